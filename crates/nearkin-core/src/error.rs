@@ -1,0 +1,118 @@
+//! The one error type of the core: what was found, what is allowed, how to mend it.
+//!
+//! Every message has that order, and every variant keeps the values it speaks of, so that the binding can hand them to
+//! Python as attributes. Nothing in this crate panics on input.
+
+use std::fmt;
+
+/// Result of a fallible operation of the core.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument outside of its range.
+    Parameter {
+        /// Name of the parameter, as in Python.
+        name: &'static str,
+        /// The value that was given.
+        found: String,
+        /// The values that are allowed.
+        allowed: String,
+    },
+    /// Two things that were made differently meet (bits, family, seed, recipe).
+    Mismatch {
+        /// The first property that differs.
+        what: String,
+        /// Its value on the left side.
+        left: String,
+        /// Its value on the right side.
+        right: String,
+    },
+    /// A record of the input that can't be read.
+    Input {
+        /// Where: a file and line, a row, or a byte offset.
+        place: String,
+        /// Why it can't be read and how to mend it.
+        reason: String,
+    },
+    /// A file that is not what its header says.
+    Corrupt {
+        /// The file or part of it.
+        place: String,
+        /// What does not hold.
+        reason: String,
+    },
+    /// A file of a format version that this build does not read.
+    FormatVersion {
+        /// The version that was found.
+        found: u32,
+        /// The newest version that this build reads.
+        newest: u32,
+    },
+    /// The operating system refused.
+    Io {
+        /// What was being done, with the file's name.
+        action: String,
+        /// The system's own error.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// An argument `name` with value `found` that is not one of `allowed`.
+    pub fn parameter(name: &'static str, found: impl fmt::Display, allowed: impl Into<String>) -> Self {
+        Self::Parameter { name, found: found.to_string(), allowed: allowed.into() }
+    }
+
+    /// Two sides that differ in `what`.
+    pub fn mismatch(what: impl Into<String>, left: impl fmt::Display, right: impl fmt::Display) -> Self {
+        Self::Mismatch { what: what.into(), left: left.to_string(), right: right.to_string() }
+    }
+
+    /// A record at `place` that can't be read for `reason`.
+    pub fn input(place: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Input { place: place.into(), reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter { name, found, allowed } => write!(f, "{name}={found} is not allowed; use {allowed}"),
+            Self::Mismatch { what, left, right } => {
+                write!(f, "{what} differs: {left} against {right}; compare only what was made alike")
+            }
+            Self::Input { place, reason } => write!(f, "{place}: {reason}"),
+            Self::Corrupt { place, reason } => write!(f, "{place} is damaged: {reason}"),
+            Self::FormatVersion { found, newest } => {
+                write!(
+                    f,
+                    "format version {found} is newer than {newest}, the newest that this build reads; upgrade nearkin"
+                )
+            }
+            Self::Io { action, source } => write!(f, "{action}: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_found_and_allowed() {
+        let error = Error::parameter("radius", 70, "0 to bits=64");
+        assert_eq!("radius=70 is not allowed; use 0 to bits=64", error.to_string());
+    }
+}

@@ -1,0 +1,66 @@
+//! The one place where a core error becomes a Python exception of `nearkin.errors`.
+
+use nearkin_core::Error;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The exception of `nearkin.errors` that stands for `error`, its values as attributes.
+pub(crate) fn to_python(error: Error) -> PyErr {
+    Python::attach(|py| build(py, error).unwrap_or_else(|failure| failure))
+}
+
+fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
+    let message = error.to_string();
+    let context = PyDict::new(py);
+    let class = match error {
+        Error::Parameter { name, found, allowed } => {
+            context.set_item("name", name)?;
+            context.set_item("found", found)?;
+            context.set_item("allowed", allowed)?;
+            "ParameterError"
+        }
+        Error::Mismatch { what, left, right } => {
+            context.set_item("what", what)?;
+            context.set_item("left", left)?;
+            context.set_item("right", right)?;
+            "MismatchError"
+        }
+        Error::Input { place, reason } => {
+            context.set_item("place", place)?;
+            context.set_item("reason", reason)?;
+            "InputError"
+        }
+        Error::Corrupt { place, reason } => {
+            context.set_item("place", place)?;
+            context.set_item("reason", reason)?;
+            "CorruptStoreError"
+        }
+        Error::FormatVersion { found, newest } => {
+            context.set_item("found", found)?;
+            context.set_item("newest", newest)?;
+            "FormatVersionError"
+        }
+        Error::Io { action, source } => {
+            if let Some(code) = source.raw_os_error() {
+                let class = py.import("builtins")?.getattr("OSError")?;
+                return Ok(PyErr::from_value(class.call1((code, format!("{action}: {source}")))?));
+            }
+            "NearkinError"
+        }
+        _ => "NearkinError",
+    };
+    let class = py.import("nearkin.errors")?.getattr(class)?;
+    Ok(PyErr::from_value(class.call((message,), Some(&context))?))
+}
+
+/// Turns a core result into a Python one.
+pub(crate) trait IntoPython<T> {
+    /// The value, or the exception.
+    fn into_python(self) -> PyResult<T>;
+}
+
+impl<T> IntoPython<T> for nearkin_core::Result<T> {
+    fn into_python(self) -> PyResult<T> {
+        self.map_err(to_python)
+    }
+}

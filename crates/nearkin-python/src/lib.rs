@@ -1,0 +1,20 @@
+//! `nearkin._core`: thin conversions around `nearkin-core`.
+//!
+//! Each function converts its arguments, releases the GIL, calls the core in the process's thread pool, and converts
+//! the result. No rule about hashing or searching lives here.
+
+#[allow(dead_code, reason = "the batch calls that use the pool and the error map come with the kernels")]
+mod errors;
+#[allow(dead_code, reason = "the batch calls that use the pool and the error map come with the kernels")]
+mod threads;
+
+use pyo3::prelude::*;
+
+/// The compiled kernels. Private: the names that users call are in `nearkin`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    threads::register(module)?;
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! The thread pool of the process: sized on request, made anew in a forked child.
+//!
+//! rayon's global pool dies with `fork`: the child has its queue but not its threads, so the first call would wait for
+//! ever. The pool here is therefore our own, made on first use and remembered with the process id that made it; a
+//! child sees another id and makes its own pool. Results never depend on the number of threads.
+
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nearkin_core::Error;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::errors::to_python;
+
+struct Pool {
+    process: u32,
+    threads: usize,
+    workers: Option<Arc<ThreadPool>>,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { process: 0, threads: 0, workers: None });
+
+fn available() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+fn pool() -> PyResult<Arc<ThreadPool>> {
+    let mut state = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if state.process != process {
+        // Dropping a parent's pool in the child would wait for threads that do not exist here.
+        std::mem::forget(state.workers.take());
+        state.process = process;
+    }
+    if let Some(pool) = &state.workers {
+        return Ok(Arc::clone(pool));
+    }
+    let threads = if state.threads == 0 { available() } else { state.threads };
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|i| format!("nearkin-{i}"))
+        .build()
+        .map_err(|error| PyRuntimeError::new_err(format!("can't start {threads} threads: {error}")))?;
+    let pool = Arc::new(pool);
+    state.workers = Some(Arc::clone(&pool));
+    Ok(pool)
+}
+
+/// Runs `work` in the pool with the GIL released. `work` must not touch Python objects.
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let pool = pool()?;
+    Ok(py.detach(|| pool.install(work)))
+}
+
+/// Sets how many threads batch calls of this process use: 1 or more, or None for one a core.
+#[pyfunction]
+#[pyo3(signature = (threads=None))]
+fn set_num_threads(threads: Option<i64>) -> PyResult<()> {
+    let threads = match threads {
+        None => 0,
+        Some(n) if (1..=4096).contains(&n) => n as usize,
+        Some(n) => return Err(to_python(Error::parameter("threads", n, "1 to 4096, or None for one a core"))),
+    };
+    let mut state = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    state.threads = threads;
+    if state.process == std::process::id() {
+        state.workers = None;
+    }
+    Ok(())
+}
+
+/// How many threads batch calls of this process use.
+#[pyfunction]
+fn num_threads() -> usize {
+    let state = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    if state.threads == 0 { available() } else { state.threads }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(num_threads, module)?)?;
+    Ok(())
+}

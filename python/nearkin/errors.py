@@ -1,0 +1,102 @@
+"""The exception tree: every error that nearkin raises on purpose.
+
+```
+NearkinError
+├── ParameterError (ValueError)      an argument outside of its range
+├── MismatchError (ValueError)       two things made differently meet: bits, family, seed, recipe
+├── InputError (ValueError)          a record or file that can't be read
+├── StoreError
+│   ├── FormatVersionError           a file from a newer nearkin
+│   ├── CorruptStoreError            a file that is not what its header says
+│   └── StoreLockedError             a store that another process writes
+└── MissingExtraError (ImportError)  an optional package that is not installed
+```
+
+A message says what was found, what is allowed and how to mend it; the same values are in `context` and are
+attributes of the exception.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class NearkinError(Exception):
+    """Base of every error that nearkin raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        Found, allowed, mend, in one line.
+    **context
+        The values that the message speaks of; each is an attribute of the exception.
+
+    Examples
+    --------
+    >>> from nearkin.errors import ParameterError
+    >>> error = ParameterError("radius=70 is not allowed; use 0 to bits=64", name="radius", found=70)
+    >>> error.found
+    70
+    """
+
+    def __init__(self, message: str, **context: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.context = context
+
+    def __getattr__(self, name: str) -> Any:
+        context = self.__dict__.get("context", {})
+        if name in context:
+            return context[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.message, self.context))
+
+
+def _rebuild(kind: type[NearkinError], message: str, context: dict[str, Any]) -> NearkinError:
+    return kind(message, **context)
+
+
+class ParameterError(NearkinError, ValueError):
+    """An argument outside of its range. Attributes: name, found, allowed."""
+
+
+class MismatchError(NearkinError, ValueError):
+    """Two things that were made differently meet. Attributes: what, left, right."""
+
+
+class InputError(NearkinError, ValueError):
+    """A record or a file that can't be read. Attributes: place, reason."""
+
+
+class StoreError(NearkinError):
+    """A file or store of nearkin's own that can't be used."""
+
+
+class FormatVersionError(StoreError):
+    """A file of a format version that this nearkin does not read. Attributes: found, newest."""
+
+
+class CorruptStoreError(StoreError):
+    """A file that is not what its header says. Attributes: place, reason."""
+
+
+class StoreLockedError(StoreError):
+    """A store that another process is writing. Attributes: place."""
+
+
+class MissingExtraError(NearkinError, ImportError):
+    """An optional package that is not installed. Attributes: extra, package."""
+
+
+def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
+    """The ParameterError for argument `name`, worded as the compiled core words it."""
+    return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)
+
+
+def mismatch(what: str, left: object, right: object) -> MismatchError:
+    """The MismatchError for property `what`, worded as the compiled core words it."""
+    return MismatchError(
+        f"{what} differs: {left} against {right}; compare only what was made alike", what=what, left=left, right=right
+    )
