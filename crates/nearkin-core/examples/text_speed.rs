@@ -14,7 +14,12 @@ fn main() {
     let documents: Vec<&str> = text.split('\u{1e}').collect();
     let start = Instant::now();
     let _ = nearkin_core::unicode::CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
-    println!("table {:.1} ms, {} documents, {} bytes", start.elapsed().as_secs_f64() * 1e3, documents.len(), text.len());
+    println!(
+        "table {:.1} ms, {} documents, {} bytes",
+        start.elapsed().as_secs_f64() * 1e3,
+        documents.len(),
+        text.len()
+    );
     for (kind, bits, weight) in [
         (Kind::Char(4), 64, Weight::Count),
         (Kind::Char(4), 128, Weight::Count),

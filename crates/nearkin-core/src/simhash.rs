@@ -86,23 +86,26 @@ impl SimHash {
         scratch: &mut SimHashScratch,
         out: &mut [u64],
     ) -> u64 {
-        let SimHashScratch { text: buffers, sums, ids } = scratch;
+        let SimHashScratch { text: buffers, sums, ids, fresh, kept } = scratch;
         sums.resize_with(self.words.len(), BitSum::default);
         sums.iter_mut().for_each(BitSum::clear);
         let count = match weight {
             Weight::Count => tokenizer.hashes(text, &self.words, buffers, |word, hashes| sums[word].add(hashes)),
             Weight::Binary => {
+                // The first word identifies features, the others are summed.
+                let identity = FeatureHash::Xxh3(0).word(0);
+                let words: Vec<WordHash> = std::iter::once(identity).chain(self.words.iter().copied()).collect();
                 ids.clear(1024);
-                let mut hashes = Vec::new();
-                tokenizer.features(text, buffers, |feature| {
-                    if ids.insert(FeatureHash::Xxh3(0).hash(feature)) {
-                        hashes.extend(self.words.iter().map(|word| word.hash(feature)));
+                tokenizer.hashes(text, &words, buffers, |word, hashes| {
+                    if word == 0 {
+                        fresh.clear();
+                        fresh.extend(hashes.iter().map(|&hash| ids.insert(hash)));
+                    } else {
+                        kept.clear();
+                        kept.extend(hashes.iter().zip(&*fresh).filter(|pair| *pair.1).map(|pair| *pair.0));
+                        sums[word - 1].add(kept);
                     }
                 });
-                for (word, sum) in sums.iter_mut().enumerate() {
-                    let column: Vec<u64> = hashes.iter().skip(word).step_by(self.words.len()).copied().collect();
-                    sum.add(&column);
-                }
                 ids.len() as u64
             }
         };
@@ -180,6 +183,8 @@ pub struct SimHashScratch {
     text: Scratch,
     sums: Vec<BitSum>,
     ids: crate::idset::IdSet,
+    fresh: Vec<bool>,
+    kept: Vec<u64>,
 }
 
 #[cfg(test)]

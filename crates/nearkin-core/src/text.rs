@@ -12,14 +12,14 @@
 //! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features each
 //! collide with probability below 10^-7.
 //!
-//! Cost: ASCII letters are selected 64 at a time and hashed in vectors; words of ASCII texts are found by bit masks of 64
-//! bytes with the rules of UAX #29, and by the `unicode-segmentation` crate in other texts (test
-//! `ascii_words_equal_the_segmenter`).
+//! Cost: ASCII letters are selected 64 at a time and hashed in vectors; words of ASCII texts are found by bit masks
+//! ([`crate::ascii_words`]), those of other texts by the `unicode-segmentation` crate.
 
 use std::collections::HashSet;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::ascii_words;
 use crate::hash::{FeatureHash, WordHash, xxh3};
 use crate::idset::IdSet;
 use crate::unicode::{Case, CharMap, Form, Letters, SLACK};
@@ -70,9 +70,12 @@ pub struct Tokenizer {
 /// Buffers that one thread uses again for every text.
 #[derive(Default)]
 pub struct Scratch {
+    /// The normalised text, with `SLACK` zeros behind it.
     text: Vec<u8>,
+    /// Words joined by spaces, with `SLACK` zeros behind them.
     words: Vec<u8>,
     hashes: Vec<u64>,
+    queues: Queues,
     seen: IdSet,
 }
 
@@ -110,50 +113,50 @@ impl Tokenizer {
     }
 
     /// Calls `each` with the bytes of every feature of `text`, in order, repeated ones repeatedly.
-    pub fn features(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(&[u8])) {
+    pub fn features(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) {
         let ascii = self.map.apply(text, &mut scratch.text);
-        self.emit(ascii, scratch, each);
+        self.emit(ascii, &mut scratch.text, &mut scratch.words, |buffer, start, end| each(&buffer[start..end]));
     }
 
-    /// Calls `each` with every feature of the normalised text in `scratch`.
-    fn emit(&self, ascii: bool, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) {
+    /// Calls `each(buffer, start, end)` with every feature of the normalised `text`; at least `SLACK` bytes of the buffer
+    /// lie behind each feature.
+    fn emit(&self, ascii: bool, text: &mut Vec<u8>, words: &mut Vec<u8>, mut each: impl FnMut(&[u8], usize, usize)) {
+        let length = text.len();
+        text.resize(length + SLACK, 0);
         match self.kind {
-            Kind::Char(n) if ascii => {
-                let letters = &scratch.text;
-                if letters.len() > n {
-                    letters.windows(n).for_each(each);
-                } else if !letters.is_empty() {
-                    each(letters);
-                }
-            }
-            Kind::Char(n) => char_grams(&scratch.text, n, each),
-            Kind::Word(1) => self.each_word(&scratch.text, ascii, each),
+            Kind::Char(n) => char_grams(text, length, n, each),
+            Kind::Word(1) => self.each_word(&text[..length], ascii, |start, end| each(text, start, end)),
             Kind::Word(n) => {
-                // The last n words start at these places of `joined`; word w at starts[w % n].
-                let joined = &mut scratch.words;
-                joined.clear();
+                // A word of one byte and its space make the joined words at most twice the text.
+                words.clear();
+                words.resize(2 * length + SLACK, 0);
+                // The last n words start at these places of `words`; word w at starts[w % n].
                 let mut starts = [0_usize; MAX_N];
+                let mut used = 0;
                 let mut count = 0;
-                self.each_word(&scratch.text, ascii, |word| {
+                self.each_word(&text[..length], ascii, |start, end| {
                     if count > 0 {
-                        joined.push(b' ');
+                        words[used] = b' ';
+                        used += 1;
                     }
-                    starts[count % n] = joined.len();
-                    joined.extend_from_slice(word);
+                    starts[count % n] = used;
+                    words[used..used + end - start].copy_from_slice(&text[start..end]);
+                    used += end - start;
                     count += 1;
                     if count >= n {
-                        each(&joined[starts[count % n]..]);
+                        each(words, starts[count % n], used);
                     }
                 });
                 if (1..n).contains(&count) {
-                    each(joined);
+                    each(words, 0, used);
                 }
             }
         }
     }
 
-    /// Gives `each` the hashes of all features of `text`, chunk by chunk: for each chunk one call a word of the
-    /// fingerprint, `each(word, hashes)`. Returns how many features the text has.
+    /// Gives `each` the hashes of all features of `text`, chunk by chunk and in no particular order: for each chunk one call
+    /// a word of the fingerprint, `each(word, hashes)`, features in the same order in each. Returns how many features the
+    /// text has.
     pub fn hashes(
         &self,
         text: &str,
@@ -162,38 +165,40 @@ impl Tokenizer {
         mut each: impl FnMut(usize, &[u64]),
     ) -> u64 {
         let ascii = self.map.apply(text, &mut scratch.text);
-        if let Kind::Char(n) = self.kind
-            && ascii
-            && words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)))
-        {
+        let vectors = words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)));
+        if let (Kind::Char(n), true, true) = (self.kind, ascii, vectors) {
             return ascii_window_hashes(n, words, scratch, each);
         }
-        let mut hashes = std::mem::take(&mut scratch.hashes);
+        let Scratch { text: buffer, words: joined, hashes, queues, .. } = scratch;
         hashes.clear();
         hashes.resize(words.len() * CHUNK, 0);
-        let mut filled = 0;
         let mut total = 0;
-        self.emit(ascii, scratch, |feature| {
+        let mut filled = 0;
+        self.emit(ascii, buffer, joined, |buffer, start, end| {
+            total += 1;
+            if vectors && end - start <= 16 {
+                queues.push(buffer, start, end, words, &mut each);
+                return;
+            }
             for (j, word) in words.iter().enumerate() {
-                hashes[j * CHUNK + filled] = word.hash(feature);
+                hashes[j * CHUNK + filled] = word.hash(&buffer[start..end]);
             }
             filled += 1;
             if filled == CHUNK {
                 for j in 0..words.len() {
                     each(j, &hashes[j * CHUNK..][..CHUNK]);
                 }
-                total += CHUNK as u64;
                 filled = 0;
             }
         });
         for j in 0..words.len() {
             each(j, &hashes[j * CHUNK..][..filled]);
         }
-        scratch.hashes = hashes;
-        total + filled as u64
+        queues.flush(words, &mut each);
+        total
     }
 
-    /// Puts the identifiers of the distinct features of `text` into `ids`, in order of first occurrence.
+    /// Puts the identifiers of the distinct features of `text` into `ids`, in no particular order.
     pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) {
         ids.clear();
         let mut seen = std::mem::take(&mut scratch.seen);
@@ -205,23 +210,26 @@ impl Tokenizer {
     }
 
     /// Calls `each` with every word of normalised UTF-8 `text` that is no stop word.
-    fn each_word(&self, text: &[u8], ascii: bool, mut each: impl FnMut(&[u8])) {
-        let mut keep = |word: &[u8]| {
-            if self.stop_words.is_empty() || !self.stop_words.contains(word) {
-                each(word);
+    fn each_word(&self, text: &[u8], ascii: bool, mut each: impl FnMut(usize, usize)) {
+        let mut keep = |start: usize, end: usize| {
+            if self.stop_words.is_empty() || !self.stop_words.contains(&text[start..end]) {
+                each(start, end);
             }
         };
         if ascii && self.letters == Letters::Word {
-            return ascii_words(text, keep);
+            return ascii_words::each(text, keep);
         }
-        let text = utf8(text);
+        let string = utf8(text);
+        let mut keep_part = |word: &str| {
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            keep(start, start + word.len());
+        };
         match self.letters {
-            Letters::Word => text.unicode_words().for_each(|word| keep(word.as_bytes())),
-            Letters::All => text.split_whitespace().for_each(|word| keep(word.as_bytes())),
-            Letters::Python => text
-                .split(|c| !Letters::Python.contains(c))
-                .filter(|word| !word.is_empty())
-                .for_each(|word| keep(word.as_bytes())),
+            Letters::Word => string.unicode_words().for_each(keep_part),
+            Letters::All => string.split_whitespace().for_each(keep_part),
+            Letters::Python => {
+                string.split(|c| !Letters::Python.contains(c)).filter(|word| !word.is_empty()).for_each(&mut keep_part);
+            }
         }
     }
 }
@@ -264,82 +272,93 @@ fn ascii_window_hashes(
     windows as u64
 }
 
-/// Calls `each` with every n characters in a row of UTF-8 `text`, or with all of it where it is shorter.
-fn char_grams(text: &[u8], n: usize, mut each: impl FnMut(&[u8])) {
+/// Calls `each` with every n characters in a row of the first `length` bytes of UTF-8 `text`, or with all of them where
+/// they are fewer.
+fn char_grams(text: &[u8], length: usize, n: usize, mut each: impl FnMut(&[u8], usize, usize)) {
     let mut starts = [0_usize; MAX_N];
     let mut count = 0;
-    for (at, &byte) in text.iter().enumerate() {
-        // The first byte of a character is no continuation byte 10xxxxxx.
-        if byte & 0xc0 == 0x80 {
-            continue;
-        }
+    let mut slot = 0;
+    let mut at = 0;
+    while at < length {
         if count >= n {
-            each(&text[starts[count % n]..at]);
+            each(text, starts[slot], at);
         }
-        starts[count % n] = at;
+        starts[slot] = at;
+        slot = if slot + 1 == n { 0 } else { slot + 1 };
         count += 1;
+        // Length of the character from its first byte: 0xxxxxxx, 110xxxxx, 1110xxxx, 11110xxx.
+        at += match text[at] {
+            0..0x80 => 1,
+            0x80..0xe0 => 2,
+            0xe0..0xf0 => 3,
+            _ => 4,
+        };
     }
     if count >= n {
-        each(&text[starts[count % n]..]);
+        each(text, starts[slot], length);
     } else if count > 0 {
-        each(text);
+        each(text, 0, length);
     }
 }
 
-/// Calls `each` with every word of ASCII `text` by UAX #29 that holds a letter or digit.
-///
-/// Within ASCII the rules say: letters, digits and `_` join (WB5, 8–10, 13a, 13b); `.`, `:` and `'` between two letters join
-/// (WB6, 7), `.`, `,`, `;` and `'` between two digits join (WB11, 12); everything else separates.
-fn ascii_words(text: &[u8], mut each: impl FnMut(&[u8])) {
-    const LETTER: u8 = 1;
-    const DIGIT: u8 = 2;
-    const JOINS_WORDS: u8 = 4;
-    const LETTERS_LINK: u8 = 8;
-    const DIGITS_LINK: u8 = 16;
-    const CLASS: [u8; 128] = {
-        let mut class = [0; 128];
-        let mut byte = 0;
-        while byte < 128 {
-            class[byte as usize] = match byte {
-                b'a'..=b'z' | b'A'..=b'Z' => LETTER,
-                b'0'..=b'9' => DIGIT,
-                b'_' => JOINS_WORDS,
-                b':' => LETTERS_LINK,
-                b'.' | b'\'' => LETTERS_LINK | DIGITS_LINK,
-                b',' | b';' => DIGITS_LINK,
-                _ => 0,
-            };
-            byte += 1;
+/// Features of up to 16 bytes that wait to be hashed in vectors.
+#[derive(Default)]
+struct Queues {
+    short: Queue,
+    medium: Queue,
+    hashes: Vec<u64>,
+}
+
+/// First and last eight bytes of features, and their lengths.
+#[derive(Default)]
+struct Queue {
+    low: Vec<u64>,
+    high: Vec<u64>,
+    lengths: Vec<u64>,
+}
+
+impl Queues {
+    #[inline]
+    fn push(
+        &mut self,
+        buffer: &[u8],
+        start: usize,
+        end: usize,
+        words: &[WordHash],
+        each: &mut impl FnMut(usize, &[u64]),
+    ) {
+        let load = |at: usize| {
+            let bytes: [u8; 8] = buffer[at..at + 8].try_into().unwrap_or_default();
+            u64::from_le_bytes(bytes)
+        };
+        let length = end - start;
+        let queue = if length <= 8 { &mut self.short } else { &mut self.medium };
+        queue.low.push(load(start));
+        queue.lengths.push(length as u64);
+        if length > 8 {
+            queue.high.push(load(end - 8));
         }
-        class
-    };
-    let class = |at: usize| text.get(at).map_or(0, |&byte| CLASS[usize::from(byte & 127)]);
-    let part = LETTER | DIGIT | JOINS_WORDS;
-    let mut at = 0;
-    while at < text.len() {
-        if class(at) & part == 0 {
-            at += 1;
-            continue;
+        if queue.low.len() == CHUNK {
+            self.flush(words, each);
         }
-        let start = at;
-        let mut seen = 0;
-        loop {
-            let here = class(at);
-            if here & part != 0 {
-                seen |= here;
-                at += 1;
-                continue;
+    }
+
+    fn flush(&mut self, words: &[WordHash], each: &mut impl FnMut(usize, &[u64])) {
+        for medium in [false, true] {
+            let queue = if medium { &mut self.medium } else { &mut self.short };
+            self.hashes.resize(queue.low.len(), 0);
+            for (j, word) in words.iter().enumerate() {
+                let FeatureHash::Xxh3(seed) = word.hash else { continue };
+                if medium {
+                    xxh3::hash_medium(&queue.low, &queue.high, &queue.lengths, seed, &mut self.hashes);
+                } else {
+                    xxh3::hash_short(&queue.low, &queue.lengths, seed, &mut self.hashes);
+                }
+                each(j, &self.hashes);
             }
-            let (before, after) = (class(at - 1), class(at + 1));
-            let links = here & LETTERS_LINK != 0 && before & after & LETTER != 0
-                || here & DIGITS_LINK != 0 && before & after & DIGIT != 0;
-            if !links {
-                break;
-            }
-            at += 1;
-        }
-        if seen & (LETTER | DIGIT) != 0 {
-            each(&text[start..at]);
+            queue.low.clear();
+            queue.high.clear();
+            queue.lengths.clear();
         }
     }
 }
@@ -411,14 +430,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ascii_words_equal_the_segmenter(text in prop_oneof!["[ -~]{0,200}", "[ab1._,;:' -]{0,80}", "[\\x00-\\x7f]{0,80}"]) {
-            let mut words = Vec::new();
-            ascii_words(text.as_bytes(), |word| words.push(utf8(word).to_owned()));
-            let expected: Vec<&str> = text.unicode_words().collect();
-            prop_assert_eq!(expected, words);
-        }
-
-        #[test]
         fn hashes_are_those_of_the_features(text in any_text(), n in 1_usize..9, chars: bool, name in 0_usize..7) {
             let tokenizer = tokenizer(if chars { Kind::Char(n) } else { Kind::Word(n) });
             let hash = FeatureHash::new(crate::hash::NAMES[name], 0).expect("known");
@@ -429,8 +440,11 @@ mod tests {
             let features = features(&tokenizer, &text);
             prop_assert_eq!(features.len() as u64, count);
             for j in 0..2 {
-                let expected: Vec<u64> = features.iter().map(|feature| words[j].hash(feature.as_bytes())).collect();
-                prop_assert_eq!(&expected, &found[j]);
+                let mut expected: Vec<u64> = features.iter().map(|feature| words[j].hash(feature.as_bytes())).collect();
+                let mut hashes = found[j].clone();
+                expected.sort_unstable();
+                hashes.sort_unstable();
+                prop_assert_eq!(expected, hashes);
             }
         }
 

@@ -183,29 +183,11 @@ impl CharMap {
         };
         let backward = Backward::new(form, case);
         let mut known: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
-        let mut buffer = String::new();
         for page in 0..0x11_0000 / PAGE {
-            let mut entries = vec![DROP; PAGE];
-            for (i, entry) in entries.iter_mut().enumerate() {
-                let Some(c) = char::from_u32((page * PAGE + i) as u32) else { continue };
-                if backward.contains(c) {
-                    *entry = BACKWARD;
-                    continue;
-                }
-                buffer.clear();
-                map.whole(c.encode_utf8(&mut [0; 4]), &mut buffer);
-                let mut result = buffer.chars();
-                *entry = match (result.next(), result.next()) {
-                    (None, _) => DROP,
-                    (Some(only), None) => only as i32 - c as i32,
-                    _ => {
-                        map.sequences.push(buffer.as_str().into());
-                        SEQUENCE + map.sequences.len() as i32 - 1
-                    }
-                };
-            }
+            let first = (page * PAGE) as u32;
+            let entries = (first..first + PAGE as u32).map(|code| map.build_entry(code, &backward)).collect();
             let next = (map.entries.len() / PAGE) as u16;
-            let number = *known.entry(entries).or_insert_with_key(|entries| {
+            let number = *known.entry(entries).or_insert_with_key(|entries: &Vec<i32>| {
                 map.entries.extend_from_slice(entries);
                 next
             });
@@ -218,6 +200,34 @@ impl CharMap {
             }
         }
         map
+    }
+
+    fn build_entry(&mut self, code_point: u32, backward: &Backward) -> i32 {
+        let Some(c) = char::from_u32(code_point) else { return DROP };
+        let keep = |kept| if kept { 0 } else { DROP };
+        match code_point {
+            // Planes 4 to 13 are unassigned, 15 and 16 private: no normalisation, no case, no letters.
+            0x4_0000..0xe_0000 | 0xf_0000.. => return keep(self.letters == Letters::All),
+            // Ideographs and Hangul syllables: normalised already and without case.
+            0x3400..0x4dc0 | 0x4e00..0xa000 | 0xac00..0xd7a4 | 0x2_0000..0x2_f800 | 0x3_0000..0x3_2400 => {
+                return keep(self.letters.contains(c));
+            }
+            _ => {}
+        }
+        if backward.contains(c) {
+            return BACKWARD;
+        }
+        let mut result = String::new();
+        self.whole(c.encode_utf8(&mut [0; 4]), &mut result);
+        let mut characters = result.chars();
+        match (characters.next(), characters.next()) {
+            (None, _) => DROP,
+            (Some(only), None) => only as i32 - c as i32,
+            _ => {
+                self.sequences.push(result.into());
+                SEQUENCE + self.sequences.len() as i32 - 1
+            }
+        }
     }
 
     #[inline(always)]
@@ -257,43 +267,50 @@ impl CharMap {
                 return ascii;
             }
             // A run that is not ASCII: characters one by one, until 16 ASCII ones in a row make it worth to go back.
+            let bytes = rest.as_bytes();
             let mut plain = 0;
-            let mut taken = rest.len();
-            for (at, c) in rest.char_indices() {
-                let byte = rest.as_bytes()[at];
-                if byte < 128 {
+            let mut at = 0;
+            while at < bytes.len() && plain < 16 {
+                let first = bytes[at];
+                if first < 128 {
                     plain += 1;
-                    if plain == 16 {
-                        taken = at;
-                        break;
-                    }
-                    let mapped = self.ascii[usize::from(byte)];
+                    at += 1;
+                    let mapped = self.ascii[usize::from(first)];
                     if mapped != ASCII_DROP {
                         out.push(mapped);
                     }
                     continue;
                 }
                 plain = 0;
-                match self.entry(c as u32) {
-                    0 => {
+                let (code_point, length) = decode(&bytes[at..]);
+                let entry = self.entry(code_point);
+                match (entry, length) {
+                    // Copies of a fixed size: most letters of other scripts stay as they are.
+                    (0, 3) => {
                         ascii = false;
-                        out.extend_from_slice(&rest.as_bytes()[at..at + c.len_utf8()]);
+                        out.extend_from_slice(&[first, bytes[at + 1], bytes[at + 2]]);
                     }
-                    DROP => {}
-                    BACKWARD => return self.apply_whole(text, out),
-                    entry if entry >= SEQUENCE => {
+                    (0, 2) => {
+                        ascii = false;
+                        out.extend_from_slice(&[first, bytes[at + 1]]);
+                    }
+                    (DROP, _) => {}
+                    (BACKWARD, _) => return self.apply_whole(text, out),
+                    (SEQUENCE.., _) => {
                         let sequence = self.sequences[(entry - SEQUENCE) as usize].as_bytes();
                         ascii &= sequence.is_ascii();
                         out.extend_from_slice(sequence);
                     }
-                    distance => {
-                        let mapped =
-                            char::from_u32((c as i32 + distance) as u32).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    (distance, _) => {
+                        let mapped = char::from_u32((code_point as i32 + distance) as u32);
+                        let mapped = mapped.unwrap_or(char::REPLACEMENT_CHARACTER);
                         ascii &= mapped.is_ascii();
                         out.extend_from_slice(mapped.encode_utf8(&mut [0; 4]).as_bytes());
                     }
                 }
+                at += length;
             }
+            let taken = at;
             rest = &rest[taken..];
         }
     }
@@ -381,6 +398,18 @@ impl CharMap {
         // SAFETY: the bytes up to `length` were written above.
         unsafe { out.set_len(length) };
         taken
+    }
+}
+
+/// The first character of UTF-8 `bytes`, not ASCII, and its length.
+#[inline(always)]
+fn decode(bytes: &[u8]) -> (u32, usize) {
+    let first = u32::from(bytes[0]);
+    let next = |i: usize| u32::from(bytes[i] & 0x3f);
+    match bytes[0] {
+        0xe0..=0xef => ((first & 0x0f) << 12 | next(1) << 6 | next(2), 3),
+        0xf0.. => ((first & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3), 4),
+        _ => ((first & 0x1f) << 6 | next(1), 2),
     }
 }
 

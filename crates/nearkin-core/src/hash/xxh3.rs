@@ -1,7 +1,7 @@
 //! XXH3-64 of short inputs, one by one and for all windows of a buffer at once.
 //!
 //! Character n-grams are 1 to 16 bytes long, where XXH3 is a few multiplications; those lengths are written here so that
-//! they inline, and 4 to 8 bytes also run in vector lanes. Longer features go to the `xxhash-rust` crate.
+//! they inline, and in batches they run in vector lanes. Longer features go to the `xxhash-rust` crate.
 //!
 //! For 4 to 8 bytes with first and last four bytes f and l (little-endian), length n and seed s:
 //! ```text
@@ -39,29 +39,50 @@ pub fn hash(bytes: &[u8], seed: u64) -> u64 {
             mix_4_to_8(last.wrapping_add(first << 32), flip_4_to_8(seed), bytes.len() as u64)
         }
         9..=16 => {
-            let low = read64(bytes, 0) ^ (SECRET[3] ^ SECRET[4]).wrapping_add(seed);
-            let high = read64(bytes, bytes.len() - 8) ^ (SECRET[5] ^ SECRET[6]).wrapping_sub(seed);
-            let product = u128::from(low) * u128::from(high);
-            let folded = product as u64 ^ (product >> 64) as u64;
-            let mut h = (bytes.len() as u64).wrapping_add(low.swap_bytes()).wrapping_add(high).wrapping_add(folded);
-            h ^= h >> 37;
-            h = h.wrapping_mul(PRIME_MX1);
-            h ^ h >> 32
+            let (flip_low, flip_high) = flip_9_to_16(seed);
+            let low = read64(bytes, 0) ^ flip_low;
+            let high = read64(bytes, bytes.len() - 8) ^ flip_high;
+            mix_9_to_16(low, high, bytes.len() as u64)
         }
         1..=3 => {
             let n = bytes.len();
             let combined =
                 u64::from(bytes[0]) << 16 | u64::from(bytes[n >> 1]) << 24 | u64::from(bytes[n - 1]) | (n as u64) << 8;
-            avalanche64(combined ^ (SECRET[0] & 0xffff_ffff ^ SECRET[0] >> 32).wrapping_add(seed))
+            avalanche64(combined ^ flip_1_to_3(seed))
         }
         0 => avalanche64(seed ^ SECRET[7] ^ SECRET[8]),
         _ => xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed),
     }
 }
 
+#[inline(always)]
 fn avalanche64(mut h: u64) -> u64 {
     h = (h ^ h >> 33).wrapping_mul(PRIME64_2);
     h = (h ^ h >> 29).wrapping_mul(PRIME64_3);
+    h ^ h >> 32
+}
+
+#[inline(always)]
+fn flip_1_to_3(seed: u64) -> u64 {
+    (SECRET[0] & 0xffff_ffff ^ SECRET[0] >> 32).wrapping_add(seed)
+}
+
+#[inline(always)]
+fn flip_9_to_16(seed: u64) -> (u64, u64) {
+    ((SECRET[3] ^ SECRET[4]).wrapping_add(seed), (SECRET[5] ^ SECRET[6]).wrapping_sub(seed))
+}
+
+/// XXH3 of 9 to 16 bytes; the 128-bit product stands in 32-bit halves, which vector lanes can multiply.
+#[inline(always)]
+fn mix_9_to_16(low: u64, high: u64, length: u64) -> u64 {
+    let (a, b, c, d) = (low & 0xffff_ffff, low >> 32, high & 0xffff_ffff, high >> 32);
+    let (ac, bc, ad, bd) = (a * c, b * c, a * d, b * d);
+    let cross = (ac >> 32) + (bc & 0xffff_ffff) + ad;
+    let upper = (bc >> 32) + (cross >> 32) + bd;
+    let lower = cross << 32 | ac & 0xffff_ffff;
+    let mut h = length.wrapping_add(low.swap_bytes()).wrapping_add(high).wrapping_add(upper ^ lower);
+    h ^= h >> 37;
+    h = h.wrapping_mul(PRIME_MX1);
     h ^ h >> 32
 }
 
@@ -158,6 +179,69 @@ fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
     done
 }
 
+/// Hashes of many inputs of 1 to 8 bytes: `values` hold their bytes little-endian (what lies above the length is ignored),
+/// `lengths` how many there are.
+///
+/// # Panics
+/// If the slices differ in length.
+pub fn hash_short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    if avx512() {
+        // SAFETY: the CPU features were found just now.
+        return unsafe { short_avx512(values, lengths, seed, out) };
+    }
+    short(values, lengths, seed, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+fn short_avx512(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    short(values, lengths, seed, out);
+}
+
+#[inline(always)]
+fn short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    assert!(values.len() == out.len() && lengths.len() == out.len(), "one place an input");
+    let (flip, flip_tiny) = (flip_4_to_8(seed), flip_1_to_3(seed));
+    for ((h, &value), &length) in out.iter_mut().zip(values).zip(lengths) {
+        let last = (value >> (8 * (length.max(4) - 4))) & 0xffff_ffff;
+        let four = mix_4_to_8(last | value << 32, flip, length);
+        let middle = value >> (8 * (length >> 1)) & 0xff;
+        let end = value >> (8 * (length - 1)) & 0xff;
+        let tiny = avalanche64(((value & 0xff) << 16 | middle << 24 | end | length << 8) ^ flip_tiny);
+        *h = if length < 4 { tiny } else { four };
+    }
+}
+
+/// Hashes of many inputs of 9 to 16 bytes, given by their first eight bytes `low`, their last eight `high` (both
+/// little-endian) and `lengths`.
+///
+/// # Panics
+/// If the slices differ in length.
+pub fn hash_medium(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    if avx512() {
+        // SAFETY: the CPU features were found just now.
+        return unsafe { medium_avx512(low, high, lengths, seed, out) };
+    }
+    medium(low, high, lengths, seed, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+fn medium_avx512(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    medium(low, high, lengths, seed, out);
+}
+
+#[inline(always)]
+fn medium(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    assert!(low.len() == out.len() && high.len() == out.len() && lengths.len() == out.len(), "one place an input");
+    let (flip_low, flip_high) = flip_9_to_16(seed);
+    for (((h, &low), &high), &length) in out.iter_mut().zip(low).zip(high).zip(lengths) {
+        *h = mix_9_to_16(low ^ flip_low, high ^ flip_high, length);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +258,32 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn batches_equal_one_by_one(
+            inputs in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..17), 1..40), seed: u64
+        ) {
+            for (least, most) in [(1, 8), (9, 16)] {
+                let inputs: Vec<&Vec<u8>> = inputs.iter().filter(|input| (least..=most).contains(&input.len())).collect();
+                let mut low = Vec::new();
+                let mut high = Vec::new();
+                for input in &inputs {
+                    let mut padded = [0xff; 16];
+                    padded[..input.len()].copy_from_slice(input);
+                    low.push(read64(&padded, 0));
+                    high.push(read64(&padded, input.len().saturating_sub(8)));
+                }
+                let lengths: Vec<u64> = inputs.iter().map(|input| input.len() as u64).collect();
+                let mut out = vec![0; inputs.len()];
+                if most == 8 {
+                    hash_short(&low, &lengths, seed, &mut out);
+                } else {
+                    hash_medium(&low, &high, &lengths, seed, &mut out);
+                }
+                let expected: Vec<u64> = inputs.iter().map(|input| hash(input, seed)).collect();
+                prop_assert_eq!(expected, out);
+            }
+        }
+
         #[test]
         fn windows_equal_one_by_one(bytes in prop::collection::vec(any::<u8>(), 1..400), n in 1_usize..12, seed: u64) {
             prop_assume!(n <= bytes.len());
