@@ -1,14 +1,17 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
-//! Modules build on the ones above them in this list only:
-//! `error` · `hash` · `unicode` · `text` · `simhash`.
+//! Modules build on the ones to their left only:
+//! `error` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
+//! `absorb`.
 
 pub mod absorb;
 mod ascii_words;
 pub mod bitsum;
 pub mod error;
+pub mod hamming;
 pub mod hash;
 pub mod idset;
+pub mod popcount;
 pub mod simhash;
 pub mod text;
 pub mod unicode;
