@@ -33,3 +33,49 @@ class HammingCore:
     def pairs(self, radius: int) -> _Found: ...
     def names(self, rows: npt.NDArray[np.int64]) -> list[str]: ...
     def explain(self, radius: int) -> list[dict[str, Any]]: ...
+
+class RecipeCore:
+    def __new__(
+        cls,
+        *,
+        features: str,
+        n: int,
+        norm: str,
+        case: str,
+        letters: str,
+        stop_words: list[str],
+        weight: str,
+        hash: str,
+        seed: int,
+        bits: int,
+    ) -> RecipeCore: ...
+    def fingerprints(self, texts: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
+    def fingerprints_given(
+        self,
+        offsets: npt.NDArray[np.int64],
+        features: list[bytes],
+        weights: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.uint64]: ...
+    def fingerprints_csr(
+        self, offsets: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.uint64]: ...
+    def features(self, text: str) -> list[tuple[str, int]]: ...
+    def similarities(
+        self, texts: Any, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32], measure: str
+    ) -> npt.NDArray[np.float64]: ...
+    def absorb(
+        self,
+        documents: Any,
+        kept: Any,
+        *,
+        fingerprints: npt.NDArray[np.uint64],
+        offsets: npt.NDArray[np.int64],
+        candidates: npt.NDArray[np.uint32],
+        radius: int,
+        threshold: float,
+        measure: str | None,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]: ...
+
+def content_hashes(texts: Any) -> npt.NDArray[np.uint64]: ...
+def feature_hashes(name: str, values: list[bytes], seed: int = 0, word: int = 0) -> npt.NDArray[np.uint64]: ...
+def feature_hash_names() -> list[str]: ...

@@ -5,6 +5,8 @@
 
 mod errors;
 mod hamming;
+mod recipe;
+mod texts;
 mod threads;
 
 use pyo3::prelude::*;
@@ -16,5 +18,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;
     hamming::register(module)?;
+    recipe::register(module)?;
     Ok(())
 }
