@@ -86,10 +86,9 @@ fn record<'a>(block: &'a [u8], at: usize, end: bool, delimiter: u8, fields: &mut
             }
             match (block.get(at), block.get(at + 1)) {
                 (Some(&byte), _) if byte == delimiter => at += 1,
-                (Some(b'\n'), _) => return Ended::At(at + 1),
                 (Some(b'\r'), Some(b'\n')) => return Ended::At(at + 2),
                 (Some(b'\r'), None) if !end => return Ended::Open,
-                (Some(b'\r'), None) => return Ended::At(at + 1),
+                (Some(b'\n'), _) | (Some(b'\r'), None) => return Ended::At(at + 1),
                 (None, _) => return Ended::At(at),
                 _ => return Ended::Wrong(at),
             }
@@ -113,7 +112,7 @@ fn record<'a>(block: &'a [u8], at: usize, end: bool, delimiter: u8, fields: &mut
 }
 
 /// Why the bytes of a wanted field are no text.
-fn text<'a>(field: &'a Cow<'_, [u8]>, number: usize) -> std::result::Result<&'a str, String> {
+fn text(field: &[u8], number: usize) -> std::result::Result<&str, String> {
     let text = std::str::from_utf8(field).map_err(|error| {
         let byte = field[error.valid_up_to()];
         format!("not UTF-8: byte 0x{byte:02x} in field {}; convert the file to UTF-8", number + 1)

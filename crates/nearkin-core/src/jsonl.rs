@@ -109,7 +109,10 @@ fn explain(error: &serde_json::Error) -> String {
         return words.to_owned();
     }
     if words.contains("surrogate") || words == "unexpected end of hex escape" {
-        return format!("a lone surrogate escape before byte {} of the line; it stands for no character", error.column());
+        return format!(
+            "a lone surrogate escape before byte {} of the line; it stands for no character",
+            error.column()
+        );
     }
     if error.is_data() {
         return format!("not a JSON object: {words}");

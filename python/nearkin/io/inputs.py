@@ -1,9 +1,9 @@
 """From what a user names to what is read: paths, globs, folders and `-` become sources of one format.
 
-The format is told by the name's ending, under `.gz` or `.zst` if need be, or given; all inputs have the same. A folder is
-read for its `.jsonl`, `.parquet`, `.csv` or `.tsv` files if it has any, and otherwise every file in it is a document.
-Names that begin with a dot are passed over when a folder is read, and folders are never entered through a symbolic link.
-Order: as given; within a glob or a folder by name.
+The format is told by the name's ending, under `.gz` or `.zst` if need be, or given; all inputs have the same. A folder
+is read for its `.jsonl`, `.parquet`, `.csv` or `.tsv` files if it has any, and otherwise every file in it is a
+document. Names that begin with a dot are passed over when a folder is read, and folders are never entered through a
+symbolic link. Order: as given; within a glob or a folder by name.
 """
 
 from __future__ import annotations
@@ -79,6 +79,11 @@ class Source:
     regular: bool
     document: str = ""
 
+    @property
+    def plain(self) -> bool:
+        """Whether its bytes can be read again as they lie: neither compressed nor a pipe."""
+        return self.regular and not self.compression
+
 
 def unreadable(file: str, reason: str) -> InputError:
     """The InputError for a file as a whole."""
@@ -97,7 +102,9 @@ def format_of(name: str) -> Format | None:
     return _ENDINGS.get(os.path.splitext(name)[1].lower())  # noqa: PTH122
 
 
-def resolve(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None) -> tuple[Format, list[Source]]:
+def resolve(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None
+) -> tuple[Format, list[Source]]:
     """The format and sources of a corpus.
 
     Parameters
@@ -140,7 +147,9 @@ def resolve(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], f
 def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Format, Source]]:
     if name == STDIN:
         if format == "files":
-            raise bad_parameter("format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt")
+            raise bad_parameter(
+                "format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt"
+            )
         return [(format or "jsonl", Source("standard input", None, "", regular=False))]
     path = Path(name)
     if not path.exists():
@@ -175,7 +184,9 @@ def _printable(document: str, name: str) -> None:
     except UnicodeEncodeError:
         raise unreadable(repr(name), "the file's name is not UTF-8; rename it") from None
     if "\n" in document or "\r" in document:
-        raise unreadable(repr(name), "the file's name has a line break, which a list of kept files can't hold; rename it")
+        raise unreadable(
+            repr(name), "the file's name has a line break, which a list of kept files can't hold; rename it"
+        )
 
 
 def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple[Format, Source]]:
@@ -186,11 +197,12 @@ def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple
         told = [(format_of(name), name) for name in names]
         tables = [(kind, name) for kind, name in told if kind in _TABLES]
         if tables or format is not None:
-            first = format or cast("Format", tables[0][0])
+            first = format or tables[0][0]
             for kind, name in told:
                 if kind != first and format is None:
-                    reason = f"is {kind or 'of no known format'}, while {tables[0][1]} is {first}; give inputs of one format, "
-                    raise unreadable(name, reason + "or format='files' to take every file as a document")
+                    what = kind or "of no known format"
+                    mend = "give inputs of one format, or format='files' to take every file as a document"
+                    raise unreadable(name, f"is {what}, while {tables[0][1]} is {first}; {mend}")
             chosen = [name for kind, name in told if kind == first]
             if not chosen:
                 raise unreadable(str(folder), f"the folder has no {format} files")

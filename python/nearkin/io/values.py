@@ -1,13 +1,15 @@
 """What flows out of a corpus: texts, scalar columns, batches, and the records that can't be read.
 
-Texts and columns lie back to back in one array of bytes with `n + 1` offsets, as in Arrow, so that the kernels read them
-in place and nothing becomes a Python object before someone asks for it. A column costs 17 bytes a row and its strings.
+Texts and columns lie back to back in one array of bytes with `n + 1` offsets, as in Arrow, so that the kernels read
+them in place and nothing becomes a Python object before someone asks for it. A column costs 17 bytes a row and its
+strings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -85,6 +87,10 @@ class Texts(Sequence[str]):
     def __repr__(self) -> str:
         return f"<{len(self)} texts, {int(self.offsets[-1] - self.offsets[0])} bytes>"
 
+    def with_nulls(self, nulls: NDArray[Any]) -> Texts:
+        """The same texts, of which these rows are null."""
+        return Texts(self.offsets, self.data, nulls)
+
     def to_arrow(self) -> pa.Array:
         """The same texts as a pyarrow LargeStringArray over the same memory; nulls are null."""
         import pyarrow as pa
@@ -94,8 +100,8 @@ class Texts(Sequence[str]):
             mask = np.ones(len(self), bool)
             mask[self.nulls] = False
             valid = pa.py_buffer(np.packbits(mask, bitorder="little"))
-        buffers = [valid, pa.py_buffer(np.ascontiguousarray(self.offsets)), pa.py_buffer(self.data)]
-        return pa.LargeStringArray.from_buffers(len(self), buffers[1], buffers[2], valid, len(self.nulls))
+        offsets, data = pa.py_buffer(np.ascontiguousarray(self.offsets)), pa.py_buffer(self.data)
+        return pa.LargeStringArray.from_buffers(len(self), offsets, data, valid, len(self.nulls))
 
 
 class Column(Sequence[Scalar]):
@@ -212,7 +218,7 @@ class Column(Sequence[Scalar]):
             return values
         if np.array_equal(kinds, [TEXT]):
             data, offsets = self.data.tobytes(), self.offsets.tolist()
-            return [data[a:b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
+            return [data[a:b].decode() for a, b in pairwise(offsets)]
         return [self[row] for row in range(len(self))]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
@@ -234,7 +240,7 @@ class Column(Sequence[Scalar]):
         for row, value in enumerate(self.to_list()):
             try:
                 numbers[row] = np.nan if value is None else float(value)
-            except (ValueError, OverflowError):
+            except (ValueError, OverflowError):  # noqa: PERF203 - the message names the value's row
                 reason = f"column {name!r} holds {value!r}, which is no number; use a column of numbers"
                 raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
         return numbers
