@@ -7,6 +7,7 @@ import warnings as _warnings
 from nearkin import errors
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
+from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
 
 if _DEBUG_BUILD:
     _warnings.warn(
@@ -16,4 +17,13 @@ if _DEBUG_BUILD:
         stacklevel=2,
     )
 
-__all__ = ["__version__", "errors", "num_threads", "set_num_threads"]
+__all__ = [
+    "HammingIndex",
+    "Pairs",
+    "SearchResult",
+    "__version__",
+    "errors",
+    "hamming",
+    "num_threads",
+    "set_num_threads",
+]

@@ -320,10 +320,11 @@ mod tests {
         #[test]
         fn what_is_written_is_read(rows in proptest::collection::vec(("[ab,\"\n\ré]{0,8}", "[ab,\"\n\r]{0,3}", any::<bool>()), 0..30), crlf: bool) {
             let line_end = if crlf { "\r\n" } else { "\n" };
-            let block: String = rows
+            let lines: Vec<String> = rows
                 .iter()
                 .map(|(a, b, always)| format!("{},{}{line_end}", quote(a, *always), quote(b, *always)))
                 .collect();
+            let block = lines.concat();
             let records = read(block.as_bytes(), false, &layout(2)).unwrap();
             let expected: Vec<&str> = rows.iter().map(|(a, _, _)| a.as_str()).collect();
             prop_assert_eq!(&expected, &texts(&records));

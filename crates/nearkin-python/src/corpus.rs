@@ -1,5 +1,7 @@
 //! Readers of records: JSON lines, CSV and plain lines, from blocks of bytes to columns.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
 use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;

@@ -5,6 +5,7 @@
 
 mod corpus;
 mod errors;
+mod hamming;
 mod threads;
 
 use pyo3::prelude::*;
@@ -16,5 +17,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;
     corpus::register(module)?;
+    hamming::register(module)?;
     Ok(())
 }
