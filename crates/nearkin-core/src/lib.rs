@@ -2,16 +2,19 @@
 //!
 //! Modules build on the ones to their left only:
 //! `error` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
-//! `absorb`.
+//! `absorb` · `records` · `jsonl` · `csv`.
 
 pub mod absorb;
 mod ascii_words;
 pub mod bitsum;
+pub mod csv;
 pub mod error;
 pub mod hamming;
 pub mod hash;
 pub mod idset;
+pub mod jsonl;
 pub mod popcount;
+pub mod records;
 pub mod simhash;
 pub mod text;
 pub mod unicode;
