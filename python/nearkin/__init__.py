@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings as _warnings
 
-from nearkin import errors
+from nearkin import errors, ssdeep
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 
@@ -16,4 +16,4 @@ if _DEBUG_BUILD:
         stacklevel=2,
     )
 
-__all__ = ["__version__", "errors", "num_threads", "set_num_threads"]
+__all__ = ["__version__", "errors", "num_threads", "set_num_threads", "ssdeep"]

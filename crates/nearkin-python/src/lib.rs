@@ -3,9 +3,8 @@
 //! Each function converts its arguments, releases the GIL, calls the core in the process's thread pool, and converts
 //! the result. No rule about hashing or searching lives here.
 
-#[allow(dead_code, reason = "the batch calls that use the pool and the error map come with the kernels")]
 mod errors;
-#[allow(dead_code, reason = "the batch calls that use the pool and the error map come with the kernels")]
+mod ssdeep;
 mod threads;
 
 use pyo3::prelude::*;
@@ -16,5 +15,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;
+    ssdeep::register(module)?;
     Ok(())
 }

@@ -62,6 +62,7 @@ pub(super) fn run(jobs: &mut [Job<'_>]) {
         let busy = lanes.iter().position(Option::is_some).unwrap_or(0);
         let now: [&[u8]; LANES] =
             std::array::from_fn(|lane| &rest[if lanes[lane].is_some() { lane } else { busy }][..step]);
+        #[allow(clippy::needless_range_loop, reason = "six slices advance together")]
         for at in 0..step {
             for lane in 0..LANES {
                 states[lane] = states[lane].wrapping_mul(19) ^ u32::from(now[lane][at]);

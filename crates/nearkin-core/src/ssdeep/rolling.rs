@@ -17,9 +17,9 @@ pub(super) const BEFORE: usize = 6;
 
 /// S of one window, oldest byte first.
 #[inline]
-pub(super) fn sum(window: &[u8; 7]) -> u32 {
+pub(super) fn sum(window: [u8; 7]) -> u32 {
     let (mut weighted, mut mixed) = (0u32, 0u32);
-    for (weight, &byte) in (2..).zip(window) {
+    for (weight, byte) in (2..).zip(window) {
         weighted += weight * u32::from(byte);
         mixed = (mixed << 5) ^ u32::from(byte);
     }
@@ -49,13 +49,13 @@ impl Window {
     }
 
     /// S of the last position.
-    pub(super) fn sum(&self) -> u32 {
-        sum(&self.0)
+    pub(super) fn sum(self) -> u32 {
+        sum(self.0)
     }
 
     /// Calls `visit(offset, level)` for each reset point of level `low` or higher within `bytes`, which follow this window.
     #[inline]
-    pub(super) fn scan(&self, bytes: &[u8], low: u32, mut visit: impl FnMut(usize, u32)) {
+    pub(super) fn scan(self, bytes: &[u8], low: u32, mut visit: impl FnMut(usize, u32)) {
         let head = bytes.len().min(BEFORE);
         let mut edge = [0u8; 2 * BEFORE];
         edge[..BEFORE].copy_from_slice(&self.0[1..]);
@@ -130,7 +130,7 @@ fn scan_steps(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
 #[allow(clippy::inline_always, reason = "part of the loop above")]
 fn report(bytes: &[u8], i: usize, offset: usize, low: u32, visit: &mut impl FnMut(usize, u32)) {
     if let Some(window) = bytes[i..].first_chunk::<7>()
-        && let Some(level) = level(sum(window))
+        && let Some(level) = level(sum(*window))
         && level >= low
     {
         visit(offset, level);

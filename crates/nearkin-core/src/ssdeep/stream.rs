@@ -98,7 +98,7 @@ impl Hasher {
     }
 
     fn advance(&mut self, bytes: &[u8]) {
-        const FEW: usize = 8;
+        const FEW: usize = 16;
         let (lo, hi) = (self.lo, self.hi);
         let span = hi - lo;
         if span <= FEW {
