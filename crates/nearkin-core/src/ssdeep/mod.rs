@@ -17,7 +17,7 @@
 //! # Comparing
 //!
 //! Two parts of one block size are alike if they share seven successive characters; the score from 0 to 100 then comes
-//! from their longest common subsequence ([`compare`]). So an exact index is a list of 7-grams (`index`).
+//! from their longest common subsequence ([`compare`]). So an exact index is a list of 7-grams ([`index`]).
 //!
 //! # Cost
 //!
@@ -38,6 +38,7 @@
 
 pub mod compare;
 pub mod hash;
+pub mod index;
 pub mod parse;
 mod piece;
 mod rolling;
@@ -45,6 +46,7 @@ pub mod stream;
 
 pub use compare::{Query, compare, compare_lenient};
 pub use hash::{Source, hash, hash_source};
+pub use index::Index;
 pub use parse::Digest;
 pub use stream::Hasher;
 

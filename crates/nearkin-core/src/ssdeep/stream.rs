@@ -36,8 +36,10 @@ pub struct Hasher {
     hi: usize,
     /// h of each level: the hash since its last counted reset point.
     full: [u8; SLOTS],
-    /// g of each level: the same, but not restarted once [`ENOUGH_PIECES`] - 1 reset points are counted.
+    /// g of the levels below `divided`: the same, but not restarted once 31 reset points are counted.
     half: [u8; SLOTS],
+    /// The first level with fewer than 32 counted reset points, where g is still h. A higher level never has more.
+    divided: usize,
     levels: Box<[Level; SLOTS]>,
 }
 
@@ -68,6 +70,7 @@ impl Hasher {
             hi: 1,
             full: [START; SLOTS],
             half: [START; SLOTS],
+            divided: 0,
             levels: Box::new([level; SLOTS]),
         }
     }
@@ -98,20 +101,22 @@ impl Hasher {
     }
 
     fn advance(&mut self, bytes: &[u8]) {
-        const FEW: usize = 16;
-        let (lo, hi) = (self.lo, self.hi);
-        let span = hi - lo;
-        if span <= FEW {
-            let mut states = [0; 2 * FEW];
-            states[..span].copy_from_slice(&self.full[lo..hi]);
-            states[FEW..FEW + span].copy_from_slice(&self.half[lo..hi]);
-            run_along(&mut states, bytes);
-            self.full[lo..hi].copy_from_slice(&states[..span]);
-            self.half[lo..hi].copy_from_slice(&states[FEW..FEW + span]);
+        let (lo, hi, divided) = (self.lo, self.hi, self.divided);
+        let (fulls, halves) = (hi - lo, divided - lo);
+        let mut words = [[0u8; 8]; 8];
+        let states = words.as_flattened_mut();
+        states[..fulls].copy_from_slice(&self.full[lo..hi]);
+        states[fulls..fulls + halves].copy_from_slice(&self.half[lo..divided]);
+        if let (true, [first, second, ..]) = (fulls + halves <= 16, &mut words) {
+            let mut few = [*first, *second];
+            run_along(&mut few, bytes);
+            [*first, *second] = few;
         } else {
-            run_along(&mut self.full, bytes);
-            run_along(&mut self.half, bytes);
+            run_along(&mut words, bytes);
         }
+        let states = words.as_flattened();
+        self.full[lo..hi].copy_from_slice(&states[..fulls]);
+        self.half[lo..divided].copy_from_slice(&states[fulls..fulls + halves]);
     }
 
     /// The last byte ended a piece of all levels up to `level`.
@@ -120,10 +125,12 @@ impl Hasher {
         while i <= level && i < self.hi {
             if self.levels[i].count == 0 && self.hi == i + 1 && self.hi < SLOTS {
                 self.full[self.hi] = self.full[i];
-                self.half[self.hi] = self.half[i];
                 self.hi += 1;
             }
             let this = &mut self.levels[i];
+            if i >= self.divided {
+                self.half[i] = self.full[i];
+            }
             let (full, half) = (character(self.full[i]), character(self.half[i]));
             this.half_pending = Some(half);
             if this.count < PIECES {
@@ -131,8 +138,9 @@ impl Hasher {
                 this.count += 1;
                 self.full[i] = START;
                 if this.count < ENOUGH_PIECES {
-                    self.half[i] = START;
                     this.half_pending = None;
+                } else {
+                    self.divided = self.divided.max(i + 1);
                 }
             } else {
                 this.pending = Some(full);
@@ -171,7 +179,8 @@ impl Hasher {
             level.characters[..level.count].iter().copied().chain(tail(self.full[twice], level.pending)).collect()
         } else {
             let count = level.count.min(HALF_PIECES);
-            level.characters[..count].iter().copied().chain(tail(self.half[twice], level.half_pending)).collect()
+            let state = if twice < self.divided { self.half[twice] } else { self.full[twice] };
+            level.characters[..count].iter().copied().chain(tail(state, level.half_pending)).collect()
         };
         Ok(write(i as u32, &part1, &part2, options))
     }
