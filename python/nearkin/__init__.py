@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings as _warnings
 
-from nearkin import errors, families
+from nearkin import errors, families, ssdeep
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin.families.simhash import SimHash, fingerprint
@@ -32,4 +32,5 @@ __all__ = [
     "hamming",
     "num_threads",
     "set_num_threads",
+    "ssdeep",
 ]

@@ -1,11 +1,14 @@
 """Types of the compiled kernels; a test holds this file equal to the binary."""
 
+from collections.abc import Iterable
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 _Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint16]]
+
 
 DEBUG_BUILD: bool
 __version__: str
@@ -133,4 +136,21 @@ def read_lines(
 def invalid_utf8(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]: ...
 def read_spans(
     descriptor: int, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.uint32]
+
+class SsdeepHasher:
+    def __init__(self) -> None: ...
+    @property
+    def total(self) -> int: ...
+    def update(self, data: bytes | npt.NDArray[np.uint8]) -> None: ...
+    def copy(self) -> SsdeepHasher: ...
+    def digest(self, eliminate_runs: bool, truncate: bool) -> str: ...
+
+def ssdeep_hash(data: bytes | npt.NDArray[np.uint8], eliminate_runs: bool, truncate: bool) -> str: ...
+def ssdeep_hash_files(
+    paths: list[str | PathLike[str]], eliminate_runs: bool, truncate: bool
+) -> list[tuple[str | None, Exception | None]]: ...
+def ssdeep_compare(left: str | bytes, right: str | bytes, strict: bool) -> int: ...
+def ssdeep_compare_many(query: str | bytes, digests: Iterable[str | bytes], strict: bool) -> npt.NDArray[np.uint8]: ...
+def ssdeep_matrix(
+    left: Iterable[str | bytes], right: Iterable[str | bytes] | None, strict: bool
 ) -> npt.NDArray[np.uint8]: ...

@@ -7,6 +7,7 @@ mod corpus;
 mod errors;
 mod hamming;
 mod recipe;
+mod ssdeep;
 mod texts;
 mod threads;
 
@@ -21,5 +22,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     corpus::register(module)?;
     hamming::register(module)?;
     recipe::register(module)?;
+    ssdeep::register(module)?;
     Ok(())
 }
