@@ -66,20 +66,32 @@ class RecipeCore:
     def similarities(
         self, texts: Any, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32], measure: str
     ) -> npt.NDArray[np.float64]: ...
-    def absorb(
+    def first_matches(
         self,
-        documents: Any,
-        kept: Any,
+        texts: Any,
         *,
-        fingerprints: npt.NDArray[np.uint64],
+        documents: npt.NDArray[np.uint32],
         offsets: npt.NDArray[np.int64],
         candidates: npt.NDArray[np.uint32],
-        radius: int,
+        measure: str,
         threshold: float,
+    ) -> _Decision: ...
+    def absorb(
+        self,
+        texts: Any,
+        *,
+        documents: npt.NDArray[np.uint32],
+        fingerprints: npt.NDArray[np.uint64],
+        radius: int,
         measure: str | None,
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]: ...
+        threshold: float,
+    ) -> _Decision: ...
 
-def content_hashes(texts: Any) -> npt.NDArray[np.uint64]: ...
+_Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]
+
+def near_in_batch(fingerprints: npt.NDArray[np.uint64], words: int, radius: int) -> npt.NDArray[np.bool_]: ...
+def components(nodes: int, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
+def content_hashes(texts: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
 def feature_hashes(name: str, values: list[bytes], seed: int = 0, word: int = 0) -> npt.NDArray[np.uint64]: ...
 def feature_hash_names() -> list[str]: ...
 
@@ -136,6 +148,7 @@ def read_lines(
 def invalid_utf8(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]: ...
 def read_spans(
     descriptor: int, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.uint32]
+) -> XX: ...
 
 class SsdeepHasher:
     def __init__(self) -> None: ...
