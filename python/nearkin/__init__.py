@@ -7,6 +7,8 @@ import warnings as _warnings
 from nearkin import errors, ssdeep
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
+from nearkin.digests import DigestIndex
+from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
 
 if _DEBUG_BUILD:
     _warnings.warn(
@@ -16,4 +18,15 @@ if _DEBUG_BUILD:
         stacklevel=2,
     )
 
-__all__ = ["__version__", "errors", "num_threads", "set_num_threads", "ssdeep"]
+__all__ = [
+    "DigestIndex",
+    "HammingIndex",
+    "Pairs",
+    "SearchResult",
+    "__version__",
+    "errors",
+    "hamming",
+    "num_threads",
+    "set_num_threads",
+    "ssdeep",
+]

@@ -1,9 +1,21 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
-//! Modules build on the ones above them in this list only:
-//! `error` · `ssdeep`.
+//! Modules build on the ones to their left only:
+//! `error` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
+//! `absorb` · `ssdeep`.
 
+pub mod absorb;
+mod ascii_words;
+pub mod bitsum;
 pub mod error;
+pub mod hamming;
+pub mod hash;
+pub mod idset;
+pub mod popcount;
+pub mod simhash;
 pub mod ssdeep;
+pub mod text;
+pub mod unicode;
+pub mod verify;
 
 pub use error::{Error, Result};

@@ -4,6 +4,7 @@
 //! the result. No rule about hashing or searching lives here.
 
 mod errors;
+mod hamming;
 mod ssdeep;
 mod threads;
 
@@ -15,6 +16,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;
+    hamming::register(module)?;
     ssdeep::register(module)?;
     Ok(())
 }

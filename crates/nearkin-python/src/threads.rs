@@ -48,10 +48,21 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// Runs `work` in the pool with the GIL released. `work` must not touch Python objects.
+/// Runs `work` in the pool with the GIL released. `work` must not touch Python objects, nor wait for a lock: a worker
+/// that waits for its own tasks takes up others meanwhile, and one that wants the lock that it holds would never end.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let pool = pool()?;
     Ok(py.detach(|| pool.install(work)))
+}
+
+/// As `detached`, with what `lock` gives: locks are taken by the calling thread, outside of the pool.
+pub(crate) fn detached_with<G, T: Send>(
+    py: Python<'_>,
+    lock: impl FnOnce() -> G + Send,
+    work: impl FnOnce(&ThreadPool, G) -> T + Send,
+) -> PyResult<T> {
+    let pool = pool()?;
+    Ok(py.detach(|| work(&pool, lock())))
 }
 
 /// Sets how many threads batch calls of this process use: 1 or more, or None for one a core.

@@ -1,0 +1,284 @@
+//! The caller's ids: none (row numbers), 64-bit integers, or strings.
+//!
+//! A row is the place of an added fingerprint in order of addition. Row numbers cost nothing; integers cost 8 bytes each,
+//! and as long as they only grow nothing more, because a binary search finds them; otherwise a look-up table of 4-byte
+//! rows at a load of at most 3/4 is kept. Strings keep their UTF-8 bytes, an 8-byte offset and the table. Ties in results
+//! are broken by id: integers by value, strings by code points.
+
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, RandomState};
+
+/// Ids of all rows.
+#[derive(Debug, Default)]
+pub(crate) enum Ids {
+    /// The id is the row number.
+    #[default]
+    Rows,
+    /// One integer a row.
+    Ints {
+        /// Id of each row.
+        values: Vec<i64>,
+        /// Rows by id; None while the ids only grow.
+        lookup: Option<Lookup>,
+    },
+    /// One string a row.
+    Names {
+        /// UTF-8 bytes of all strings.
+        bytes: String,
+        /// End of each string.
+        ends: Vec<u64>,
+        /// Rows by string.
+        lookup: Lookup,
+    },
+}
+
+/// Ids of a batch.
+#[derive(Debug, Clone, Copy)]
+pub enum NewIds<'a> {
+    /// The next row numbers.
+    Rows,
+    /// Integers.
+    Ints(&'a [i64]),
+    /// Strings.
+    Names(&'a [&'a str]),
+}
+
+impl NewIds<'_> {
+    /// The word for this kind in messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Rows => "row numbers",
+            Self::Ints(_) => "integers",
+            Self::Names(_) => "strings",
+        }
+    }
+}
+
+/// Open addressing with linear probing over row numbers; the keys live in the caller's array.
+#[derive(Debug)]
+pub(crate) struct Lookup {
+    rows: Vec<u32>,
+    used: usize,
+    hasher: RandomState,
+}
+
+const EMPTY: u32 = u32::MAX;
+
+impl Default for Lookup {
+    fn default() -> Self {
+        Self { rows: vec![EMPTY; 16], used: 0, hasher: RandomState::new() }
+    }
+}
+
+impl Lookup {
+    fn place(hash: u64, mask: usize) -> usize {
+        (hash >> 20) as usize & mask
+    }
+
+    /// The row whose key `equals` and whose hash is `hash`.
+    fn find(&self, hash: u64, equals: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.rows.len() - 1;
+        let mut at = Self::place(hash, mask);
+        while self.rows[at] != EMPTY {
+            if equals(self.rows[at]) {
+                return Some(self.rows[at]);
+            }
+            at = (at + 1) & mask;
+        }
+        None
+    }
+
+    /// Adds a row that is not there; `hash_of` gives the hash of a row that is.
+    fn insert(&mut self, hash: u64, row: u32, hash_of: impl Fn(&RandomState, u32) -> u64) {
+        if (self.used + 1) * 4 > self.rows.len() * 3 {
+            let old = std::mem::take(&mut self.rows);
+            self.rows = vec![EMPTY; old.len() * 2];
+            for row in old.into_iter().filter(|&row| row != EMPTY) {
+                let hash = hash_of(&self.hasher, row);
+                self.put(hash, row);
+            }
+        }
+        self.put(hash, row);
+        self.used += 1;
+    }
+
+    fn put(&mut self, hash: u64, row: u32) {
+        let mask = self.rows.len() - 1;
+        let mut at = Self::place(hash, mask);
+        while self.rows[at] != EMPTY {
+            at = (at + 1) & mask;
+        }
+        self.rows[at] = row;
+    }
+
+    /// Takes `row` out and closes the gap, so that no probe ends early.
+    fn remove(&mut self, hash: u64, row: u32, hash_of: impl Fn(&RandomState, u32) -> u64) {
+        let mask = self.rows.len() - 1;
+        let mut gap = Self::place(hash, mask);
+        while self.rows[gap] != row {
+            if self.rows[gap] == EMPTY {
+                return;
+            }
+            gap = (gap + 1) & mask;
+        }
+        let mut at = gap;
+        loop {
+            at = (at + 1) & mask;
+            if self.rows[at] == EMPTY {
+                break;
+            }
+            let home = Self::place(hash_of(&self.hasher, self.rows[at]), mask);
+            // The entry may move into the gap unless its home lies behind the gap, cyclically.
+            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(gap) & mask) {
+                self.rows[gap] = self.rows[at];
+                gap = at;
+            }
+        }
+        self.rows[gap] = EMPTY;
+        self.used -= 1;
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows.len() * 4
+    }
+}
+
+fn name<'a>(bytes: &'a str, ends: &[u64], row: u32) -> &'a str {
+    let row = row as usize;
+    let start = if row == 0 { 0 } else { ends[row - 1] as usize };
+    &bytes[start..ends[row] as usize]
+}
+
+impl Ids {
+    /// Bytes that ids take besides the fingerprints.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Rows => 0,
+            Self::Ints { values, lookup } => values.capacity() * 8 + lookup.as_ref().map_or(0, Lookup::bytes),
+            Self::Names { bytes, ends, lookup } => bytes.capacity() + ends.capacity() * 8 + lookup.bytes(),
+        }
+    }
+
+    /// The word for this kind in messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Rows => "row numbers",
+            Self::Ints { .. } => "integers",
+            Self::Names { .. } => "strings",
+        }
+    }
+
+    /// Whether rows in order of addition are in order of id.
+    pub(crate) fn ascending(&self) -> bool {
+        match self {
+            Self::Rows => true,
+            Self::Ints { lookup, .. } => lookup.is_none(),
+            Self::Names { .. } => false,
+        }
+    }
+
+    /// Order of two rows by id, then by row.
+    pub(crate) fn compare(&self, a: u32, b: u32) -> Ordering {
+        match self {
+            Self::Rows => a.cmp(&b),
+            Self::Ints { values, .. } => values[a as usize].cmp(&values[b as usize]),
+            Self::Names { bytes, ends, .. } => name(bytes, ends, a).cmp(name(bytes, ends, b)),
+        }
+    }
+
+    /// The integer that stands for a row in results: its id, or its number where ids are strings.
+    pub(crate) fn int(&self, row: u32) -> i64 {
+        match self {
+            Self::Ints { values, .. } => values[row as usize],
+            Self::Rows | Self::Names { .. } => i64::from(row),
+        }
+    }
+
+    /// The string id of a row, where ids are strings.
+    pub(crate) fn string(&self, row: u32) -> Option<&str> {
+        match self {
+            Self::Names { bytes, ends, .. } => (row as usize).lt(&ends.len()).then(|| name(bytes, ends, row)),
+            Self::Rows | Self::Ints { .. } => None,
+        }
+    }
+
+    /// The row of an integer id among `rows` rows, dead ones included.
+    pub(crate) fn row_of_int(&self, id: i64, rows: usize) -> Option<u32> {
+        match self {
+            Self::Rows => usize::try_from(id).ok().filter(|&row| row < rows).map(|row| row as u32),
+            Self::Ints { values, lookup: None } => values.binary_search(&id).ok().map(|row| row as u32),
+            Self::Ints { values, lookup: Some(lookup) } => {
+                lookup.find(lookup.hasher.hash_one(id), |row| values[row as usize] == id)
+            }
+            Self::Names { .. } => None,
+        }
+    }
+
+    /// The row of a string id.
+    pub(crate) fn row_of_name(&self, id: &str) -> Option<u32> {
+        match self {
+            Self::Names { bytes, ends, lookup } => {
+                lookup.find(lookup.hasher.hash_one(id), |row| name(bytes, ends, row) == id)
+            }
+            Self::Rows | Self::Ints { .. } => None,
+        }
+    }
+
+    /// Appends integers that are not there (dead rows aside); `alive` tells which rows count.
+    pub(crate) fn push_ints(&mut self, new: &[i64], alive: impl Fn(u32) -> bool) {
+        if matches!(self, Self::Rows) {
+            *self = Self::Ints { values: Vec::new(), lookup: None };
+        }
+        let Self::Ints { values, lookup } = self else { return };
+        let grows = values.last().is_none_or(|last| new.first().is_none_or(|first| last < first))
+            && new.windows(2).all(|pair| pair[0] < pair[1]);
+        if lookup.is_none() && !grows {
+            let mut made = Lookup::default();
+            for (row, &id) in values.iter().enumerate() {
+                if alive(row as u32) {
+                    made.insert(made.hasher.hash_one(id), row as u32, |hasher, row| {
+                        hasher.hash_one(values[row as usize])
+                    });
+                }
+            }
+            *lookup = Some(made);
+        }
+        for &id in new {
+            let row = values.len() as u32;
+            values.push(id);
+            if let Some(lookup) = lookup {
+                lookup.insert(lookup.hasher.hash_one(id), row, |hasher, row| hasher.hash_one(values[row as usize]));
+            }
+        }
+    }
+
+    /// Appends strings that are not there.
+    pub(crate) fn push_names(&mut self, new: &[&str]) {
+        if matches!(self, Self::Rows) {
+            *self = Self::Names { bytes: String::new(), ends: Vec::new(), lookup: Lookup::default() };
+        }
+        let Self::Names { bytes, ends, lookup } = self else { return };
+        for &id in new {
+            let row = ends.len() as u32;
+            bytes.push_str(id);
+            ends.push(bytes.len() as u64);
+            lookup.insert(lookup.hasher.hash_one(id), row, |hasher, row| hasher.hash_one(name(bytes, ends, row)));
+        }
+    }
+
+    /// Forgets the id of a row that dies, so that it may be given again.
+    pub(crate) fn forget(&mut self, row: u32) {
+        match self {
+            // A growing list still holds it; the row is dead, and giving the id again makes the table.
+            Self::Rows | Self::Ints { lookup: None, .. } => {}
+            Self::Ints { values, lookup: Some(lookup) } => {
+                let hash = lookup.hasher.hash_one(values[row as usize]);
+                lookup.remove(hash, row, |hasher, row| hasher.hash_one(values[row as usize]));
+            }
+            Self::Names { bytes, ends, lookup } => {
+                let hash = lookup.hasher.hash_one(name(bytes, ends, row));
+                lookup.remove(hash, row, |hasher, row| hasher.hash_one(name(bytes, ends, row)));
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Runs: distinct fingerprints in ascending order, each with the rows that hold it.
+//!
+//! New rows wait in an unsorted tail that is scanned; when it has grown it is sorted into a run, and a run that is not
+//! less than half as long as the one before is merged with it. So there are at most log2(n) runs, each row is merged at most
+//! log2(n / tail) times, and the longest pause is one merge of everything, linear in n. Equal fingerprints of one run are
+//! one slot with a list of rows: a million copies cost one comparison. Memory: 8 * words + 4 bytes a slot, 4 bytes more
+//! where a run holds copies at all.
+
+use super::blocks::Layout;
+
+/// A sorted run of distinct fingerprints.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    /// Fingerprints, row-major, ascending by words 0, 1, ...
+    pub(crate) fps: Vec<u64>,
+    /// Rows of slot 0, then of slot 1, ...; ascending within a slot.
+    pub(crate) rows: Vec<u32>,
+    /// First place of each slot in `rows`, and the end; empty where slot i is `rows[i]`.
+    starts: Vec<u32>,
+    /// Tables, once built.
+    pub(crate) layout: Option<Layout>,
+}
+
+impl Run {
+    /// Sorts and collapses rows `rows` with fingerprints `fps`.
+    pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32]) -> Self {
+        let mut run = Self::default();
+        if words == 1 {
+            let mut order: Vec<(u64, u32)> = fps.iter().copied().zip(rows.iter().copied()).collect();
+            order.sort_unstable();
+            run.reserve(words, order.len());
+            for (fp, row) in order {
+                run.push(&[fp], &[row]);
+            }
+        } else {
+            let mut order: Vec<(u64, u32)> = fps.iter().step_by(words).copied().zip(0..rows.len() as u32).collect();
+            let full = |i: u32| (&fps[i as usize * words..(i as usize + 1) * words], rows[i as usize]);
+            order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| full(a.1).cmp(&full(b.1))));
+            run.reserve(words, order.len());
+            for (_, i) in order {
+                let (fp, row) = full(i);
+                run.push(fp, &[row]);
+            }
+        }
+        run.shrink();
+        run
+    }
+
+    /// The run of the rows of both that are alive.
+    pub(crate) fn merge(words: usize, a: &Self, b: &Self, alive: impl Fn(u32) -> bool) -> Self {
+        let mut run = Self::default();
+        run.reserve(words, a.rows.len() + b.rows.len());
+        let (mut i, mut j) = (0, 0);
+        let mut list = Vec::new();
+        while i < a.len() || j < b.len() {
+            let left = (i < a.len()).then(|| a.fp(words, i));
+            let right = (j < b.len()).then(|| b.fp(words, j));
+            let take_left = right.is_none() || left.is_some_and(|left| right.is_some_and(|right| left <= right));
+            let take_right = left.is_none() || right.is_some_and(|right| left.is_some_and(|left| right <= left));
+            let fp = if take_left { a.fp(words, i) } else { b.fp(words, j) };
+            list.clear();
+            if take_left {
+                list.extend(a.rows_of(i).iter().copied().filter(|&row| alive(row)));
+                i += 1;
+            }
+            if take_right {
+                list.extend(b.rows_of(j).iter().copied().filter(|&row| alive(row)));
+                j += 1;
+            }
+            if take_left && take_right {
+                list.sort_unstable();
+            }
+            if !list.is_empty() {
+                run.push(fp, &list);
+            }
+        }
+        run.shrink();
+        run
+    }
+
+    fn reserve(&mut self, words: usize, slots: usize) {
+        self.fps.reserve_exact(slots * words);
+        self.rows.reserve_exact(slots);
+    }
+
+    fn shrink(&mut self) {
+        self.fps.shrink_to_fit();
+        self.rows.shrink_to_fit();
+        self.starts.shrink_to_fit();
+    }
+
+    /// Appends rows of `fp`, which is at or above the last fingerprint.
+    fn push(&mut self, fp: &[u64], rows: &[u32]) {
+        let words = fp.len();
+        let slots = self.fps.len() / words;
+        let same = self.fps.len() >= words && &self.fps[self.fps.len() - words..] == fp;
+        if (same || rows.len() > 1) && self.starts.is_empty() {
+            self.starts = (0..=self.rows.len() as u32).collect();
+        }
+        if !same {
+            self.fps.extend_from_slice(fp);
+        }
+        self.rows.extend_from_slice(rows);
+        if !self.starts.is_empty() {
+            if same {
+                self.starts[slots] = self.rows.len() as u32;
+            } else {
+                self.starts.push(self.rows.len() as u32);
+            }
+        }
+    }
+
+    /// Slots.
+    pub(crate) fn len(&self) -> usize {
+        if self.starts.is_empty() { self.rows.len() } else { self.starts.len() - 1 }
+    }
+
+    /// The fingerprint of a slot.
+    pub(crate) fn fp(&self, words: usize, slot: usize) -> &[u64] {
+        &self.fps[slot * words..(slot + 1) * words]
+    }
+
+    /// The rows of a slot, ascending.
+    pub(crate) fn rows_of(&self, slot: usize) -> &[u32] {
+        if self.starts.is_empty() {
+            &self.rows[slot..=slot]
+        } else {
+            &self.rows[self.starts[slot] as usize..self.starts[slot + 1] as usize]
+        }
+    }
+
+    /// Bytes of fingerprints, rows and tables.
+    pub(crate) fn bytes(&self) -> usize {
+        self.fps.capacity() * 8
+            + (self.rows.capacity() + self.starts.capacity()) * 4
+            + self.layout.as_ref().map_or(0, Layout::bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_fingerprints_are_one_slot() {
+        let run = Run::new(1, &[5, 3, 5, 9, 3], &[0, 1, 2, 3, 4]);
+        assert_eq!(vec![3, 5, 9], run.fps);
+        assert_eq!((&[1, 4][..], &[0, 2][..], &[3][..]), (run.rows_of(0), run.rows_of(1), run.rows_of(2)));
+        let other = Run::new(1, &[4, 5], &[5, 6]);
+        let both = Run::merge(1, &run, &other, |row| row != 0 && row != 3);
+        assert_eq!(vec![3, 4, 5], both.fps);
+        assert_eq!((&[1, 4][..], &[5][..], &[2, 6][..]), (both.rows_of(0), both.rows_of(1), both.rows_of(2)));
+    }
+
+    #[test]
+    fn wide_fingerprints_are_ordered_by_their_words() {
+        let run = Run::new(2, &[1, 9, 1, 2, 0, 7, 1, 9], &[0, 1, 2, 3]);
+        assert_eq!(vec![0, 7, 1, 2, 1, 9], run.fps);
+        assert_eq!(&[0, 3][..], run.rows_of(2));
+    }
+}

@@ -1,0 +1,371 @@
+//! The exhaustive scan: every query against every row, tiled.
+//!
+//! Rows are taken in tiles that stay in the first-level cache (16 KiB), transposed so that a vector holds one word of
+//! neighbouring rows, and every query of the batch meets the tile before the next is read: memory is read once a batch
+//! instead of once a query. Cost: n * queries * words / lanes vector steps of load, xor, popcount, add, compare.
+//!
+//! **Prefix test.** The distance of a prefix is at most the whole distance, so a group of rows is dropped as soon as every
+//! row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and deviation
+//! sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 3 sqrt(b)/2 > limit` ([`first_test`]); for
+//! 64-bit rows and limits to 7 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal prefixes only lose
+//! the saving, never a result: what passes is counted in full.
+
+#![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
+
+use crate::popcount::{Kernel, Lanes, ScalarLanes, distance};
+
+/// Receives what a scan finds.
+pub(crate) trait Sink {
+    /// Takes a row within the query's limit; returns the query's limit from now on, never above the one before.
+    fn hit(&mut self, query: u32, row: u32, distance: u32) -> u32;
+}
+
+/// Words of a tile: 16 KiB, half of the smallest first-level cache in use.
+const TILE_WORDS: usize = 2048;
+/// Vectors of rows that share one branch.
+const GROUP: usize = 4;
+/// Largest limit for which the first 32 of 64 bits are tested alone: 16 - 3 * 2.83 > limit, P(pass) = 0.1% a random row.
+const HALF_LIMIT: u32 = 7;
+
+/// Whether the first `bits` bits of random rows nearly always exceed `limit`.
+fn worth_a_test(bits: usize, limit: u32) -> bool {
+    let bits = bits as f64;
+    bits / 2.0 - 1.5 * bits.sqrt() > f64::from(limit)
+}
+
+/// The number of leading words after which the distance so far is first compared with the limit.
+fn first_test(words: usize, limit: u32) -> usize {
+    (1..words).find(|&word| worth_a_test(64 * word, limit)).unwrap_or(words)
+}
+
+/// Gives `sink` every (query, row, distance) with distance at most `limits[query]`; row numbers start at `first_row`.
+///
+/// The order is by tile, then query, then row.
+pub(crate) fn scan<S: Sink>(
+    kernel: Kernel,
+    words: usize,
+    rows: &[u64],
+    first_row: u32,
+    queries: &[u64],
+    limits: &mut [u32],
+    sink: &mut S,
+) {
+    let job = Job { words, rows, first_row, queries };
+    match kernel {
+        Kernel::Scalar => {
+            // SAFETY: the scalar lanes need no special instructions.
+            unsafe { job.run::<ScalarLanes, S>(limits, sink) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx2 => {
+            #[target_feature(enable = "avx2,popcnt")]
+            fn run<S: Sink>(job: &Job<'_>, limits: &mut [u32], sink: &mut S) {
+                // SAFETY: AVX2 is enabled for this function.
+                unsafe { job.run::<crate::popcount::x86::Avx2Lanes, S>(limits, sink) }
+            }
+            assert!(std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt"));
+            // SAFETY: the line above has asked the processor.
+            unsafe { run(&job, limits, sink) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512 => {
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt,bmi1")]
+            fn run<S: Sink>(job: &Job<'_>, limits: &mut [u32], sink: &mut S) {
+                // SAFETY: the AVX-512 extensions are enabled for this function.
+                unsafe { job.run::<crate::popcount::x86::Avx512Lanes, S>(limits, sink) }
+            }
+            assert!(
+                std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+                    && std::arch::is_x86_feature_detected!("avx512bw")
+                    && std::arch::is_x86_feature_detected!("avx512vl")
+                    && std::arch::is_x86_feature_detected!("bmi1")
+            );
+            // SAFETY: the line above has asked the processor.
+            unsafe { run(&job, limits, sink) }
+        }
+        #[cfg(target_arch = "aarch64")]
+        Kernel::Neon => {
+            // SAFETY: NEON is part of every 64-bit ARM.
+            unsafe { job.run::<crate::popcount::arm::NeonLanes, S>(limits, sink) }
+        }
+        // A kernel of another architecture: never in `Kernel::available`.
+        #[allow(unreachable_patterns, reason = "all kernels of this architecture are matched above")]
+        _ => {
+            // SAFETY: the scalar lanes need no special instructions.
+            unsafe { job.run::<ScalarLanes, S>(limits, sink) }
+        }
+    }
+}
+
+struct Job<'a> {
+    words: usize,
+    rows: &'a [u64],
+    first_row: u32,
+    queries: &'a [u64],
+}
+
+impl Job<'_> {
+    /// # Safety
+    /// The processor has the instructions of `L`, and the caller enables them.
+    #[inline(always)]
+    unsafe fn run<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
+        let words = self.words;
+        // Rows of a tile: whole groups of 64-bit and of 32-bit lanes.
+        let group = GROUP * L::N * 2;
+        let tile_rows = (TILE_WORDS / words).next_multiple_of(group);
+        let mut scratch = vec![0u64; tile_rows * words];
+        let total = self.rows.len() / words;
+        let halves = words == 1 && limits.iter().all(|&limit| limit <= HALF_LIMIT);
+        let mut start = 0;
+        while start < total {
+            let count = tile_rows.min(total - start);
+            let rows = &self.rows[start * words..(start + count) * words];
+            let padded = count.next_multiple_of(group);
+            let first = self.first_row + start as u32;
+            if halves {
+                pack_halves(rows, &mut scratch, padded / 2);
+                // SAFETY: the caller vouches for `L`; the tile holds `padded` half words.
+                unsafe { self.halves::<L, S>(rows, &scratch[..padded / 2], first, limits, sink) };
+            } else if words == 1 && padded == count {
+                // SAFETY: the caller vouches for `L`; one word a row needs no transposing.
+                unsafe { self.tile::<L, S>(rows, rows, count, first, limits, sink) };
+            } else {
+                transpose(rows, &mut scratch, words, padded);
+                // SAFETY: the caller vouches for `L`; the tile holds `words` columns of `padded` words.
+                unsafe { self.tile::<L, S>(rows, &scratch[..padded * words], padded, first, limits, sink) };
+            }
+            start += count;
+        }
+    }
+
+    /// Every query against a transposed tile: column j holds word j of `stride` rows.
+    ///
+    /// # Safety
+    /// As for `run`; `tile` holds `words` columns of `stride` words, `stride` is a multiple of `GROUP * L::N`.
+    #[inline(always)]
+    unsafe fn tile<L: Lanes, S: Sink>(
+        &self,
+        rows: &[u64],
+        tile: &[u64],
+        stride: usize,
+        first: u32,
+        limits: &mut [u32],
+        sink: &mut S,
+    ) {
+        let words = self.words;
+        debug_assert!(tile.len() == stride * words && stride.is_multiple_of(GROUP * L::N));
+        for (number, query) in self.queries.chunks_exact(words).enumerate() {
+            let limit = &mut limits[number];
+            let tested = first_test(words, *limit);
+            // SAFETY: the caller vouches for `L`.
+            let mut bound = unsafe { L::splat(u64::from(*limit)) };
+            for at in (0..stride).step_by(GROUP * L::N) {
+                // SAFETY: the caller vouches for `L`, and columns hold `GROUP * L::N` words from `at`.
+                let masks = unsafe {
+                    let column = tile.as_ptr().add(at);
+                    let value = L::splat(query[0]);
+                    let mut sums = [value; GROUP];
+                    for (lane, sum) in sums.iter_mut().enumerate() {
+                        *sum = L::count_xor(L::load(column.add(lane * L::N)), value);
+                    }
+                    let mut word = 1;
+                    loop {
+                        let mut masks = [0; GROUP];
+                        if word >= tested {
+                            for (mask, &sum) in masks.iter_mut().zip(&sums) {
+                                *mask = L::at_most(sum, bound);
+                            }
+                            if word == words || masks == [0; GROUP] {
+                                break masks;
+                            }
+                        }
+                        let column = column.add(word * stride);
+                        let value = L::splat(query[word]);
+                        for (lane, sum) in sums.iter_mut().enumerate() {
+                            *sum = L::add(*sum, L::count_xor(L::load(column.add(lane * L::N)), value));
+                        }
+                        word += 1;
+                    }
+                };
+                if masks != [0; GROUP] {
+                    *limit = emit::<S>(&masks, L::N, at, rows, words, query, number, first, *limit, sink);
+                    // SAFETY: the caller vouches for `L`.
+                    bound = unsafe { L::splat(u64::from(*limit)) };
+                }
+            }
+        }
+    }
+
+    /// Every query against a tile of the lower 32 bits of 64-bit rows; what passes is counted in full.
+    ///
+    /// # Safety
+    /// As for `run`; `tile` is a multiple of `GROUP * L::N` words of two half words each.
+    #[inline(always)]
+    unsafe fn halves<L: Lanes, S: Sink>(
+        &self,
+        rows: &[u64],
+        tile: &[u64],
+        first: u32,
+        limits: &mut [u32],
+        sink: &mut S,
+    ) {
+        debug_assert!(tile.len().is_multiple_of(GROUP * L::N));
+        for (number, query) in self.queries.iter().enumerate() {
+            let limit = &mut limits[number];
+            // SAFETY: the caller vouches for `L`.
+            let (value, mut bound) = unsafe { (L::splat32(*query as u32), L::splat32(*limit)) };
+            for at in (0..tile.len()).step_by(GROUP * L::N) {
+                let mut masks = [0; GROUP];
+                for (lane, mask) in masks.iter_mut().enumerate() {
+                    // SAFETY: the caller vouches for `L`, and the tile holds `GROUP * L::N` words from `at`.
+                    *mask = unsafe {
+                        L::at_most32(L::count_xor32(L::load(tile.as_ptr().add(at + lane * L::N)), value), bound)
+                    };
+                }
+                if masks != [0; GROUP] {
+                    let query = std::slice::from_ref(query);
+                    *limit = emit::<S>(&masks, 2 * L::N, 2 * at, rows, 1, query, number, first, *limit, sink);
+                    // SAFETY: the caller vouches for `L`.
+                    bound = unsafe { L::splat32(*limit) };
+                }
+            }
+        }
+    }
+}
+
+/// Counts the rows of the set mask bits in full and gives those within the limit to the sink; returns the new limit.
+#[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "called from two loops that hold all of it in registers")]
+fn emit<S: Sink>(
+    masks: &[u32; GROUP],
+    lanes: usize,
+    at: usize,
+    rows: &[u64],
+    words: usize,
+    query: &[u64],
+    number: usize,
+    first: u32,
+    mut limit: u32,
+    sink: &mut S,
+) -> u32 {
+    for (vector, &mask) in masks.iter().enumerate() {
+        let mut mask = mask;
+        while mask != 0 {
+            let row = at + vector * lanes + mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            // Lanes behind the last row are padding.
+            if let Some(found) = rows.get(row * words..(row + 1) * words) {
+                let distance = distance(found, query);
+                if distance <= limit {
+                    limit = sink.hit(number as u32, first + row as u32, distance);
+                }
+            }
+        }
+    }
+    limit
+}
+
+/// `tile[j * stride + i] = rows[i * words + j]`; what lies behind the rows is left as it is.
+fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: usize) {
+    for (i, row) in rows.chunks_exact(words).enumerate() {
+        for (j, &word) in row.iter().enumerate() {
+            tile[j * stride + i] = word;
+        }
+    }
+}
+
+/// The lower halves of `rows`, two in a word.
+fn pack_halves(rows: &[u64], tile: &mut [u64], length: usize) {
+    let pairs = rows.chunks_exact(2);
+    if let [last] = pairs.remainder() {
+        tile[rows.len() / 2] = last & 0xffff_ffff;
+    }
+    for (packed, pair) in tile[..length].iter_mut().zip(pairs) {
+        *packed = pair[0] & 0xffff_ffff | pair[1] << 32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Default)]
+    struct All {
+        hits: Vec<(u32, u32, u32)>,
+        limit: u32,
+    }
+
+    impl Sink for All {
+        fn hit(&mut self, query: u32, row: u32, distance: u32) -> u32 {
+            self.hits.push((query, row, distance));
+            self.limit
+        }
+    }
+
+    fn brute(words: usize, rows: &[u64], queries: &[u64], limit: u32) -> Vec<(u32, u32, u32)> {
+        let mut hits = Vec::new();
+        for (q, query) in queries.chunks_exact(words).enumerate() {
+            for (r, row) in rows.chunks_exact(words).enumerate() {
+                let d = distance(query, row);
+                if d <= limit {
+                    hits.push((q as u32, r as u32, d));
+                }
+            }
+        }
+        hits
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn kernels_equal_the_definition(
+            words in 1usize..=16,
+            rows in 0usize..700,
+            seed in any::<u64>(),
+            density in 0u32..4,
+            limit in 0u32..1030,
+        ) {
+            let mut state = seed | 1;
+            let mut next = || {
+                // A sparse generator makes near neighbours; a dense one makes misses.
+                let mut value = u64::MAX;
+                for _ in 0..density * 2 + 1 {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    value &= state ^ (state >> 29);
+                }
+                value
+            };
+            let limit = limit % (64 * words as u32 + 2);
+            let rows: Vec<u64> = (0..rows * words).map(|_| next()).collect();
+            let queries: Vec<u64> = (0..5 * words).map(|_| next()).collect();
+            for limit in [limit, limit % 8] {
+                let expected = brute(words, &rows, &queries, limit);
+                for kernel in Kernel::available() {
+                    let mut all = All { hits: Vec::new(), limit };
+                    scan(kernel, words, &rows, 0, &queries, &mut [limit; 5], &mut all);
+                    all.hits.sort_unstable();
+                    prop_assert_eq!(&expected, &all.hits, "{}", kernel.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_falling_limit_is_obeyed_at_once() {
+        struct Best(Vec<(u32, u32)>);
+        impl Sink for Best {
+            fn hit(&mut self, _query: u32, row: u32, distance: u32) -> u32 {
+                self.0.push((row, distance));
+                distance
+            }
+        }
+        let rows: Vec<u64> = (0..64).map(|i| (1u64 << i) - 1).rev().collect();
+        for kernel in Kernel::available() {
+            let mut best = Best(Vec::new());
+            scan(kernel, 1, &rows, 0, &[0], &mut [64], &mut best);
+            assert!(best.0.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            assert_eq!(Some(&(63, 0)), best.0.last());
+        }
+    }
+}

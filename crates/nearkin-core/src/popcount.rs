@@ -1,0 +1,435 @@
+//! Hamming distance of packed fingerprints: `d(a, b) = sum over words j of popcount(a_j XOR b_j)`.
+//!
+//! A fingerprint of `bits` bits is `ceil(bits / 64)` words; bit i is bit `i % 64` of word `i // 64`, and bits at or above
+//! `bits` are zero, so they never count. Distances are at most 1024 and are held in `u32`.
+//!
+//! **Kernels.** The lanes of one vector hold the same word of neighbouring rows. AVX-512 VPOPCNTDQ counts eight 64-bit
+//! lanes in one instruction; AVX2 looks up the count of each nibble by `pshufb` and sums bytes by `psadbw` (W. Muła,
+//! N. Kurz, D. Lemire, "Faster Population Counts Using AVX2 Instructions", The Computer Journal 61 (2018), section 3);
+//! NEON counts bytes by `cnt` and adds neighbours; the scalar form is `u64::count_ones`. [`Kernel::best`] asks the
+//! processor at run time, so one portable build is fast everywhere, and every kernel gives the same numbers
+//! (`kernels_equal_the_definition`).
+
+#![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
+
+use crate::{Error, Result};
+
+/// Widest fingerprint.
+pub const MAX_BITS: usize = 1024;
+
+/// Words that hold `bits` bits.
+pub const fn words_of(bits: usize) -> usize {
+    bits.div_ceil(64)
+}
+
+/// The bits of the last word that may be set.
+pub const fn last_mask(bits: usize) -> u64 {
+    if bits.is_multiple_of(64) { u64::MAX } else { (1 << (bits % 64)) - 1 }
+}
+
+/// Refuses widths outside of 1 to 1024.
+///
+/// # Errors
+/// `bits` is 0 or above 1024.
+pub fn check_bits(bits: usize) -> Result<()> {
+    if (1..=MAX_BITS).contains(&bits) { Ok(()) } else { Err(Error::parameter("bits", bits, "1 to 1024")) }
+}
+
+/// Refuses fingerprints with a bit at or above `bits`.
+///
+/// # Errors
+/// The first row with such a bit.
+pub fn check_fingerprints(fps: &[u64], bits: usize) -> Result<()> {
+    let mask = last_mask(bits);
+    if mask == u64::MAX {
+        return Ok(());
+    }
+    let words = words_of(bits);
+    match fps.iter().skip(words - 1).step_by(words).position(|&last| last & !mask != 0) {
+        None => Ok(()),
+        Some(row) => Err(Error::parameter(
+            "fingerprints",
+            format!("a row ({row}) with a bit at or above bits={bits}"),
+            format!("fingerprints below 2**{bits}, or a wider index"),
+        )),
+    }
+}
+
+/// Distance of two fingerprints of the same number of words.
+#[inline]
+pub fn distance(a: &[u64], b: &[u64]) -> u32 {
+    a.iter().zip(b).map(|(x, y)| (x ^ y).count_ones()).sum()
+}
+
+/// Distance of row i of `a` to row i of `b`; an argument of one row is compared with every row of the other.
+///
+/// # Panics
+/// Unless both sides hold whole rows and equally many of them, or one row.
+pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
+    let (rows_a, rows_b) = (a.len() / words, b.len() / words);
+    assert!(rows_a * words == a.len() && rows_b * words == b.len(), "whole rows");
+    assert!(rows_a == rows_b || rows_a == 1 || rows_b == 1, "equally many rows, or one");
+    let rows = if rows_a == 1 { rows_b } else { rows_a };
+    let row = |side: usize, count: usize, i: usize| if count == 1 { 0 } else { i * side };
+    let form = |i: usize| {
+        let (i, j) = (row(words, rows_a, i), row(words, rows_b, i));
+        (&a[i..i + words], &b[j..j + words])
+    };
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("popcnt") {
+        #[target_feature(enable = "popcnt")]
+        fn counted<'a>(rows: usize, form: impl Fn(usize) -> (&'a [u64], &'a [u64])) -> Vec<u16> {
+            (0..rows)
+                .map(|i| {
+                    let (x, y) = form(i);
+                    distance(x, y) as u16
+                })
+                .collect()
+        }
+        // SAFETY: the processor has the popcnt instruction.
+        return unsafe { counted(rows, form) };
+    }
+    (0..rows)
+        .map(|i| {
+            let (x, y) = form(i);
+            distance(x, y) as u16
+        })
+        .collect()
+}
+
+/// A form of the kernels for one kind of processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// `u64::count_ones`, everywhere.
+    Scalar,
+    /// x86-64 with AVX2.
+    Avx2,
+    /// x86-64 with AVX-512 F, BW, VL and VPOPCNTDQ.
+    Avx512,
+    /// 64-bit ARM.
+    Neon,
+}
+
+impl Kernel {
+    /// The forms that this processor runs, slowest first.
+    pub fn available() -> Vec<Self> {
+        let mut kernels = vec![Self::Scalar];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
+                kernels.push(Self::Avx2);
+            }
+            if std::arch::is_x86_feature_detected!("avx512f")
+                && std::arch::is_x86_feature_detected!("avx512bw")
+                && std::arch::is_x86_feature_detected!("avx512vl")
+                && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+                && std::arch::is_x86_feature_detected!("popcnt")
+            {
+                kernels.push(Self::Avx512);
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        kernels.push(Self::Neon);
+        kernels
+    }
+
+    /// The fastest form that this processor runs.
+    pub fn best() -> Self {
+        Self::available().pop().unwrap_or(Self::Scalar)
+    }
+
+    /// The name that reports show.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+            Self::Neon => "neon",
+        }
+    }
+}
+
+/// Lanes of 64-bit words, the operations that the scan kernels are written in.
+///
+/// # Safety
+/// Methods may be called only on a processor that has the kernel's instructions, inlined into a function that enables
+/// them; `load` reads `N` words.
+pub(crate) unsafe trait Lanes {
+    /// Lanes in a vector.
+    const N: usize;
+    /// The vector.
+    type V: Copy;
+    /// `N` words from `from`.
+    unsafe fn load(from: *const u64) -> Self::V;
+    /// `value` in every lane.
+    unsafe fn splat(value: u64) -> Self::V;
+    /// popcount(a XOR b) of each 64-bit lane.
+    unsafe fn count_xor(a: Self::V, b: Self::V) -> Self::V;
+    /// Lane-wise sum.
+    unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
+    /// Bit i is set where lane i of `a` is at most lane i of `b`; lanes are below 2^31.
+    unsafe fn at_most(a: Self::V, b: Self::V) -> u32;
+    /// popcount(a XOR b) of each 32-bit half lane.
+    unsafe fn count_xor32(a: Self::V, b: Self::V) -> Self::V;
+    /// `value` in every half lane.
+    unsafe fn splat32(value: u32) -> Self::V;
+    /// Bit i is set where half lane i of `a` is at most half lane i of `b`; half lanes are below 2^31.
+    unsafe fn at_most32(a: Self::V, b: Self::V) -> u32;
+}
+
+/// One lane, any processor.
+pub(crate) struct ScalarLanes;
+
+// SAFETY: no special instructions are used.
+unsafe impl Lanes for ScalarLanes {
+    const N: usize = 1;
+    type V = u64;
+    #[inline(always)]
+    unsafe fn load(from: *const u64) -> u64 {
+        // SAFETY: the caller owns one word at `from`.
+        unsafe { from.read() }
+    }
+    #[inline(always)]
+    unsafe fn splat(value: u64) -> u64 {
+        value
+    }
+    #[inline(always)]
+    unsafe fn count_xor(a: u64, b: u64) -> u64 {
+        u64::from((a ^ b).count_ones())
+    }
+    #[inline(always)]
+    unsafe fn add(a: u64, b: u64) -> u64 {
+        a + b
+    }
+    #[inline(always)]
+    unsafe fn at_most(a: u64, b: u64) -> u32 {
+        u32::from(a <= b)
+    }
+    #[inline(always)]
+    unsafe fn count_xor32(a: u64, b: u64) -> u64 {
+        let x = a ^ b;
+        u64::from((x as u32).count_ones()) | u64::from(((x >> 32) as u32).count_ones()) << 32
+    }
+    #[inline(always)]
+    unsafe fn splat32(value: u32) -> u64 {
+        u64::from(value) | u64::from(value) << 32
+    }
+    #[inline(always)]
+    unsafe fn at_most32(a: u64, b: u64) -> u32 {
+        u32::from(a as u32 <= b as u32) | u32::from((a >> 32) <= (b >> 32)) << 1
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86 {
+    //! The x86-64 lanes.
+    #![allow(clippy::wildcard_imports, reason = "intrinsics are named by prefix")]
+    use super::Lanes;
+    use std::arch::x86_64::*;
+
+    /// Eight lanes; needs AVX-512 F, BW, VL and VPOPCNTDQ.
+    pub(crate) struct Avx512Lanes;
+
+    // SAFETY (of every block below): the trait's contract gives the instructions and the readable words.
+    // SAFETY: each method is one intrinsic of the named extensions.
+    unsafe impl Lanes for Avx512Lanes {
+        const N: usize = 8;
+        type V = __m512i;
+        #[inline(always)]
+        unsafe fn load(from: *const u64) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_loadu_si512(from.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn splat(value: u64) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_set1_epi64(value as i64) }
+        }
+        #[inline(always)]
+        unsafe fn count_xor(a: __m512i, b: __m512i) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_popcnt_epi64(_mm512_xor_si512(a, b)) }
+        }
+        #[inline(always)]
+        unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_add_epi64(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn at_most(a: __m512i, b: __m512i) -> u32 {
+            // SAFETY: see above.
+            u32::from(unsafe { _mm512_cmple_epu64_mask(a, b) })
+        }
+        #[inline(always)]
+        unsafe fn count_xor32(a: __m512i, b: __m512i) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_popcnt_epi32(_mm512_xor_si512(a, b)) }
+        }
+        #[inline(always)]
+        unsafe fn splat32(value: u32) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_set1_epi32(value as i32) }
+        }
+        #[inline(always)]
+        unsafe fn at_most32(a: __m512i, b: __m512i) -> u32 {
+            // SAFETY: see above.
+            u32::from(unsafe { _mm512_cmple_epu32_mask(a, b) })
+        }
+    }
+
+    /// Four lanes; needs AVX2.
+    pub(crate) struct Avx2Lanes;
+
+    impl Avx2Lanes {
+        /// Set bits of each byte of `a XOR b`: two table look-ups of nibbles.
+        #[inline(always)]
+        unsafe fn count_bytes(a: __m256i, b: __m256i) -> __m256i {
+            // SAFETY: see above.
+            unsafe {
+                let table = _mm256_setr_epi8(
+                    0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+                );
+                let low = _mm256_set1_epi8(0x0f);
+                let x = _mm256_xor_si256(a, b);
+                let lower = _mm256_shuffle_epi8(table, _mm256_and_si256(x, low));
+                let upper = _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16::<4>(x), low));
+                _mm256_add_epi8(lower, upper)
+            }
+        }
+    }
+
+    // SAFETY: each method uses AVX2 alone.
+    unsafe impl Lanes for Avx2Lanes {
+        const N: usize = 4;
+        type V = __m256i;
+        #[inline(always)]
+        unsafe fn load(from: *const u64) -> __m256i {
+            // SAFETY: see above.
+            unsafe { _mm256_loadu_si256(from.cast()) }
+        }
+        #[inline(always)]
+        unsafe fn splat(value: u64) -> __m256i {
+            // SAFETY: see above.
+            unsafe { _mm256_set1_epi64x(value as i64) }
+        }
+        #[inline(always)]
+        unsafe fn count_xor(a: __m256i, b: __m256i) -> __m256i {
+            // SAFETY: see above.
+            unsafe { _mm256_sad_epu8(Self::count_bytes(a, b), _mm256_setzero_si256()) }
+        }
+        #[inline(always)]
+        unsafe fn add(a: __m256i, b: __m256i) -> __m256i {
+            // SAFETY: see above.
+            unsafe { _mm256_add_epi64(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn at_most(a: __m256i, b: __m256i) -> u32 {
+            // SAFETY: see above.
+            unsafe { !(_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b))) as u32) & 0xf }
+        }
+        #[inline(always)]
+        unsafe fn count_xor32(a: __m256i, b: __m256i) -> __m256i {
+            // SAFETY: see above. Bytes are summed to 16-bit and then 32-bit lanes.
+            unsafe {
+                let pairs = _mm256_maddubs_epi16(Self::count_bytes(a, b), _mm256_set1_epi8(1));
+                _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))
+            }
+        }
+        #[inline(always)]
+        unsafe fn splat32(value: u32) -> __m256i {
+            // SAFETY: see above.
+            unsafe { _mm256_set1_epi32(value as i32) }
+        }
+        #[inline(always)]
+        unsafe fn at_most32(a: __m256i, b: __m256i) -> u32 {
+            // SAFETY: see above.
+            unsafe { !(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b))) as u32) & 0xff }
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod arm {
+    //! The ARM lanes.
+    #![allow(clippy::wildcard_imports, reason = "intrinsics are named by prefix")]
+    use super::Lanes;
+    use std::arch::aarch64::*;
+
+    /// Two lanes; NEON is part of every 64-bit ARM.
+    pub(crate) struct NeonLanes;
+
+    // SAFETY: NEON is part of the architecture's base.
+    unsafe impl Lanes for NeonLanes {
+        const N: usize = 2;
+        type V = uint64x2_t;
+        #[inline(always)]
+        unsafe fn load(from: *const u64) -> uint64x2_t {
+            // SAFETY: the caller owns two words at `from`.
+            unsafe { vld1q_u64(from) }
+        }
+        #[inline(always)]
+        unsafe fn splat(value: u64) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { vdupq_n_u64(value) }
+        }
+        #[inline(always)]
+        unsafe fn count_xor(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b)))))) }
+        }
+        #[inline(always)]
+        unsafe fn add(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { vaddq_u64(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn at_most(a: uint64x2_t, b: uint64x2_t) -> u32 {
+            // SAFETY: NEON is always there.
+            unsafe {
+                let m = vcleq_u64(a, b);
+                (vgetq_lane_u64::<0>(m) & 1 | vgetq_lane_u64::<1>(m) & 2) as u32
+            }
+        }
+        #[inline(always)]
+        unsafe fn count_xor32(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { vreinterpretq_u64_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b)))))) }
+        }
+        #[inline(always)]
+        unsafe fn splat32(value: u32) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { vreinterpretq_u64_u32(vdupq_n_u32(value)) }
+        }
+        #[inline(always)]
+        unsafe fn at_most32(a: uint64x2_t, b: uint64x2_t) -> u32 {
+            // SAFETY: NEON is always there.
+            unsafe {
+                let m = vcleq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b));
+                vgetq_lane_u32::<0>(m) & 1
+                    | vgetq_lane_u32::<1>(m) & 2
+                    | vgetq_lane_u32::<2>(m) & 4
+                    | vgetq_lane_u32::<3>(m) & 8
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_compared_with_all_rows() {
+        assert_eq!(vec![0, 1, 64], distances(&[0], &[0, 4, u64::MAX], 1));
+        assert_eq!(vec![3, 66], distances(&[7, 0, 7, u64::MAX], &[0, 0, 4, 0], 2));
+    }
+
+    #[test]
+    fn bits_above_the_width_are_refused() {
+        assert!(check_fingerprints(&[7, 3], 3).is_ok());
+        let error = check_fingerprints(&[7, 8], 3).map_err(|error| error.to_string());
+        assert!(error.is_err_and(|message| message.contains("a row (1)")));
+        assert!(check_fingerprints(&[u64::MAX, 1, 0, 2], 65).is_err());
+        assert!(check_bits(0).is_err() && check_bits(1025).is_err() && check_bits(1024).is_ok());
+    }
+}
