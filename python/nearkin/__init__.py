@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings as _warnings
 
-from nearkin import errors
+from nearkin import errors, families, ssdeep
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
+from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
+from nearkin.recipe import Recipe
 
 if _DEBUG_BUILD:
     _warnings.warn(
@@ -20,10 +22,15 @@ if _DEBUG_BUILD:
 __all__ = [
     "HammingIndex",
     "Pairs",
+    "Recipe",
     "SearchResult",
+    "SimHash",
     "__version__",
     "errors",
+    "families",
+    "fingerprint",
     "hamming",
     "num_threads",
     "set_num_threads",
+    "ssdeep",
 ]

@@ -1,11 +1,14 @@
 """Types of the compiled kernels; a test holds this file equal to the binary."""
 
+from collections.abc import Iterable
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 _Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint16]]
+
 
 DEBUG_BUILD: bool
 __version__: str
@@ -33,6 +36,52 @@ class HammingCore:
     def pairs(self, radius: int) -> _Found: ...
     def names(self, rows: npt.NDArray[np.int64]) -> list[str]: ...
     def explain(self, radius: int) -> list[dict[str, Any]]: ...
+
+class RecipeCore:
+    def __new__(
+        cls,
+        *,
+        features: str,
+        n: int,
+        norm: str,
+        case: str,
+        letters: str,
+        stop_words: list[str],
+        weight: str,
+        hash: str,
+        seed: int,
+        bits: int,
+    ) -> RecipeCore: ...
+    def fingerprints(self, texts: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
+    def fingerprints_given(
+        self,
+        offsets: npt.NDArray[np.int64],
+        features: list[bytes],
+        weights: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.uint64]: ...
+    def fingerprints_csr(
+        self, offsets: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.uint64]: ...
+    def features(self, text: str) -> list[tuple[str, int]]: ...
+    def similarities(
+        self, texts: Any, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32], measure: str
+    ) -> npt.NDArray[np.float64]: ...
+    def absorb(
+        self,
+        documents: Any,
+        kept: Any,
+        *,
+        fingerprints: npt.NDArray[np.uint64],
+        offsets: npt.NDArray[np.int64],
+        candidates: npt.NDArray[np.uint32],
+        radius: int,
+        threshold: float,
+        measure: str | None,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]: ...
+
+def content_hashes(texts: Any) -> npt.NDArray[np.uint64]: ...
+def feature_hashes(name: str, values: list[bytes], seed: int = 0, word: int = 0) -> npt.NDArray[np.uint64]: ...
+def feature_hash_names() -> list[str]: ...
 
 # corpus
 class Records:
@@ -87,4 +136,21 @@ def read_lines(
 def invalid_utf8(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]: ...
 def read_spans(
     descriptor: int, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.uint32]
+
+class SsdeepHasher:
+    def __init__(self) -> None: ...
+    @property
+    def total(self) -> int: ...
+    def update(self, data: bytes | npt.NDArray[np.uint8]) -> None: ...
+    def copy(self) -> SsdeepHasher: ...
+    def digest(self, eliminate_runs: bool, truncate: bool) -> str: ...
+
+def ssdeep_hash(data: bytes | npt.NDArray[np.uint8], eliminate_runs: bool, truncate: bool) -> str: ...
+def ssdeep_hash_files(
+    paths: list[str | PathLike[str]], eliminate_runs: bool, truncate: bool
+) -> list[tuple[str | None, Exception | None]]: ...
+def ssdeep_compare(left: str | bytes, right: str | bytes, strict: bool) -> int: ...
+def ssdeep_compare_many(query: str | bytes, digests: Iterable[str | bytes], strict: bool) -> npt.NDArray[np.uint8]: ...
+def ssdeep_matrix(
+    left: Iterable[str | bytes], right: Iterable[str | bytes] | None, strict: bool
 ) -> npt.NDArray[np.uint8]: ...

@@ -2,7 +2,7 @@
 //!
 //! Modules build on the ones to their left only:
 //! `error` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
-//! `absorb` · `records` · `jsonl` · `csv`.
+//! `absorb` · `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
 mod ascii_words;
@@ -16,6 +16,7 @@ pub mod jsonl;
 pub mod popcount;
 pub mod records;
 pub mod simhash;
+pub mod ssdeep;
 pub mod text;
 pub mod unicode;
 pub mod verify;

@@ -6,6 +6,9 @@
 mod corpus;
 mod errors;
 mod hamming;
+mod recipe;
+mod ssdeep;
+mod texts;
 mod threads;
 
 use pyo3::prelude::*;
@@ -18,5 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     threads::register(module)?;
     corpus::register(module)?;
     hamming::register(module)?;
+    recipe::register(module)?;
+    ssdeep::register(module)?;
     Ok(())
 }
