@@ -7,6 +7,18 @@ from __future__ import annotations
 
 from nearkin.io.corpus import Corpus, open_corpus
 from nearkin.io.output import OutputDir
+from nearkin.io.tables import table_name, write_table
 from nearkin.io.values import BadRecord, Batch, Column, Malformed, Texts
 
-__all__ = ["BadRecord", "Batch", "Column", "Corpus", "Malformed", "OutputDir", "Texts", "open_corpus"]
+__all__ = [
+    "BadRecord",
+    "Batch",
+    "Column",
+    "Corpus",
+    "Malformed",
+    "OutputDir",
+    "Texts",
+    "open_corpus",
+    "table_name",
+    "write_table",
+]

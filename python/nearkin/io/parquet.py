@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from nearkin import _core
 from nearkin.io.corpus import BLOCK, Corpus
 from nearkin.io.inputs import Signature, Source, unreadable
-from nearkin.io.streams import Reader, Spool, check_signature, read_at
+from nearkin.io.streams import Reader, Sink, Spool, check_signature, read_at
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, Texts, running
 
 # Decompressed bytes of a row group that is written.
@@ -189,7 +189,7 @@ class ParquetCorpus(Corpus):
         first = 0
         with self._open(0) as (file, _):
             options = _options(file.metadata)
-        writer = pq.ParquetWriter(pa.PythonFile(_Sink(stream), "w"), self._schema, **options)
+        writer = pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), self._schema, **options)
         try:
             for number, source in enumerate(self._sources):
                 with self._open(number) as (file, signature):
@@ -236,29 +236,6 @@ def _options(metadata: pq.FileMetaData) -> dict[str, Any]:
     return {"compression": known}
 
 
-class _Sink:
-    """A stream that pyarrow may write to and never closes."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._at = 0
-        self.closed = False
-
-    def write(self, data: Any) -> int:
-        self._stream.write(data)
-        self._at += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._at
-
-    def flush(self) -> None:
-        """Leave it to the stream's owner."""
-
-    def close(self) -> None:
-        self.closed = True
-
-
 def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
     """The batch, halved until no part has more than two blocks of text, or one row."""
     if batch.num_rows > 1 and batch.column(name).nbytes > 2 * BLOCK:
@@ -291,11 +268,17 @@ def _check_type(source: Source, name: str, kind: pa.DataType, *, text: bool) -> 
 
 def _first_difference(found: pa.Schema, expected: pa.Schema, where: str) -> str:
     for i in range(max(len(found), len(expected))):
-        left = str(found.field(i)) if i < len(found) else "missing"
-        right = str(expected.field(i)) if i < len(expected) else "missing"
+        left, right = _shown(found, i), _shown(expected, i)
         if left != right:
             return f"column {i + 1} is {left}, while it is {right} in {where}; give files of one schema"
     return f"the schema differs from that of {where}; give files of one schema"
+
+
+def _shown(schema: pa.Schema, i: int) -> str:
+    if i >= len(schema):
+        return "missing"
+    field = schema.field(i)
+    return f"{field.name} ({field.type}{'' if field.nullable else ', not null'})"
 
 
 def texts_of(array: pa.Array) -> Texts:

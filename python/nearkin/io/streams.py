@@ -125,30 +125,37 @@ def compressing(raw: IO[bytes], compression: Compression) -> Iterator[IO[bytes]]
     elif compression == "zst":
         import pyarrow as pa
 
-        sink = pa.CompressedOutputStream(pa.PythonFile(_Unclosed(raw), "w"), "zstd")
+        sink = pa.CompressedOutputStream(pa.PythonFile(Sink(raw), "w"), "zstd")
         yield sink
         sink.close()
     else:
         yield raw
 
 
-class _Unclosed:
-    """Passes writes on and leaves the file open when pyarrow closes it."""
+class Sink:
+    """What pyarrow may write to: it counts where it is and never closes the stream."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._raw = raw
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._at = 0
         self.closed = False
 
     def write(self, data: Any) -> int:
-        return self._raw.write(data)
-
-    def flush(self) -> None:
-        self._raw.flush()
+        """Write all of `data`."""
+        view = memoryview(data)
+        self._stream.write(view)
+        self._at += view.nbytes
+        return view.nbytes
 
     def tell(self) -> int:
-        return self._raw.tell()
+        """Bytes written."""
+        return self._at
+
+    def flush(self) -> None:
+        """Leave it to the stream's owner."""
 
     def close(self) -> None:
+        """Take no more; the stream stays open."""
         self.closed = True
 
 
