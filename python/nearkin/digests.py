@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.errors import bad_parameter
-from nearkin.hamming import IdArray, _arrow, _ids, _pandas
+from nearkin.hamming import IdArray, _arrow, _ids, to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,9 +124,9 @@ class DigestResult:
 
         return pa.table({"query": self.queries, "id": _arrow(self.ids), "score": self.scores})
 
-    def to_pandas(self) -> pd.DataFrame:
+    def toto_frame(self) -> pd.DataFrame:
         """A pandas data frame with the columns `query`, `id` and `score`."""
-        return _pandas({"query": self.queries, "id": self.ids, "score": self.scores})
+        return to_frame({"query": self.queries, "id": self.ids, "score": self.scores})
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +161,9 @@ class DigestPairs:
 
         return pa.table({"left": _arrow(self.left), "right": _arrow(self.right), "score": self.scores})
 
-    def to_pandas(self) -> pd.DataFrame:
+    def toto_frame(self) -> pd.DataFrame:
         """A pandas data frame with the columns `left`, `right` and `score`."""
-        return _pandas({"left": self.left, "right": self.right, "score": self.scores})
+        return to_frame({"left": self.left, "right": self.right, "score": self.scores})
 
 
 @dataclass(frozen=True, eq=False)
