@@ -243,7 +243,7 @@ def dedup(
     ...     print(row["id"], row["representative"], row["reason"], round(row["similarity"], 2))
     a a kept 1.0
     c a near 1.0
-    d a near 0.81
+    d a near 0.76
     """
     recipe = Recipe.of(recipe)
     options = _Options(recipe, threshold, radius, verify, cluster, keep, links)

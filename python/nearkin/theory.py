@@ -30,7 +30,7 @@ def simhash_difference(similarity: float) -> float:
 def simhash_radius(threshold: float, bits: int) -> int:
     """Radius that `dedup` takes for candidates of at least this Jaccard similarity.
 
-    The expected distance of a pair at the threshold, bits · p(threshold), and half a standard deviation
+    The expected distance of a pair at the threshold, bits · p(threshold), and one standard deviation
     sqrt(bits · p (1 − p)) more, rounded down. Pairs above the threshold lie nearer. docs/quality.md has the recall that
     this gives on real texts.
 
@@ -38,7 +38,7 @@ def simhash_radius(threshold: float, bits: int) -> int:
     --------
     >>> from nearkin.theory import simhash_radius
     >>> simhash_radius(0.8, 64), simhash_radius(0.8, 128), simhash_radius(1.0, 64)
-    (11, 21, 0)
+    (12, 23, 0)
     """
     p = simhash_difference(threshold)
-    return min(bits, math.floor(bits * p + 0.5 * math.sqrt(bits * p * (1 - p))))
+    return min(bits, math.floor(bits * p + math.sqrt(bits * p * (1 - p))))
