@@ -7,6 +7,7 @@ import warnings as _warnings
 from nearkin import errors, families, ssdeep
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
+from nearkin.digests import DigestIndex
 from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
 from nearkin.recipe import Recipe
@@ -20,6 +21,7 @@ if _DEBUG_BUILD:
     )
 
 __all__ = [
+    "DigestIndex",
     "HammingIndex",
     "Pairs",
     "Recipe",

@@ -2,11 +2,12 @@
 //!
 //! Modules build on the ones to their left only:
 //! `error` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
-//! `absorb` · `records` · `jsonl` · `csv` · `ssdeep`.
+//! `absorb` · `cluster` · `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
 mod ascii_words;
 pub mod bitsum;
+pub mod cluster;
 pub mod csv;
 pub mod error;
 pub mod hamming;

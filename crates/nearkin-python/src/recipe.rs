@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 
 use nearkin_core::Error;
-use nearkin_core::absorb::{self, Batch};
+use nearkin_core::absorb::{self, Fingerprints};
+use nearkin_core::cluster;
 use nearkin_core::hash::FeatureHash;
 use nearkin_core::simhash::{SimHash, Weight};
 use nearkin_core::text::{Kind, Scratch, TextSource, Tokenizer};
@@ -214,61 +215,114 @@ impl RecipeCore {
         Ok(found.into_pyarray(py).unbind())
     }
 
+    /// First match of each document among its candidates: `(by, similarity, verified)`, see `first_matches` in the core.
+    #[pyo3(signature = (texts, *, documents, offsets, candidates, measure, threshold))]
+    #[allow(clippy::too_many_arguments, reason = "arrays of one batch, all by keyword")]
+    fn first_matches(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        documents: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        candidates: PyReadonlyArray1<'_, u32>,
+        measure: &str,
+        threshold: f64,
+    ) -> PyResult<Decision> {
+        let tokenizer = self.tokenizer()?;
+        let measure = Measure::new(measure).into_python()?;
+        let texts = Texts::new(texts)?;
+        let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
+        same_length("offsets", offsets.len(), documents.len() + 1)?;
+        check_offsets(offsets, candidates.len())?;
+        check_places("documents", documents, texts.len())?;
+        check_places("candidates", candidates, texts.len())?;
+        let found = detached(py, || {
+            absorb::first_matches(tokenizer, measure, threshold, &texts, documents, offsets, candidates)
+        })?;
+        Ok(decision(py, found))
+    }
+
     /// Decides which documents of a batch are kept: `(by, similarity, verified, candidates)`, see `absorb` in the core.
-    #[pyo3(signature = (documents, kept, *, fingerprints, offsets, candidates, radius, threshold, measure))]
+    #[pyo3(signature = (texts, *, documents, fingerprints, radius, measure, threshold))]
     #[allow(clippy::too_many_arguments, reason = "arrays of one batch, all by keyword")]
     fn absorb(
         &self,
         py: Python<'_>,
-        documents: &Bound<'_, PyAny>,
-        kept: &Bound<'_, PyAny>,
+        texts: &Bound<'_, PyAny>,
+        documents: PyReadonlyArray1<'_, u32>,
         fingerprints: PyReadonlyArray1<'_, u64>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        candidates: PyReadonlyArray1<'_, u32>,
         radius: u32,
-        threshold: f64,
         measure: Option<&str>,
-    ) -> PyResult<(Array<i64>, Array<f64>, u64, u64)> {
+        threshold: f64,
+    ) -> PyResult<Decision> {
         let tokenizer = self.tokenizer()?;
         let measure = measure.map(Measure::new).transpose().into_python()?;
-        let (documents, kept) = (Texts::new(documents)?, Texts::new(kept)?);
-        let batch = Batch {
-            fingerprints: fingerprints.as_slice()?,
-            words: self.simhash.words(),
-            radius,
-            threshold,
-            offsets: offsets.as_slice()?,
-            candidates: candidates.as_slice()?,
-        };
-        same_length("fingerprints", batch.fingerprints.len(), documents.len() * batch.words)?;
-        same_length("offsets", batch.offsets.len(), documents.len() + 1)?;
-        check_offsets(batch.offsets, batch.candidates.len())?;
-        check_places("candidates", batch.candidates, kept.len())?;
-        let result = detached(py, || absorb::absorb(tokenizer, measure, &batch, &documents, &kept))?;
-        Ok((
-            result.by.into_pyarray(py).unbind(),
-            result.similarity.into_pyarray(py).unbind(),
-            result.verified,
-            result.candidates,
-        ))
+        let texts = Texts::new(texts)?;
+        let (documents, rows) = (documents.as_slice()?, fingerprints.as_slice()?);
+        same_length("fingerprints", rows.len(), documents.len() * self.simhash.words())?;
+        if measure.is_some() {
+            check_places("documents", documents, texts.len())?;
+        }
+        let found = detached(py, || {
+            let rows = Fingerprints::new(rows, self.simhash.words());
+            absorb::absorb(tokenizer, measure.map(|measure| (measure, threshold)), &rows, radius, &texts, documents)
+        })?;
+        Ok(decision(py, found))
     }
 }
 
-/// XXH3-128 of each text as two 64-bit words; a null has the value of the empty text.
+/// By, similarity, verified pairs, candidate pairs.
+type Decision = (Array<i64>, Array<f64>, u64, u64);
+
+fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
+    (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind(), found.verified, found.candidates)
+}
+
+/// Which of the fingerprints lie within `radius` of another one.
 #[pyfunction]
-fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<Array<u64>> {
+fn near_in_batch(
+    py: Python<'_>,
+    fingerprints: PyReadonlyArray1<'_, u64>,
+    words: usize,
+    radius: u32,
+) -> PyResult<Array<bool>> {
+    let rows = fingerprints.as_slice()?;
+    same_length("fingerprints", rows.len() % words.max(1), 0)?;
+    let near = detached(py, || Fingerprints::new(rows, words.max(1)).near(radius))?;
+    Ok(near.into_pyarray(py).unbind())
+}
+
+/// The smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
+#[pyfunction]
+fn components(
+    py: Python<'_>,
+    nodes: usize,
+    left: PyReadonlyArray1<'_, u32>,
+    right: PyReadonlyArray1<'_, u32>,
+) -> PyResult<Array<u32>> {
+    let (left, right) = (left.as_slice()?, right.as_slice()?);
+    same_length("right", right.len(), left.len())?;
+    check_places("left", left, nodes)?;
+    check_places("right", right, nodes)?;
+    Ok(detached(py, || cluster::components(nodes, left, right))?.into_pyarray(py).unbind())
+}
+
+/// XXH3-128 of each text as two 64-bit words, and its length in characters; a null is as the empty text.
+#[pyfunction]
+fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
-    let found: Vec<u64> = detached(py, || {
+    let (hashes, lengths): (Vec<[u64; 2]>, Vec<u64>) = detached(py, || {
         (0..texts.len())
             .into_par_iter()
             .with_min_len(64)
-            .flat_map_iter(|i| {
-                let value = xxhash_rust::xxh3::xxh3_128(texts.get(i).unwrap_or_default().as_bytes());
-                [value as u64, (value >> 64) as u64]
+            .map(|i| {
+                let text = texts.get(i).unwrap_or_default();
+                let value = xxhash_rust::xxh3::xxh3_128(text.as_bytes());
+                ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
             })
-            .collect()
+            .unzip()
     })?;
-    Ok(found.into_pyarray(py).unbind())
+    Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
 }
 
 /// The hash `name` with `seed` of each byte string, word `word` of a fingerprint.
@@ -288,6 +342,8 @@ fn feature_hash_names() -> Vec<&'static str> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RecipeCore>()?;
+    module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(components, module)?)?;
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(feature_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(feature_hash_names, module)?)?;

@@ -1,19 +1,23 @@
 //! Fuzzy digests: `nearkin_core::ssdeep` for Python.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use nearkin_core::Error;
 use nearkin_core::ssdeep::hash::FileSource;
-use nearkin_core::ssdeep::{Digest, Hasher, Options, Query, compare, compare_lenient, hash, hash_source};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use nearkin_core::ssdeep::index::{Limit, Linkage};
+use nearkin_core::ssdeep::{Digest, Hasher, Index, Options, Query, compare, compare_lenient, hash, hash_source};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use rayon::prelude::*;
 
 use crate::errors::{IntoPython, to_python};
-use crate::threads::detached;
+use crate::threads::{detached, detached_with};
 
 /// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
 const SMALL: usize = 2048;
@@ -32,7 +36,7 @@ fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T
 }
 
 /// The bytes of a digest given as str or bytes.
-pub(crate) fn digest_bytes<'a>(text: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+fn digest_bytes<'a>(text: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = text.cast::<PyString>() {
         // A lone surrogate has no UTF-8 form; its replacement is in no digest either.
         return Ok(match text.to_str() {
@@ -51,7 +55,7 @@ fn parse(text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
 }
 
 /// All digests of an iterable; an error names the row.
-pub(crate) fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
+fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
     if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() {
         return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
     }
@@ -77,7 +81,6 @@ fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, tr
 
 /// One digest or exception a path, in order.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "arguments that are converted from Python are owned")]
 fn ssdeep_hash_files(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -184,8 +187,162 @@ fn ssdeep_matrix<'py>(
     PyArray1::from_vec(py, scores).reshape([rows, columns])
 }
 
+/// Exact index of digests; `nearkin.DigestIndex` is its face and owns the ids.
+#[pyclass(frozen, module = "nearkin._core")]
+struct DigestCore {
+    index: RwLock<Index>,
+}
+
+type Slots = Py<PyArray1<u32>>;
+type Scores = Py<PyArray1<u8>>;
+
+impl DigestCore {
+    fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` with the index to change, in the pool.
+    fn change<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Index) -> T + Send) -> PyResult<T> {
+        let lock = || self.index.write().unwrap_or_else(PoisonError::into_inner);
+        detached_with(py, lock, |pool, mut index| {
+            let index: &mut Index = &mut index;
+            pool.install(|| work(index))
+        })
+    }
+
+    /// Calls `work` with the index to read, in the pool.
+    fn ask<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.read(),
+            |pool, index| {
+                let index: &Index = &index;
+                pool.install(|| work(index))
+            },
+        )
+    }
+}
+
+fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
+    Limit { threshold, skip_hubs }.checked().into_python()
+}
+
+#[pymethods]
+impl DigestCore {
+    #[new]
+    fn new() -> Self {
+        Self { index: RwLock::new(Index::new()) }
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().len())
+    }
+
+    fn slots(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().slots())
+    }
+
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().bytes())
+    }
+
+    fn digest(&self, py: Python<'_>, slot: u32) -> Option<String> {
+        py.detach(|| self.read().get(slot).map(|digest| String::from_utf8_lossy(&digest.to_text()).into_owned()))
+    }
+
+    /// Adds digests; returns the first one's slot.
+    fn add(&self, py: Python<'_>, digests: &Bound<'_, PyAny>, strict: bool) -> PyResult<u32> {
+        let digests = parse_all(digests, strict)?;
+        self.change(py, |index| index.add(&digests))?.into_python()
+    }
+
+    fn remove(&self, py: Python<'_>, slots: PyReadonlyArray1<'_, u32>) -> PyResult<()> {
+        let slots = slots.as_slice()?;
+        self.change(py, |index| {
+            for &slot in slots {
+                index.remove(slot);
+            }
+        })
+    }
+
+    fn search(
+        &self,
+        py: Python<'_>,
+        queries: &Bound<'_, PyAny>,
+        strict: bool,
+        threshold: u32,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Py<PyArray1<i64>>, Slots, Scores, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let queries = parse_all(queries, strict)?;
+        let found = self.ask(py, |index| index.search_many(&queries, limit))?;
+        let mut offsets = vec![0i64];
+        let (mut slots, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
+        for (hits, keys) in found {
+            slots.extend(hits.iter().map(|hit| hit.slot));
+            scores.extend(hits.iter().map(|hit| hit.score));
+            offsets.push(slots.len() as i64);
+            skipped += keys;
+        }
+        Ok((
+            offsets.into_pyarray(py).unbind(),
+            slots.into_pyarray(py).unbind(),
+            scores.into_pyarray(py).unbind(),
+            skipped,
+        ))
+    }
+
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        threshold: u32,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Slots, Slots, Scores, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let (left, right, scores, skipped) = self.ask(py, |index| {
+            let (pairs, skipped) = index.pairs(limit);
+            let left: Vec<u32> = pairs.iter().map(|pair| pair.left).collect();
+            let right: Vec<u32> = pairs.iter().map(|pair| pair.right).collect();
+            let scores: Vec<u8> = pairs.iter().map(|pair| pair.score).collect();
+            (left, right, scores, skipped)
+        })?;
+        Ok((left.into_pyarray(py).unbind(), right.into_pyarray(py).unbind(), scores.into_pyarray(py).unbind(), skipped))
+    }
+
+    /// The first slot of each slot's cluster.
+    fn clusters(
+        &self,
+        py: Python<'_>,
+        threshold: u32,
+        linkage: &str,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Slots, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let linkage = match linkage {
+            "connected" => Linkage::Connected,
+            "centred" => Linkage::Centred,
+            _ => {
+                let found = format!("{linkage:?}");
+                return Err(to_python(Error::parameter("linkage", found, "\"connected\" or \"centred\"")));
+            }
+        };
+        let (first, skipped) = self.ask(py, |index| index.clusters(limit, linkage))?;
+        Ok((first.into_pyarray(py).unbind(), skipped))
+    }
+
+    /// Block size, seven characters and count of digests, most frequent first.
+    fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
+        let hubs = self.ask(py, |index| index.hubs(least, most))?;
+        Ok(hubs
+            .into_iter()
+            .map(|hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count))
+            .collect())
+    }
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyHasher>()?;
+    module.add_class::<DigestCore>()?;
     module.add_function(wrap_pyfunction!(ssdeep_hash, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_hash_files, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_compare, module)?)?;

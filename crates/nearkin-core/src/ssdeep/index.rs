@@ -146,6 +146,12 @@ impl Index {
         self.runs.iter().map(|run| run.postings.len()).sum()
     }
 
+    /// Bytes of digests, postings and directories.
+    pub fn bytes(&self) -> usize {
+        let runs: usize = self.runs.iter().map(|run| 8 * (run.postings.capacity() + run.starts.capacity())).sum();
+        runs + self.digests.capacity() * size_of::<Digest>() + 8 * self.alive.capacity()
+    }
+
     #[inline]
     fn is_alive(&self, slot: u32) -> bool {
         self.alive.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
@@ -173,7 +179,7 @@ impl Index {
             .enumerate()
             .flat_map_iter(|(i, digest)| {
                 let slot = (first + i) as u64;
-                Keys::of(digest).map(move |key| u64::from(key) << 32 | slot)
+                keys(digest).map(move |key| u64::from(key) << 32 | slot)
             })
             .collect();
         if postings.is_empty() {
@@ -240,7 +246,7 @@ impl Index {
     fn candidates(&self, digest: &Digest, from: u32, skip_hubs: Option<usize>, scratch: &mut Scratch) -> usize {
         scratch.begin(self.digests.len());
         let mut skipped = 0;
-        for key in Keys::of(digest) {
+        for key in keys(digest) {
             if let Some(most) = skip_hubs
                 && self.runs.iter().map(|run| run.of_key(key, 0).len()).sum::<usize>() > most
             {
@@ -427,23 +433,21 @@ impl Scratch {
 #[derive(Clone, Debug)]
 struct Run {
     postings: Vec<u64>,
-    starts: Vec<u32>,
+    starts: Vec<usize>,
     shift: u32,
 }
 
 impl Run {
     fn new(postings: Vec<u64>) -> Self {
-        // About four postings a prefix.
-        let bits = (postings.len() / 4).max(2).ilog2().min(28);
+        // About eight postings a prefix: one byte of directory each.
+        let bits = (postings.len() / 8).max(2).ilog2().min(31);
         let shift = 64 - bits;
-        let mut starts = vec![0u32; (1 << bits) + 1];
-        // Runs of 2^32 postings and more (50 million digests) keep coarser starts, which are only a hint.
+        let mut starts = vec![0; (1 << bits) + 1];
         for posting in &postings {
-            let next = &mut starts[(posting >> shift) as usize + 1];
-            *next = next.saturating_add(1);
+            starts[(posting >> shift) as usize + 1] += 1;
         }
         for i in 1..starts.len() {
-            starts[i] = starts[i].saturating_add(starts[i - 1]);
+            starts[i] += starts[i - 1];
         }
         Self { postings, starts, shift }
     }
@@ -453,7 +457,7 @@ impl Run {
     fn of_key(&self, key: u32, from: u32) -> &[u64] {
         let first = u64::from(key) << 32 | u64::from(from);
         let prefix = (first >> self.shift) as usize;
-        let range = &self.postings[self.starts[prefix] as usize..self.starts[prefix + 1] as usize];
+        let range = &self.postings[self.starts[prefix]..self.starts[prefix + 1]];
         let start = if range.len() <= 16 {
             range.iter().take_while(|&&posting| posting < first).count()
         } else {
@@ -520,38 +524,21 @@ fn mix(mut x: u64) -> u32 {
 }
 
 /// The keys of one digest, sorted, each once.
-struct Keys {
-    keys: [u32; 2 * super::MAX_PART],
-    length: usize,
-    at: usize,
-}
-
-impl Keys {
-    fn of(digest: &Digest) -> Self {
-        let mut keys = [0; 2 * super::MAX_PART];
-        let mut length = 0;
-        for (size, gram) in grams(digest) {
-            keys[length] = key_of(size, gram);
-            length += 1;
-        }
-        if length == 0 {
-            let whole = digest.to_text().iter().fold(1u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3));
-            keys[0] = mix(whole);
-            length = 1;
-        }
-        Self { keys, length, at: 0 }
+fn keys(digest: &Digest) -> impl Iterator<Item = u32> {
+    let mut keys = [0; 2 * super::MAX_PART];
+    let mut length = 0;
+    for (size, gram) in grams(digest) {
+        keys[length] = key_of(size, gram);
+        length += 1;
     }
-}
-
-impl Iterator for Keys {
-    type Item = u32;
-
-    #[inline]
-    fn next(&mut self) -> Option<u32> {
-        let key = (self.at < self.length).then(|| self.keys[self.at]);
-        self.at += 1;
-        key
+    if length == 0 {
+        let whole = digest.to_text().iter().fold(1u64, |h, &c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3));
+        keys[0] = mix(whole);
+        length = 1;
     }
+    keys[..length].sort_unstable();
+    let mut last = None;
+    keys.into_iter().take(length).filter(move |&key| last.replace(key) != Some(key))
 }
 
 /// All pairs by comparing each with each: what [`Index::pairs`] must equal.
