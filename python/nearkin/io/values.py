@@ -234,8 +234,10 @@ class Column(Sequence[Scalar]):
         InputError
             A value that is no number.
         """
-        if np.all((self.kinds == INT) | (self.kinds == BOOL)):
-            return self.values.astype(np.float64)
+        if not np.any((self.kinds == TEXT) | (self.kinds == BIG_INT)):
+            numbers = np.where(self.kinds == FLOAT, self.values.view(np.float64), self.values.astype(np.float64))
+            numbers[self.kinds == NULL] = np.nan
+            return numbers
         numbers = np.empty(len(self), np.float64)
         for row, value in enumerate(self.to_list()):
             try:
