@@ -30,7 +30,7 @@ from nearkin.hamming import HammingIndex, hamming
 from nearkin.io import Column, Texts
 from nearkin.recipe import Recipe
 from nearkin.theory import simhash_radius
-from nearkin.verify import Measure
+from nearkin.verify import Measure, texts_by_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -392,17 +392,9 @@ def _join(
 
 
 def _taker(batches: list[Any]) -> Callable[[NDArray[np.int64]], Any]:
-    """Looks up texts of rows over several batches, each a sequence or an Arrow object."""
-    if len(batches) == 1 and not isinstance(batches[0], (list, tuple)):
-        batch = batches[0]
-        if isinstance(batch, Texts):
-            return lambda rows: [None if row in set(batch.nulls.tolist()) else batch[row] for row in rows.tolist()]
-        import pyarrow as pa
-
-        column = pa.chunked_array(batch) if hasattr(batch, "__arrow_c_stream__") else pa.array(batch)
-        return lambda rows: column.take(pa.array(rows))
-    texts = [text for batch in batches for text in batch] if len(batches) > 1 else list(batches[0]) if batches else []
-    return lambda rows: [texts[row] for row in rows.tolist()]
+    """Looks up texts of rows over several batches, each a sequence or one Arrow object."""
+    texts = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]
+    return texts_by_row(texts)[0]
 
 
 class _Documents:
@@ -604,8 +596,13 @@ def _distances(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[n
 
 def _names(new: _Hashed, old: _Hashed | None, outcome: _Outcome, places: NDArray[np.int64]) -> list[Any]:
     """Ids of documents at places in keep order."""
-    first = 0 if old is None else len(old)
-    return [new.ids[row] if row >= 0 or old is None else old.ids[row + first] for row in outcome.rows[places].tolist()]
+    rows = outcome.rows[places]
+    names = new.ids.take(np.maximum(rows, 0)) if len(new) else [None] * len(rows)
+    if old is not None:
+        older = np.flatnonzero(rows < 0)
+        for at, name in zip(older.tolist(), old.ids.take(rows[older] + len(old)), strict=True):
+            names[at] = name
+    return names
 
 
 def _clusters_table(
