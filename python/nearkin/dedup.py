@@ -203,9 +203,9 @@ def dedup(
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
         Which document of a cluster stays: first, last, longest, shortest; `max` or `min` of `values`. Ties by id.
-    values : numbers, one a text; optional
+    values : numbers, one a text, or the name of an extra column of a Corpus; optional
         For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
-    sources : strings or integers, one a text; optional
+    sources : strings or integers, one a text, or the name of an extra column of a Corpus; optional
         Where each text comes from: the summary counts removals by source and warns of one that loses far more than the
         rest.
     against : texts, an open Corpus, or a HammingIndex; optional
@@ -251,6 +251,7 @@ def dedup(
     report = progress or (lambda stage, done, total: None)
     with stages("hash"):
         new = _hash(texts, ids, recipe, report, _columns(values, sources, options))
+        _named_columns(texts, new, values, sources)
     old_index, old = None, None
     if against is not None:
         with stages("hash"):
@@ -313,7 +314,20 @@ def _columns(values: Any, sources: Any, options: _Options) -> dict[str, Column]:
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
     columns = {"keep": values, "source": sources}
-    return {name: _column(column) for name, column in columns.items() if column is not None}
+    return {
+        name: _column(column) for name, column in columns.items() if column is not None and not isinstance(column, str)
+    }
+
+
+def _named_columns(texts: Any, hashed: _Hashed, values: Any, sources: Any) -> None:
+    """Give the columns of a corpus that stand for values and sources these names."""
+    for role, name in (("keep", values), ("source", sources)):
+        if not isinstance(name, str):
+            continue
+        if name not in getattr(texts, "extra_columns", ()):
+            role = "values" if role == "keep" else "sources"
+            raise bad_parameter(role, repr(name), "a list as long as the texts, or an extra column of a corpus")
+        hashed.columns[role] = hashed.columns.get(name, Column.of([]))
 
 
 def _column(values: Any) -> Column:
@@ -428,14 +442,13 @@ def _keep_order(new: _Hashed, keep: str) -> NDArray[np.int64]:
     if keep == "first":
         return rows
     if keep == "last":
-        return rows[::-1].copy()
+        return np.ascontiguousarray(rows[::-1])
     by_length = keep in ("longest", "shortest")
     key: NDArray[np.float64] = new.lengths.astype(np.float64) if by_length else new.columns["keep"].numbers("keep")
     if keep in ("longest", "max"):
         key = -key
     # NaN sorts last whatever the direction; ties by id, then by row.
-    order: NDArray[np.int64] = np.lexsort((rows, _rank(new.ids), key))
-    return order
+    return np.asarray(np.lexsort((rows, _rank(new.ids), key)), np.int64)
 
 
 def _rank(ids: Column) -> NDArray[np.int64]:
@@ -597,7 +610,7 @@ def _distances(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[n
 def _names(new: _Hashed, old: _Hashed | None, outcome: _Outcome, places: NDArray[np.int64]) -> list[Any]:
     """Ids of documents at places in keep order."""
     rows = outcome.rows[places]
-    names = new.ids.take(np.maximum(rows, 0)) if len(new) else [None] * len(rows)
+    names: list[Any] = new.ids.take(np.maximum(rows, 0)) if len(new) else [None] * len(rows)
     if old is not None:
         older = np.flatnonzero(rows < 0)
         for at, name in zip(older.tolist(), old.ids.take(rows[older] + len(old)), strict=True):
