@@ -590,11 +590,9 @@ mod tests {
         #[test]
         fn a_search_equals_brute_force_after_removals(digests in corpus(), batch in 1usize..9, gone in prop::collection::vec(any::<bool>(), 60)) {
             let mut index = filled(&digests, batch);
-            for slot in 0..digests.len() {
-                if gone[slot] {
-                    prop_assert!(index.remove(slot as u32));
-                    prop_assert!(!index.remove(slot as u32));
-                }
+            for (slot, _) in digests.iter().enumerate().filter(|&(slot, _)| gone[slot]) {
+                prop_assert!(index.remove(slot as u32));
+                prop_assert!(!index.remove(slot as u32));
             }
             let left: Vec<usize> = (0..digests.len()).filter(|&slot| !gone[slot]).collect();
             prop_assert_eq!(left.len(), index.len());
