@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings as _warnings
 
-from nearkin import errors, ssdeep
+from nearkin import errors, families, ssdeep
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin.digests import DigestIndex
+from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
+from nearkin.recipe import Recipe
 
 if _DEBUG_BUILD:
     _warnings.warn(
@@ -22,9 +24,13 @@ __all__ = [
     "DigestIndex",
     "HammingIndex",
     "Pairs",
+    "Recipe",
     "SearchResult",
+    "SimHash",
     "__version__",
     "errors",
+    "families",
+    "fingerprint",
     "hamming",
     "num_threads",
     "set_num_threads",

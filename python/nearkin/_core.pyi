@@ -36,6 +36,119 @@ class HammingCore:
     def names(self, rows: npt.NDArray[np.int64]) -> list[str]: ...
     def explain(self, radius: int) -> list[dict[str, Any]]: ...
 
+class RecipeCore:
+    def __new__(
+        cls,
+        *,
+        features: str,
+        n: int,
+        norm: str,
+        case: str,
+        letters: str,
+        stop_words: list[str],
+        weight: str,
+        hash: str,
+        seed: int,
+        bits: int,
+    ) -> RecipeCore: ...
+    def fingerprints(self, texts: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
+    def fingerprints_given(
+        self,
+        offsets: npt.NDArray[np.int64],
+        features: list[bytes],
+        weights: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.uint64]: ...
+    def fingerprints_csr(
+        self, offsets: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.uint64]: ...
+    def features(self, text: str) -> list[tuple[str, int]]: ...
+    def similarities(
+        self, texts: Any, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32], measure: str
+    ) -> npt.NDArray[np.float64]: ...
+    def first_matches(
+        self,
+        texts: Any,
+        *,
+        documents: npt.NDArray[np.uint32],
+        offsets: npt.NDArray[np.int64],
+        candidates: npt.NDArray[np.uint32],
+        measure: str,
+        threshold: float,
+    ) -> _Decision: ...
+    def absorb(
+        self,
+        texts: Any,
+        *,
+        documents: npt.NDArray[np.uint32],
+        fingerprints: npt.NDArray[np.uint64],
+        radius: int,
+        measure: str | None,
+        threshold: float,
+    ) -> _Decision: ...
+
+_Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]
+
+def near_in_batch(fingerprints: npt.NDArray[np.uint64], words: int, radius: int) -> npt.NDArray[np.bool_]: ...
+def components(nodes: int, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
+def content_hashes(texts: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
+def feature_hashes(name: str, values: list[bytes], seed: int = 0, word: int = 0) -> npt.NDArray[np.uint64]: ...
+def feature_hash_names() -> list[str]: ...
+
+# corpus
+class Records:
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def data(self) -> npt.NDArray[np.uint8]: ...
+    @property
+    def nulls(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def starts(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def lengths(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def columns(
+        self,
+    ) -> list[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]]: ...
+    @property
+    def malformed(self) -> list[tuple[int, str]]: ...
+    @property
+    def malformed_count(self) -> int: ...
+    @property
+    def consumed(self) -> int: ...
+    @property
+    def lines(self) -> int: ...
+
+def read_jsonl(
+    block: npt.NDArray[np.uint8],
+    text: str,
+    id: str | None = None,
+    extra: list[str] = ...,
+    *,
+    end: bool = True,
+    lengths: npt.NDArray[np.uint32] | None = None,
+) -> Records: ...
+def read_csv(
+    block: npt.NDArray[np.uint8],
+    delimiter: int,
+    fields: int,
+    text: int,
+    scalars: list[int],
+    *,
+    end: bool = True,
+    lengths: npt.NDArray[np.uint32] | None = None,
+) -> Records: ...
+def read_csv_header(
+    block: npt.NDArray[np.uint8], delimiter: int, *, end: bool = True
+) -> tuple[list[str], int] | None: ...
+def read_lines(
+    block: npt.NDArray[np.uint8], *, end: bool = True, lengths: npt.NDArray[np.uint32] | None = None
+) -> Records: ...
+def invalid_utf8(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]: ...
+def read_spans(
+    descriptor: int, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint8]: ...
+
 class SsdeepHasher:
     def __init__(self) -> None: ...
     @property

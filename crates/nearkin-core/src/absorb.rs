@@ -4,165 +4,149 @@
 //! within `radius` of it whose verified similarity reaches the threshold. So no chain forms, no two survivors match, and a
 //! second run removes nothing.
 //!
-//! The order is cut into batches. For each batch the caller has searched the kept documents of earlier batches; this module
+//! The order is cut into batches. For each batch the caller has searched the kept documents of earlier batches. Then
 //!
-//! 1. compares every document with those candidates in keep order, until the first match (in parallel), then
-//! 2. visits what is left of the batch in order: each kept document scans the rest of the batch and absorbs its matches.
+//! 1. [`first_matches`] compares every document with those candidates in keep order, until the first match (in parallel);
+//! 2. [`absorb`] visits what is left of the batch in order: each kept document scans the rest of the batch and absorbs its
+//!    matches.
 //!
 //! Cost: verifications only against kept documents; b²/2 distances for b documents of a batch. Memory: the features of the
-//! batch and its candidates; nothing grows with the square of a cluster.
+//! documents that are compared; nothing grows with the square of a cluster.
 //! Test: `batches_equal_the_definition`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
 use crate::text::{TextSource, Tokenizer};
 use crate::verify::{Measure, Prepared, Subject};
 
-/// What happened to the documents of a batch.
-pub struct Absorbed {
-    /// For each document -1 if it is kept, e if candidate text e absorbed it, or texts + d if document d of the batch did,
-    /// where texts is the number of candidate texts.
+/// For each document its first match, and how many pairs were verified.
+pub struct Matches {
+    /// What absorbed document d: a place that the caller understands, or -1 if nothing did.
     pub by: Vec<i64>,
-    /// For each document its similarity to what absorbed it; NaN if it is kept.
+    /// Similarity to what absorbed it; NaN if nothing did.
     pub similarity: Vec<f64>,
     /// How many pairs were verified.
     pub verified: u64,
-    /// How many pairs were within the radius, those of `candidates` included.
+    /// How many pairs were within the radius.
     pub candidates: u64,
 }
 
-/// One batch in keep order.
-pub struct Batch<'a> {
-    /// Fingerprints of the documents, `words` slots each.
-    pub fingerprints: &'a [u64],
-    /// Slots of a fingerprint.
-    pub words: usize,
-    /// Largest distance of a candidate, inclusive.
-    pub radius: u32,
-    /// Smallest similarity of a match, inclusive.
-    pub threshold: f64,
-    /// Document d has the candidates `candidates[offsets[d]..offsets[d + 1]]`.
-    pub offsets: &'a [i64],
-    /// Kept documents of earlier batches, as places in the candidate texts, in keep order for each document.
-    pub candidates: &'a [u32],
-}
-
-/// Decides about one batch. `measure` `None` takes every candidate as a match of unknown similarity (NaN).
+/// Compares document d, the text at place `documents[d]`, with the texts at the places
+/// `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one reaches `threshold`; `by` holds its place.
 ///
 /// # Panics
-/// If the offsets, candidates or texts do not belong together.
-pub fn absorb(
+/// If the offsets or places do not belong to `texts`.
+pub fn first_matches(
     tokenizer: &Tokenizer,
-    measure: Option<Measure>,
-    batch: &Batch<'_>,
-    documents: &(impl TextSource + ?Sized),
-    kept: &(impl TextSource + ?Sized),
-) -> Absorbed {
-    let n = batch.fingerprints.len() / batch.words;
-    assert_eq!(n + 1, batch.offsets.len(), "one offset a document and one more");
-    let range = |d: usize| batch.offsets[d] as usize..batch.offsets[d + 1] as usize;
-    let mut result = Absorbed {
-        by: vec![-1; n],
-        similarity: vec![f64::NAN; n],
-        verified: 0,
-        candidates: batch.candidates.len() as u64,
-    };
-    let columns = Columns::new(batch, n);
-    let verified = AtomicU64::new(0);
-    let Some(measure) = measure else {
-        for d in 0..n {
-            if let Some(&first) = batch.candidates[range(d)].first() {
-                result.by[d] = first.into();
-            }
-        }
-        visit(batch, &columns, kept.len(), &mut result, |_, later, _| vec![Some(f64::NAN); later.len()]);
-        return result;
-    };
-
-    let mut needed = vec![false; kept.len()];
-    for &candidate in batch.candidates {
-        needed[candidate as usize] = true;
+    measure: Measure,
+    threshold: f64,
+    texts: &(impl TextSource + ?Sized),
+    documents: &[u32],
+    offsets: &[i64],
+    candidates: &[u32],
+) -> Matches {
+    assert_eq!(documents.len() + 1, offsets.len(), "one offset a document and one more");
+    let mut needed = vec![false; texts.len()];
+    for &place in documents.iter().chain(candidates) {
+        needed[place as usize] = true;
     }
-    let kept_sets = Prepared::new(tokenizer, measure, kept, &needed);
-    let has_candidates: Vec<bool> = (0..n).map(|d| !range(d).is_empty()).collect();
-    let document_sets = Prepared::new(tokenizer, measure, documents, &has_candidates);
-    let first_matches: Vec<Option<(u32, f64)>> = (0..n)
+    let sets = Prepared::new(tokenizer, measure, texts, &needed);
+    let found: Vec<(i64, f64, usize)> = (0..documents.len())
         .into_par_iter()
+        .with_min_len(16)
         .map_init(Subject::default, |subject, d| {
-            let candidates = &batch.candidates[range(d)];
+            let candidates = &candidates[offsets[d] as usize..offsets[d + 1] as usize];
             if candidates.is_empty() {
-                return None;
+                return (-1, f64::NAN, 0);
             }
-            document_sets.subject(d, subject);
-            let found = candidates.iter().enumerate().find_map(|(i, &candidate)| {
-                kept_sets.at_least(candidate as usize, subject, batch.threshold).map(|value| (i, candidate, value))
+            sets.subject(documents[d] as usize, subject);
+            let mut tried = 0;
+            let found = candidates.iter().find_map(|&place| {
+                tried += 1;
+                sets.at_least(place as usize, subject, threshold).map(|similarity| (place.into(), similarity))
             });
-            verified.fetch_add(found.map_or(candidates.len(), |found| found.0 + 1) as u64, Ordering::Relaxed);
-            found.map(|(_, candidate, value)| (candidate, value))
+            let (by, similarity) = found.unwrap_or((-1, f64::NAN));
+            (by, similarity, tried)
         })
         .collect();
-    drop((kept_sets, document_sets));
-    for (d, found) in first_matches.into_iter().enumerate() {
-        if let Some((candidate, value)) = found {
-            result.by[d] = candidate.into();
-            result.similarity[d] = value;
-        }
+    Matches {
+        by: found.iter().map(|found| found.0).collect(),
+        similarity: found.iter().map(|found| found.1).collect(),
+        verified: found.iter().map(|found| found.2 as u64).sum(),
+        candidates: candidates.len() as u64,
     }
-
-    // Only documents that are left and lie near another one of the batch need their features.
-    let near = columns.near(&result.by, batch.radius);
-    let sets = Prepared::new(tokenizer, measure, documents, &near);
-    visit(batch, &columns, kept.len(), &mut result, |d, later, subject| {
-        verified.fetch_add(later.len() as u64, Ordering::Relaxed);
-        sets.subject(d, subject);
-        let subject = &*subject;
-        later.par_iter().with_min_len(8).map(|&other| sets.at_least(other, subject, batch.threshold)).collect()
-    });
-    result.verified = verified.into_inner();
-    result
 }
 
-/// Visits the documents that are left in order; `compare(d, later, …)` gives the similarities of d to later ones that match.
-fn visit(
-    batch: &Batch<'_>,
-    columns: &Columns,
-    texts: usize,
-    result: &mut Absorbed,
-    mut compare: impl FnMut(usize, &[usize], &mut Subject) -> Vec<Option<f64>>,
-) {
+/// Visits documents in order, document d with fingerprint d and the text at place `documents[d]`; each one that none
+/// before it absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` holds the
+/// number of the document that absorbed d. Without a measure distance alone decides, and similarity is NaN.
+///
+/// # Panics
+/// If a document that lies near another one has a place outside of `texts`.
+pub fn absorb(
+    tokenizer: &Tokenizer,
+    verify: Option<(Measure, f64)>,
+    fingerprints: &Fingerprints,
+    radius: u32,
+    texts: &(impl TextSource + ?Sized),
+    documents: &[u32],
+) -> Matches {
+    let n = fingerprints.n;
+    let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
+    let mut needed = vec![false; texts.len()];
+    if verify.is_some() {
+        for (d, near) in fingerprints.near(radius).into_iter().enumerate() {
+            if near {
+                needed[documents[d] as usize] = true;
+            }
+        }
+    }
+    let sets = verify.map(|(measure, _)| Prepared::new(tokenizer, measure, texts, &needed));
     let mut subject = Subject::default();
     let mut later = Vec::new();
-    for d in 0..result.by.len() {
+    for d in 0..n {
         if result.by[d] >= 0 {
             continue;
         }
-        columns.within(d, d + 1, batch.radius, &mut later);
+        fingerprints.within(d, d + 1, radius, &mut later);
         later.retain(|&other| result.by[other] < 0);
         if later.is_empty() {
             continue;
         }
         result.candidates += later.len() as u64;
-        for (&other, similarity) in later.iter().zip(compare(d, &later, &mut subject)) {
+        let similarities: Vec<Option<f64>> = match (&sets, verify) {
+            (Some(sets), Some((_, threshold))) => {
+                result.verified += later.len() as u64;
+                sets.subject(documents[d] as usize, &mut subject);
+                let subject = &subject;
+                let similarity = |&other: &usize| sets.at_least(documents[other] as usize, subject, threshold);
+                later.par_iter().with_min_len(8).map(similarity).collect()
+            }
+            _ => vec![Some(f64::NAN); later.len()],
+        };
+        for (&other, similarity) in later.iter().zip(similarities) {
             if let Some(similarity) = similarity {
-                result.by[other] = (texts + d) as i64;
+                result.by[other] = d as i64;
                 result.similarity[other] = similarity;
             }
         }
     }
+    result
 }
 
 /// The fingerprints of a batch, word by word, so that distances from one to many run in vectors.
-struct Columns {
+pub struct Fingerprints {
     n: usize,
-    words: Vec<Vec<u64>>,
+    columns: Vec<Vec<u64>>,
 }
 
-impl Columns {
-    fn new(batch: &Batch<'_>, n: usize) -> Self {
-        let column = |word| batch.fingerprints.iter().skip(word).step_by(batch.words).copied().collect();
-        Self { n, words: (0..batch.words).map(column).collect() }
+impl Fingerprints {
+    /// The fingerprints in `rows`, `words` slots each.
+    pub fn new(rows: &[u64], words: usize) -> Self {
+        let column = |word| rows.iter().skip(word).step_by(words).copied().collect();
+        Self { n: rows.len() / words, columns: (0..words).map(column).collect() }
     }
 
     /// Puts the documents from `first` on that lie within `radius` of document `d` into `found`.
@@ -174,7 +158,7 @@ impl Columns {
             let count = (self.n - start).min(distances.len());
             let distances = &mut distances[..count];
             distances.fill(0);
-            for column in &self.words {
+            for column in &self.columns {
                 add_distances(column[d], &column[start..start + count], distances);
             }
             let near = distances.iter().enumerate().filter(|pair| *pair.1 <= u64::from(radius));
@@ -183,29 +167,17 @@ impl Columns {
         }
     }
 
-    /// Which of the documents with `by` < 0 lie within `radius` of another such one.
-    fn near(&self, by: &[i64], radius: u32) -> Vec<bool> {
-        let rows: Vec<Vec<usize>> = (0..self.n)
-            .into_par_iter()
-            .with_min_len(16)
-            .map(|d| {
-                let mut found = Vec::new();
-                if by[d] < 0 {
-                    self.within(d, d + 1, radius, &mut found);
-                    found.retain(|&other| by[other] < 0);
-                    // One neighbour is enough to need this document; the others are marked from here as well.
-                    if !found.is_empty() {
-                        found.push(d);
-                    }
-                }
-                found
-            })
-            .collect();
-        let mut near = vec![false; self.n];
-        for d in rows.into_iter().flatten() {
-            near[d] = true;
-        }
-        near
+    /// Which of the documents lie within `radius` of another one.
+    pub fn near(&self, radius: u32) -> Vec<bool> {
+        let near: Vec<AtomicBool> = (0..self.n).map(|_| AtomicBool::new(false)).collect();
+        (0..self.n).into_par_iter().with_min_len(16).for_each_init(Vec::new, |found, d| {
+            self.within(d, d + 1, radius, found);
+            for &other in &*found {
+                near[other].store(true, Ordering::Relaxed);
+                near[d].store(true, Ordering::Relaxed);
+            }
+        });
+        near.into_iter().map(AtomicBool::into_inner).collect()
     }
 }
 
@@ -270,34 +242,43 @@ mod tests {
                 });
             }
 
+            let places: Vec<u32> = (0..n as u32).collect();
             let mut found: Vec<Option<usize>> = Vec::new();
             for start in (0..n).step_by(size) {
                 let end = (start + size).min(n);
-                let kept: Vec<usize> = (0..start).filter(|&e| found[e].is_none()).collect();
-                let kept_texts: Vec<&str> = kept.iter().map(|&e| texts[e].as_str()).collect();
-                let (mut offsets, mut candidates) = (vec![0_i64], Vec::new());
-                for d in start..end {
-                    candidates.extend((0..kept.len() as u32).filter(|&e| distance(d, kept[e as usize]) <= radius));
-                    offsets.push(candidates.len() as i64);
-                }
-                let batch = Batch {
-                    fingerprints: &fingerprints[2 * start..2 * end],
-                    words: 2,
-                    radius,
-                    threshold,
-                    offsets: &offsets,
-                    candidates: &candidates,
-                };
-                let measure = measured.then_some(Measure::Jaccard);
-                let result = absorb(&tokenizer, measure, &batch, &texts[start..end], kept_texts.as_slice());
-                for (d, &by) in result.by.iter().enumerate() {
-                    let by = usize::try_from(by).ok().map(|by| {
-                        if by < kept.len() { kept[by] } else { start + by - kept.len() }
-                    });
-                    if let (Some(by), true) = (by, measured) {
-                        prop_assert_eq!(similarity(start + d, by), result.similarity[d]);
+                let kept: Vec<u32> = (0..start as u32).filter(|&e| found[e as usize].is_none()).collect();
+                found.resize(end, None);
+                if measured {
+                    let (mut offsets, mut candidates) = (vec![0_i64], Vec::new());
+                    for d in start..end {
+                        candidates.extend(kept.iter().filter(|&&e| distance(d, e as usize) <= radius));
+                        offsets.push(candidates.len() as i64);
                     }
-                    found.push(by);
+                    let result = first_matches(
+                        &tokenizer, Measure::Jaccard, threshold, texts.as_slice(), &places[start..end], &offsets, &candidates,
+                    );
+                    for (d, (&by, &value)) in (start..end).zip(result.by.iter().zip(&result.similarity)) {
+                        found[d] = usize::try_from(by).ok();
+                        if let Some(by) = found[d] {
+                            prop_assert_eq!(similarity(d, by), value);
+                        }
+                    }
+                } else {
+                    for (d, by) in found.iter_mut().enumerate().skip(start) {
+                        *by = kept.iter().map(|&e| e as usize).find(|&e| distance(d, e) <= radius);
+                    }
+                }
+                let left: Vec<usize> = (start..end).filter(|&d| found[d].is_none()).collect();
+                let rows: Vec<u64> = left.iter().flat_map(|&d| [fingerprints[2 * d], fingerprints[2 * d + 1]]).collect();
+                let documents: Vec<u32> = left.iter().map(|&d| d as u32).collect();
+                let verify = measured.then_some((Measure::Jaccard, threshold));
+                let batch = Fingerprints::new(&rows, 2);
+                let result = absorb(&tokenizer, verify, &batch, radius, texts.as_slice(), &documents);
+                for (&d, (&by, &value)) in left.iter().zip(result.by.iter().zip(&result.similarity)) {
+                    found[d] = usize::try_from(by).ok().map(|by| left[by]);
+                    if let (Some(by), true) = (found[d], measured) {
+                        prop_assert_eq!(similarity(d, by), value);
+                    }
                 }
             }
             prop_assert_eq!(expected, found);

@@ -169,6 +169,10 @@ pub(crate) unsafe trait Lanes {
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// Bit i is set where lane i of `a` is at most lane i of `b`; lanes are below 2^31.
     unsafe fn at_most(a: Self::V, b: Self::V) -> u32;
+    /// The smaller value of each half lane, of lanes or half lanes below 2^31.
+    unsafe fn least(a: Self::V, b: Self::V) -> Self::V;
+    /// Each lane becomes the sum over its aligned neighbourhood of `width` lanes; `width` is 1, 2, 4 or 8, at most `N`.
+    unsafe fn fold(v: Self::V, width: usize) -> Self::V;
     /// popcount(a XOR b) of each 32-bit half lane.
     unsafe fn count_xor32(a: Self::V, b: Self::V) -> Self::V;
     /// `value` in every half lane.
@@ -204,6 +208,14 @@ unsafe impl Lanes for ScalarLanes {
     #[inline(always)]
     unsafe fn at_most(a: u64, b: u64) -> u32 {
         u32::from(a <= b)
+    }
+    #[inline(always)]
+    unsafe fn least(a: u64, b: u64) -> u64 {
+        u64::from((a as u32).min(b as u32)) | (a >> 32).min(b >> 32) << 32
+    }
+    #[inline(always)]
+    unsafe fn fold(v: u64, _width: usize) -> u64 {
+        v
     }
     #[inline(always)]
     unsafe fn count_xor32(a: u64, b: u64) -> u64 {
@@ -259,6 +271,27 @@ pub(crate) mod x86 {
         unsafe fn at_most(a: __m512i, b: __m512i) -> u32 {
             // SAFETY: see above.
             u32::from(unsafe { _mm512_cmple_epu64_mask(a, b) })
+        }
+        #[inline(always)]
+        unsafe fn least(a: __m512i, b: __m512i) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_min_epi32(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn fold(mut v: __m512i, width: usize) -> __m512i {
+            // SAFETY: see above. Neighbours at distance 1, 2 and 4 are added in turn.
+            unsafe {
+                if width > 1 {
+                    v = _mm512_add_epi64(v, _mm512_permutex_epi64::<0b10_11_00_01>(v));
+                }
+                if width > 2 {
+                    v = _mm512_add_epi64(v, _mm512_permutex_epi64::<0b01_00_11_10>(v));
+                }
+                if width > 4 {
+                    v = _mm512_add_epi64(v, _mm512_shuffle_i64x2::<0b01_00_11_10>(v, v));
+                }
+                v
+            }
         }
         #[inline(always)]
         unsafe fn count_xor32(a: __m512i, b: __m512i) -> __m512i {
@@ -328,6 +361,24 @@ pub(crate) mod x86 {
             unsafe { !(_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b))) as u32) & 0xf }
         }
         #[inline(always)]
+        unsafe fn least(a: __m256i, b: __m256i) -> __m256i {
+            // SAFETY: see above.
+            unsafe { _mm256_min_epi32(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn fold(mut v: __m256i, width: usize) -> __m256i {
+            // SAFETY: see above. Neighbours at distance 1 and 2 are added in turn.
+            unsafe {
+                if width > 1 {
+                    v = _mm256_add_epi64(v, _mm256_permute4x64_epi64::<0b10_11_00_01>(v));
+                }
+                if width > 2 {
+                    v = _mm256_add_epi64(v, _mm256_permute4x64_epi64::<0b01_00_11_10>(v));
+                }
+                v
+            }
+        }
+        #[inline(always)]
         unsafe fn count_xor32(a: __m256i, b: __m256i) -> __m256i {
             // SAFETY: see above. Bytes are summed to 16-bit and then 32-bit lanes.
             unsafe {
@@ -389,6 +440,16 @@ pub(crate) mod arm {
                 let m = vcleq_u64(a, b);
                 (vgetq_lane_u64::<0>(m) & 1 | vgetq_lane_u64::<1>(m) & 2) as u32
             }
+        }
+        #[inline(always)]
+        unsafe fn least(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { vreinterpretq_u64_u32(vminq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b))) }
+        }
+        #[inline(always)]
+        unsafe fn fold(v: uint64x2_t, width: usize) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { if width > 1 { vaddq_u64(v, vextq_u64::<1>(v, v)) } else { v } }
         }
         #[inline(always)]
         unsafe fn count_xor32(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {

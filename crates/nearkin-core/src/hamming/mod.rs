@@ -32,6 +32,8 @@ use scan::{Sink, scan};
 
 /// Rows that wait unsorted: scanned in about a microsecond a query.
 const TAIL: usize = 8192;
+/// Queries of the batch that a plan assumes where it is not told.
+const BATCH: usize = 1024;
 /// Queries of one task: few enough to share, many enough that a tile of rows is read for many.
 const CHUNK: usize = 2048;
 /// Word comparisons of a scan that are worth a task of their own.
@@ -506,7 +508,7 @@ impl Index {
                 continue;
             };
             let now = current(run, self.words, radius, self.method)
-                .map_or_else(|| plan::scan_cost(slots, self.words, radius), |probing| probing.cost);
+                .map_or_else(|| plan::scan_cost(slots, self.words, radius, queries), |probing| probing.cost);
             let forced = matches!(self.method, Method::Blocks | Method::Multi);
             let wrong = run.layout.as_ref().is_none_or(|layout| layout.len() != blocks.len());
             let saved = (now - probing.cost).max(0.0) * queries as f64;
@@ -736,7 +738,7 @@ impl Index {
             if slots == 0 {
                 continue;
             }
-            let scan_cost = plan::scan_cost(slots, self.words, radius);
+            let scan_cost = plan::scan_cost(slots, self.words, radius, BATCH);
             let bytes = source.run.map_or(source.fps.len() * 8 + slots * 4, Run::bytes);
             let now = self.probing(&source, radius);
             let built = now.is_some();
@@ -781,7 +783,7 @@ impl Index {
 /// How the tables of a run would answer; None where it has none or a scan costs less and the method is open.
 fn current(run: &Run, words: usize, radius: u32, method: Method) -> Option<Probing> {
     let probing = run.layout.as_ref()?.plan(run.len(), words, radius)?;
-    (method != Method::Auto || probing.cost < plan::scan_cost(run.len(), words, radius)).then_some(probing)
+    (method != Method::Auto || probing.cost < plan::scan_cost(run.len(), words, radius, BATCH)).then_some(probing)
 }
 
 /// Queries of one task: an even share of a large batch, at most `CHUNK`.

@@ -1,9 +1,9 @@
 //! The planner: what a search costs by each method, in nanoseconds of one core.
 //!
 //! ```text
-//! scan    n * words * SCAN                                           SCAN / 2 where a 32-bit prefix is tested
-//! tables  sum over tables i of probes_i * (PROBE + ENTRY * n / 2^p_i)    (`blocks`)
-//! build   tables * n * BUILD
+//! scan    n * (SCAN * words of the tested prefix + READ * words / queries of the batch)
+//! tables  sum over tables i of probes_i * (PROBE + ENTRY * words * n / 2^p_i)    (`blocks`)
+//! build   tables * n * (words + 1) * BUILD
 //! ```
 //!
 //! Tables are built when they are asked for by name or announced by a radius; otherwise when the scans so far have cost as
@@ -12,12 +12,17 @@
 //! that the same calls build the same index everywhere.
 
 use super::blocks::{self, Block, Probing};
+use super::scan;
 use crate::{Error, Result};
 
 /// Nanoseconds to compare one word of one row in a batch.
-const SCAN: f64 = 0.045;
-/// Nanoseconds to put one slot into one table.
-const BUILD: f64 = 12.0;
+const SCAN: f64 = 0.04;
+/// Nanoseconds to compare the first half word of one row.
+const SCAN_HALF: f64 = 0.025;
+/// Nanoseconds to read one word of a row from memory.
+const READ: f64 = 0.2;
+/// Nanoseconds to put one word of a slot into one table, and to count it.
+const BUILD: f64 = 8.0;
 /// Most tables that the planner considers.
 const MAX_TABLES: usize = 64;
 /// Slots below which no tables are built unless they are asked for by name.
@@ -62,15 +67,20 @@ impl Method {
     }
 }
 
-/// Expected nanoseconds of a query by scan.
-pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32) -> f64 {
-    let share = if words == 1 && radius <= 7 { 0.5 } else { 1.0 };
-    slots as f64 * words as f64 * SCAN * share
+/// Expected nanoseconds of a query by scan, in a batch of `queries`.
+pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize) -> f64 {
+    let compare = if radius <= scan::HALF_LIMIT {
+        SCAN_HALF
+    } else {
+        // Half a word more than the prefix, for what passes it.
+        SCAN * (scan::first_test(words, radius) as f64 + 0.5).min(words as f64)
+    };
+    slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
 }
 
 /// Expected nanoseconds to build tables.
 pub(crate) fn build_cost(slots: usize, words: usize, tables: usize) -> f64 {
-    tables as f64 * slots as f64 * (BUILD + 4.0 * (words.min(2) - 1) as f64)
+    (tables * slots * (words.min(4) + 1)) as f64 * BUILD
 }
 
 /// The best tables for `radius` that a method and the memory allow, with how they would answer; None if there are none.

@@ -6,12 +6,43 @@
 //! one slot with a list of rows: a million copies cost one comparison. Memory: 8 * words + 4 bytes a slot, 4 bytes more
 //! where a run holds copies at all.
 
+use std::cmp::Ordering;
+
 use super::blocks::Layout;
+
+/// Order of two fingerprints as numbers.
+fn numeric(a: &[u64], b: &[u64]) -> Ordering {
+    a.iter().rev().cmp(b.iter().rev())
+}
+
+/// (fingerprint, row) in ascending order: parted by the highest bits, so that each part is sorted within the cache.
+fn sorted_pairs(fps: &[u64], rows: &[u32]) -> Vec<(u64, u32)> {
+    let highest = fps.iter().fold(0, |all, fp| all | fp);
+    let shift = (64 - highest.leading_zeros()).saturating_sub(8);
+    let mut starts = [0usize; 257];
+    for fp in fps {
+        starts[(fp >> shift) as usize + 1] += 1;
+    }
+    for i in 1..257 {
+        starts[i] += starts[i - 1];
+    }
+    let mut pairs = vec![(0, 0); fps.len()];
+    let mut next = starts;
+    for (&fp, &row) in fps.iter().zip(rows) {
+        let at = &mut next[(fp >> shift) as usize];
+        pairs[*at] = (fp, row);
+        *at += 1;
+    }
+    for part in starts.windows(2) {
+        pairs[part[0]..part[1]].sort_unstable();
+    }
+    pairs
+}
 
 /// A sorted run of distinct fingerprints.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
-    /// Fingerprints, row-major, ascending by words 0, 1, ...
+    /// Fingerprints, row-major, ascending as numbers (the last word is the most significant).
     pub(crate) fps: Vec<u64>,
     /// Rows of slot 0, then of slot 1, ...; ascending within a slot.
     pub(crate) rows: Vec<u32>,
@@ -26,16 +57,18 @@ impl Run {
     pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32]) -> Self {
         let mut run = Self::default();
         if words == 1 {
-            let mut order: Vec<(u64, u32)> = fps.iter().copied().zip(rows.iter().copied()).collect();
-            order.sort_unstable();
-            run.reserve(words, order.len());
-            for (fp, row) in order {
+            run.reserve(words, rows.len());
+            for (fp, row) in sorted_pairs(fps, rows) {
                 run.push(&[fp], &[row]);
             }
         } else {
-            let mut order: Vec<(u64, u32)> = fps.iter().step_by(words).copied().zip(0..rows.len() as u32).collect();
+            let last = fps.iter().skip(words - 1).step_by(words).copied();
+            let mut order: Vec<(u64, u32)> = last.zip(0..rows.len() as u32).collect();
             let full = |i: u32| (&fps[i as usize * words..(i as usize + 1) * words], rows[i as usize]);
-            order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| full(a.1).cmp(&full(b.1))));
+            order.sort_unstable_by(|a, b| {
+                let (x, y) = (full(a.1), full(b.1));
+                a.0.cmp(&b.0).then_with(|| numeric(x.0, y.0)).then(x.1.cmp(&y.1))
+            });
             run.reserve(words, order.len());
             for (_, i) in order {
                 let (fp, row) = full(i);
@@ -55,8 +88,12 @@ impl Run {
         while i < a.len() || j < b.len() {
             let left = (i < a.len()).then(|| a.fp(words, i));
             let right = (j < b.len()).then(|| b.fp(words, j));
-            let take_left = right.is_none() || left.is_some_and(|left| right.is_some_and(|right| left <= right));
-            let take_right = left.is_none() || right.is_some_and(|right| left.is_some_and(|left| right <= left));
+            let order = match (left, right) {
+                (Some(left), Some(right)) => numeric(left, right),
+                (None, _) => Ordering::Greater,
+                (_, None) => Ordering::Less,
+            };
+            let (take_left, take_right) = (order.is_le(), order.is_ge());
             let fp = if take_left { a.fp(words, i) } else { b.fp(words, j) };
             list.clear();
             if take_left {
@@ -84,7 +121,10 @@ impl Run {
     }
 
     fn shrink(&mut self) {
-        self.fps.shrink_to_fit();
+        // Shrinking copies: only where copies were collapsed.
+        if self.fps.len() * 8 < self.fps.capacity() * 7 {
+            self.fps.shrink_to_fit();
+        }
         self.rows.shrink_to_fit();
         self.starts.shrink_to_fit();
     }
@@ -153,9 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn wide_fingerprints_are_ordered_by_their_words() {
-        let run = Run::new(2, &[1, 9, 1, 2, 0, 7, 1, 9], &[0, 1, 2, 3]);
-        assert_eq!(vec![0, 7, 1, 2, 1, 9], run.fps);
+    fn wide_fingerprints_are_ordered_as_numbers() {
+        let run = Run::new(2, &[9, 1, 2, 1, 7, 0, 9, 1], &[0, 1, 2, 3]);
+        assert_eq!(vec![7, 0, 2, 1, 9, 1], run.fps);
         assert_eq!(&[0, 3][..], run.rows_of(2));
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! **Prefix test.** The distance of a prefix is at most the whole distance, so a group of rows is dropped as soon as every
 //! row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and deviation
-//! sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 3 sqrt(b)/2 > limit` ([`first_test`]); for
-//! 64-bit rows and limits to 7 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal prefixes only lose
+//! sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit` ([`first_test`]); for
+//! limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal prefixes only lose
 //! the saving, never a result: what passes is counted in full.
 
 #![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
@@ -24,17 +24,20 @@ pub(crate) trait Sink {
 const TILE_WORDS: usize = 2048;
 /// Vectors of rows that share one branch.
 const GROUP: usize = 4;
-/// Largest limit for which the first 32 of 64 bits are tested alone: 16 - 3 * 2.83 > limit, P(pass) = 0.1% a random row.
-const HALF_LIMIT: u32 = 7;
+/// Largest limit for which the first 32 bits are tested alone: P(pass) = 0.03% for a random row, 2% for the 64
+/// rows of a group; at 7 and 8 it is 7% and 20%, and the branch costs more than the test saves.
+pub(crate) const HALF_LIMIT: u32 = 6;
+/// Queries below which rows are not transposed: a few queries do not earn it back.
+const FEW: usize = 4;
 
 /// Whether the first `bits` bits of random rows nearly always exceed `limit`.
 fn worth_a_test(bits: usize, limit: u32) -> bool {
     let bits = bits as f64;
-    bits / 2.0 - 1.5 * bits.sqrt() > f64::from(limit)
+    bits / 2.0 - 1.3 * bits.sqrt() > f64::from(limit)
 }
 
 /// The number of leading words after which the distance so far is first compared with the limit.
-fn first_test(words: usize, limit: u32) -> usize {
+pub(crate) fn first_test(words: usize, limit: u32) -> usize {
     (1..words).find(|&word| worth_a_test(64 * word, limit)).unwrap_or(words)
 }
 
@@ -115,7 +118,12 @@ impl Job<'_> {
         let tile_rows = (TILE_WORDS / words).next_multiple_of(group);
         let mut scratch = vec![0u64; tile_rows * words];
         let total = self.rows.len() / words;
-        let halves = words == 1 && limits.iter().all(|&limit| limit <= HALF_LIMIT);
+        let few = self.queries.len() < FEW * words;
+        if few && words > 1 && words.is_power_of_two() {
+            // SAFETY: the caller vouches for `L`.
+            return unsafe { self.direct::<L, S>(limits, sink) };
+        }
+        let halves = !few && limits.iter().all(|&limit| limit <= HALF_LIMIT);
         let mut start = 0;
         while start < total {
             let count = tile_rows.min(total - start);
@@ -123,7 +131,7 @@ impl Job<'_> {
             let padded = count.next_multiple_of(group);
             let first = self.first_row + start as u32;
             if halves {
-                pack_halves(rows, &mut scratch, padded / 2);
+                pack_halves(rows, words, &mut scratch);
                 // SAFETY: the caller vouches for `L`; the tile holds `padded` half words.
                 unsafe { self.halves::<L, S>(rows, &scratch[..padded / 2], first, limits, sink) };
             } else if words == 1 && padded == count {
@@ -159,7 +167,7 @@ impl Job<'_> {
             let tested = first_test(words, *limit);
             // SAFETY: the caller vouches for `L`.
             let mut bound = unsafe { L::splat(u64::from(*limit)) };
-            for at in (0..stride).step_by(GROUP * L::N) {
+            'groups: for at in (0..stride).step_by(GROUP * L::N) {
                 // SAFETY: the caller vouches for `L`, and columns hold `GROUP * L::N` words from `at`.
                 let masks = unsafe {
                     let column = tile.as_ptr().add(at);
@@ -168,35 +176,85 @@ impl Job<'_> {
                     for (lane, sum) in sums.iter_mut().enumerate() {
                         *sum = L::count_xor(L::load(column.add(lane * L::N)), value);
                     }
-                    let mut word = 1;
-                    loop {
-                        let mut masks = [0; GROUP];
-                        if word >= tested {
-                            for (mask, &sum) in masks.iter_mut().zip(&sums) {
-                                *mask = L::at_most(sum, bound);
-                            }
-                            if word == words || masks == [0; GROUP] {
-                                break masks;
-                            }
+                    for word in 1..words {
+                        if word >= tested && L::at_most(least::<L>(&sums), bound) == 0 {
+                            continue 'groups;
                         }
                         let column = column.add(word * stride);
                         let value = L::splat(query[word]);
                         for (lane, sum) in sums.iter_mut().enumerate() {
                             *sum = L::add(*sum, L::count_xor(L::load(column.add(lane * L::N)), value));
                         }
-                        word += 1;
                     }
+                    if L::at_most(least::<L>(&sums), bound) == 0 {
+                        continue 'groups;
+                    }
+                    sums.map(|sum| L::at_most(sum, bound))
                 };
-                if masks != [0; GROUP] {
-                    *limit = emit::<S>(&masks, L::N, at, rows, words, query, number, first, *limit, sink);
-                    // SAFETY: the caller vouches for `L`.
-                    bound = unsafe { L::splat(u64::from(*limit)) };
-                }
+                *limit = emit::<S>(&masks, L::N, at, rows, words, query, number, first, *limit, sink);
+                // SAFETY: the caller vouches for `L`.
+                bound = unsafe { L::splat(u64::from(*limit)) };
             }
         }
     }
 
-    /// Every query against a tile of the lower 32 bits of 64-bit rows; what passes is counted in full.
+    /// Few queries against rows as they lie: a vector holds whole rows, or parts of one, whose counts are folded.
+    ///
+    /// # Safety
+    /// As for `run`; `words` is a power of two.
+    #[inline(always)]
+    unsafe fn direct<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
+        let words = self.words;
+        // Lanes that a row takes in its vector, vectors that it takes, words that a group takes.
+        let (width, parts) = (words.min(L::N), words.div_ceil(L::N));
+        let span = GROUP * L::N * parts;
+        for (number, query) in self.queries.chunks_exact(words).enumerate() {
+            let limit = &mut limits[number];
+            let pattern: Vec<u64> = query.iter().copied().cycle().take(words.max(L::N)).collect();
+            let mut at = 0;
+            while at + span <= self.rows.len() {
+                // SAFETY: the caller vouches for `L`; `span` words from `at` are there, and `parts * L::N` of the pattern.
+                let masks = unsafe {
+                    let from = self.rows.as_ptr().add(at);
+                    let mut sums = [L::splat(0); GROUP];
+                    for (vector, sum) in sums.iter_mut().enumerate() {
+                        for part in 0..parts {
+                            let row = L::load(from.add((vector * parts + part) * L::N));
+                            *sum = L::add(*sum, L::count_xor(row, L::load(pattern.as_ptr().add(part * L::N))));
+                        }
+                        *sum = L::fold(*sum, width);
+                    }
+                    let bound = L::splat(u64::from(*limit));
+                    if L::at_most(least::<L>(&sums), bound) == 0 {
+                        at += span;
+                        continue;
+                    }
+                    sums.map(|sum| L::at_most(sum, bound))
+                };
+                for (vector, mask) in masks.into_iter().enumerate() {
+                    for lane in (0..L::N).step_by(width).filter(|lane| mask >> lane & 1 == 1) {
+                        *limit = self.count(at + vector * parts * L::N + lane, number, query, *limit, sink);
+                    }
+                }
+                at += span;
+            }
+            for at in (at..self.rows.len()).step_by(words) {
+                *limit = self.count(at, number, query, *limit, sink);
+            }
+        }
+    }
+
+    /// Counts the row at word `at` in full; returns the limit from now on.
+    #[inline]
+    fn count<S: Sink>(&self, at: usize, number: usize, query: &[u64], limit: u32, sink: &mut S) -> u32 {
+        let distance = distance(&self.rows[at..at + self.words], query);
+        if distance > limit {
+            return limit;
+        }
+        sink.hit(number as u32, self.first_row + (at / self.words) as u32, distance)
+    }
+
+    /// Every query against a tile of the first 32 bits of rows; what passes is counted in full.
     ///
     /// # Safety
     /// As for `run`; `tile` is a multiple of `GROUP * L::N` words of two half words each.
@@ -210,27 +268,42 @@ impl Job<'_> {
         sink: &mut S,
     ) {
         debug_assert!(tile.len().is_multiple_of(GROUP * L::N));
-        for (number, query) in self.queries.iter().enumerate() {
+        for (number, query) in self.queries.chunks_exact(self.words).enumerate() {
             let limit = &mut limits[number];
             // SAFETY: the caller vouches for `L`.
-            let (value, mut bound) = unsafe { (L::splat32(*query as u32), L::splat32(*limit)) };
+            let (value, mut bound) = unsafe { (L::splat32(query[0] as u32), L::splat32(*limit)) };
             for at in (0..tile.len()).step_by(GROUP * L::N) {
-                let mut masks = [0; GROUP];
-                for (lane, mask) in masks.iter_mut().enumerate() {
-                    // SAFETY: the caller vouches for `L`, and the tile holds `GROUP * L::N` words from `at`.
-                    *mask = unsafe {
-                        L::at_most32(L::count_xor32(L::load(tile.as_ptr().add(at + lane * L::N)), value), bound)
-                    };
-                }
-                if masks != [0; GROUP] {
-                    let query = std::slice::from_ref(query);
-                    *limit = emit::<S>(&masks, 2 * L::N, 2 * at, rows, 1, query, number, first, *limit, sink);
-                    // SAFETY: the caller vouches for `L`.
-                    bound = unsafe { L::splat32(*limit) };
-                }
+                // SAFETY: the caller vouches for `L`, and the tile holds `GROUP * L::N` words from `at`.
+                let masks = unsafe {
+                    let mut sums = [value; GROUP];
+                    for (lane, sum) in sums.iter_mut().enumerate() {
+                        *sum = L::count_xor32(L::load(tile.as_ptr().add(at + lane * L::N)), value);
+                    }
+                    if L::at_most32(least::<L>(&sums), bound) == 0 {
+                        continue;
+                    }
+                    sums.map(|sum| L::at_most32(sum, bound))
+                };
+                *limit = emit::<S>(&masks, 2 * L::N, 2 * at, rows, self.words, query, number, first, *limit, sink);
+                // SAFETY: the caller vouches for `L`.
+                bound = unsafe { L::splat32(*limit) };
             }
         }
     }
+}
+
+/// The least value of each half lane over a group.
+///
+/// # Safety
+/// The processor has the instructions of `L`, and the caller enables them.
+#[inline(always)]
+unsafe fn least<L: Lanes>(sums: &[L::V; GROUP]) -> L::V {
+    let mut least = sums[0];
+    for &sum in &sums[1..] {
+        // SAFETY: the caller vouches for `L`.
+        least = unsafe { L::least(least, sum) };
+    }
+    least
 }
 
 /// Counts the rows of the set mask bits in full and gives those within the limit to the sink; returns the new limit.
@@ -274,14 +347,11 @@ fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: usize) {
     }
 }
 
-/// The lower halves of `rows`, two in a word.
-fn pack_halves(rows: &[u64], tile: &mut [u64], length: usize) {
-    let pairs = rows.chunks_exact(2);
-    if let [last] = pairs.remainder() {
-        tile[rows.len() / 2] = last & 0xffff_ffff;
-    }
-    for (packed, pair) in tile[..length].iter_mut().zip(pairs) {
-        *packed = pair[0] & 0xffff_ffff | pair[1] << 32;
+/// The first 32 bits of each of `rows`, two in a word; what lies behind the rows is left as it is.
+fn pack_halves(rows: &[u64], words: usize, tile: &mut [u64]) {
+    let low = |word: u64| word & 0xffff_ffff;
+    for (packed, pair) in tile.iter_mut().zip(rows.chunks(2 * words)) {
+        *packed = low(pair[0]) | pair.get(words).map_or(0, |word| word << 32);
     }
 }
 
@@ -322,6 +392,7 @@ mod tests {
         fn kernels_equal_the_definition(
             words in 1usize..=16,
             rows in 0usize..700,
+            queries in 1usize..7,
             seed in any::<u64>(),
             density in 0u32..4,
             limit in 0u32..1030,
@@ -330,7 +401,7 @@ mod tests {
             let mut next = || {
                 // A sparse generator makes near neighbours; a dense one makes misses.
                 let mut value = u64::MAX;
-                for _ in 0..density * 2 + 1 {
+                for _ in 0..=density * 2 {
                     state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                     value &= state ^ (state >> 29);
                 }
@@ -338,12 +409,12 @@ mod tests {
             };
             let limit = limit % (64 * words as u32 + 2);
             let rows: Vec<u64> = (0..rows * words).map(|_| next()).collect();
-            let queries: Vec<u64> = (0..5 * words).map(|_| next()).collect();
-            for limit in [limit, limit % 8] {
+            let queries: Vec<u64> = (0..queries * words).map(|_| next()).collect();
+            for limit in [limit, limit % 10] {
                 let expected = brute(words, &rows, &queries, limit);
                 for kernel in Kernel::available() {
                     let mut all = All { hits: Vec::new(), limit };
-                    scan(kernel, words, &rows, 0, &queries, &mut [limit; 5], &mut all);
+                    scan(kernel, words, &rows, 0, &queries, &mut vec![limit; queries.len() / words], &mut all);
                     all.hits.sort_unstable();
                     prop_assert_eq!(&expected, &all.hits, "{}", kernel.name());
                 }

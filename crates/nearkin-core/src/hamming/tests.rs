@@ -1,5 +1,7 @@
 //! The index against brute force: every method, kernel, width and radius, with duplicates, skew, adds and removes.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use super::*;
 use crate::popcount::{distance, last_mask};
 use proptest::prelude::*;
