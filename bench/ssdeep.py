@@ -2,9 +2,9 @@
 
     python bench/ssdeep.py [--digests FILE.gz]
 
-The program `ssdeep` (a Debian package) runs by itself on files in memory-backed storage; its CPU time includes its start.
-Packages that are not installed are left out, and said so. Every digest and score is compared with nearkin's before its
-time counts.
+The program `ssdeep` (a Debian package) runs by itself on files in memory-backed storage; its CPU time includes its
+start. Packages that are not installed are left out, and said so. Every digest and score is compared with nearkin's
+before its time counts.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def comparing() -> None:
         for name, (_, compare) in packages.items():
             assert all(nk.ssdeep.compare(a, b) == compare(a, b) for a, b in chosen[:100]), name
 
-            def work(compare: Callable[[str, str], int] = compare) -> None:
+            def work(compare: Callable[[str, str], int] = compare, chosen: list[tuple[str, str]] = chosen) -> None:
                 for a, b in chosen:
                     compare(a, b)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.errors import InputError, ParameterError
+from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, ParameterError
 
 A = "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"
 B = "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U"
@@ -191,3 +191,55 @@ def test_lenient_indexes_take_old_digests() -> None:
     assert [[(0, 97)], [(1, 100)]] == [
         [(match.id, match.score) for match in row] for row in index.search([B, "7:abcdefgh:abc"])
     ]
+
+
+def test_save_then_load_is_identity(tmp_path: Path) -> None:
+    """Row numbers, integers and strings; removed digests stay removed, row numbers stay."""
+    digests = family(6, 60)
+    for ids in (None, [1000 - 7 * i for i in range(60)], [f"名 {i}" for i in range(60)]):
+        index = nk.DigestIndex()
+        index.add(ids, digests)
+        index.remove(list(range(10)) if ids is None else ids[:10])
+        path = tmp_path / "index"
+        index.save(path)
+        same = nk.DigestIndex.load(path)
+        assert 50 == len(same)
+        assert index.pairs().to_arrow() == same.pairs().to_arrow()
+        assert index.search(digests).to_arrow() == same.search(digests).to_arrow()
+        index.add(None if ids is None else ids[:10], digests[:10])
+        same.add(None if ids is None else ids[:10], digests[:10])
+        assert index.search(digests).to_arrow() == same.search(digests).to_arrow()
+        assert ["index"] == [entry.name for entry in tmp_path.iterdir()]
+    lenient = nk.DigestIndex(strict=False)
+    lenient.save(path)
+    assert not nk.DigestIndex.load(path).strict
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    """Another file, a cut one, a flipped bit, ids that don't fit, a newer version."""
+    index = nk.DigestIndex()
+    index.add(["a", "b"], [A, B])
+    path = tmp_path / "index"
+    index.save(path)
+    data = path.read_bytes()
+    for changed in (b"", b"text", data[:30], data[:-1], data[:50] + bytes([data[50] ^ 1]) + data[51:]):
+        path.write_bytes(changed)
+        with pytest.raises(CorruptStoreError, match="is damaged"):
+            nk.DigestIndex.load(path)
+    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0aa", True))
+    with pytest.raises(CorruptStoreError, match="1 ids for 2 digests"):
+        nk.DigestIndex.load(path)
+    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0a\xff", True))
+    with pytest.raises(CorruptStoreError, match="its ids can't be read"):
+        nk.DigestIndex.load(path)
+    path.write_bytes(data[:8] + b"\2" + data[9:])
+    with pytest.raises(FormatVersionError, match="upgrade nearkin"):
+        nk.DigestIndex.load(path)
+
+
+def test_files_of_format_version_1_open_for_ever() -> None:
+    """The committed fixture, written once."""
+    index = nk.DigestIndex.load(Path(__file__).parent / "fixtures" / "digests-v1.nkd")
+    assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
+    assert "3:aaX8v:aV" == index.digest("short")
+    assert 3 == len(index)
