@@ -232,7 +232,7 @@ class SearchResult:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas data frame with the columns `query`, `id` and `distance`."""
-        return _pandas({"query": self.queries, "id": self.ids, "distance": self.distances})
+        return to_frame({"query": self.queries, "id": self.ids, "distance": self.distances})
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ class Pairs:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas data frame with the columns `left`, `right` and `distance`."""
-        return _pandas({"left": self.left, "right": self.right, "distance": self.distances})
+        return to_frame({"left": self.left, "right": self.right, "distance": self.distances})
 
 
 def _arrow(ids: IdArray) -> pa.Array:
@@ -309,7 +309,7 @@ def _arrow(ids: IdArray) -> pa.Array:
     return pa.array(ids, type=pa.string() if ids.dtype == object else pa.int64())
 
 
-def _pandas(columns: dict[str, Any]) -> pd.DataFrame:
+def to_frame(columns: dict[str, Any]) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError:

@@ -1,10 +1,25 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
-//! Modules build on the ones above them in this list only:
-//! `error` · `popcount` · `hamming`.
+//! Modules build on the ones to their left only:
+//! `error` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
+//! `absorb` · `cluster` · `records` · `jsonl` · `csv` · `ssdeep`.
 
+pub mod absorb;
+mod ascii_words;
+pub mod bitsum;
+pub mod cluster;
+pub mod csv;
 pub mod error;
 pub mod hamming;
+pub mod hash;
+pub mod idset;
+pub mod jsonl;
 pub mod popcount;
+pub mod records;
+pub mod simhash;
+pub mod ssdeep;
+pub mod text;
+pub mod unicode;
+pub mod verify;
 
 pub use error::{Error, Result};

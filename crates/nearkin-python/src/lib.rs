@@ -3,8 +3,12 @@
 //! Each function converts its arguments, releases the GIL, calls the core in the process's thread pool, and converts
 //! the result. No rule about hashing or searching lives here.
 
+mod corpus;
 mod errors;
 mod hamming;
+mod recipe;
+mod ssdeep;
+mod texts;
 mod threads;
 
 use pyo3::prelude::*;
@@ -15,6 +19,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;
+    corpus::register(module)?;
     hamming::register(module)?;
+    recipe::register(module)?;
+    ssdeep::register(module)?;
     Ok(())
 }

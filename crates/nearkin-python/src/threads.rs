@@ -50,7 +50,6 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
 
 /// Runs `work` in the pool with the GIL released. `work` must not touch Python objects, nor wait for a lock: a worker
 /// that waits for its own tasks takes up others meanwhile, and one that wants the lock that it holds would never end.
-#[allow(dead_code, reason = "calls on values without a lock use it")]
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let pool = pool()?;
     Ok(py.detach(|| pool.install(work)))

@@ -1,0 +1,287 @@
+//! Keep, then absorb: which documents of a batch survive.
+//!
+//! Documents are visited in keep order. One that no kept document has absorbed is kept, and absorbs every later document
+//! within `radius` of it whose verified similarity reaches the threshold. So no chain forms, no two survivors match, and a
+//! second run removes nothing.
+//!
+//! The order is cut into batches. For each batch the caller has searched the kept documents of earlier batches. Then
+//!
+//! 1. [`first_matches`] compares every document with those candidates in keep order, until the first match (in parallel);
+//! 2. [`absorb`] visits what is left of the batch in order: each kept document scans the rest of the batch and absorbs its
+//!    matches.
+//!
+//! Cost: verifications only against kept documents; b²/2 distances for b documents of a batch. Memory: the features of the
+//! documents that are compared; nothing grows with the square of a cluster.
+//! Test: `batches_equal_the_definition`.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use crate::text::{TextSource, Tokenizer};
+use crate::verify::{Measure, Prepared, Subject};
+
+/// For each document its first match, and how many pairs were verified.
+pub struct Matches {
+    /// What absorbed document d: a place that the caller understands, or -1 if nothing did.
+    pub by: Vec<i64>,
+    /// Similarity to what absorbed it; NaN if nothing did.
+    pub similarity: Vec<f64>,
+    /// How many pairs were verified.
+    pub verified: u64,
+    /// How many pairs were within the radius.
+    pub candidates: u64,
+}
+
+/// Compares document d, the text at place `documents[d]`, with the texts at the places
+/// `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one reaches `threshold`; `by` holds its place.
+///
+/// # Panics
+/// If the offsets or places do not belong to `texts`.
+pub fn first_matches(
+    tokenizer: &Tokenizer,
+    measure: Measure,
+    threshold: f64,
+    texts: &(impl TextSource + ?Sized),
+    documents: &[u32],
+    offsets: &[i64],
+    candidates: &[u32],
+) -> Matches {
+    assert_eq!(documents.len() + 1, offsets.len(), "one offset a document and one more");
+    let mut needed = vec![false; texts.len()];
+    for &place in documents.iter().chain(candidates) {
+        needed[place as usize] = true;
+    }
+    let sets = Prepared::new(tokenizer, measure, texts, &needed);
+    let found: Vec<(i64, f64, usize)> = (0..documents.len())
+        .into_par_iter()
+        .with_min_len(16)
+        .map_init(Subject::default, |subject, d| {
+            let candidates = &candidates[offsets[d] as usize..offsets[d + 1] as usize];
+            if candidates.is_empty() {
+                return (-1, f64::NAN, 0);
+            }
+            sets.subject(documents[d] as usize, subject);
+            let mut tried = 0;
+            let found = candidates.iter().find_map(|&place| {
+                tried += 1;
+                sets.at_least(place as usize, subject, threshold).map(|similarity| (place.into(), similarity))
+            });
+            let (by, similarity) = found.unwrap_or((-1, f64::NAN));
+            (by, similarity, tried)
+        })
+        .collect();
+    Matches {
+        by: found.iter().map(|found| found.0).collect(),
+        similarity: found.iter().map(|found| found.1).collect(),
+        verified: found.iter().map(|found| found.2 as u64).sum(),
+        candidates: candidates.len() as u64,
+    }
+}
+
+/// Visits documents in order, document d with fingerprint d and the text at place `documents[d]`; each one that none
+/// before it absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` holds the
+/// number of the document that absorbed d. Without a measure distance alone decides, and similarity is NaN.
+///
+/// # Panics
+/// If a document that lies near another one has a place outside of `texts`.
+pub fn absorb(
+    tokenizer: &Tokenizer,
+    verify: Option<(Measure, f64)>,
+    fingerprints: &Fingerprints,
+    radius: u32,
+    texts: &(impl TextSource + ?Sized),
+    documents: &[u32],
+) -> Matches {
+    let n = fingerprints.n;
+    let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
+    let mut needed = vec![false; texts.len()];
+    if verify.is_some() {
+        for (d, near) in fingerprints.near(radius).into_iter().enumerate() {
+            if near {
+                needed[documents[d] as usize] = true;
+            }
+        }
+    }
+    let sets = verify.map(|(measure, _)| Prepared::new(tokenizer, measure, texts, &needed));
+    let mut subject = Subject::default();
+    let mut later = Vec::new();
+    for d in 0..n {
+        if result.by[d] >= 0 {
+            continue;
+        }
+        fingerprints.within(d, d + 1, radius, &mut later);
+        later.retain(|&other| result.by[other] < 0);
+        if later.is_empty() {
+            continue;
+        }
+        result.candidates += later.len() as u64;
+        let similarities: Vec<Option<f64>> = match (&sets, verify) {
+            (Some(sets), Some((_, threshold))) => {
+                result.verified += later.len() as u64;
+                sets.subject(documents[d] as usize, &mut subject);
+                let subject = &subject;
+                let similarity = |&other: &usize| sets.at_least(documents[other] as usize, subject, threshold);
+                later.par_iter().with_min_len(8).map(similarity).collect()
+            }
+            _ => vec![Some(f64::NAN); later.len()],
+        };
+        for (&other, similarity) in later.iter().zip(similarities) {
+            if let Some(similarity) = similarity {
+                result.by[other] = d as i64;
+                result.similarity[other] = similarity;
+            }
+        }
+    }
+    result
+}
+
+/// The fingerprints of a batch, word by word, so that distances from one to many run in vectors.
+pub struct Fingerprints {
+    n: usize,
+    columns: Vec<Vec<u64>>,
+}
+
+impl Fingerprints {
+    /// The fingerprints in `rows`, `words` slots each.
+    pub fn new(rows: &[u64], words: usize) -> Self {
+        let column = |word| rows.iter().skip(word).step_by(words).copied().collect();
+        Self { n: rows.len() / words, columns: (0..words).map(column).collect() }
+    }
+
+    /// Puts the documents from `first` on that lie within `radius` of document `d` into `found`.
+    fn within(&self, d: usize, first: usize, radius: u32, found: &mut Vec<usize>) {
+        found.clear();
+        let mut distances = [0_u64; 256];
+        let mut start = first;
+        while start < self.n {
+            let count = (self.n - start).min(distances.len());
+            let distances = &mut distances[..count];
+            distances.fill(0);
+            for column in &self.columns {
+                add_distances(column[d], &column[start..start + count], distances);
+            }
+            let near = distances.iter().enumerate().filter(|pair| *pair.1 <= u64::from(radius));
+            found.extend(near.map(|pair| start + pair.0));
+            start += count;
+        }
+    }
+
+    /// Which of the documents lie within `radius` of another one.
+    pub fn near(&self, radius: u32) -> Vec<bool> {
+        let near: Vec<AtomicBool> = (0..self.n).map(|_| AtomicBool::new(false)).collect();
+        (0..self.n).into_par_iter().with_min_len(16).for_each_init(Vec::new, |found, d| {
+            self.within(d, d + 1, radius, found);
+            for &other in &*found {
+                near[other].store(true, Ordering::Relaxed);
+                near[d].store(true, Ordering::Relaxed);
+            }
+        });
+        near.into_iter().map(AtomicBool::into_inner).collect()
+    }
+}
+
+/// Adds to each distance the bits in which `query` and its value differ.
+fn add_distances(query: u64, values: &[u64], distances: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+        fn avx512(query: u64, values: &[u64], distances: &mut [u64]) {
+            plain(query, values, distances);
+        }
+        #[target_feature(enable = "popcnt")]
+        fn popcnt(query: u64, values: &[u64], distances: &mut [u64]) {
+            plain(query, values, distances);
+        }
+        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512f") {
+            // SAFETY: the CPU features were found just now.
+            return unsafe { avx512(query, values, distances) };
+        }
+        if is_x86_feature_detected!("popcnt") {
+            // SAFETY: the CPU feature was found just now.
+            return unsafe { popcnt(query, values, distances) };
+        }
+    }
+    plain(query, values, distances);
+}
+
+#[inline(always)]
+fn plain(query: u64, values: &[u64], distances: &mut [u64]) {
+    for (distance, &value) in distances.iter_mut().zip(values) {
+        *distance += u64::from((query ^ value).count_ones());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Kind;
+    use crate::unicode::{Case, Form, Letters};
+    use crate::verify::similarities;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn batches_equal_the_definition(
+            texts in prop::collection::vec("[ab]{4,9}", 1..40), bits in prop::collection::vec(0_u64..256, 80), size in 1_usize..20,
+            radius in 0_u32..6, threshold in 0.3_f64..0.9, measured: bool
+        ) {
+            let tokenizer = Tokenizer::new(Kind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+            let n = texts.len();
+            let fingerprints = &bits[..2 * n];
+            let distance = |a: usize, b: usize| {
+                (0..2).map(|word| (fingerprints[2 * a + word] ^ fingerprints[2 * b + word]).count_ones()).sum::<u32>()
+            };
+            let similarity = |a: usize, b: usize| {
+                similarities(&tokenizer, Measure::Jaccard, texts.as_slice(), &[a as u32], &[b as u32])[0]
+            };
+            let mut expected: Vec<Option<usize>> = vec![None; n];
+            for d in 0..n {
+                expected[d] = (0..d).find(|&e| {
+                    expected[e].is_none() && distance(d, e) <= radius && (!measured || similarity(d, e) >= threshold)
+                });
+            }
+
+            let places: Vec<u32> = (0..n as u32).collect();
+            let mut found: Vec<Option<usize>> = Vec::new();
+            for start in (0..n).step_by(size) {
+                let end = (start + size).min(n);
+                let kept: Vec<u32> = (0..start as u32).filter(|&e| found[e as usize].is_none()).collect();
+                found.resize(end, None);
+                if measured {
+                    let (mut offsets, mut candidates) = (vec![0_i64], Vec::new());
+                    for d in start..end {
+                        candidates.extend(kept.iter().filter(|&&e| distance(d, e as usize) <= radius));
+                        offsets.push(candidates.len() as i64);
+                    }
+                    let result = first_matches(
+                        &tokenizer, Measure::Jaccard, threshold, texts.as_slice(), &places[start..end], &offsets, &candidates,
+                    );
+                    for (d, (&by, &value)) in (start..end).zip(result.by.iter().zip(&result.similarity)) {
+                        found[d] = usize::try_from(by).ok();
+                        if let Some(by) = found[d] {
+                            prop_assert_eq!(similarity(d, by), value);
+                        }
+                    }
+                } else {
+                    for (d, by) in found.iter_mut().enumerate().skip(start) {
+                        *by = kept.iter().map(|&e| e as usize).find(|&e| distance(d, e) <= radius);
+                    }
+                }
+                let left: Vec<usize> = (start..end).filter(|&d| found[d].is_none()).collect();
+                let rows: Vec<u64> = left.iter().flat_map(|&d| [fingerprints[2 * d], fingerprints[2 * d + 1]]).collect();
+                let documents: Vec<u32> = left.iter().map(|&d| d as u32).collect();
+                let verify = measured.then_some((Measure::Jaccard, threshold));
+                let batch = Fingerprints::new(&rows, 2);
+                let result = absorb(&tokenizer, verify, &batch, radius, texts.as_slice(), &documents);
+                for (&d, (&by, &value)) in left.iter().zip(result.by.iter().zip(&result.similarity)) {
+                    found[d] = usize::try_from(by).ok().map(|by| left[by]);
+                    if let (Some(by), true) = (found[d], measured) {
+                        prop_assert_eq!(similarity(d, by), value);
+                    }
+                }
+            }
+            prop_assert_eq!(expected, found);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Bob Jenkins' hashes: lookup3 (2006, `hashlittle2`) and one-at-a-time (Dr. Dobb's, September 1997).
+//!
+//! All arithmetic is modulo 2^32; bytes are read little-endian on every platform.
+
+/// lookup3's `hashlittle2`: (c, b) of `bytes` with seeds `pc` and `pb`; c is the better mixed half.
+pub fn lookup3(bytes: &[u8], pc: u32, pb: u32) -> (u32, u32) {
+    let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32).wrapping_add(pc);
+    let (mut a, mut b, mut c) = (start, start, start.wrapping_add(pb));
+    let mut rest = bytes;
+    while rest.len() > 12 {
+        let (block, tail) = rest.split_at(12);
+        a = a.wrapping_add(little_endian(&block[..4]));
+        b = b.wrapping_add(little_endian(&block[4..8]));
+        c = c.wrapping_add(little_endian(&block[8..]));
+        (a, b, c) = mix(a, b, c);
+        rest = tail;
+    }
+    if rest.is_empty() {
+        return (c, b);
+    }
+    a = a.wrapping_add(little_endian(&rest[..rest.len().min(4)]));
+    b = b.wrapping_add(little_endian(&rest[rest.len().min(4)..rest.len().min(8)]));
+    c = c.wrapping_add(little_endian(&rest[rest.len().min(8)..]));
+    last_mix(a, b, c)
+}
+
+/// Up to four bytes, the first the lowest; missing ones are 0.
+fn little_endian(bytes: &[u8]) -> u32 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
+}
+
+fn mix(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32, u32) {
+    a = a.wrapping_sub(c) ^ c.rotate_left(4);
+    c = c.wrapping_add(b);
+    b = b.wrapping_sub(a) ^ a.rotate_left(6);
+    a = a.wrapping_add(c);
+    c = c.wrapping_sub(b) ^ b.rotate_left(8);
+    b = b.wrapping_add(a);
+    a = a.wrapping_sub(c) ^ c.rotate_left(16);
+    c = c.wrapping_add(b);
+    b = b.wrapping_sub(a) ^ a.rotate_left(19);
+    a = a.wrapping_add(c);
+    c = c.wrapping_sub(b) ^ b.rotate_left(4);
+    b = b.wrapping_add(a);
+    (a, b, c)
+}
+
+/// Jenkins' final mix; gives (c, b).
+fn last_mix(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32) {
+    c = (c ^ b).wrapping_sub(b.rotate_left(14));
+    a = (a ^ c).wrapping_sub(c.rotate_left(11));
+    b = (b ^ a).wrapping_sub(a.rotate_left(25));
+    c = (c ^ b).wrapping_sub(b.rotate_left(16));
+    a = (a ^ c).wrapping_sub(c.rotate_left(4));
+    b = (b ^ a).wrapping_sub(a.rotate_left(14));
+    c = (c ^ b).wrapping_sub(b.rotate_left(24));
+    (c, b)
+}
+
+/// One-at-a-time: 32 bits of `bytes`, from 0.
+pub fn one_at_a_time(bytes: &[u8]) -> u32 {
+    let mut h = bytes.iter().fold(0_u32, |h, &byte| {
+        let h = h.wrapping_add(byte.into());
+        let h = h.wrapping_add(h << 10);
+        h ^ h >> 6
+    });
+    h = h.wrapping_add(h << 3);
+    h ^= h >> 11;
+    h.wrapping_add(h << 15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookup3_gives_the_values_of_its_authors_driver() {
+        let text = b"Four score and seven years ago";
+        assert_eq!((0xdead_beef, 0xdead_beef), lookup3(b"", 0, 0));
+        assert_eq!((0xbd5b_7dde, 0xdead_beef), lookup3(b"", 0, 0xdead_beef));
+        assert_eq!((0x9c09_3ccd, 0xbd5b_7dde), lookup3(b"", 0xdead_beef, 0xdead_beef));
+        assert_eq!((0x1777_0551, 0xce72_26e6), lookup3(text, 0, 0));
+        assert_eq!((0xe360_7cae, 0xbd37_1de4), lookup3(text, 0, 1));
+        assert_eq!((0xcd62_8161, 0x6cbe_a4b3), lookup3(text, 1, 0));
+    }
+}

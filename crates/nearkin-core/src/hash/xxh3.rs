@@ -1,0 +1,296 @@
+//! XXH3-64 of short inputs, one by one and for all windows of a buffer at once.
+//!
+//! Character n-grams are 1 to 16 bytes long, where XXH3 is a few multiplications; those lengths are written here so that
+//! they inline, and in batches they run in vector lanes. Longer features go to the `xxhash-rust` crate.
+//!
+//! For 4 to 8 bytes with first and last four bytes f and l (little-endian), length n and seed s:
+//! ```text
+//! k = (l + f·2^32) xor ((S8 xor S16) − (s xor byteswap32(s)·2^32))      S8, S16: words of the secret at 8 and 16
+//! k = k xor (k <<< 49) xor (k <<< 24);  k = k · 0x9FB21C651E98DF25;  k = k xor ((k >> 35) + n)
+//! k = k · 0x9FB21C651E98DF25;  k xor (k >> 28)
+//! ```
+//! All arithmetic is modulo 2^64. Source: the xxHash specification, XXH3 section (Collet, version 0.2.0). Tests:
+//! every length against `xxhash-rust`, every kernel against [`hash`].
+
+/// Words of XXH3's default secret, at byte offsets 0, 8, 16, …, 64.
+const SECRET: [u64; 9] = [
+    0xbe4b_a423_396c_feb8,
+    0x1cad_21f7_2c81_017c,
+    0xdb97_9083_e96d_d4de,
+    0x1f67_b3b7_a4a4_4072,
+    0x78e5_c0cc_4ee6_79cb,
+    0x2172_ffcc_7dd0_5a82,
+    0x8e24_43f7_7446_08b8,
+    0x4c26_3a81_e690_35e0,
+    0xcb00_c391_bb52_283c,
+];
+const PRIME64_2: u64 = 0xc2b2_ae3d_27d4_eb4f;
+const PRIME64_3: u64 = 0x1656_67b1_9e37_79f9;
+const PRIME_MX1: u64 = 0x1656_6791_9e37_79f9;
+const PRIME_MX2: u64 = 0x9fb2_1c65_1e98_df25;
+
+/// XXH3-64 of `bytes` with `seed`.
+#[inline]
+pub fn hash(bytes: &[u8], seed: u64) -> u64 {
+    match bytes.len() {
+        4..=8 => {
+            let first = read32(bytes, 0);
+            let last = read32(bytes, bytes.len() - 4);
+            mix_4_to_8(last.wrapping_add(first << 32), flip_4_to_8(seed), bytes.len() as u64)
+        }
+        9..=16 => {
+            let (flip_low, flip_high) = flip_9_to_16(seed);
+            let low = read64(bytes, 0) ^ flip_low;
+            let high = read64(bytes, bytes.len() - 8) ^ flip_high;
+            mix_9_to_16(low, high, bytes.len() as u64)
+        }
+        1..=3 => {
+            let n = bytes.len();
+            let combined =
+                u64::from(bytes[0]) << 16 | u64::from(bytes[n >> 1]) << 24 | u64::from(bytes[n - 1]) | (n as u64) << 8;
+            avalanche64(combined ^ flip_1_to_3(seed))
+        }
+        0 => avalanche64(seed ^ SECRET[7] ^ SECRET[8]),
+        _ => xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed),
+    }
+}
+
+#[inline(always)]
+fn avalanche64(mut h: u64) -> u64 {
+    h = (h ^ h >> 33).wrapping_mul(PRIME64_2);
+    h = (h ^ h >> 29).wrapping_mul(PRIME64_3);
+    h ^ h >> 32
+}
+
+#[inline(always)]
+fn flip_1_to_3(seed: u64) -> u64 {
+    (SECRET[0] & 0xffff_ffff ^ SECRET[0] >> 32).wrapping_add(seed)
+}
+
+#[inline(always)]
+fn flip_9_to_16(seed: u64) -> (u64, u64) {
+    ((SECRET[3] ^ SECRET[4]).wrapping_add(seed), (SECRET[5] ^ SECRET[6]).wrapping_sub(seed))
+}
+
+/// XXH3 of 9 to 16 bytes; the 128-bit product stands in 32-bit halves, which vector lanes can multiply.
+#[inline(always)]
+fn mix_9_to_16(low: u64, high: u64, length: u64) -> u64 {
+    let (a, b, c, d) = (low & 0xffff_ffff, low >> 32, high & 0xffff_ffff, high >> 32);
+    let (ac, bc, ad, bd) = (a * c, b * c, a * d, b * d);
+    let cross = (ac >> 32) + (bc & 0xffff_ffff) + ad;
+    let upper = (bc >> 32) + (cross >> 32) + bd;
+    let lower = cross << 32 | ac & 0xffff_ffff;
+    let mut h = length.wrapping_add(low.swap_bytes()).wrapping_add(high).wrapping_add(upper ^ lower);
+    h ^= h >> 37;
+    h = h.wrapping_mul(PRIME_MX1);
+    h ^ h >> 32
+}
+
+#[inline(always)]
+fn flip_4_to_8(seed: u64) -> u64 {
+    let seed = seed ^ u64::from((seed as u32).swap_bytes()) << 32;
+    (SECRET[1] ^ SECRET[2]).wrapping_sub(seed)
+}
+
+#[inline(always)]
+fn mix_4_to_8(input: u64, flip: u64, n: u64) -> u64 {
+    let k = input ^ flip;
+    let k = (k ^ k.rotate_left(49) ^ k.rotate_left(24)).wrapping_mul(PRIME_MX2);
+    let k = (k ^ (k >> 35).wrapping_add(n)).wrapping_mul(PRIME_MX2);
+    k ^ k >> 28
+}
+
+#[inline(always)]
+fn read32(bytes: &[u8], at: usize) -> u64 {
+    u64::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
+}
+
+#[inline(always)]
+fn read64(bytes: &[u8], at: usize) -> u64 {
+    read32(bytes, at) | read32(bytes, at + 4) << 32
+}
+
+/// Hashes of the windows `bytes[i..i + n]`, i = 0 … `out.len() - 1`, each of `n` bytes.
+///
+/// # Panics
+/// If the windows do not lie in `bytes`: `out.len() + n - 1 > bytes.len()`.
+pub fn hash_windows(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) {
+    assert!(n > 0 && out.len() + n - 1 <= bytes.len(), "windows lie inside of the buffer");
+    let done = match n {
+        #[cfg(target_arch = "x86_64")]
+        4..=8 if avx512() => {
+            // SAFETY: the CPU features were found just now, and the assertion above bounds the windows.
+            unsafe { windows_avx512(bytes, n, seed, out) }
+        }
+        _ => 0,
+    };
+    for (i, h) in out.iter_mut().enumerate().skip(done) {
+        *h = hash(&bytes[i..i + n], seed);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vbmi")
+}
+
+/// Fills `out` from the front, eight windows a step, as far as whole 64-byte loads lie in `bytes`; gives the count.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi")]
+fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
+    use std::arch::x86_64::{
+        _mm512_add_epi64, _mm512_loadu_si512, _mm512_mullo_epi64, _mm512_permutexvar_epi8, _mm512_rol_epi64,
+        _mm512_set1_epi64, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_ternarylogic_epi64, _mm512_xor_si512,
+    };
+    // Lane w takes bytes w+n-4 … w+n-1 as its low half and w … w+3 as its high half. Windows 8s … 8s+7 of one 64-byte
+    // load need bytes up to 8s+7+n-1 <= 63, so n <= 8 leaves seven steps a load.
+    let mut pick = [[0_u8; 64]; 7];
+    for (step, table) in pick.iter_mut().enumerate() {
+        for lane in 0..8 {
+            for j in 0..4 {
+                table[8 * lane + j] = (8 * step + lane + n - 4 + j) as u8;
+                table[8 * lane + 4 + j] = (8 * step + lane + j) as u8;
+            }
+        }
+    }
+    let flip = _mm512_set1_epi64(flip_4_to_8(seed) as i64);
+    let prime = _mm512_set1_epi64(PRIME_MX2 as i64);
+    let length = _mm512_set1_epi64(n as i64);
+    let mut done = 0;
+    while done + 64 <= bytes.len() && done + 56 <= out.len() {
+        // SAFETY: 64 bytes from `done` lie in `bytes`.
+        let block = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(done).cast()) };
+        for (step, table) in pick.iter().enumerate() {
+            // SAFETY: a table has 64 bytes.
+            let table = unsafe { _mm512_loadu_si512(table.as_ptr().cast()) };
+            let k = _mm512_xor_si512(_mm512_permutexvar_epi8(table, block), flip);
+            let k = _mm512_ternarylogic_epi64::<0x96>(k, _mm512_rol_epi64::<49>(k), _mm512_rol_epi64::<24>(k));
+            let k = _mm512_mullo_epi64(k, prime);
+            let k = _mm512_xor_si512(k, _mm512_add_epi64(_mm512_srli_epi64::<35>(k), length));
+            let k = _mm512_mullo_epi64(k, prime);
+            let k = _mm512_xor_si512(k, _mm512_srli_epi64::<28>(k));
+            // SAFETY: done + 8 * step + 8 <= done + 56 <= out.len().
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(done + 8 * step).cast(), k) };
+        }
+        done += 56;
+    }
+    done
+}
+
+/// Hashes of many inputs of 1 to 8 bytes: `values` hold their bytes little-endian (what lies above the length is ignored),
+/// `lengths` how many there are.
+///
+/// # Panics
+/// If the slices differ in length.
+pub fn hash_short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    if avx512() {
+        // SAFETY: the CPU features were found just now.
+        return unsafe { short_avx512(values, lengths, seed, out) };
+    }
+    short(values, lengths, seed, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+fn short_avx512(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    short(values, lengths, seed, out);
+}
+
+#[inline(always)]
+fn short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    assert!(values.len() == out.len() && lengths.len() == out.len(), "one place an input");
+    let (flip, flip_tiny) = (flip_4_to_8(seed), flip_1_to_3(seed));
+    for ((h, &value), &length) in out.iter_mut().zip(values).zip(lengths) {
+        let last = (value >> (8 * (length.max(4) - 4))) & 0xffff_ffff;
+        let four = mix_4_to_8(last | value << 32, flip, length);
+        let middle = value >> (8 * (length >> 1)) & 0xff;
+        let end = value >> (8 * (length - 1)) & 0xff;
+        let tiny = avalanche64(((value & 0xff) << 16 | middle << 24 | end | length << 8) ^ flip_tiny);
+        *h = if length < 4 { tiny } else { four };
+    }
+}
+
+/// Hashes of many inputs of 9 to 16 bytes, given by their first eight bytes `low`, their last eight `high` (both
+/// little-endian) and `lengths`.
+///
+/// # Panics
+/// If the slices differ in length.
+pub fn hash_medium(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    if avx512() {
+        // SAFETY: the CPU features were found just now.
+        return unsafe { medium_avx512(low, high, lengths, seed, out) };
+    }
+    medium(low, high, lengths, seed, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+fn medium_avx512(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    medium(low, high, lengths, seed, out);
+}
+
+#[inline(always)]
+fn medium(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
+    assert!(low.len() == out.len() && high.len() == out.len() && lengths.len() == out.len(), "one place an input");
+    let (flip_low, flip_high) = flip_9_to_16(seed);
+    for (((h, &low), &high), &length) in out.iter_mut().zip(low).zip(high).zip(lengths) {
+        *h = mix_9_to_16(low ^ flip_low, high ^ flip_high, length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_length_equals_the_reference_crate() {
+        let bytes: Vec<u8> = (0..300_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        for n in 0..300 {
+            for seed in [0, 1, 15, 0xdead_beef, u64::MAX] {
+                assert_eq!(xxhash_rust::xxh3::xxh3_64_with_seed(&bytes[..n], seed), hash(&bytes[..n], seed), "{n}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn batches_equal_one_by_one(
+            inputs in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..17), 1..40), seed: u64
+        ) {
+            for (least, most) in [(1, 8), (9, 16)] {
+                let inputs: Vec<&Vec<u8>> = inputs.iter().filter(|input| (least..=most).contains(&input.len())).collect();
+                let mut low = Vec::new();
+                let mut high = Vec::new();
+                for input in &inputs {
+                    let mut padded = [0xff; 16];
+                    padded[..input.len()].copy_from_slice(input);
+                    low.push(read64(&padded, 0));
+                    high.push(read64(&padded, input.len().saturating_sub(8)));
+                }
+                let lengths: Vec<u64> = inputs.iter().map(|input| input.len() as u64).collect();
+                let mut out = vec![0; inputs.len()];
+                if most == 8 {
+                    hash_short(&low, &lengths, seed, &mut out);
+                } else {
+                    hash_medium(&low, &high, &lengths, seed, &mut out);
+                }
+                let expected: Vec<u64> = inputs.iter().map(|input| hash(input, seed)).collect();
+                prop_assert_eq!(expected, out);
+            }
+        }
+
+        #[test]
+        fn windows_equal_one_by_one(bytes in prop::collection::vec(any::<u8>(), 1..400), n in 1_usize..12, seed: u64) {
+            prop_assume!(n <= bytes.len());
+            let mut out = vec![0; bytes.len() - n + 1];
+            hash_windows(&bytes, n, seed, &mut out);
+            let expected: Vec<u64> = bytes.windows(n).map(|window| hash(window, seed)).collect();
+            prop_assert_eq!(expected, out);
+        }
+    }
+}

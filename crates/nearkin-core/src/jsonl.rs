@@ -1,0 +1,477 @@
+//! JSON lines: a record a line, a JSON object, of which a text and a few scalar columns are wanted.
+//!
+//! A line is checked whole (UTF-8, JSON syntax, an object and nothing after it) and only the columns that were asked for
+//! are unescaped; what else it holds is skipped without recursion, so that deep nesting costs no stack. One pass over the
+//! bytes of each line, in parallel over pieces of the block (`records`).
+//!
+//! What makes a record malformed: bytes that are not UTF-8; invalid JSON (a raw control character in a string, NaN, a
+//! trailing comma, ...); not an object; no such text or id column, or twice the same wanted column; a text that is
+//! neither string nor null; an id that is neither string nor integer; a wanted column that is nested, or a number beyond
+//! the range of a double; a lone surrogate escape in a wanted string. An escaped NUL (`\u0000`) is a character like any
+//! other. Blank lines are no records. A byte order mark is the caller's to strip.
+//!
+//! Sources: RFC 8259 (JSON); <https://jsonlines.org>. We differ from RFC 8259, section 4, which lets readers choose among
+//! repeated names: a wanted name given twice is refused, since any choice would be a guess.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::Result;
+use crate::records::{Line, Records, Scalar, over_lines, over_spans, utf8};
+
+/// Which columns of a record are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The column of the text.
+    pub text: String,
+    /// The column of the id: an integer or string in every record. It is the first of the scalar columns.
+    pub id: Option<String>,
+    /// Further scalar columns; a record without one holds null there.
+    pub extra: Vec<String>,
+}
+
+impl Wanted {
+    fn scalars(&self) -> usize {
+        usize::from(self.id.is_some()) + self.extra.len()
+    }
+
+    fn name(&self, scalar: usize) -> &str {
+        match (&self.id, scalar) {
+            (Some(id), 0) => id,
+            (Some(_), i) => &self.extra[i - 1],
+            (None, i) => &self.extra[i],
+        }
+    }
+
+    fn find(&self, key: &str) -> Key {
+        if key == self.text {
+            return Key::Text;
+        }
+        (0..self.scalars()).find(|&i| key == self.name(i)).map_or(Key::Other, Key::Scalar)
+    }
+}
+
+/// Reads the records of a block that starts at the start of a line; see `records` for what comes back.
+///
+/// # Errors
+/// [`crate::Error::Parameter`] for a block of 4 GiB or more.
+pub fn read(block: &[u8], end: bool, wanted: &Wanted) -> Result<Records> {
+    over_lines(block, end, wanted.scalars(), |line, records| read_line(line, wanted, records))
+}
+
+/// Reads again the records that lie back to back in `block` with these `lengths`.
+///
+/// # Errors
+/// [`crate::Error::Parameter`] when the lengths do not add up to the block.
+pub fn read_spans(block: &[u8], lengths: &[u32], wanted: &Wanted) -> Result<Records> {
+    over_spans(block, lengths, wanted.scalars(), |line, records| read_line(line, wanted, records))
+}
+
+fn read_line(line: &Line<'_>, wanted: &Wanted, records: &mut Records) -> std::result::Result<(), String> {
+    if line.bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(());
+    }
+    let text = utf8(line.bytes)?;
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let found = parser
+        .deserialize_map(RowVisitor { wanted, data: &mut records.data })
+        .and_then(|found| parser.end().map(|()| found))
+        .map_err(|error| explain(&error))?;
+    let Some(null) = found.text else {
+        return Err(format!("no column {:?}; this record has {}", wanted.text, keys(text)));
+    };
+    let mut scalars = Vec::with_capacity(found.raw.len());
+    for (i, raw) in found.raw.iter().enumerate() {
+        let is_id = i == 0 && wanted.id.is_some();
+        let value = match raw {
+            Some(raw) => scalar(raw.get()).map_err(|reason| format!("column {:?} holds {reason}", wanted.name(i)))?,
+            None if is_id => return Err(format!("no column {:?}; this record has {}", wanted.name(i), keys(text))),
+            None => Scalar::Null,
+        };
+        if is_id && !matches!(value, Scalar::Int(_) | Scalar::BigInt(_) | Scalar::Text(_)) {
+            let held = raw.map_or("", RawValue::get);
+            return Err(format!("column {:?} holds {held}; an id is an integer or a string", wanted.name(i)));
+        }
+        scalars.push(value);
+    }
+    records.end_row(line.start, line.length, null, &scalars);
+    Ok(())
+}
+
+/// The parser's words without its line number, which is always 1 here.
+fn explain(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    let words = words.rfind(" at line ").map_or(words.as_str(), |at| &words[..at]);
+    if words.starts_with("column ") {
+        return words.to_owned();
+    }
+    if words.contains("surrogate") || words == "unexpected end of hex escape" {
+        return format!(
+            "a lone surrogate escape before byte {} of the line; it stands for no character",
+            error.column()
+        );
+    }
+    if error.is_data() {
+        return format!("not a JSON object: {words}");
+    }
+    format!("invalid JSON at byte {} of the line: {words}", error.column())
+}
+
+/// The names in an object that is known to be valid JSON, as a message shows them.
+fn keys(object: &str) -> String {
+    const SHOWN: usize = 8;
+    struct Names;
+    impl<'de> Visitor<'de> for Names {
+        type Value = (Vec<String>, usize);
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+            let (mut names, mut count) = (Vec::new(), 0);
+            while let Some((name, _)) = map.next_entry::<Cow<'_, str>, IgnoredAny>()? {
+                count += 1;
+                if names.len() < SHOWN {
+                    names.push(name.chars().take(40).collect());
+                }
+            }
+            Ok((names, count))
+        }
+    }
+    match serde_json::Deserializer::from_str(object).deserialize_map(Names) {
+        Ok((_, 0)) | Err(_) => "no columns".to_owned(),
+        Ok((names, count)) if count > names.len() => format!("{} and {} more", names.join(", "), count - names.len()),
+        Ok((names, _)) => names.join(", "),
+    }
+}
+
+/// The scalar that a JSON value says, or what it is instead.
+fn scalar(raw: &str) -> std::result::Result<Scalar<'_>, String> {
+    match raw.as_bytes().first() {
+        Some(b'"') => match serde_json::from_str::<JsonString<'_>>(raw) {
+            Ok(text) => Ok(Scalar::Text(text.0)),
+            Err(error) => Err(format!("a string that is no text: {}", explain(&error))),
+        },
+        Some(b'{') => Err("an object; a column that is read is a string, number, boolean or null".to_owned()),
+        Some(b'[') => Err("an array; a column that is read is a string, number, boolean or null".to_owned()),
+        Some(b't') => Ok(Scalar::Bool(true)),
+        Some(b'f') => Ok(Scalar::Bool(false)),
+        Some(b'n') => Ok(Scalar::Null),
+        _ if raw.contains(['.', 'e', 'E']) => match raw.parse::<f64>() {
+            Ok(x) if x.is_finite() => Ok(Scalar::Float(x)),
+            _ => Err(format!("{}, which is beyond the range of a double", raw.chars().take(40).collect::<String>())),
+        },
+        _ => Ok(raw.parse::<i64>().map_or(Scalar::BigInt(raw), Scalar::Int)),
+    }
+}
+
+/// A string that borrows from its JSON where it has no escapes.
+struct JsonString<'a>(Cow<'a, str>);
+
+impl<'de> serde::Deserialize<'de> for JsonString<'de> {
+    fn deserialize<D: Deserializer<'de>>(parser: D) -> std::result::Result<Self, D::Error> {
+        struct Borrow;
+        impl<'de> Visitor<'de> for Borrow {
+            type Value = JsonString<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Self::Value, E> {
+                Ok(JsonString(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
+                Ok(JsonString(Cow::Owned(text.to_owned())))
+            }
+        }
+        parser.deserialize_str(Borrow)
+    }
+}
+
+enum Key {
+    Text,
+    Scalar(usize),
+    Other,
+}
+
+struct KeySeed<'w>(&'w Wanted);
+
+impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<Key, D::Error> {
+        parser.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for KeySeed<'_> {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name in quotes")
+    }
+
+    fn visit_str<E>(self, name: &str) -> std::result::Result<Key, E> {
+        Ok(self.0.find(name))
+    }
+}
+
+/// What one record holds of the wanted columns; its text was appended to the data already.
+struct Found<'de> {
+    /// Whether the text is null; None where there is no such column.
+    text: Option<bool>,
+    raw: Vec<Option<&'de RawValue>>,
+}
+
+struct RowVisitor<'w, 'o> {
+    wanted: &'w Wanted,
+    data: &'o mut Vec<u8>,
+}
+
+impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
+    type Value = Found<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object, one a line")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Found<'de>, A::Error> {
+        let wanted = self.wanted;
+        let mut found = Found { text: None, raw: vec![None; wanted.scalars()] };
+        while let Some(key) = map.next_key_seed(KeySeed(wanted))? {
+            match key {
+                Key::Text if found.text.is_some() => return Err(twice(&wanted.text)),
+                Key::Text => {
+                    found.text = Some(map.next_value_seed(TextSeed { name: &wanted.text, data: &mut *self.data })?);
+                }
+                Key::Scalar(i) if found.raw[i].is_some() => return Err(twice(wanted.name(i))),
+                Key::Scalar(i) => found.raw[i] = Some(map.next_value::<&RawValue>()?),
+                Key::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn twice<E: serde::de::Error>(name: &str) -> E {
+    E::custom(format_args!("column {name:?} stands twice in one record"))
+}
+
+/// Appends the text to `data`; the value says whether it is null.
+struct TextSeed<'w, 'o> {
+    name: &'w str,
+    data: &'o mut Vec<u8>,
+}
+
+impl TextSeed<'_, '_> {
+    fn other<E: serde::de::Error>(&self, held: &str) -> E {
+        E::custom(format_args!("column {:?} holds {held}; a text is a string or null", self.name))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for TextSeed<'_, '_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<bool, D::Error> {
+        parser.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TextSeed<'_, '_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or null")
+    }
+
+    fn visit_str<E>(self, text: &str) -> std::result::Result<bool, E> {
+        self.data.extend_from_slice(text.as_bytes());
+        Ok(false)
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<bool, E> {
+        Ok(true)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, _: bool) -> std::result::Result<bool, E> {
+        Err(self.other("a boolean"))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, _: i64) -> std::result::Result<bool, E> {
+        Err(self.other("a number"))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, _: u64) -> std::result::Result<bool, E> {
+        Err(self.other("a number"))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, _: f64) -> std::result::Result<bool, E> {
+        Err(self.other("a number"))
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, _: A) -> std::result::Result<bool, A::Error> {
+        Err(A::Error::custom(self.other::<A::Error>("an array")))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> std::result::Result<bool, A::Error> {
+        Err(A::Error::custom(self.other::<A::Error>("an object")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::records::Column;
+
+    fn wanted(id: Option<&str>, extra: &[&str]) -> Wanted {
+        Wanted {
+            text: "text".to_owned(),
+            id: id.map(str::to_owned),
+            extra: extra.iter().map(|&name| name.to_owned()).collect(),
+        }
+    }
+
+    fn texts(records: &Records) -> Vec<&str> {
+        (0..records.len()).map(|row| records.text(row).unwrap()).collect()
+    }
+
+    /// The reason for which a lone record is malformed.
+    fn reason(line: &str) -> String {
+        let records = read(line.as_bytes(), true, &wanted(Some("id"), &["score"])).unwrap();
+        assert_eq!((0, 1), (records.len(), records.malformed_count), "{line}");
+        assert!(records.data.is_empty() && records.columns.iter().all(|column| column.kinds.is_empty()));
+        records.malformed[0].reason.clone()
+    }
+
+    #[test]
+    fn text_and_columns_are_read_and_the_rest_is_skipped() {
+        let block = br#"{"id": 7, "x": [1, {"text": "no"}], "text": "a\n\u4e2d", "score": 0.5}
+
+{"text": null, "id": "b", "te\u0078t2": 0}
+{"score": "x", "id": 123456789012345678901234567890, "text": "c"}"#;
+        let records = read(block, true, &wanted(Some("id"), &["score"])).unwrap();
+        assert_eq!(vec!["a\n中", "", "c"], texts(&records));
+        assert_eq!(vec![1], records.nulls);
+        let (id, score) = (&records.columns[0], &records.columns[1]);
+        assert_eq!(vec![Column::INT, Column::TEXT, Column::BIG_INT], id.kinds);
+        assert_eq!((vec![7, 0, 0], b"b123456789012345678901234567890".as_slice()), (id.values.clone(), &*id.data));
+        assert_eq!(vec![Column::FLOAT, Column::NULL, Column::TEXT], score.kinds);
+        assert_eq!(0.5_f64.to_bits() as i64, score.values[0]);
+        assert_eq!((0, 3), (records.malformed_count, records.lines));
+    }
+
+    #[test]
+    fn every_reason_names_what_was_found() {
+        for (line, expected) in [
+            ("[1]", "not a JSON object: invalid type: sequence, expected an object, one a line"),
+            ("{\"text\": \"a\"", "EOF while parsing an object"),
+            ("{\"text\": \"a\tb\", \"id\": 1}", "control character"),
+            ("{\"text\": \"a\", \"id\": 1} x", "trailing characters"),
+            ("{\"text\": NaN, \"id\": 1}", "expected value"),
+            ("{\"id\": 1, \"body\": 2}", "no column \"text\"; this record has id, body"),
+            ("{\"text\": \"a\"}", "no column \"id\"; this record has text"),
+            ("{}", "no column \"text\"; this record has no columns"),
+            ("{\"text\": 5, \"id\": 1}", "column \"text\" holds a number; a text is a string or null"),
+            ("{\"text\": [\"a\"], \"id\": 1}", "column \"text\" holds an array; a text is a string or null"),
+            ("{\"text\": {\"a\": 1}, \"id\": 1}", "column \"text\" holds an object; a text is a string or null"),
+            ("{\"text\": true, \"id\": 1}", "column \"text\" holds a boolean; a text is a string or null"),
+            ("{\"text\": \"a\", \"text\": \"b\", \"id\": 1}", "column \"text\" stands twice in one record"),
+            ("{\"text\": \"a\", \"id\": 1, \"i\\u0064\": 1}", "column \"id\" stands twice in one record"),
+            ("{\"text\": \"\\ud800\", \"id\": 1}", "surrogate"),
+            ("{\"text\": \"\\udc00x\", \"id\": 1}", "surrogate"),
+            ("{\"text\": \"a\", \"id\": \"\\ud800\"}", "surrogate"),
+            ("{\"text\": \"a\", \"id\": null}", "column \"id\" holds null; an id is an integer or a string"),
+            ("{\"text\": \"a\", \"id\": 1.5}", "column \"id\" holds 1.5; an id is an integer or a string"),
+            ("{\"text\": \"a\", \"id\": [1]}", "column \"id\" holds an array"),
+            ("{\"text\": \"a\", \"id\": 1, \"score\": 1e999}", "column \"score\" holds 1e999, which is beyond"),
+        ] {
+            let found = reason(line);
+            assert!(found.contains(expected), "{line}: {found}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_named() {
+        let records = read(b"{\"text\": \"a\xff\"}\n", true, &wanted(None, &[])).unwrap();
+        assert!(records.malformed[0].reason.contains("byte 0xff at byte 12"), "{}", records.malformed[0].reason);
+    }
+
+    #[test]
+    fn nesting_of_any_depth_needs_no_stack() {
+        let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        let block =
+            format!("{{\"x\": {deep}, \"text\": \"a\"}}\n{{\"text\": {deep}}}\n{{\"x\": {}\n", "[".repeat(1_000_000));
+        let records = read(block.as_bytes(), true, &wanted(None, &["y"])).unwrap();
+        assert_eq!((vec!["a"], 2), (texts(&records), records.malformed_count));
+    }
+
+    #[test]
+    fn lines_of_a_hundred_megabytes_are_read() {
+        let block = format!("{{\"text\": \"{}\"}}\n", "x".repeat(100_000_000));
+        let records = read(block.as_bytes(), false, &wanted(None, &[])).unwrap();
+        assert_eq!(100_000_000, records.text(0).unwrap().len());
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,12}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map("text|id|[a-z\"\\\\]{1,3}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn records_equal_those_of_a_whole_parser(values in proptest::collection::vec((any_json(), any_json()), 0..20)) {
+            let values: Vec<Value> = values.into_iter().map(|(text, x)| json!({"x": x, "text": text})).collect();
+            let lines: Vec<String> = values.iter().map(|value| format!("{value}\r\n")).collect();
+            let block = lines.concat();
+            let records = read(block.as_bytes(), true, &wanted(None, &["x"])).unwrap();
+            let nested = |value: &Value| value.is_array() || value.is_object();
+            let expected: Vec<&str> = values
+                .iter()
+                .filter(|value| (value["text"].is_string() || value["text"].is_null()) && !nested(&value["x"]))
+                .map(|value| value["text"].as_str().unwrap_or(""))
+                .collect();
+            prop_assert_eq!(&expected, &texts(&records));
+            prop_assert_eq!(values.len(), records.len() + records.malformed_count as usize);
+            let mut packed = Vec::new();
+            for (start, length) in records.starts.iter().zip(&records.lengths) {
+                packed.extend_from_slice(&block.as_bytes()[*start as usize..][..*length as usize]);
+            }
+            let again = read_spans(&packed, &records.lengths, &wanted(None, &["x"])).unwrap();
+            prop_assert_eq!(&records.data, &again.data);
+            prop_assert_eq!(&records.columns, &again.columns);
+        }
+
+        #[test]
+        fn any_bytes_give_records_or_reasons(block in proptest::collection::vec(prop_oneof![
+            Just(b'{'), Just(b'}'), Just(b'"'), Just(b'\n'), Just(b'\\'), Just(b':'), Just(b't'), any::<u8>()
+        ], 0..300), end: bool) {
+            let records = read(&block, end, &wanted(Some("t"), &["x"])).unwrap();
+            prop_assert!(records.consumed <= block.len());
+            prop_assert_eq!(records.len() + 1, records.offsets.len());
+            prop_assert!(std::str::from_utf8(&records.data).is_ok());
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Digests of inputs whose length is known: two passes.
+//!
+//! 1. *Find the reset points.* Start from level g, the smallest with `64 B >= n`; search for levels g - 2 and higher
+//!    ([`super::rolling`]). Keep, for each level, the first 63 positions, the number and the last one: constant memory. The level
+//!    is the highest one up to g with at least 32 reset points (level 0 needs none). If none is found, search again eight levels lower: at most
+//!    four searches, whatever the input.
+//! 2. *Hash the pieces* of the two levels ([`super::piece`]), all of them independent: each starts from the same state.
+//!
+//! The tail, the character after the last piece, follows the end of the input:
+//!
+//! ```text
+//! final S != 0:  the hash of what follows the last counted reset point, even if nothing does (then 'n')
+//! final S == 0:  nothing, or, when reset points beyond the counted ones exist, the hash up to the last of them
+//! ```
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use super::piece::{Job, START, character, run};
+use super::rolling::Window;
+use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
+use crate::error::{Error, Result};
+
+/// An input that can be read twice.
+pub trait Source {
+    /// Length in bytes.
+    fn length(&self) -> u64;
+
+    /// Hands the whole input to `each`, in order, in buffers of any size.
+    ///
+    /// # Errors
+    /// If it can't be read, or if its length changed.
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
+}
+
+impl Source for &[u8] {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        each(self);
+        Ok(())
+    }
+}
+
+/// Bytes of a file that are kept between the two passes; longer files are read twice in buffers of this size.
+const BUFFER: u64 = 1 << 22;
+
+/// A regular file that is open for reading.
+pub struct FileSource {
+    file: File,
+    name: String,
+    length: u64,
+    buffer: Vec<u8>,
+}
+
+impl FileSource {
+    /// The file at `path`. Only regular files have a length that can be relied on.
+    ///
+    /// # Errors
+    /// If it can't be opened or is no regular file (a FIFO or device would block, `/proc` files state no length).
+    pub fn open(path: &std::path::Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let fail = |action: &str| {
+            let action = format!("{action} {name}");
+            move |source| Error::Io { action, source }
+        };
+        // Asked before opening: opening a FIFO waits for its other end.
+        let kind = std::fs::metadata(path).map_err(fail("reading the kind of"))?;
+        if !kind.is_file() {
+            let kind = if kind.is_dir() { "a directory" } else { "a pipe, socket or device" };
+            return Err(Error::input(name, format!("{kind}, not a regular file; name regular files")));
+        }
+        let file = File::open(path).map_err(fail("opening"))?;
+        let length = file.metadata().map_err(fail("reading the length of"))?.len();
+        check_length(length)?;
+        Ok(Self { file, name, length, buffer: Vec::new() })
+    }
+
+    fn fill(&mut self, wanted: usize) -> Result<usize> {
+        let mut got = 0;
+        while got < wanted {
+            match self.file.read(&mut self.buffer[got..wanted]) {
+                Ok(0) => break,
+                Ok(n) => got += n,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(Error::Io { action: format!("reading {}", self.name), source }),
+            }
+        }
+        Ok(got)
+    }
+}
+
+impl Source for FileSource {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let whole = self.length <= BUFFER;
+        if whole && !self.buffer.is_empty() {
+            each(&self.buffer[..self.length as usize]);
+            return Ok(());
+        }
+        self.file
+            .seek(SeekFrom::Start(0))
+            .map_err(|source| Error::Io { action: format!("reading {}", self.name), source })?;
+        // One byte more than stated: a file that has grown, or that hid its length, is noticed.
+        self.buffer.resize((self.length + 1).min(BUFFER + 1) as usize, 0);
+        let mut total = 0;
+        loop {
+            let wanted = (self.length + 1 - total).min(BUFFER + 1) as usize;
+            let got = self.fill(wanted)?;
+            total += got as u64;
+            if total > self.length || (got < wanted && total < self.length) {
+                return Err(Error::input(
+                    self.name.clone(),
+                    format!(
+                        "read {total} bytes where {} were stated; it changes while read or hides its length: copy it first",
+                        self.length
+                    ),
+                ));
+            }
+            each(&self.buffer[..got]);
+            if total == self.length && got < wanted {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The digest of `data`.
+///
+/// # Errors
+/// If it is longer than [`super::MAX_INPUT`].
+pub fn hash(data: &[u8], options: Options) -> Result<String> {
+    let mut data = data;
+    hash_source(&mut data, options)
+}
+
+/// The digest of what `source` reads.
+///
+/// # Errors
+/// If it is longer than [`super::MAX_INPUT`] or can't be read.
+pub fn hash_source(source: &mut impl Source, options: Options) -> Result<String> {
+    let length = source.length();
+    check_length(length)?;
+    let top = first_level(length);
+    let mut low = top.saturating_sub(2);
+    let (resets, level, end) = loop {
+        let (resets, end) = find(source, low, top + 1)?;
+        let enough = |level: &u32| *level == 0 || resets.count(*level) >= ENOUGH_PIECES as u64;
+        if let Some(level) = (low..=top).rev().find(enough) {
+            break (resets, level, end);
+        }
+        low = low.saturating_sub(8);
+    };
+    let mut pieces = resets.pieces(level, PIECES, length, end);
+    let of_part1 = pieces.len();
+    pieces.extend(resets.pieces(level + 1, options.half_pieces(), length, end));
+    hash_pieces(source, &mut pieces)?;
+    let characters: Vec<u8> = pieces.iter().map(|piece| character(piece.state)).collect();
+    let (part1, part2) = characters.split_at(of_part1);
+    Ok(write(level, part1, part2, options))
+}
+
+/// All reset points of levels `low` to `top` (and above, counted as `top`), and S at the end.
+fn find(source: &mut impl Source, low: u32, top: u32) -> Result<(Resets, u32)> {
+    let mut resets = Resets { low, levels: (low..=top).map(|_| Level::default()).collect() };
+    let (mut window, mut before) = (Window::default(), 0u64);
+    source.pass(&mut |bytes| {
+        window.scan(bytes, low, |at, level| resets.add(before + at as u64, level.min(top)));
+        window.extend(bytes);
+        before += bytes.len() as u64;
+    })?;
+    Ok((resets, window.sum()))
+}
+
+/// Reset points whose level is exactly one value (or at least the highest one that is asked for).
+#[derive(Default)]
+struct Level {
+    count: u64,
+    first: Vec<u64>,
+    last: u64,
+}
+
+struct Resets {
+    low: u32,
+    levels: Vec<Level>,
+}
+
+impl Resets {
+    #[inline]
+    fn add(&mut self, position: u64, level: u32) {
+        let level = &mut self.levels[(level - self.low) as usize];
+        level.count += 1;
+        level.last = position;
+        if level.first.len() < PIECES {
+            level.first.push(position);
+        }
+    }
+
+    /// The levels of which each reset point is one of `level`.
+    fn from(&self, level: u32) -> &[Level] {
+        self.levels.get((level - self.low) as usize..).unwrap_or_default()
+    }
+
+    fn count(&self, level: u32) -> u64 {
+        self.from(level).iter().map(|l| l.count).sum()
+    }
+
+    /// The pieces of one part with at most `cap` counted reset points, the tail last.
+    fn pieces(&self, level: u32, cap: usize, length: u64, end: u32) -> Vec<Piece> {
+        // Level 31 has no reset points: its block size is beyond 32 bits.
+        let levels = if level < LEVELS { self.from(level) } else { &[] };
+        let mut cuts: Vec<u64> = levels.iter().flat_map(|l| l.first.iter().copied()).collect();
+        cuts.sort_unstable();
+        cuts.truncate(cap);
+        let mut pieces = Vec::with_capacity(cuts.len() + 1);
+        let mut start = 0;
+        for cut in cuts {
+            pieces.push(Piece { start, end: cut + 1, state: START });
+            start = cut + 1;
+        }
+        if end != 0 {
+            pieces.push(Piece { start, end: length, state: START });
+        } else if levels.iter().map(|l| l.count).sum::<u64>() > cap as u64 {
+            let last = levels.iter().filter(|l| l.count > 0).map(|l| l.last).max().unwrap_or(0);
+            pieces.push(Piece { start, end: last + 1, state: START });
+        }
+        pieces
+    }
+}
+
+/// Bytes `start..end` of the input.
+struct Piece {
+    start: u64,
+    end: u64,
+    state: u8,
+}
+
+fn hash_pieces(source: &mut impl Source, pieces: &mut [Piece]) -> Result<()> {
+    let mut before = 0u64;
+    source.pass(&mut |bytes| {
+        let after = before + bytes.len() as u64;
+        let mut jobs = Vec::with_capacity(pieces.len());
+        for (i, piece) in pieces.iter().enumerate() {
+            let (start, end) = (piece.start.max(before), piece.end.min(after));
+            if start < end {
+                let bytes = &bytes[(start - before) as usize..(end - before) as usize];
+                jobs.push(Job { bytes, state: piece.state, piece: i });
+            }
+        }
+        run(&mut jobs);
+        for job in &jobs {
+            pieces[job.piece].state = job.state;
+        }
+        before = after;
+    })
+}

@@ -1,0 +1,126 @@
+//! Fuzzy digests of files: context-triggered piecewise hashing, bit for bit as the program `ssdeep` 2.14.1 prints it.
+//!
+//! # The idea
+//!
+//! Cut a file where a sum over the last seven bytes says so, and write one character for each piece. A changed byte moves
+//! at most the cuts within seven bytes of it, so all other pieces keep their characters, wherever they have moved to:
+//!
+//! ```text
+//! digest = B ":" part(B, 63 pieces) ":" part(2B, 31 pieces)           B = 3 * 2^i, the block size
+//! ```
+//!
+//! A position is a *reset point* of block size B where `S mod B == B - 1`, for the rolling sum S ([`rolling`]); random
+//! bytes have one in B. B is the largest that leaves at least 32 pieces, starting from `64 B >= n`. A piece's character
+//! is a 6-bit hash of its bytes ([`piece`]). Part 2 is the same file at twice the block size, so that digests whose B
+//! differ by a factor of two still have a part in common.
+//!
+//! # Comparing
+//!
+//! Two parts of one block size are alike if they share seven successive characters; the score from 0 to 100 then comes
+//! from their longest common subsequence ([`compare`]). So an exact index is a list of 7-grams ([`index`]).
+//!
+//! # Cost
+//!
+//! Hashing is linear for every input, crafted ones too: one pass of SIMD sums over all positions, a rescan (at most
+//! four) where 32 pieces were not found, and one pass of piece hashes, several pieces interleaved ([`hash`]). Streams of unknown length keep
+//! all block sizes that may still be chosen, at most 31 ([`stream`]). A comparison is at most 128 steps on one word.
+//!
+//! # Limits
+//!
+//! Digests of block sizes further apart than a factor of two are not comparable and score 0; so does what shares no
+//! seven characters. 0 means "not known to be alike", never "different"; scores are not shares of common bytes. Below
+//! about 4 KB a digest holds too few pieces to speak. Whoever wants to avoid a match can: a few edits in the right places suffice.
+//!
+//! # Sources
+//!
+//! Kornblum 2006, "Identifying almost identical files using context triggered piecewise hashing", Digital Investigation
+//! 3S: the method. The exact values were written down from observing the program's output; none of its source was used.
+
+pub mod compare;
+pub mod hash;
+pub mod index;
+pub mod parse;
+mod piece;
+mod rolling;
+pub mod stream;
+
+pub use compare::{Query, compare, compare_lenient};
+pub use hash::{Source, hash, hash_source};
+pub use index::Index;
+pub use parse::Digest;
+pub use stream::Hasher;
+
+use crate::error::{Error, Result};
+
+/// Number of block sizes: 3 * 2^0 to 3 * 2^30.
+pub const LEVELS: u32 = 31;
+
+/// The longest input: 64 pieces of the largest block size.
+pub const MAX_INPUT: u64 = 64 * block_size(LEVELS - 1);
+
+/// Most characters of a part: 63 pieces and the tail.
+pub const MAX_PART: usize = 64;
+
+/// Pieces of part 1, and of part 2 where it is not truncated; the tail comes on top.
+pub(crate) const PIECES: usize = 63;
+
+/// Pieces of a truncated part 2; the tail comes on top.
+pub(crate) const HALF_PIECES: usize = 31;
+
+/// Fewer pieces than this in part 1 halve the block size.
+pub(crate) const ENOUGH_PIECES: usize = 32;
+
+/// Length of the character runs that two parts must share for a score above 0.
+pub const GRAM: usize = 7;
+
+/// The block size of level `i`.
+pub const fn block_size(level: u32) -> u64 {
+    3 << level
+}
+
+/// How a digest is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Cut runs of more than three equal characters to three.
+    pub eliminate_runs: bool,
+    /// Let part 2 have up to 64 characters instead of 32.
+    pub no_truncation: bool,
+}
+
+impl Options {
+    pub(crate) fn half_pieces(self) -> usize {
+        if self.no_truncation { PIECES } else { HALF_PIECES }
+    }
+}
+
+/// The level from which an input of `length` bytes starts: the smallest with `64 B >= length`.
+pub(crate) fn first_level(length: u64) -> u32 {
+    (0..LEVELS - 1).find(|&level| 64 * block_size(level) >= length).unwrap_or(LEVELS - 1)
+}
+
+pub(crate) fn check_length(length: u64) -> Result<()> {
+    if length > MAX_INPUT {
+        return Err(Error::parameter(
+            "length",
+            length,
+            format!("at most {MAX_INPUT} bytes, the most a digest can span"),
+        ));
+    }
+    Ok(())
+}
+
+/// The text of a digest.
+pub(crate) fn write(level: u32, part1: &[u8], part2: &[u8], options: Options) -> String {
+    let mut text = block_size(level).to_string();
+    for part in [part1, part2] {
+        text.push(':');
+        if options.eliminate_runs {
+            let mut kept = Vec::with_capacity(part.len());
+            parse::push_without_runs(part, &mut kept);
+            text.extend(kept.iter().map(|&c| char::from(c)));
+        } else {
+            text.extend(part.iter().map(|&c| char::from(c)));
+        }
+    }
+    text
+}

@@ -1,0 +1,241 @@
+//! Reading digests.
+//!
+//! *Strict*, the default: exactly what the program prints. A block size 3 * 2^i with i from 0 to 30, in decimal without
+//! leading zeros; two parts of at most 64 characters of the base64 alphabet.
+//!
+//! *Lenient*, for old data: what the original library accepts. White space, a sign and zeros before the block size, any block
+//! size, any characters in the parts; part 2 ends at a comma or at the end. After the removal of runs a part of more than 64 characters is an error.
+//!
+//! Runs of more than three equal characters are cut to three before anything else is done with a digest: they carry little
+//! information (padding, blank images) and would match each other everywhere.
+
+use super::{LEVELS, MAX_PART, block_size};
+use crate::error::{Error, Result};
+
+/// One part after the removal of runs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Part {
+    bytes: [u8; MAX_PART],
+    length: u8,
+}
+
+impl Part {
+    /// Its characters.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length).min(MAX_PART)]
+    }
+
+    #[inline]
+    fn read(text: &[u8]) -> Option<Self> {
+        let mut part = Self { bytes: [0; MAX_PART], length: 0 };
+        let mut run = 0;
+        let mut length = 0;
+        for (i, &c) in text.iter().enumerate() {
+            run = if i > 0 && text[i - 1] == c { run + 1 } else { 1 };
+            if run <= 3 {
+                *part.bytes.get_mut(length)? = c;
+                length += 1;
+            }
+        }
+        part.length = length as u8;
+        Some(part)
+    }
+}
+
+impl std::fmt::Debug for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(self.as_bytes()))
+    }
+}
+
+/// A parsed digest, its runs removed: all that comparing and searching use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Digest {
+    /// Block size of part 1; part 2 has twice this.
+    pub block_size: u64,
+    /// Part 1.
+    pub part1: Part,
+    /// Part 2.
+    pub part2: Part,
+}
+
+impl Digest {
+    /// Reads a digest as the program prints it.
+    ///
+    /// # Errors
+    /// [`Error::Input`], which quotes the digest and says what is wrong.
+    #[inline]
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let (size, parts) = split_at_colon(text).ok_or_else(|| fault(text, NO_COLON))?;
+        let (part1, part2) = split_at_colon(parts).ok_or_else(|| fault(text, NO_COLON))?;
+        let block_size = strict_block_size(size).ok_or_else(|| fault(text, BAD_SIZE))?;
+        let read = |part: &[u8]| {
+            if part.len() > MAX_PART {
+                return Err(fault(text, "a part has more than 64 characters"));
+            }
+            if !part.iter().all(|&c| IS_BASE64[usize::from(c)]) {
+                return Err(fault(text, BAD_CHARACTER));
+            }
+            Part::read(part).ok_or_else(|| fault(text, "a part has more than 64 characters"))
+        };
+        Ok(Self { block_size, part1: read(part1)?, part2: read(part2)? })
+    }
+
+    /// Reads what the original library reads.
+    ///
+    /// # Errors
+    /// [`Error::Input`], which quotes the digest and says what is wrong.
+    pub fn parse_lenient(text: &[u8]) -> Result<Self> {
+        let (block_size, parts) = lenient_block_size(text)?;
+        let (part1, part2) = split_at_colon(parts).ok_or_else(|| fault(text, NO_COLON))?;
+        let end = part2.iter().position(|&c| c == b',').unwrap_or(part2.len());
+        let read = |part| {
+            Part::read(part).ok_or_else(|| fault(text, "a part has more than 64 characters after the removal of runs"))
+        };
+        Ok(Self { block_size, part1: read(part1)?, part2: read(&part2[..end])? })
+    }
+
+    /// The text of the digest without its runs.
+    pub fn to_text(&self) -> Vec<u8> {
+        let mut text = self.block_size.to_string().into_bytes();
+        for part in [&self.part1, &self.part2] {
+            text.push(b':');
+            text.extend_from_slice(part.as_bytes());
+        }
+        text
+    }
+}
+
+const NO_COLON: &str = "fewer than two colons";
+const BAD_SIZE: &str = "the block size is not 3 * 2^i with i from 0 to 30";
+const BAD_CHARACTER: &str = "a part has a character outside of A-Z a-z 0-9 + /";
+
+const IS_BASE64: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut c = 0;
+    while c < 256 {
+        table[c] = (c as u8).is_ascii_alphanumeric() || c as u8 == b'+' || c as u8 == b'/';
+        c += 1;
+    }
+    table
+};
+
+#[cold]
+fn fault(text: &[u8], reason: &str) -> Error {
+    let shown = String::from_utf8_lossy(&text[..text.len().min(200)]);
+    Error::input(
+        format!("digest {shown:?}"),
+        format!("{reason}; a digest reads `size:part:part`, or pass strict=False for old data"),
+    )
+}
+
+#[inline]
+fn split_at_colon(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().position(|&c| c == b':')?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+#[inline]
+fn strict_block_size(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 10 || digits[0] == b'0' {
+        return None;
+    }
+    let mut value = 0u64;
+    for &c in digits {
+        if !c.is_ascii_digit() {
+            return None;
+        }
+        value = 10 * value + u64::from(c - b'0');
+    }
+    (value.is_multiple_of(3) && (value / 3).is_power_of_two() && value <= block_size(LEVELS - 1)).then_some(value)
+}
+
+/// The number before the first colon as C's `strtoul` reads it, and what follows the colon.
+pub(super) fn lenient_block_size(text: &[u8]) -> Result<(u64, &[u8])> {
+    let space = text.iter().take_while(|c| matches!(c, b' ' | b'\t'..=b'\r')).count();
+    let mut rest = &text[space..];
+    let negative = rest.first() == Some(&b'-');
+    if matches!(rest.first(), Some(b'+' | b'-')) {
+        rest = &rest[1..];
+    }
+    let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
+    if digits == 0 || rest.get(digits) != Some(&b':') {
+        return Err(fault(text, "no number before the first colon"));
+    }
+    let value = rest[..digits]
+        .iter()
+        .try_fold(0u64, |value, c| value.checked_mul(10)?.checked_add(u64::from(c - b'0')))
+        .map_or(u64::MAX, |value| if negative { value.wrapping_neg() } else { value });
+    Ok((value, &rest[digits + 1..]))
+}
+
+/// Appends `part` to `kept`, runs of more than three equal characters cut to three.
+pub(super) fn push_without_runs(part: &[u8], kept: &mut Vec<u8>) {
+    let start = kept.len();
+    for &c in part {
+        if !(kept.len() >= start + 3 && kept[kept.len() - 3..].iter().all(|&k| k == c)) {
+            kept.push(c);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn runs_are_cut_to_three() {
+        let digest = Digest::parse(b"3:AAAAAB:aaaabbbb").unwrap();
+        assert_eq!(b"3:AAAB:aaabbb".to_vec(), digest.to_text());
+    }
+
+    #[test]
+    fn the_strict_parser_refuses_what_the_program_never_prints() {
+        for text in [
+            "",
+            ":",
+            "3",
+            "3:",
+            "3:a",
+            "0:a:b",
+            "03:a:b",
+            "+3:a:b",
+            " 3:a:b",
+            "9:a:b",
+            "6442450944:a:b",
+            "3:a:b:c",
+            "3:a-:b",
+            "3:a:b,\"x\"",
+            "3:a:b\n",
+        ] {
+            assert!(Digest::parse(text.as_bytes()).is_err(), "{text:?}");
+        }
+        let long = format!("3:{}:", "ab".repeat(33));
+        assert!(Digest::parse(long.as_bytes()).is_err());
+        assert!(Digest::parse(format!("3221225472:{}:{}", "ab".repeat(32), "ab".repeat(32)).as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn an_error_quotes_the_digest_and_says_how_to_mend_it() {
+        let error = Digest::parse(b"7:a:b").unwrap_err().to_string();
+        assert!(error.starts_with("digest \"7:a:b\": the block size is not 3 * 2^i"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_crash_the_parsers(text in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Digest::parse(&text);
+            let _ = Digest::parse_lenient(&text);
+        }
+
+        #[test]
+        fn what_is_strict_reads_the_same_leniently(level in 0u32..31, a in "[A-Za-c+/]{0,64}", b in "[A-Zab]{0,64}") {
+            let text = format!("{}:{a}:{b}", block_size(level));
+            let digest = Digest::parse(text.as_bytes()).unwrap();
+            prop_assert_eq!(digest, Digest::parse_lenient(text.as_bytes()).unwrap());
+            prop_assert_eq!(digest, Digest::parse(&digest.to_text()).unwrap());
+        }
+    }
+}

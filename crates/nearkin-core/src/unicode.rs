@@ -1,0 +1,559 @@
+//! Normalisation, case and the choice of letters as one table look-up a character.
+//!
+//! The text of a recipe is `filter(case(normalise(text)))`:
+//!
+//! - *normalise*: NFKC, NFC (UAX #15) or nothing;
+//! - *case*: full case folding, lower case (with the final sigma rule), or nothing, character by character, not
+//!   normalised again;
+//! - *filter*: keeps what counts as a letter: `word` (UTS #18 annex C `\w`: alphabetic, marks, decimal digits, connector
+//!   punctuation, join controls), `python` (what `\w` of Python's `re` matches: letters, numbers and `_`), or `all`.
+//!
+//! All three work on a character alone, unless it combines with the one before it. So [`CharMap`] holds, for each code
+//! point, the result for it alone, and marks the few that look backwards: non-zero combining class, second halves of
+//! canonical compositions, Hangul vowels and finals, the sigma of lower case. A text without marked characters is the
+//! concatenation of look-ups; any other takes the slow path through whole-string normalisation, with the same result
+//! (test `table_equals_whole_string_rules`).
+//!
+//! Memory: about 150 KB a combination that is used, built on first use in some milliseconds. Unicode version: that of the
+//! ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that moves a value is seen.
+
+use std::sync::OnceLock;
+
+use icu_casemap::CaseMapper;
+use icu_locale_core::LanguageIdentifier;
+use icu_normalizer::properties::{CanonicalCombiningClassMapBorrowed, CanonicalDecompositionBorrowed, Decomposed};
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+use icu_properties::props::{Alphabetic, GeneralCategory, JoinControl};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
+use crate::{Error, Result};
+
+/// Unicode normalisation form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Compatibility composition.
+    Nfkc,
+    /// Canonical composition.
+    Nfc,
+    /// The text as it is.
+    None,
+}
+
+/// What happens to case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// Full case folding (`ß` and `SS` become `ss`).
+    Fold,
+    /// Lower case of the root locale.
+    Lower,
+    /// Case is kept.
+    Keep,
+}
+
+/// Which characters count as letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Letters {
+    /// UTS #18 word characters.
+    Word,
+    /// Python's `\w`.
+    Python,
+    /// Every character.
+    All,
+}
+
+impl Form {
+    /// The form called `name`.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn new(name: &str) -> Result<Self> {
+        match name {
+            "nfkc" => Ok(Self::Nfkc),
+            "nfc" => Ok(Self::Nfc),
+            "none" => Ok(Self::None),
+            other => Err(Error::parameter("norm", other, "nfkc, nfc or none")),
+        }
+    }
+}
+
+impl Case {
+    /// The case rule called `name`.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn new(name: &str) -> Result<Self> {
+        match name {
+            "fold" => Ok(Self::Fold),
+            "lower" => Ok(Self::Lower),
+            "keep" => Ok(Self::Keep),
+            other => Err(Error::parameter("case", other, "fold, lower or keep")),
+        }
+    }
+}
+
+impl Letters {
+    /// The set of letters called `name`.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn new(name: &str) -> Result<Self> {
+        match name {
+            "word" => Ok(Self::Word),
+            "python" => Ok(Self::Python),
+            "all" => Ok(Self::All),
+            other => Err(Error::parameter("letters", other, "word, python or all")),
+        }
+    }
+
+    /// Whether `c` counts as a letter.
+    pub fn contains(self, c: char) -> bool {
+        use GeneralCategory as G;
+        if self == Self::All {
+            return true;
+        }
+        let category = CodePointMapData::<GeneralCategory>::new().get(c);
+        match self {
+            Self::Word => {
+                matches!(
+                    category,
+                    G::NonspacingMark | G::SpacingMark | G::EnclosingMark | G::DecimalNumber | G::ConnectorPunctuation
+                ) || CodePointSetData::new::<Alphabetic>().contains(c)
+                    || CodePointSetData::new::<JoinControl>().contains(c)
+            }
+            _ => {
+                c == '_'
+                    || matches!(
+                        category,
+                        G::UppercaseLetter
+                            | G::LowercaseLetter
+                            | G::TitlecaseLetter
+                            | G::ModifierLetter
+                            | G::OtherLetter
+                            | G::DecimalNumber
+                            | G::LetterNumber
+                            | G::OtherNumber
+                    )
+            }
+        }
+    }
+}
+
+/// The character is not kept.
+const DROP: i32 = i32::MAX;
+/// The character may act on the one before it: the whole text takes the slow path.
+const BACKWARD: i32 = i32::MAX - 1;
+/// Values from here to `BACKWARD` are `SEQUENCE + i`: the character becomes `sequences[i]`.
+const SEQUENCE: i32 = 1 << 30;
+
+const PAGE: usize = 256;
+/// In the table of ASCII: the character is not kept.
+const ASCII_DROP: u8 = 0x80;
+
+/// The text of a recipe, one look-up a character.
+pub struct CharMap {
+    form: Form,
+    case: Case,
+    letters: Letters,
+    /// ASCII to its result, or `ASCII_DROP`.
+    ascii: [u8; 128],
+    /// Page of a code point / 256.
+    pages: Vec<u16>,
+    /// Distance from a code point to its result, or one of the marks above.
+    entries: Vec<i32>,
+    sequences: Vec<Box<str>>,
+}
+
+impl CharMap {
+    /// The table of a combination, built once in a process.
+    pub fn get(form: Form, case: Case, letters: Letters) -> &'static Self {
+        static MAPS: [OnceLock<CharMap>; 27] = [const { OnceLock::new() }; 27];
+        let slot = form as usize * 9 + case as usize * 3 + letters as usize;
+        MAPS[slot].get_or_init(|| Self::build(form, case, letters))
+    }
+
+    fn build(form: Form, case: Case, letters: Letters) -> Self {
+        let mut map = Self {
+            form,
+            case,
+            letters,
+            ascii: [ASCII_DROP; 128],
+            pages: Vec::with_capacity(0x11_0000 / PAGE),
+            entries: Vec::new(),
+            sequences: Vec::new(),
+        };
+        let backward = Backward::new(form, case);
+        let mut known: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
+        for page in 0..0x11_0000 / PAGE {
+            let first = (page * PAGE) as u32;
+            let entries = (first..first + PAGE as u32).map(|code| map.build_entry(code, &backward)).collect();
+            let next = (map.entries.len() / PAGE) as u16;
+            let number = *known.entry(entries).or_insert_with_key(|entries: &Vec<i32>| {
+                map.entries.extend_from_slice(entries);
+                next
+            });
+            map.pages.push(number);
+        }
+        for byte in 0..128_u8 {
+            let entry = map.entry(byte.into());
+            if entry != DROP {
+                map.ascii[usize::from(byte)] = (i32::from(byte) + entry) as u8;
+            }
+        }
+        map
+    }
+
+    fn build_entry(&mut self, code_point: u32, backward: &Backward) -> i32 {
+        let Some(c) = char::from_u32(code_point) else { return DROP };
+        let keep = |kept| if kept { 0 } else { DROP };
+        match code_point {
+            // Planes 4 to 13 are unassigned, 15 and 16 private: no normalisation, no case, no letters.
+            0x4_0000..0xe_0000 | 0xf_0000.. => return keep(self.letters == Letters::All),
+            // Ideographs and Hangul syllables: normalised already and without case.
+            0x3400..0x4dc0 | 0x4e00..0xa000 | 0xac00..0xd7a4 | 0x2_0000..0x2_f800 | 0x3_0000..0x3_2400 => {
+                return keep(self.letters.contains(c));
+            }
+            _ => {}
+        }
+        if backward.contains(c) {
+            return BACKWARD;
+        }
+        let mut result = String::new();
+        self.whole(c.encode_utf8(&mut [0; 4]), &mut result);
+        let mut characters = result.chars();
+        match (characters.next(), characters.next()) {
+            (None, _) => DROP,
+            (Some(only), None) => only as i32 - c as i32,
+            _ => {
+                self.sequences.push(result.into());
+                SEQUENCE + self.sequences.len() as i32 - 1
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&self, code_point: u32) -> i32 {
+        let page = usize::from(self.pages[code_point as usize / PAGE]);
+        self.entries[page * PAGE + code_point as usize % PAGE]
+    }
+
+    /// Appends the text of the recipe to `out` by the rules on whole strings.
+    fn whole(&self, text: &str, out: &mut String) {
+        let normalised = match self.form {
+            Form::Nfkc => ComposingNormalizerBorrowed::new_nfkc().normalize(text),
+            Form::Nfc => ComposingNormalizerBorrowed::new_nfc().normalize(text),
+            Form::None => text.into(),
+        };
+        let cased = match self.case {
+            Case::Fold => CaseMapper::new().fold_string(&normalised),
+            Case::Lower => CaseMapper::new().lowercase_to_string(&normalised, &LanguageIdentifier::UNKNOWN),
+            Case::Keep => normalised.as_ref().into(),
+        };
+        if self.letters == Letters::All {
+            out.push_str(&cased);
+        } else {
+            out.extend(cased.chars().filter(|&c| self.letters.contains(c)));
+        }
+    }
+
+    /// Puts the text of the recipe into `out` (UTF-8, cleared first); tells whether all of it is ASCII.
+    pub fn apply(&self, text: &str, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        out.reserve(text.len() + SLACK);
+        let mut rest = text;
+        let mut ascii = true;
+        loop {
+            rest = &rest[self.ascii_run(rest.as_bytes(), out)..];
+            if rest.is_empty() {
+                return ascii;
+            }
+            // A run that is not ASCII: characters one by one, until 16 ASCII ones in a row make it worth to go back.
+            let bytes = rest.as_bytes();
+            let mut plain = 0;
+            let mut at = 0;
+            while at < bytes.len() && plain < 16 {
+                let first = bytes[at];
+                if first < 128 {
+                    plain += 1;
+                    at += 1;
+                    let mapped = self.ascii[usize::from(first)];
+                    if mapped != ASCII_DROP {
+                        out.push(mapped);
+                    }
+                    continue;
+                }
+                plain = 0;
+                let (code_point, length) = decode(&bytes[at..]);
+                let entry = self.entry(code_point);
+                match (entry, length) {
+                    // Copies of a fixed size: most letters of other scripts stay as they are.
+                    (0, 3) => {
+                        ascii = false;
+                        out.extend_from_slice(&[first, bytes[at + 1], bytes[at + 2]]);
+                    }
+                    (0, 2) => {
+                        ascii = false;
+                        out.extend_from_slice(&[first, bytes[at + 1]]);
+                    }
+                    (DROP, _) => {}
+                    (BACKWARD, _) => return self.apply_whole(text, out),
+                    (SEQUENCE.., _) => {
+                        let sequence = self.sequences[(entry - SEQUENCE) as usize].as_bytes();
+                        ascii &= sequence.is_ascii();
+                        out.extend_from_slice(sequence);
+                    }
+                    (distance, _) => {
+                        let mapped = char::from_u32((code_point as i32 + distance) as u32);
+                        let mapped = mapped.unwrap_or(char::REPLACEMENT_CHARACTER);
+                        ascii &= mapped.is_ascii();
+                        out.extend_from_slice(mapped.encode_utf8(&mut [0; 4]).as_bytes());
+                    }
+                }
+                at += length;
+            }
+            let taken = at;
+            rest = &rest[taken..];
+        }
+    }
+
+    fn apply_whole(&self, text: &str, out: &mut Vec<u8>) -> bool {
+        let mut whole = String::with_capacity(text.len() + SLACK);
+        self.whole(text, &mut whole);
+        *out = whole.into_bytes();
+        out.is_ascii()
+    }
+
+    /// Maps ASCII from the front of `bytes` into `out`; gives how many bytes it took, all up to the first non-ASCII one
+    /// at most.
+    fn ascii_run(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512bw")
+        {
+            // SAFETY: the CPU features were found just now.
+            return unsafe { self.ascii_run_avx512(bytes, out) };
+        }
+        self.ascii_run_scalar(bytes, out)
+    }
+
+    fn ascii_run_scalar(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        let mut taken = 0;
+        while let Some(block) = bytes.get(taken..(taken + 64).min(bytes.len())) {
+            if block.is_empty() || !block.is_ascii() {
+                break;
+            }
+            let mut mapped = [0; 64];
+            let mut kept = 0;
+            for &byte in block {
+                let result = self.ascii[usize::from(byte)];
+                mapped[kept] = result;
+                kept += usize::from(result != ASCII_DROP);
+            }
+            out.extend_from_slice(&mapped[..kept]);
+            taken += block.len();
+        }
+        taken + self.ascii_rest(&bytes[taken..], out)
+    }
+
+    /// ASCII bytes one by one, up to 64 of them.
+    fn ascii_rest(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        let length = bytes.iter().take(64).take_while(|byte| byte.is_ascii()).count();
+        out.extend(bytes[..length].iter().map(|&b| self.ascii[usize::from(b)]).filter(|&mapped| mapped != ASCII_DROP));
+        length
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
+    fn ascii_run_avx512(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        use std::arch::x86_64::{
+            _mm512_loadu_si512, _mm512_maskz_compress_epi8, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask,
+            _mm512_permutex2var_epi8, _mm512_storeu_si512,
+        };
+        // SAFETY: the table has 128 bytes.
+        let (low, high) = unsafe {
+            (_mm512_loadu_si512(self.ascii.as_ptr().cast()), _mm512_loadu_si512(self.ascii.as_ptr().add(64).cast()))
+        };
+        out.reserve(bytes.len() + 64);
+        let mut length = out.len();
+        let mut taken = 0;
+        while taken < bytes.len() {
+            let count = (bytes.len() - taken).min(64);
+            let present = u64::MAX >> (64 - count);
+            // SAFETY: the mask reads `count` bytes from `taken`, which lie in `bytes`.
+            let block = unsafe { _mm512_maskz_loadu_epi8(present, bytes.as_ptr().add(taken).cast()) };
+            let foreign = _mm512_movepi8_mask(block);
+            let ascii = foreign.trailing_zeros().min(count as u32);
+            let mapped = _mm512_permutex2var_epi8(low, block, high);
+            let within = if ascii == 64 { u64::MAX } else { (1 << ascii) - 1 };
+            let kept = !_mm512_movepi8_mask(mapped) & within;
+            let packed = _mm512_maskz_compress_epi8(kept, mapped);
+            // SAFETY: length grows by at most the bytes taken, so that 64 more bytes lie in the reserved room.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(length).cast(), packed) };
+            length += kept.count_ones() as usize;
+            taken += ascii as usize;
+            if foreign != 0 {
+                break;
+            }
+        }
+        // SAFETY: the bytes up to `length` were written above.
+        unsafe { out.set_len(length) };
+        taken
+    }
+}
+
+/// The first character of UTF-8 `bytes`, not ASCII, and its length.
+#[inline(always)]
+fn decode(bytes: &[u8]) -> (u32, usize) {
+    let first = u32::from(bytes[0]);
+    let next = |i: usize| u32::from(bytes[i] & 0x3f);
+    match bytes[0] {
+        0xe0..=0xef => ((first & 0x0f) << 12 | next(1) << 6 | next(2), 3),
+        0xf0.. => ((first & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3), 4),
+        _ => ((first & 0x1f) << 6 | next(1), 2),
+    }
+}
+
+/// Room behind the text that kernels may read or write in whole vectors.
+pub const SLACK: usize = 128;
+
+/// Characters whose result depends on the text before them.
+struct Backward {
+    form: Form,
+    case: Case,
+    /// Second characters of canonical compositions, sorted.
+    seconds: Vec<char>,
+}
+
+impl Backward {
+    fn new(form: Form, case: Case) -> Self {
+        let mut seconds = Vec::new();
+        if form != Form::None {
+            let decompositions = CanonicalDecompositionBorrowed::new();
+            for c in (0..=0x2_ffff_u32).filter_map(char::from_u32) {
+                if let Decomposed::Expansion(_, second) = decompositions.decompose(c) {
+                    seconds.push(second);
+                }
+            }
+            seconds.extend('\u{1161}'..='\u{1175}');
+            seconds.extend('\u{11a8}'..='\u{11c2}');
+            seconds.sort_unstable();
+            seconds.dedup();
+        }
+        Self { form, case, seconds }
+    }
+
+    fn contains(&self, c: char) -> bool {
+        if c.is_ascii() {
+            return false;
+        }
+        let mut bytes = [0; 4];
+        let text: &str = c.encode_utf8(&mut bytes);
+        let decomposed = match self.form {
+            Form::Nfkc => DecomposingNormalizerBorrowed::new_nfkd().normalize(text),
+            Form::Nfc => DecomposingNormalizerBorrowed::new_nfd().normalize(text),
+            Form::None => text.into(),
+        };
+        let sigma = self.case == Case::Lower && decomposed.contains('\u{3a3}');
+        let combines = self.form != Form::None
+            && decomposed.chars().next().is_some_and(|first| {
+                CanonicalCombiningClassMapBorrowed::new().get_u8(first) != 0
+                    || self.seconds.binary_search(&first).is_ok()
+            });
+        sigma || combines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn apply(map: &CharMap, text: &str) -> String {
+        let mut out = Vec::new();
+        let ascii = map.apply(text, &mut out);
+        let result = String::from_utf8(out).expect("UTF-8");
+        assert_eq!(result.is_ascii(), ascii, "{text:?}");
+        result
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        const ALPHABETS: [&str; 7] = [
+            "[ -~]{0,200}",
+            "[a-zA-Z .,\u{e0}-\u{ff}\u{300}-\u{345}]{0,90}",
+            "[\u{4e00}-\u{4eff}，。！ａ-ｚ０-９]{0,60}",
+            "[\u{ac00}-\u{ac40}\u{1100}-\u{11ff}]{0,30}",
+            "[ΑΣσς ας.]{0,30}",
+            "[\u{3040}-\u{30ff}\u{ff60}-\u{ffa0}]{0,30}",
+            "\\PC{0,80}",
+        ];
+        prop::collection::vec(prop::sample::select(&ALPHABETS[..]).prop_flat_map(|pattern| pattern), 0..4)
+            .prop_map(|parts| parts.concat())
+    }
+
+    const FORMS: [Form; 3] = [Form::Nfkc, Form::Nfc, Form::None];
+    const CASES: [Case; 3] = [Case::Fold, Case::Lower, Case::Keep];
+    const LETTERS: [Letters; 3] = [Letters::Word, Letters::Python, Letters::All];
+
+    proptest! {
+        #[test]
+        fn table_equals_whole_string_rules(text in text(), f in 0_usize..3, c in 0_usize..3, l in 0_usize..3) {
+            let map = CharMap::get(FORMS[f], CASES[c], LETTERS[l]);
+            let mut whole = String::new();
+            map.whole(&text, &mut whole);
+            prop_assert_eq!(&whole, &apply(map, &text));
+        }
+
+        #[test]
+        fn scalar_ascii_equals_the_vector_kernel(text in "[\\x00-\\x7f]{0,300}") {
+            let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
+            let mut out = Vec::new();
+            let taken = map.ascii_run_scalar(text.as_bytes(), &mut out);
+            prop_assert_eq!(text.len(), taken);
+            prop_assert_eq!(apply(map, &text).into_bytes(), out);
+        }
+    }
+
+    #[test]
+    fn every_pair_of_a_letter_and_any_character_equals_the_rules() {
+        let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
+        let mut whole = String::new();
+        for c in (0..0x11_0000_u32).filter_map(char::from_u32) {
+            for base in ['a', '\u{1100}', '\u{ac00}', '\u{9c7}'] {
+                let text = String::from_iter([base, c]);
+                whole.clear();
+                map.whole(&text, &mut whole);
+                assert_eq!(whole, apply(map, &text), "U+{:04X} after {base:?}", c as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn tables_are_pinned() {
+        // Digest of every code point's result: a changed value is a changed recipe.
+        let mut digests = Vec::new();
+        for (form, case, letters) in [
+            (Form::Nfkc, Case::Fold, Letters::Word),
+            (Form::None, Case::Lower, Letters::Python),
+            (Form::Nfc, Case::Keep, Letters::All),
+        ] {
+            let map = CharMap::get(form, case, letters);
+            let all: String = (0..0x11_0000_u32)
+                .filter_map(char::from_u32)
+                .map(|c| apply(map, &String::from_iter([c])) + "\u{0}")
+                .collect();
+            digests.push(xxhash_rust::xxh3::xxh3_64(all.as_bytes()));
+        }
+        assert_eq!(vec![5419400783814804520, 14341083281170484699, 13174324152682973848], digests);
+    }
+
+    #[test]
+    fn known_texts_become_what_the_rules_say() {
+        let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
+        assert_eq!("howareyou", apply(map, "How are you?"));
+        assert_eq!("strasse２".replace('２', "2"), apply(map, "Straße２！"));
+        assert_eq!("é", apply(map, "e\u{301}"));
+        assert_eq!("美国51区", apply(map, "“美国”“51区”，"));
+        let python = CharMap::get(Form::None, Case::Lower, Letters::Python);
+        assert_eq!("ὀδυσσεύς", apply(python, "ὈΔΥΣΣΕΎΣ"));
+    }
+}

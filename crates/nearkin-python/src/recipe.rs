@@ -1,0 +1,351 @@
+//! `RecipeCore`: a recipe compiled for use, and the batch functions that it determines.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::collections::HashMap;
+
+use nearkin_core::Error;
+use nearkin_core::absorb::{self, Fingerprints};
+use nearkin_core::cluster;
+use nearkin_core::hash::FeatureHash;
+use nearkin_core::simhash::{SimHash, Weight};
+use nearkin_core::text::{Kind, Scratch, TextSource, Tokenizer};
+use nearkin_core::unicode::{Case, Form, Letters};
+use nearkin_core::verify::{self, Measure};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::errors::{IntoPython, to_python};
+use crate::texts::Texts;
+use crate::threads::detached;
+
+/// Tokenizer, weight and SimHash of a recipe; `nearkin.Recipe` is its face.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct RecipeCore {
+    /// None for features from outside.
+    tokenizer: Option<Tokenizer>,
+    weight: Weight,
+    simhash: SimHash,
+}
+
+type Array<T> = Py<PyArray1<T>>;
+
+impl RecipeCore {
+    fn tokenizer(&self) -> PyResult<&Tokenizer> {
+        self.tokenizer.as_ref().ok_or_else(|| {
+            to_python(Error::parameter(
+                "features",
+                "given",
+                "char:n or word:n to read texts; given takes features and weights",
+            ))
+        })
+    }
+}
+
+fn same_length(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(to_python(Error::parameter(name, format!("{found} values"), format!("{expected} values"))))
+}
+
+fn check_places(name: &'static str, places: &[u32], texts: usize) -> PyResult<()> {
+    match places.iter().find(|&&place| place as usize >= texts) {
+        None => Ok(()),
+        Some(place) => {
+            Err(to_python(Error::parameter(name, place, format!("0 to {} with {texts} texts", texts as i64 - 1))))
+        }
+    }
+}
+
+/// Checks that offsets start at 0, ascend, and end at `total`.
+fn check_offsets(offsets: &[i64], total: usize) -> PyResult<()> {
+    let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(total as i64));
+    if ends && offsets.is_sorted() {
+        return Ok(());
+    }
+    let found = format!("{} numbers", offsets.len());
+    Err(to_python(Error::parameter("offsets", found, format!("ascending numbers from 0 to {total}"))))
+}
+
+#[pymethods]
+impl RecipeCore {
+    #[new]
+    #[pyo3(signature = (*, features, n, norm, case, letters, stop_words, weight, hash, seed, bits))]
+    #[allow(clippy::too_many_arguments, reason = "one argument a slot of the recipe, all by keyword")]
+    fn new(
+        features: &str,
+        n: usize,
+        norm: &str,
+        case: &str,
+        letters: &str,
+        stop_words: Vec<String>,
+        weight: &str,
+        hash: &str,
+        seed: u64,
+        bits: u32,
+    ) -> PyResult<Self> {
+        let kind = match features {
+            "char" => Some(Kind::Char(n)),
+            "word" => Some(Kind::Word(n)),
+            "given" => None,
+            other => return Err(to_python(Error::parameter("features", other, "char, word or given"))),
+        };
+        let norm = Form::new(norm).into_python()?;
+        let case = Case::new(case).into_python()?;
+        let letters = Letters::new(letters).into_python()?;
+        let tokenizer =
+            kind.map(|kind| Tokenizer::new(kind, norm, case, letters, &stop_words)).transpose().into_python()?;
+        let weight = match weight {
+            "count" | "given" => Weight::Count,
+            "binary" => Weight::Binary,
+            other => return Err(to_python(Error::parameter("weight", other, "count, binary or given"))),
+        };
+        let simhash = SimHash::new(bits, FeatureHash::new(hash, seed).into_python()?).into_python()?;
+        Ok(Self { tokenizer, weight, simhash })
+    }
+
+    /// Fingerprints, `words` values a text, and feature counts.
+    fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
+        let tokenizer = self.tokenizer()?;
+        let texts = Texts::new(texts)?;
+        let (out, counts) = detached(py, || {
+            let mut out = vec![0; texts.len() * self.simhash.words()];
+            let mut counts = vec![0; texts.len()];
+            self.simhash.texts(tokenizer, self.weight, &texts, &mut out, &mut counts);
+            (out, counts)
+        })?;
+        Ok((out.into_pyarray(py).unbind(), counts.into_pyarray(py).unbind()))
+    }
+
+    /// Fingerprints of documents whose features are given: document d has features and weights
+    /// `offsets[d]..offsets[d + 1]`; weights are whole numbers or floats.
+    fn fingerprints_given(
+        &self,
+        py: Python<'_>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        features: Vec<Vec<u8>>,
+        weights: &Bound<'_, PyAny>,
+    ) -> PyResult<Array<u64>> {
+        let offsets = offsets.as_slice()?;
+        check_offsets(offsets, features.len())?;
+        let mut out = vec![0; (offsets.len() - 1) * self.simhash.words()];
+        let range = |d: usize| offsets[d] as usize..offsets[d + 1] as usize;
+        let names = |d: usize| features[range(d)].iter().map(Vec::as_slice);
+        let documents = || (0..offsets.len() - 1).into_par_iter();
+        if let Ok(weights) = weights.extract::<PyReadonlyArray1<'_, i64>>() {
+            let weights = weights.as_slice()?;
+            same_length("weights", weights.len(), features.len())?;
+            detached(py, || {
+                out.par_chunks_mut(self.simhash.words()).zip(documents()).for_each(|(out, d)| {
+                    self.simhash.integers(names(d).zip(weights[range(d)].iter().copied()), out);
+                });
+            })?;
+        } else {
+            let weights: PyReadonlyArray1<'_, f64> = weights.extract()?;
+            let weights = weights.as_slice()?;
+            same_length("weights", weights.len(), features.len())?;
+            detached(py, || {
+                out.par_chunks_mut(self.simhash.words()).zip(documents()).for_each(|(out, d)| {
+                    self.simhash.floats(names(d).zip(weights[range(d)].iter().copied()), out);
+                });
+            })?;
+        }
+        Ok(out.into_pyarray(py).unbind())
+    }
+
+    /// Fingerprints of CSR rows: column c is the feature of its eight little-endian bytes.
+    fn fingerprints_csr(
+        &self,
+        py: Python<'_>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        columns: PyReadonlyArray1<'_, i64>,
+        weights: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Array<u64>> {
+        let (offsets, columns, weights) = (offsets.as_slice()?, columns.as_slice()?, weights.as_slice()?);
+        check_offsets(offsets, columns.len())?;
+        same_length("weights", weights.len(), columns.len())?;
+        let mut out = vec![0; (offsets.len() - 1) * self.simhash.words()];
+        detached(py, || {
+            out.par_chunks_mut(self.simhash.words()).enumerate().for_each(|(d, out)| {
+                let range = offsets[d] as usize..offsets[d + 1] as usize;
+                let names: Vec<[u8; 8]> = columns[range.clone()].iter().map(|column| column.to_le_bytes()).collect();
+                self.simhash.floats(names.iter().map(<[u8; 8]>::as_slice).zip(weights[range].iter().copied()), out);
+            });
+        })?;
+        Ok(out.into_pyarray(py).unbind())
+    }
+
+    /// The features of one text and how often each occurs, in order of first occurrence.
+    fn features(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(String, u64)>> {
+        let tokenizer = self.tokenizer()?;
+        detached(py, || {
+            let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+            let mut found: Vec<(String, u64)> = Vec::new();
+            tokenizer.features(text, &mut Scratch::default(), |feature| {
+                if let Some(&place) = places.get(feature) {
+                    found[place].1 += 1;
+                } else {
+                    places.insert(feature.to_vec(), found.len());
+                    found.push((String::from_utf8_lossy(feature).into_owned(), 1));
+                }
+            });
+            found
+        })
+    }
+
+    /// Similarities of texts `left[i]` and `right[i]`.
+    fn similarities(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        left: PyReadonlyArray1<'_, u32>,
+        right: PyReadonlyArray1<'_, u32>,
+        measure: &str,
+    ) -> PyResult<Array<f64>> {
+        let tokenizer = self.tokenizer()?;
+        let measure = Measure::new(measure).into_python()?;
+        let texts = Texts::new(texts)?;
+        let (left, right) = (left.as_slice()?, right.as_slice()?);
+        same_length("right", right.len(), left.len())?;
+        check_places("left", left, texts.len())?;
+        check_places("right", right, texts.len())?;
+        let found = detached(py, || verify::similarities(tokenizer, measure, &texts, left, right))?;
+        Ok(found.into_pyarray(py).unbind())
+    }
+
+    /// First match of each document among its candidates: `(by, similarity, verified)`, see `first_matches` in the core.
+    #[pyo3(signature = (texts, *, documents, offsets, candidates, measure, threshold))]
+    #[allow(clippy::too_many_arguments, reason = "arrays of one batch, all by keyword")]
+    fn first_matches(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        documents: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        candidates: PyReadonlyArray1<'_, u32>,
+        measure: &str,
+        threshold: f64,
+    ) -> PyResult<Decision> {
+        let tokenizer = self.tokenizer()?;
+        let measure = Measure::new(measure).into_python()?;
+        let texts = Texts::new(texts)?;
+        let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
+        same_length("offsets", offsets.len(), documents.len() + 1)?;
+        check_offsets(offsets, candidates.len())?;
+        check_places("documents", documents, texts.len())?;
+        check_places("candidates", candidates, texts.len())?;
+        let found = detached(py, || {
+            absorb::first_matches(tokenizer, measure, threshold, &texts, documents, offsets, candidates)
+        })?;
+        Ok(decision(py, found))
+    }
+
+    /// Decides which documents of a batch are kept: `(by, similarity, verified, candidates)`, see `absorb` in the core.
+    #[pyo3(signature = (texts, *, documents, fingerprints, radius, measure, threshold))]
+    #[allow(clippy::too_many_arguments, reason = "arrays of one batch, all by keyword")]
+    fn absorb(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        documents: PyReadonlyArray1<'_, u32>,
+        fingerprints: PyReadonlyArray1<'_, u64>,
+        radius: u32,
+        measure: Option<&str>,
+        threshold: f64,
+    ) -> PyResult<Decision> {
+        let tokenizer = self.tokenizer()?;
+        let measure = measure.map(Measure::new).transpose().into_python()?;
+        let texts = Texts::new(texts)?;
+        let (documents, rows) = (documents.as_slice()?, fingerprints.as_slice()?);
+        same_length("fingerprints", rows.len(), documents.len() * self.simhash.words())?;
+        if measure.is_some() {
+            check_places("documents", documents, texts.len())?;
+        }
+        let found = detached(py, || {
+            let rows = Fingerprints::new(rows, self.simhash.words());
+            absorb::absorb(tokenizer, measure.map(|measure| (measure, threshold)), &rows, radius, &texts, documents)
+        })?;
+        Ok(decision(py, found))
+    }
+}
+
+/// By, similarity, verified pairs, candidate pairs.
+type Decision = (Array<i64>, Array<f64>, u64, u64);
+
+fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
+    (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind(), found.verified, found.candidates)
+}
+
+/// Which of the fingerprints lie within `radius` of another one.
+#[pyfunction]
+fn near_in_batch(
+    py: Python<'_>,
+    fingerprints: PyReadonlyArray1<'_, u64>,
+    words: usize,
+    radius: u32,
+) -> PyResult<Array<bool>> {
+    let rows = fingerprints.as_slice()?;
+    same_length("fingerprints", rows.len() % words.max(1), 0)?;
+    let near = detached(py, || Fingerprints::new(rows, words.max(1)).near(radius))?;
+    Ok(near.into_pyarray(py).unbind())
+}
+
+/// The smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
+#[pyfunction]
+fn components(
+    py: Python<'_>,
+    nodes: usize,
+    left: PyReadonlyArray1<'_, u32>,
+    right: PyReadonlyArray1<'_, u32>,
+) -> PyResult<Array<u32>> {
+    let (left, right) = (left.as_slice()?, right.as_slice()?);
+    same_length("right", right.len(), left.len())?;
+    check_places("left", left, nodes)?;
+    check_places("right", right, nodes)?;
+    Ok(detached(py, || cluster::components(nodes, left, right))?.into_pyarray(py).unbind())
+}
+
+/// XXH3-128 of each text as two 64-bit words, and its length in characters; a null is as the empty text.
+#[pyfunction]
+fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
+    let texts = Texts::new(texts)?;
+    let (hashes, lengths): (Vec<[u64; 2]>, Vec<u64>) = detached(py, || {
+        (0..texts.len())
+            .into_par_iter()
+            .with_min_len(64)
+            .map(|i| {
+                let text = texts.get(i).unwrap_or_default();
+                let value = xxhash_rust::xxh3::xxh3_128(text.as_bytes());
+                ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
+            })
+            .unzip()
+    })?;
+    Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
+}
+
+/// The hash `name` with `seed` of each byte string, word `word` of a fingerprint.
+#[pyfunction]
+#[pyo3(signature = (name, values, seed=0, word=0))]
+fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, word: u32) -> PyResult<Array<u64>> {
+    let hash = FeatureHash::new(name, seed).into_python()?.word(word);
+    let found: Vec<u64> = detached(py, || values.iter().map(|value| hash.hash(value)).collect())?;
+    Ok(found.into_pyarray(py).unbind())
+}
+
+/// Names of all feature hashes.
+#[pyfunction]
+fn feature_hash_names() -> Vec<&'static str> {
+    nearkin_core::hash::NAMES.to_vec()
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<RecipeCore>()?;
+    module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(components, module)?)?;
+    module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(feature_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(feature_hash_names, module)?)?;
+    Ok(())
+}

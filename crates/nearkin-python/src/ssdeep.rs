@@ -1,0 +1,352 @@
+//! Fuzzy digests: `nearkin_core::ssdeep` for Python.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use nearkin_core::Error;
+use nearkin_core::ssdeep::hash::FileSource;
+use nearkin_core::ssdeep::index::{Limit, Linkage};
+use nearkin_core::ssdeep::{Digest, Hasher, Index, Options, Query, compare, compare_lenient, hash, hash_source};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use rayon::prelude::*;
+
+use crate::errors::{IntoPython, to_python};
+use crate::threads::{detached, detached_with};
+
+/// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
+const SMALL: usize = 2048;
+
+fn options(eliminate_runs: bool, truncate: bool) -> Options {
+    Options { eliminate_runs, no_truncation: !truncate }
+}
+
+/// Calls `work` with the bytes of a bytes object or of a contiguous `uint8` array.
+fn with_bytes<T>(data: &Bound<'_, PyAny>, work: impl FnOnce(&[u8]) -> PyResult<T>) -> PyResult<T> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return work(bytes.as_bytes());
+    }
+    let array: PyReadonlyArray1<'_, u8> = data.extract()?;
+    work(array.as_slice()?)
+}
+
+/// The bytes of a digest given as str or bytes.
+fn digest_bytes<'a>(text: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(text) = text.cast::<PyString>() {
+        // A lone surrogate has no UTF-8 form; its replacement is in no digest either.
+        return Ok(match text.to_str() {
+            Ok(text) => Cow::Borrowed(text.as_bytes()),
+            Err(_) => Cow::Owned(text.to_string_lossy().into_owned().into_bytes()),
+        });
+    }
+    if let Ok(bytes) = text.cast::<PyBytes>() {
+        return Ok(Cow::Borrowed(bytes.as_bytes()));
+    }
+    Err(PyTypeError::new_err(format!("a digest is a str or bytes, not {}", text.get_type().name()?)))
+}
+
+fn parse(text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
+    if strict { Digest::parse(text) } else { Digest::parse_lenient(text) }
+}
+
+/// All digests of an iterable; an error names the row.
+fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
+    if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() {
+        return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
+    }
+    let mut digests = Vec::with_capacity(texts.len().unwrap_or(0));
+    for (row, text) in texts.try_iter()?.enumerate() {
+        let text = text?;
+        let digest = parse(&digest_bytes(&text)?, strict).map_err(|error| match error {
+            Error::Input { place, reason } => Error::Input { place: format!("row {row}, {place}"), reason },
+            other => other,
+        });
+        digests.push(digest.into_python()?);
+    }
+    Ok(digests)
+}
+
+#[pyfunction]
+fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
+    let options = options(eliminate_runs, truncate);
+    with_bytes(data, |bytes| {
+        if bytes.len() < SMALL { hash(bytes, options) } else { py.detach(|| hash(bytes, options)) }.into_python()
+    })
+}
+
+/// One digest or exception a path, in order.
+#[pyfunction]
+fn ssdeep_hash_files(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    eliminate_runs: bool,
+    truncate: bool,
+) -> PyResult<Vec<(Option<String>, Option<PyErr>)>> {
+    let options = options(eliminate_runs, truncate);
+    let digests: Vec<nearkin_core::Result<String>> =
+        detached(py, || paths.par_iter().map(|path| hash_source(&mut FileSource::open(path)?, options)).collect())?;
+    Ok(digests
+        .into_iter()
+        .map(|digest| match digest {
+            Ok(digest) => (Some(digest), None),
+            Err(error) => (None, Some(to_python(error))),
+        })
+        .collect())
+}
+
+#[pyclass(name = "SsdeepHasher", module = "nearkin._core")]
+struct PyHasher {
+    hasher: Hasher,
+}
+
+#[pymethods]
+impl PyHasher {
+    #[new]
+    fn new() -> Self {
+        Self { hasher: Hasher::new() }
+    }
+
+    #[getter]
+    fn total(&self) -> u64 {
+        self.hasher.total()
+    }
+
+    fn update(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let hasher = &mut self.hasher;
+        with_bytes(data, |bytes| {
+            if bytes.len() < SMALL {
+                hasher.update(bytes);
+            } else {
+                py.detach(|| hasher.update(bytes));
+            }
+            Ok(())
+        })
+    }
+
+    fn copy(&self) -> Self {
+        Self { hasher: self.hasher.clone() }
+    }
+
+    fn digest(&self, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
+        self.hasher.digest(options(eliminate_runs, truncate)).into_python()
+    }
+}
+
+#[pyfunction]
+fn ssdeep_compare(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, strict: bool) -> PyResult<u32> {
+    let (left, right) = (digest_bytes(left)?, digest_bytes(right)?);
+    if strict {
+        Ok(compare(&Digest::parse(&left).into_python()?, &Digest::parse(&right).into_python()?))
+    } else {
+        compare_lenient(&left, &right).into_python()
+    }
+}
+
+#[pyfunction]
+fn ssdeep_compare_many<'py>(
+    py: Python<'py>,
+    query: &Bound<'py, PyAny>,
+    digests: &Bound<'py, PyAny>,
+    strict: bool,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let query = Query::new(&parse(&digest_bytes(query)?, strict).into_python()?);
+    let digests = parse_all(digests, strict)?;
+    let scores =
+        detached(py, || digests.par_iter().with_min_len(4096).map(|digest| query.score(digest) as u8).collect())?;
+    Ok(PyArray1::from_vec(py, scores))
+}
+
+#[pyfunction]
+fn ssdeep_matrix<'py>(
+    py: Python<'py>,
+    left: &Bound<'py, PyAny>,
+    right: Option<&Bound<'py, PyAny>>,
+    strict: bool,
+) -> PyResult<Bound<'py, PyArray2<u8>>> {
+    let left = parse_all(left, strict)?;
+    let right = right.map(|right| parse_all(right, strict)).transpose()?;
+    let right = right.as_ref().unwrap_or(&left);
+    let (rows, columns) = (left.len(), right.len());
+    let scores = detached(py, || {
+        let mut scores = vec![0u8; rows * columns];
+        if columns > 0 {
+            scores.par_chunks_mut(columns).zip(&left).for_each(|(row, digest)| {
+                let query = Query::new(digest);
+                for (score, other) in row.iter_mut().zip(right) {
+                    *score = query.score(other) as u8;
+                }
+            });
+        }
+        scores
+    })?;
+    PyArray1::from_vec(py, scores).reshape([rows, columns])
+}
+
+/// Exact index of digests; `nearkin.DigestIndex` is its face and owns the ids.
+#[pyclass(frozen, module = "nearkin._core")]
+struct DigestCore {
+    index: RwLock<Index>,
+}
+
+type Slots = Py<PyArray1<u32>>;
+type Scores = Py<PyArray1<u8>>;
+
+impl DigestCore {
+    fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` with the index to change, in the pool.
+    fn change<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Index) -> T + Send) -> PyResult<T> {
+        let lock = || self.index.write().unwrap_or_else(PoisonError::into_inner);
+        detached_with(py, lock, |pool, mut index| {
+            let index: &mut Index = &mut index;
+            pool.install(|| work(index))
+        })
+    }
+
+    /// Calls `work` with the index to read, in the pool.
+    fn ask<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.read(),
+            |pool, index| {
+                let index: &Index = &index;
+                pool.install(|| work(index))
+            },
+        )
+    }
+}
+
+fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
+    Limit { threshold, skip_hubs }.checked().into_python()
+}
+
+#[pymethods]
+impl DigestCore {
+    #[new]
+    fn new() -> Self {
+        Self { index: RwLock::new(Index::new()) }
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().len())
+    }
+
+    fn slots(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().slots())
+    }
+
+    fn nbytes(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().bytes())
+    }
+
+    fn digest(&self, py: Python<'_>, slot: u32) -> Option<String> {
+        py.detach(|| self.read().get(slot).map(|digest| String::from_utf8_lossy(&digest.to_text()).into_owned()))
+    }
+
+    /// Adds digests; returns the first one's slot.
+    fn add(&self, py: Python<'_>, digests: &Bound<'_, PyAny>, strict: bool) -> PyResult<u32> {
+        let digests = parse_all(digests, strict)?;
+        self.change(py, |index| index.add(&digests))?.into_python()
+    }
+
+    fn remove(&self, py: Python<'_>, slots: PyReadonlyArray1<'_, u32>) -> PyResult<()> {
+        let slots = slots.as_slice()?;
+        self.change(py, |index| {
+            for &slot in slots {
+                index.remove(slot);
+            }
+        })
+    }
+
+    fn search(
+        &self,
+        py: Python<'_>,
+        queries: &Bound<'_, PyAny>,
+        strict: bool,
+        threshold: u32,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Py<PyArray1<i64>>, Slots, Scores, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let queries = parse_all(queries, strict)?;
+        let found = self.ask(py, |index| index.search_many(&queries, limit))?;
+        let mut offsets = vec![0i64];
+        let (mut slots, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
+        for (hits, keys) in found {
+            slots.extend(hits.iter().map(|hit| hit.slot));
+            scores.extend(hits.iter().map(|hit| hit.score));
+            offsets.push(slots.len() as i64);
+            skipped += keys;
+        }
+        Ok((
+            offsets.into_pyarray(py).unbind(),
+            slots.into_pyarray(py).unbind(),
+            scores.into_pyarray(py).unbind(),
+            skipped,
+        ))
+    }
+
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        threshold: u32,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Slots, Slots, Scores, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let (left, right, scores, skipped) = self.ask(py, |index| {
+            let (pairs, skipped) = index.pairs(limit);
+            let left: Vec<u32> = pairs.iter().map(|pair| pair.left).collect();
+            let right: Vec<u32> = pairs.iter().map(|pair| pair.right).collect();
+            let scores: Vec<u8> = pairs.iter().map(|pair| pair.score).collect();
+            (left, right, scores, skipped)
+        })?;
+        Ok((left.into_pyarray(py).unbind(), right.into_pyarray(py).unbind(), scores.into_pyarray(py).unbind(), skipped))
+    }
+
+    /// The first slot of each slot's cluster.
+    fn clusters(
+        &self,
+        py: Python<'_>,
+        threshold: u32,
+        linkage: &str,
+        skip_hubs: Option<usize>,
+    ) -> PyResult<(Slots, usize)> {
+        let limit = limit(threshold, skip_hubs)?;
+        let linkage = match linkage {
+            "connected" => Linkage::Connected,
+            "centred" => Linkage::Centred,
+            _ => {
+                let found = format!("{linkage:?}");
+                return Err(to_python(Error::parameter("linkage", found, "\"connected\" or \"centred\"")));
+            }
+        };
+        let (first, skipped) = self.ask(py, |index| index.clusters(limit, linkage))?;
+        Ok((first.into_pyarray(py).unbind(), skipped))
+    }
+
+    /// Block size, seven characters and count of digests, most frequent first.
+    fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
+        let hubs = self.ask(py, |index| index.hubs(least, most))?;
+        Ok(hubs
+            .into_iter()
+            .map(|hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count))
+            .collect())
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyHasher>()?;
+    module.add_class::<DigestCore>()?;
+    module.add_function(wrap_pyfunction!(ssdeep_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_hash_files, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_compare, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_compare_many, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_matrix, module)?)?;
+    Ok(())
+}

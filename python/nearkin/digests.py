@@ -1,0 +1,517 @@
+"""An exact index of fuzzy digests: search, all pairs and clusters among millions without comparing all with all.
+
+Two digests score above 0 only if parts of one block size share seven successive characters (or if they are equal). The
+index lists the digests of every (block size, 7-gram); a search unites the lists of its own grams and compares these
+candidates in full. So nothing at or above a threshold from 1 to 100 is missed, and nothing below is returned.
+
+Cost: about 800 bytes a digest; a search looks up about 80 lists and compares what they hold. Grams that very many
+digests share (*hubs*: common headers, padding) make searches long; `DigestIndex.hubs` reports them, and `skip_hubs`
+leaves them out on request, which may miss matches and is counted in the result.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin._core import DigestCore
+from nearkin.errors import bad_parameter
+from nearkin.hamming import IdArray, _arrow, _ids, to_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub"]
+
+Digest: TypeAlias = "str | bytes"
+Linkage = Literal["centred", "connected"]
+_Slots = npt.NDArray[np.uint32]
+
+
+def _plain(found: Any) -> Any:
+    """An id as it was given."""
+    return int(found) if isinstance(found, np.integer) else found
+
+
+@dataclass(frozen=True)
+class ScoredMatch:
+    """One match: the id and its score."""
+
+    id: Any
+    score: int
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredMatches(Sequence[ScoredMatch]):
+    """The matches of one query, highest score first, ties by id.
+
+    Attributes
+    ----------
+    ids : int64 array, or object array of str
+    scores : uint8 array
+    """
+
+    ids: IdArray
+    scores: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, place: Any) -> Any:
+        """A `ScoredMatch`, or `ScoredMatches` for a slice."""
+        if isinstance(place, slice):
+            return ScoredMatches(self.ids[place], self.scores[place])
+        return ScoredMatch(_plain(self.ids[place]), int(self.scores[place]))
+
+    def __repr__(self) -> str:
+        return f"ScoredMatches({[(match.id, match.score) for match in self]})"
+
+
+@dataclass(frozen=True, eq=False)
+class DigestResult:
+    """Matches of a batch of queries, highest score first, ties by id.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_queries + 1,)
+        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two.
+    ids : int64 array, or object array of str, of shape (n_matches,)
+    scores : uint8 array of shape (n_matches,)
+        1 to 100.
+    skipped : int
+        How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    scores: npt.NDArray[np.uint8]
+    skipped: int
+
+    def __len__(self) -> int:
+        """How many queries were asked."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> ScoredMatches:
+        """The matches of one query."""
+        number = operator.index(query)
+        if number < 0:
+            number += len(self)
+        if not 0 <= number < len(self):
+            raise IndexError(f"query {query} of {len(self)}")
+        part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
+        return ScoredMatches(self.ids[part], self.scores[part])
+
+    def __iter__(self) -> Iterator[ScoredMatches]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"DigestResult({len(self)} queries, {len(self.ids)} matches)"
+
+    @property
+    def queries(self) -> npt.NDArray[np.int64]:
+        """The number of the query of each match, int64 of shape (n_matches,)."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
+
+    def to_arrow(self) -> pa.Table:
+        """A pyarrow table with the columns `query`, `id` and `score`."""
+        import pyarrow as pa
+
+        return pa.table({"query": self.queries, "id": _arrow(self.ids), "score": self.scores})
+
+    def toto_frame(self) -> pd.DataFrame:
+        """A pandas data frame with the columns `query`, `id` and `score`."""
+        return to_frame({"query": self.queries, "id": self.ids, "score": self.scores})
+
+
+@dataclass(frozen=True, eq=False)
+class DigestPairs:
+    """Pairs at or above a threshold: each once, `left < right`, sorted by left and right.
+
+    Attributes
+    ----------
+    left, right : int64 arrays, or object arrays of str, of shape (n_pairs,)
+        Ids.
+    scores : uint8 array of shape (n_pairs,)
+        1 to 100.
+    skipped : int
+        How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
+    """
+
+    left: IdArray
+    right: IdArray
+    scores: npt.NDArray[np.uint8]
+    skipped: int
+
+    def __len__(self) -> int:
+        """How many pairs there are."""
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        return f"DigestPairs({len(self)} pairs)"
+
+    def to_arrow(self) -> pa.Table:
+        """A pyarrow table with the columns `left`, `right` and `score`."""
+        import pyarrow as pa
+
+        return pa.table({"left": _arrow(self.left), "right": _arrow(self.right), "score": self.scores})
+
+    def toto_frame(self) -> pd.DataFrame:
+        """A pandas data frame with the columns `left`, `right` and `score`."""
+        return to_frame({"left": self.left, "right": self.right, "score": self.scores})
+
+
+@dataclass(frozen=True, eq=False)
+class DigestClusters(Sequence[list[Any]]):
+    """Clusters of two and more digests, as lists of ids, in order of their first member.
+
+    Attributes
+    ----------
+    members : list of list
+        The ids of each cluster in order of addition; the first one is the representative.
+    skipped : int
+        How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
+    """
+
+    members: list[list[Any]]
+    skipped: int
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.members[place]
+
+    def __repr__(self) -> str:
+        return f"DigestClusters({len(self)} clusters, {sum(map(len, self.members))} members)"
+
+
+@dataclass(frozen=True)
+class Hub:
+    """Seven characters that many digests share at one block size."""
+
+    block_size: int
+    gram: str
+    count: int
+
+
+class DigestIndex:
+    """Exact search of fuzzy digests by score.
+
+    Parameters
+    ----------
+    strict : bool, default=True
+        Accept only digests as ssdeep prints them; False accepts what the original library accepts.
+
+    Notes
+    -----
+    Digests are held without their runs, as they are compared. Additions are found at once; a batch costs less than one
+    by one. A removed digest's place is not given again. Several threads may search at once.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> index = nk.DigestIndex()
+    >>> index.add(["new", "old", "other"], [
+    ...     "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U",
+    ...     "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U",
+    ...     "3:E:E",
+    ... ])
+    3
+    >>> index.search(["96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"], threshold=90)[0]
+    ScoredMatches([('new', 100), ('old', 97)])
+    >>> index.pairs(threshold=1).to_arrow().to_pylist()
+    [{'left': 'new', 'right': 'old', 'score': 97}]
+    >>> list(index.clusters(threshold=50))
+    [['new', 'old']]
+    """
+
+    def __init__(self, *, strict: bool = True) -> None:
+        self.strict = strict
+        self._core = DigestCore()
+        # The id of each slot ever given, in order of addition.
+        self._names: list[Any] = []
+        # The slot of each id; None while ids are row numbers, which are the slots themselves.
+        self._slots: dict[Any, int] | None = None
+        # Whether ids only grew, so that the order of slots is that of ids.
+        self._ascending = True
+        self._array: IdArray | None = None
+        self._ranks: npt.NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        """How many digests there are."""
+        return len(self._core)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether an id is there."""
+        return not isinstance(key, bool) and self._slot(key) is not None
+
+    def __repr__(self) -> str:
+        return f"DigestIndex({len(self)} digests)"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of digests and their lists, ids not counted."""
+        return self._core.nbytes()
+
+    def _slot(self, key: Any) -> int | None:
+        if self._slots is not None:
+            return self._slots.get(key)
+        if not isinstance(key, (int, np.integer)) or not 0 <= key < self._core.slots():
+            return None
+        return int(key) if self._core.digest(int(key)) is not None else None
+
+    def digest(self, key: Any) -> str:
+        """The digest of an id, its runs cut to three.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there.
+        """
+        slot = self._slot(key)
+        found = None if slot is None else self._core.digest(slot)
+        if found is None:
+            raise bad_parameter("id", repr(key), "an id of the index")
+        return found
+
+    def add(self, ids: Any, digests: Iterable[Digest]) -> int:
+        """Adds digests; returns how many were added.
+
+        Parameters
+        ----------
+        ids : iterable of int or str, array, column, or None
+            One id for each digest, integers of 64 bits or strings, of one kind in an index. None stands for row
+            numbers, counted from the first digest ever added.
+        digests : iterable of str or bytes
+
+        Raises
+        ------
+        InputError
+            What is no digest; the message names its row. The index is unchanged.
+        ParameterError
+            An id that is there or occurs twice, ids of another kind, counts that differ. The index is unchanged.
+        """
+        digests = list(digests) if not isinstance(digests, (str, bytes)) else digests
+        before = self._core.slots()
+        if ids is None:
+            if self._slots is not None and before:
+                raise bad_parameter("ids", None, "ids, as for the digests that are there")
+            added = len(digests)
+            self._core.add(digests, self.strict)
+            self._array = self._ranks = None
+            return added
+        keys: Any = _ids(ids)
+        names = keys if isinstance(keys, list) else keys.tolist()
+        if self._slots is None and before:
+            raise bad_parameter("ids", "given", "None: the digests that are there have row numbers")
+        if len(names) != len(digests):
+            raise bad_parameter("ids", f"{len(names)} ids for {len(digests)} digests", "one id for each digest")
+        slots = self._slots if self._slots is not None else {}
+        if names and self._names:
+            other = next((name for name in self._names if name is not None), names[0])
+            if isinstance(names[0], str) != isinstance(other, str):
+                raise bad_parameter("ids", repr(names[0]), f"ids of one kind; those there are like {other!r}")
+        fresh: dict[Any, int] = {}
+        for slot, name in enumerate(names, before):
+            if name in slots or name in fresh:
+                raise bad_parameter("ids", repr(name), "each id once; remove it first to replace its digest")
+            fresh[name] = slot
+        self._core.add(digests, self.strict)
+        last = self._names[-1] if self._names else None
+        for name in names if self._ascending else ():
+            if last is not None and name < last:
+                self._ascending = False
+                break
+            last = name
+        slots.update(fresh)
+        self._slots = slots
+        self._names.extend(names)
+        self._array = self._ranks = None
+        return len(names)
+
+    def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
+        """Removes ids; returns how many were removed.
+
+        Parameters
+        ----------
+        ids : iterable of int or str, array or column
+            Ids as they were given to `add`; row numbers if none were.
+        missing_ok : bool, default=False
+            Whether ids that are not there are passed over.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there. The index is unchanged.
+        """
+        keys: Any = _ids(ids)
+        gone: dict[int, Any] = {}
+        for name in keys if isinstance(keys, list) else keys.tolist():
+            slot = self._slot(name)
+            if slot is None or slot in gone:
+                if missing_ok:
+                    continue
+                raise bad_parameter("ids", repr(name), "ids of the index, each once")
+            gone[slot] = name
+        self._core.remove(np.fromiter(gone, dtype=np.uint32, count=len(gone)))
+        if self._slots is not None:
+            for name in gone.values():
+                del self._slots[name]
+        return len(gone)
+
+    def _limit(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:
+        allowed = "1 to 100, inclusive: digests that share nothing score 0"
+        if isinstance(threshold, bool) or not isinstance(threshold, (int, np.integer)) or not 1 <= threshold <= 100:
+            raise bad_parameter("threshold", repr(threshold), allowed)
+        if skip_hubs is not None and (not isinstance(skip_hubs, (int, np.integer)) or skip_hubs < 1):
+            raise bad_parameter("skip_hubs", repr(skip_hubs), "1 or more digests, or None to follow every gram")
+        return int(threshold), None if skip_hubs is None else int(skip_hubs)
+
+    def search(self, queries: Iterable[Digest], threshold: int = 1, *, skip_hubs: int | None = None) -> DigestResult:
+        """Everything that scores at least `threshold` with each query, highest score first, ties by id.
+
+        Parameters
+        ----------
+        queries : iterable of str or bytes
+        threshold : int, default=1
+            Smallest score that counts, 1 to 100, inclusive.
+        skip_hubs : int, optional
+            Leave out 7-grams that more digests share. Matches may then be missed; `result.skipped` counts look-ups
+            that were left out. Default: none is left out.
+
+        Raises
+        ------
+        InputError
+            A query that is no digest; the message names its row.
+        ParameterError
+            A threshold outside of its range.
+        """
+        offsets, slots, scores, skipped = self._core.search(queries, self.strict, *self._limit(threshold, skip_hubs))
+        if not self._is_ordered():
+            of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+            order = np.lexsort((self._rank()[slots], -scores.astype(np.int16), of))
+            slots, scores = slots[order], scores[order]
+        return DigestResult(offsets, self._named(slots), scores, skipped)
+
+    def nearest(
+        self, queries: Iterable[Digest], k: int = 10, *, threshold: int = 1, skip_hubs: int | None = None
+    ) -> DigestResult:
+        """The k highest scores of each query; of those at the last score, the least ids.
+
+        Parameters
+        ----------
+        queries : iterable of str or bytes
+        k : int, default=10
+            1 or more; fewer are returned where fewer score at least `threshold`.
+        threshold, skip_hubs : int
+            As for `search`.
+
+        Raises
+        ------
+        InputError
+            A query that is no digest; the message names its row.
+        ParameterError
+            A k below 1, a threshold outside of its range.
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise bad_parameter("k", repr(k), "1 or more")
+        found = self.search(queries, threshold, skip_hubs=skip_hubs)
+        lengths = np.diff(found.offsets)
+        place = np.arange(len(found.ids)) - np.repeat(found.offsets[:-1], lengths)
+        kept = place < k
+        offsets = np.concatenate(([0], np.cumsum(np.minimum(lengths, k)))).astype(np.int64)
+        return DigestResult(offsets, found.ids[kept], found.scores[kept], found.skipped)
+
+    def pairs(self, threshold: int = 1, *, skip_hubs: int | None = None) -> DigestPairs:
+        """All pairs that score at least `threshold` (1 to 100, inclusive), each once.
+
+        Notes
+        -----
+        n equal digests are n (n - 1) / 2 pairs of 9 bytes.
+        """
+        left, right, scores, skipped = self._core.pairs(*self._limit(threshold, skip_hubs))
+        if not self._is_ordered():
+            rank = self._rank()
+            left, right = np.where(rank[left] < rank[right], (left, right), (right, left))
+            order = np.lexsort((rank[right], rank[left]))
+            left, right, scores = left[order], right[order], scores[order]
+        return DigestPairs(self._named(left), self._named(right), scores, skipped)
+
+    def clusters(
+        self, threshold: int = 1, *, linkage: Linkage = "centred", skip_hubs: int | None = None
+    ) -> DigestClusters:
+        """Groups of matching digests; what matches nothing is left out.
+
+        Parameters
+        ----------
+        threshold : int, default=1
+            Smallest score that counts, 1 to 100, inclusive.
+        linkage : {"centred", "connected"}, default="centred"
+            "centred" visits the digests in order of addition; one that is not yet in a cluster opens one and takes
+            in all free digests that match it, so every member matches the first and no two first ones match.
+            "connected" takes chains of matches, whose ends need not match.
+        skip_hubs : int, optional
+            As for `search`.
+
+        Raises
+        ------
+        ParameterError
+            A threshold or linkage outside of its range.
+        """
+        first, skipped = self._core.clusters(
+            self._limit(threshold, skip_hubs)[0], linkage, self._limit(threshold, skip_hubs)[1]
+        )
+        order = np.argsort(first, kind="stable").astype(np.uint32)
+        starts = np.flatnonzero(np.diff(first[order], prepend=-1) if len(order) else [])
+        groups = [group for group in np.split(order, starts[1:]) if len(group) > 1]
+        return DigestClusters([[_plain(name) for name in self._named(group)] for group in groups], skipped)
+
+    def hubs(self, least: int = 100, most: int = 20) -> list[Hub]:
+        """The 7-grams that at least `least` digests share, most frequent first.
+
+        Parameters
+        ----------
+        least : int, default=100
+            Smallest count that is reported, 2 or more.
+        most : int, default=20
+            How many are reported at most.
+
+        Raises
+        ------
+        ParameterError
+            A value outside of its range.
+        """
+        if least < 2:
+            raise bad_parameter("least", least, "2 or more")
+        if most < 0:
+            raise bad_parameter("most", most, "0 or more")
+        return [Hub(*hub) for hub in self._core.hubs(least, most)]
+
+    def _is_ordered(self) -> bool:
+        return self._slots is None or self._ascending
+
+    def _rank(self) -> npt.NDArray[np.int64]:
+        """The place of each slot's id among all ids."""
+        if self._ranks is None:
+            order = sorted(range(len(self._names)), key=self._names.__getitem__)
+            self._ranks = np.empty(len(order), dtype=np.int64)
+            self._ranks[order] = np.arange(len(order))
+        return self._ranks
+
+    def _named(self, slots: _Slots) -> IdArray:
+        """The ids of slots."""
+        if self._slots is None:
+            return slots.astype(np.int64)
+        if self._array is None:
+            if self._names and isinstance(self._names[0], str):
+                self._array = np.empty(len(self._names), dtype=object)
+                self._array[:] = self._names
+            else:
+                self._array = np.array(self._names, dtype=np.int64)
+        return self._array[slots]

@@ -1,0 +1,230 @@
+"""SimHash: texts, given features and sparse rows → fingerprints, in batches, in parallel, with the GIL released.
+
+With the weight w_f of feature f and its hash bits b_i(f) in {0, 1}:
+
+    V_i = Σ_f w_f (2 b_i(f) − 1)        bit i = 1 where V_i > 0, else 0 (ties are 0)
+    P[bit i of x = bit i of y] = 1 − θ/π        θ the angle of the weight vectors; no feature dominant
+
+A fingerprint is `uint64`, `(n,)` up to 64 bits and `(n, words)` above, words = ceil(bits / 64); bit i is bit i % 64 of
+word i // 64. A text without any feature has no fingerprint: its row is 0 and its count is 0.
+
+Cost: O(text length · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
+Kernel: `crates/nearkin-core/src/simhash.rs`. The law is tested in `tests/test_simhash.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import bad_parameter
+from nearkin.recipe import Recipe
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, csr_matrix
+
+_BATCH = 1 << 16
+"""Texts that are taken from an iterator at once."""
+
+Fingerprints = NDArray[np.uint64]
+Texts = Iterable[str | None]
+"""Strings, None for a missing one; or any object with Arrow strings (pyarrow, pandas, polars, ...)."""
+
+
+@overload
+def fingerprint(
+    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[False] = False
+) -> Fingerprints: ...
+@overload
+def fingerprint(
+    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[True]
+) -> tuple[Fingerprints, NDArray[np.uint64]]: ...
+def fingerprint(
+    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: bool = False
+) -> Fingerprints | tuple[Fingerprints, NDArray[np.uint64]]:
+    """Fingerprints of texts.
+
+    Parameters
+    ----------
+    texts : iterable of str or None, or an Arrow string array
+        Lists, generators, NumPy arrays, and whatever speaks the Arrow PyCapsule interface (pyarrow, pandas 3, polars),
+        which is read in place.
+    recipe : Recipe, str or None
+        Recipe, its text form, or the name of a preset; None for the default.
+    return_counts : bool, default False
+        Also return how many features each text has; 0 means that the text has no fingerprint.
+
+    Returns
+    -------
+    fingerprints : (n,) or (n, words) uint64
+        `(n,)` up to 64 bits. A text without features has 0.
+    counts : (n,) uint64
+        Features of each text: all occurrences with weight `count`, distinct ones with `binary`. Only with
+        `return_counts`.
+
+    Raises
+    ------
+    TypeError
+        If a text is no string, or an Arrow array holds no strings.
+    InputError
+        If a string holds a lone surrogate.
+    ParameterError
+        If the recipe is for given features.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> texts = ["the cat sat", "The cat sat.", ""]
+    >>> fps, counts = nk.fingerprint(texts, "char:4|count|xxh3|simhash:64", return_counts=True)
+    >>> int(nk.hamming(fps[0], fps[1])), counts.tolist()
+    (0, [6, 6, 0])
+    """
+    recipe = Recipe.of(recipe)
+    values: list[NDArray[np.uint64]] = []
+    counts: list[NDArray[np.uint64]] = []
+    for batch in iterate_batches(texts):
+        value, count = recipe.core.fingerprints(batch)
+        values.append(value)
+        counts.append(count)
+    shaped = shape(_join(values), recipe)
+    return (shaped, _join(counts)) if return_counts else shaped
+
+
+def shape(values: NDArray[np.uint64], recipe: Recipe) -> Fingerprints:
+    """Flat words as fingerprints: `(n,)` up to 64 bits, `(n, words)` above."""
+    return values if recipe.words == 1 else values.reshape(-1, recipe.words)
+
+
+def _join(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.uint64), *parts])
+
+
+def iterate_batches(texts: Any) -> Iterable[Any]:
+    """`texts` whole where it can be read in place, else lists of a bounded number of strings."""
+    if isinstance(texts, np.ndarray):
+        texts = texts.tolist()
+    if (
+        hasattr(texts, "__arrow_c_stream__")
+        or hasattr(texts, "__arrow_c_array__")
+        or isinstance(texts, (str, list, tuple))
+    ):
+        return [texts]
+    if hasattr(texts, "offsets") and hasattr(texts, "data"):
+        return [texts]
+    if hasattr(texts, "to_numpy") and hasattr(texts, "tolist"):
+        # A pandas column that is not of Arrow's string type: missing values are NaN.
+        return [[None if isinstance(text, float) else text for text in texts.tolist()]]
+    return _lists(iter(texts))
+
+
+def _lists(texts: Iterable[str | None]) -> Iterable[list[str | None]]:
+    iterator = iter(texts)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+class SimHash:
+    """SimHash of features that are given with their weights, of sparse rows, or of texts.
+
+    Parameters
+    ----------
+    bits : int, default 64
+        Width of a fingerprint, 1 to 1024.
+    hash : str, default "xxh3"
+        Feature hash: xxh3, md5, sha1, fnv1a, murmur3, lookup3 or one_at_a_time (up to 32 bits).
+    seed : int, default 0
+        Seed of xxh3, lookup3 (64 bits) or murmur3 (32 bits).
+
+    Notes
+    -----
+    V_i = sum of w_f (2 b_i(f) - 1) over features f with weight w_f and hash bits b_i(f); bit i is 1 where V_i > 0, so
+    ties are 0. P[bit of x = bit of y] = 1 - angle(x, y) / pi, for weights without a dominant feature.
+
+    References
+    ----------
+    M. Charikar (2002), Similarity estimation techniques from rounding algorithms, STOC, section 3.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> simhash = nk.SimHash(bits=64)
+    >>> a, b = simhash.fingerprint([{"red": 3, "wine": 1}, [("wine", 1), ("red", 3)]])
+    >>> bool(a == b)
+    True
+    """
+
+    def __init__(self, bits: int = 64, *, hash: str = "xxh3", seed: int = 0) -> None:
+        self.recipe = Recipe(f"given|{hash}:{seed}|simhash:{bits}")
+
+    def fingerprint(self, documents: Iterable[Mapping[str, float] | Iterable[tuple[str, float] | str]]) -> Fingerprints:
+        """Fingerprints of documents given as features.
+
+        Parameters
+        ----------
+        documents : iterable of dict, of lists of (feature, weight), or of lists of features
+            Features are str or bytes; weights are finite numbers of either sign, 1 where a feature comes without one. A
+            feature that stands twice has the sum of its weights.
+
+        Returns
+        -------
+        (n,) or (n, words) uint64
+
+        Raises
+        ------
+        ParameterError
+            For a weight that is no finite number or does not fit 64 bits.
+        """
+        offsets = [0]
+        features: list[bytes] = []
+        weights: list[float] = []
+        for document in documents:
+            pairs = document.items() if isinstance(document, Mapping) else document
+            for pair in pairs:
+                feature, weight = (pair, 1) if isinstance(pair, (str, bytes)) else pair
+                features.append(feature if isinstance(feature, bytes) else feature.encode())
+                weights.append(weight)
+            offsets.append(len(features))
+        values = _weights(weights)
+        return shape(self.recipe.core.fingerprints_given(np.array(offsets, np.int64), features, values), self.recipe)
+
+    def fingerprint_csr(self, rows: csr_array | csr_matrix) -> Fingerprints:
+        """Fingerprints of the rows of a SciPy CSR matrix; column numbers are the features, values the weights.
+
+        No random vectors are stored, so the number of columns is unbounded: a row costs its non-zeros. Column c is
+        hashed as its eight little-endian bytes.
+
+        Returns
+        -------
+        (n,) or (n, words) uint64
+        """
+        return shape(
+            self.recipe.core.fingerprints_csr(
+                np.ascontiguousarray(rows.indptr, np.int64),
+                np.ascontiguousarray(rows.indices, np.int64),
+                _finite(np.ascontiguousarray(rows.data, np.float64)),
+            ),
+            self.recipe,
+        )
+
+
+def _weights(weights: list[float]) -> NDArray[np.int64] | NDArray[np.float64]:
+    """Whole numbers as int64, anything else as float64."""
+    try:
+        values = np.array(weights if weights else [0])[: len(weights)]
+    except (ValueError, OverflowError) as error:
+        raise bad_parameter("weights", error, "finite numbers") from error
+    if values.dtype.kind in "bi" or (values.dtype.kind == "u" and (values <= np.iinfo(np.int64).max).all()):
+        return values.astype(np.int64)
+    if values.dtype.kind != "f":
+        raise bad_parameter("weights", f"values of type {values.dtype}", "finite numbers that fit 64 bits")
+    return _finite(values.astype(np.float64))
+
+
+def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not np.isfinite(values).all():
+        raise bad_parameter("weights", values[~np.isfinite(values)][0], "finite numbers")
+    return values

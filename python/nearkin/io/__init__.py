@@ -1,0 +1,24 @@
+"""Reading a corpus in batches, looking rows up again, and writing output that is whole or absent.
+
+`docs/io.md` says what each format means and what counts as a record that can't be read.
+"""
+
+from __future__ import annotations
+
+from nearkin.io.corpus import Corpus, open_corpus
+from nearkin.io.output import OutputDir
+from nearkin.io.tables import table_name, write_table
+from nearkin.io.values import BadRecord, Batch, Column, Malformed, Texts
+
+__all__ = [
+    "BadRecord",
+    "Batch",
+    "Column",
+    "Corpus",
+    "Malformed",
+    "OutputDir",
+    "Texts",
+    "open_corpus",
+    "table_name",
+    "write_table",
+]

@@ -1,0 +1,148 @@
+"""A corpus whose documents are files: each file's text is a document, its path the id.
+
+Files are read one after another into batches of a block's size. Of each only its path and signature stay in memory; a
+text is looked up by reading its file again. What is kept is a list of paths, `kept.txt`, one a line, relative to the
+folder that was named (under several folders: with the folder's name before it). The files stay where they are.
+
+A byte order mark at a file's start is not part of its text. A file that is not UTF-8 or has a NUL byte is a record that
+can't be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin import _core
+from nearkin.io.corpus import BLOCK, LONGEST, Corpus
+from nearkin.io.inputs import Signature, Source, unreadable
+from nearkin.io.streams import Reader, Spool, check_signature
+from nearkin.io.values import BadRecord, Batch, Column, Texts, offsets_of
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class _Forget(Spool):
+    """A spool that keeps nothing: a file that is a document is decompressed again when it is needed."""
+
+    def write(self, data: object) -> None:
+        """Drop."""
+
+
+class FileCorpus(Corpus):
+    """A file a document."""
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._rows_sources: list[int] = []
+        self._signatures: list[Signature | None] = []
+
+    def _read(self) -> Iterator[Batch]:
+        parts: list[bytes] = []
+        numbers: list[int] = []
+        signatures: list[Signature | None] = []
+        waiting = 0
+        for number, source in enumerate(self._sources):
+            text, signature = self._content(source)
+            if text is None:
+                continue
+            parts.append(text)
+            numbers.append(number)
+            signatures.append(signature)
+            waiting += len(text)
+            if waiting >= BLOCK:
+                yield from self._batch(parts, numbers, signatures)
+                parts, numbers, signatures, waiting = [], [], [], 0
+        yield from self._batch(parts, numbers, signatures)
+
+    def _content(self, source: Source) -> tuple[bytes | None, Signature | None]:
+        """The bytes of a file, or None when it is malformed."""
+        with Reader(source, _Forget()) as reader:
+            text = _whole(reader)
+            reader.check_unchanged()
+        self.bytes_read += reader.bytes_read
+        reason = f"the file is longer than {LONGEST >> 20} MiB" if text is None else _fault(text)
+        if reason:
+            line = 1 if text is None else _line_of_fault(text)
+            self.malformed.add(BadRecord(source.name, line, reason))
+            return None, None
+        return text, reader.signature
+
+    def _batch(self, parts: list[bytes], numbers: list[int], signatures: list[Signature | None]) -> Iterator[Batch]:
+        if not parts:
+            return
+        first = self.rows
+        self._rows_sources += numbers
+        self._signatures += signatures
+        self.rows += len(parts)
+        texts = Texts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
+        yield Batch(first, texts, Column.of([self._sources[number].document for number in numbers]))
+
+    def _texts(self, rows: NDArray[np.int64]) -> Texts:
+        parts = []
+        for row in rows.tolist():
+            source, signature = self._sources[self._rows_sources[row]], self._signatures[row]
+            with Reader(source, _Forget()) as reader:
+                if signature is not None and reader.signature != signature:
+                    raise unreadable(
+                        source.name, "the file changed since it was read; run again when nothing writes to it"
+                    )
+                text = _whole(reader)
+                reader.check_unchanged()
+            parts.append(text or b"")
+        return Texts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
+
+    @property
+    def compression(self) -> str:  # type: ignore[override]
+        """None: a list of paths is not compressed."""
+        return ""
+
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
+        for row in np.flatnonzero(mask).tolist():
+            source, signature = self._sources[self._rows_sources[row]], self._signatures[row]
+            if signature is not None and source.path is not None:
+                check_signature(source, signature, source.path.stat())
+            stream.write(source.document.encode() + b"\n")
+
+
+def _whole(reader: Reader) -> bytes | None:
+    """All bytes of a file without its mark, or None when there are too many."""
+    parts: list[bytes] = []
+    size = 0
+    expected = reader.signature.size + 1 if reader.signature is not None and not reader.source.compression else 1 << 16
+    buffer = bytearray(max(1 << 10, min(expected, BLOCK)))
+    while count := reader.fill(memoryview(buffer)):
+        parts.append(bytes(memoryview(buffer)[:count]))
+        size += count
+        if size > LONGEST:
+            return None
+        if count < len(buffer):
+            break
+        if len(buffer) < BLOCK:
+            buffer = bytearray(min(BLOCK, 4 * len(buffer)))
+    return b"".join(parts).removeprefix(_BOM)
+
+
+def _fault(text: bytes) -> str:
+    """Why these bytes are no text; empty if they are one."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "the file is UTF-16; convert it to UTF-8"
+    if b"\0" in text:
+        return "a NUL byte; this is not a text file"
+    data = np.frombuffer(text, np.uint8)
+    if len(_core.invalid_utf8(np.array([0, len(data)], np.int64), data)):
+        return "not UTF-8; convert the file to UTF-8"
+    return ""
+
+
+def _line_of_fault(text: bytes) -> int:
+    at = text.find(b"\0")
+    if at < 0:
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            at = error.start
+    return text.count(b"\n", 0, max(at, 0)) + 1

@@ -1,0 +1,231 @@
+"""From what a user names to what is read: paths, globs, folders and `-` become sources of one format.
+
+The format is told by the name's ending, under `.gz` or `.zst` if need be, or given; all inputs have the same. A folder
+is read for its `.jsonl`, `.parquet`, `.csv` or `.tsv` files if it has any, and otherwise every file in it is a
+document. Names that begin with a dot are passed over when a folder is read, and folders are never entered through a
+symbolic link. Order: as given; within a glob or a folder by name.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from nearkin.errors import InputError, bad_parameter
+
+Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files"]
+Compression = Literal["", "gz", "zst"]
+
+STDIN = "-"
+
+_ENDINGS: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".txt": "txt",
+    ".text": "txt",
+    ".log": "txt",
+}
+# Endings that say "rows" so plainly that a folder with them is a folder of tables, not of documents.
+_TABLES = ("jsonl", "parquet", "csv", "tsv")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What tells whether a file is still the one that was read: device, inode, size, time of change."""
+
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Signature:
+        """The signature of a file's status."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file, pipe or standard input.
+
+    Parameters
+    ----------
+    name : str
+        As messages show it.
+    path : Path or None
+        None for standard input.
+    compression : {"", "gz", "zst"}
+        Told by the name; a pipe's is told by its first bytes.
+    regular : bool
+        Whether it can be read twice: a file, not a pipe.
+    document : str
+        For a file that is a document: its path relative to the folder that was named.
+    """
+
+    name: str
+    path: Path | None
+    compression: Compression
+    regular: bool
+    document: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether its bytes can be read again as they lie: neither compressed nor a pipe."""
+        return self.regular and not self.compression
+
+
+def unreadable(file: str, reason: str) -> InputError:
+    """The InputError for a file as a whole."""
+    return InputError(f"{file}: {reason}", place=file, file=file, reason=reason)
+
+
+def compression_of(name: str) -> Compression:
+    """The compression that a name says."""
+    return {".gz": "gz", ".zst": "zst"}.get(os.path.splitext(name)[1].lower(), "")  # type: ignore[return-value]  # noqa: PTH122
+
+
+def format_of(name: str) -> Format | None:
+    """The format that a name says, or None."""
+    if compression_of(name):
+        name = os.path.splitext(name)[0]  # noqa: PTH122
+    return _ENDINGS.get(os.path.splitext(name)[1].lower())  # noqa: PTH122
+
+
+def resolve(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None
+) -> tuple[Format, list[Source]]:
+    """The format and sources of a corpus.
+
+    Parameters
+    ----------
+    inputs : path, or iterable of paths
+        Files, globs, folders, `-` for standard input.
+    format : str or None
+        One of jsonl, parquet, csv, tsv, txt (a document a line), files (a file a document); None to tell by names.
+
+    Raises
+    ------
+    ParameterError
+        No input, or an unknown format.
+    InputError
+        A missing file, a glob that matches nothing, a name that says no format, two formats, one file twice.
+    """
+    if format is not None and format not in get_args(Format):
+        raise bad_parameter("format", repr(format), "one of " + ", ".join(get_args(Format)))
+    given = [os.fspath(inputs)] if isinstance(inputs, (str, os.PathLike)) else [os.fspath(path) for path in inputs]
+    if not given:
+        raise bad_parameter("inputs", "[]", "at least one path, glob, folder, or - for standard input")
+    found: list[tuple[Format, Source]] = []
+    several = len(given) > 1
+    for name in given:
+        found += _expand(name, cast("Format | None", format), several=several)
+    first_format, first = found[0]
+    seen: dict[str, str] = {}
+    for other_format, source in found:
+        if other_format != first_format:
+            reason = f"is {other_format}, while {first.name} is {first_format}; give inputs of one format"
+            raise unreadable(source.name, reason)
+        real = STDIN if source.path is None else os.path.realpath(source.path)
+        if real in seen:
+            reason = f"is given twice (also as {seen[real]}), and all of it would be a duplicate; give each file once"
+            raise unreadable(source.name, reason)
+        seen[real] = source.name
+    return first_format, [source for _, source in found]
+
+
+def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Format, Source]]:
+    if name == STDIN:
+        if format == "files":
+            raise bad_parameter(
+                "format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt"
+            )
+        return [(format or "jsonl", Source("standard input", None, "", regular=False))]
+    path = Path(name)
+    if not path.exists():
+        if not any(sign in name for sign in "*?["):
+            raise unreadable(name, "no such file or folder")
+        # A folder that a glob's ** matches is there for its files, which match as well.
+        matches = [match for match in sorted(glob.glob(name, recursive=True)) if not Path(match).is_dir()]  # noqa: PTH207
+        if not matches:
+            raise unreadable(name, "no file matches")
+        return [_single(match, format) for match in matches]
+    if path.is_dir():
+        return _folder(path, format, several=several)
+    return [_single(name, format)]
+
+
+def _single(name: str, format: Format | None) -> tuple[Format, Source]:
+    path = Path(name)
+    told = format or format_of(name)
+    regular = stat.S_ISREG(path.stat().st_mode)
+    if told is None and not regular:
+        told = "jsonl"
+    if told is None:
+        raise unreadable(name, f"the name says no format; rename it or give format: {', '.join(get_args(Format))}")
+    if not name.isprintable() and told == "files":
+        _printable(name, name)
+    return told, Source(name, path, compression_of(name), regular, document=name if told == "files" else "")
+
+
+def _printable(document: str, name: str) -> None:
+    try:
+        document.encode()
+    except UnicodeEncodeError:
+        raise unreadable(repr(name), "the file's name is not UTF-8; rename it") from None
+    if "\n" in document or "\r" in document:
+        raise unreadable(
+            repr(name), "the file's name has a line break, which a list of kept files can't hold; rename it"
+        )
+
+
+def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple[Format, Source]]:
+    names = sorted(_walk(str(folder)), key=os.fsencode)
+    if not names:
+        raise unreadable(str(folder), "the folder has no files")
+    if format != "files":
+        told = [(format_of(name), name) for name in names]
+        tables = [(kind, name) for kind, name in told if kind in _TABLES]
+        if tables or format is not None:
+            first = format or tables[0][0]
+            for kind, name in told:
+                if kind != first and format is None:
+                    what = kind or "of no known format"
+                    mend = "give inputs of one format, or format='files' to take every file as a document"
+                    raise unreadable(name, f"is {what}, while {tables[0][1]} is {first}; {mend}")
+            chosen = [name for kind, name in told if kind == first]
+            if not chosen:
+                raise unreadable(str(folder), f"the folder has no {format} files")
+            return [_single(name, first) for name in chosen]
+    sources: list[tuple[Format, Source]] = []
+    for name in names:
+        document = os.path.relpath(name, folder)
+        document = os.path.join(folder, document) if several else document  # noqa: PTH118
+        _printable(document, name)
+        sources.append(("files", Source(name, Path(name), compression_of(name), regular=True, document=document)))
+    return sources
+
+
+def _walk(folder: str) -> Sequence[str]:
+    names: list[str] = []
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for parent, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            path = os.path.join(parent, name)  # noqa: PTH118
+            if not name.startswith(".") and os.path.isfile(path):  # noqa: PTH113
+                names.append(path)
+    return names

@@ -1,0 +1,331 @@
+"""A corpus of Parquet files, all of one schema.
+
+Only the wanted columns are read, in batches whose number of rows follows from the text column's average size in the
+file's own statistics. The texts go to the spool, since a row of a compressed column chunk can't be read alone; kept
+rows are written by reading all columns a second time. The output has the first file's schema, metadata, codec of each
+column, and row groups of about 64 MiB of decompressed data.
+
+A row whose id is null, or whose text is not UTF-8, can't be read; its place is its row in the file, from 1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from nearkin import _core
+from nearkin.io.corpus import BLOCK, Corpus
+from nearkin.io.inputs import Signature, Source, unreadable
+from nearkin.io.streams import Reader, Sink, Spool, check_signature, read_at
+from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, Texts, running
+
+# Decompressed bytes of a row group that is written.
+_GROUP = 64 << 20
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The texts of one batch in the spool: back to back from `base`."""
+
+    first_row: int
+    base: int
+    lengths: NDArray[np.uint32]
+    nulls: NDArray[np.int64]
+
+
+class ParquetCorpus(Corpus):
+    """Parquet files."""
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._texts_at: list[_Place] = []
+        self._bad: list[NDArray[np.int64]] = []
+        self._signatures: list[Signature | None] = []
+        self._schema: pa.Schema | None = None
+        for copy in getattr(self, "_copies", {}).values():
+            copy.close()
+        self._copies: dict[int, Spool] = {}
+
+    def close(self) -> None:
+        """Free the spool; the corpus can't be read after that."""
+        super().close()
+        for copy in getattr(self, "_copies", {}).values():
+            copy.close()
+
+    @contextmanager
+    def _open(self, number: int) -> Iterator[tuple[pq.ParquetFile, Signature | None]]:
+        """The file, decompressed to a temporary one first if it is compressed as a whole or a pipe."""
+        source = self._sources[number]
+        if (source.compression or not source.regular) and number not in self._copies:
+            self._copies[number] = self._copy(source)
+        copy = self._copies.get(number)
+        handle = os.fdopen(os.dup(copy.descriptor()), "rb") if copy else open(source.path, "rb")  # type: ignore[arg-type]  # noqa: PTH123, SIM115
+        with handle:
+            signature = None if copy else Signature.of(os.fstat(handle.fileno()))
+            try:
+                with pq.ParquetFile(handle, buffer_size=1 << 20) as file:
+                    yield file, signature
+            except (pa.ArrowException, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                raise unreadable(source.name, f"the Parquet file is damaged ({error}); fetch it again") from error
+            if signature is not None:
+                check_signature(source, signature, os.fstat(handle.fileno()))
+
+    def _copy(self, source: Source) -> Spool:
+        copy = Spool(self._spool.folder)
+        with Reader(source, copy) as reader:
+            buffer = memoryview(bytearray(BLOCK))
+            while reader.fill(buffer) == len(buffer):
+                pass
+        self.bytes_read += reader.bytes_read
+        return copy
+
+    def _read(self) -> Iterator[Batch]:
+        for number, source in enumerate(self._sources):
+            with self._open(number) as (file, signature):
+                self._check_schema(source, file.schema_arrow)
+                self._signatures.append(signature)
+                bad: list[NDArray[np.int64]] = []
+                row = 0
+                for arrow in self._arrow_batches(file):
+                    good, batch = self._batch(source, row, arrow)
+                    bad.append(row + np.flatnonzero(~good))
+                    row += arrow.num_rows
+                    if batch is not None:
+                        yield batch
+                self._bad.append(np.concatenate([*bad, np.zeros(0, np.int64)]))
+            if signature is not None:
+                self.bytes_read += signature.size
+
+    def _arrow_batches(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+        names = [self.text_column, *self.columns]
+        metadata = file.metadata
+        column = file.schema_arrow.get_field_index(self.text_column)
+        size = sum(metadata.row_group(i).column(column).total_uncompressed_size for i in range(metadata.num_row_groups))
+        # Dictionary pages may hide how large texts are, hence the cap.
+        rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, size))))
+        for batch in file.iter_batches(batch_size=rows, columns=names):
+            yield from _split(batch, names[0])
+
+    def _check_schema(self, source: Source, schema: pa.Schema) -> None:
+        if self._schema is None:
+            for name in [self.text_column, *self.columns]:
+                count = len(schema.get_all_field_indices(name))
+                if count != 1:
+                    found = "more than one column" if count else "no column"
+                    raise unreadable(source.name, f"{found} {name!r}; the file has {', '.join(schema.names)}")
+            _check_type(source, self.text_column, schema.field(self.text_column).type, text=True)
+            for name in self.columns:
+                _check_type(source, name, schema.field(name).type, text=False)
+            if self.id_column is not None:
+                kind = _value_type(schema.field(self.id_column).type)
+                if not (pa.types.is_integer(kind) or _is_string(kind)):
+                    raise unreadable(
+                        source.name, f"column {self.id_column!r} is {kind}; an id is an integer or a string"
+                    )
+            self._schema = schema
+            return
+        if not schema.equals(self._schema, check_metadata=False):
+            raise unreadable(source.name, _first_difference(schema, self._schema, self._sources[0].name))
+
+    def _batch(self, source: Source, row: int, arrow: pa.RecordBatch) -> tuple[NDArray[np.bool_], Batch | None]:
+        texts = texts_of(arrow.column(self.text_column))
+        good = np.ones(arrow.num_rows, bool)
+        reasons: dict[int, str] = {}
+        for at in _core.invalid_utf8(texts.offsets, texts.data).tolist():
+            reasons[at] = f"column {self.text_column!r} is not UTF-8"
+        columns: dict[str, Column] = {}
+        for name in self.columns:
+            column = columns[name] = column_of(arrow.column(name))
+            for at in _core.invalid_utf8(column.offsets, column.data).tolist():
+                reasons.setdefault(at, f"column {name!r} is not UTF-8")
+            if name == self.id_column:
+                for at in np.flatnonzero(column.kinds == NULL).tolist():
+                    reasons.setdefault(at, f"column {name!r} holds null; an id is an integer or a string")
+        if reasons:
+            for at in sorted(reasons):
+                self.malformed.add(BadRecord(source.name, row + at + 1, reasons[at], "row"))
+            good[list(reasons)] = False
+            if not good.any():
+                return good, None
+            kept = arrow.filter(pa.array(good))
+            texts = texts_of(kept.column(self.text_column))
+            columns = {name: column_of(kept.column(name)) for name in self.columns}
+        first = self.rows
+        lengths = np.diff(texts.offsets).astype(np.uint32)
+        self._texts_at.append(_Place(first, self._spool.size, lengths, texts.nulls))
+        self._spool.write(np.ascontiguousarray(texts.data[texts.offsets[0] : texts.offsets[-1]]))
+        self.rows += len(texts)
+        if self.id_column is None:
+            ids = Column.integers(np.arange(first, self.rows, dtype=np.int64))
+        else:
+            ids = columns[self.id_column]
+        return good, Batch(first, texts, ids, {name: columns[name] for name in self.extra_columns})
+
+    def _texts(self, rows: NDArray[np.int64]) -> Texts:
+        firsts = np.array([place.first_row for place in self._texts_at], np.int64)
+        wanted = np.searchsorted(firsts, rows, side="right") - 1
+        parts: list[Texts] = []
+        for at in np.unique(wanted).tolist():
+            place = self._texts_at[at]
+            local = rows[wanted == at] - place.first_row
+            starts = running(place.lengths)[local] + place.base
+            lengths = place.lengths[local]
+            data = read_at(self._spool.descriptor(), starts, lengths, "the spool")
+            parts.append(Texts(running(lengths), data, np.flatnonzero(np.isin(local, place.nulls))))
+        return Texts.concat(parts)
+
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
+        first = 0
+        with self._open(0) as (file, _):
+            options = _options(file.metadata)
+        writer = pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), self._schema, **options)
+        try:
+            for number, source in enumerate(self._sources):
+                with self._open(number) as (file, signature):
+                    if signature != self._signatures[number]:
+                        raise unreadable(
+                            source.name, "the file changed since it was read; run again when nothing writes to it"
+                        )
+                    good = np.ones(file.metadata.num_rows, bool)
+                    good[self._bad[number]] = False
+                    count = int(good.sum())
+                    good[good] = mask[first : first + count]
+                    first += count
+                    _write_rows(file, good, writer)
+        finally:
+            writer.close()
+
+
+def _write_rows(file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.ParquetWriter) -> None:
+    waiting: list[pa.RecordBatch] = []
+    size, at = 0, 0
+    metadata = file.metadata
+    total = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, total))))
+    for batch in file.iter_batches(batch_size=rows):
+        part = batch.filter(pa.array(kept[at : at + batch.num_rows]))
+        at += batch.num_rows
+        if part.num_rows:
+            waiting.append(part)
+            size += part.nbytes
+        if size >= _GROUP:
+            writer.write_table(pa.Table.from_batches(waiting))
+            waiting, size = [], 0
+    if waiting:
+        writer.write_table(pa.Table.from_batches(waiting))
+
+
+def _options(metadata: pq.FileMetaData) -> dict[str, Any]:
+    """The codec of each column and the format version, as the file has them."""
+    if not metadata.num_row_groups:
+        return {}
+    group = metadata.row_group(0)
+    codecs = {group.column(i).path_in_schema: group.column(i).compression for i in range(group.num_columns)}
+    known = {name: "NONE" if codec == "UNCOMPRESSED" else codec for name, codec in codecs.items()}
+    return {"compression": known}
+
+
+def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
+    """The batch, halved until no part has more than two blocks of text, or one row."""
+    if batch.num_rows > 1 and batch.column(name).nbytes > 2 * BLOCK:
+        half = batch.num_rows // 2
+        yield from _split(batch.slice(0, half), name)
+        yield from _split(batch.slice(half), name)
+    elif batch.num_rows:
+        yield batch
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _check_type(source: Source, name: str, kind: pa.DataType, *, text: bool) -> None:
+    value = _value_type(kind)
+    if text and not (_is_string(value) or pa.types.is_null(value)):
+        raise unreadable(source.name, f"column {name!r} is {kind}; a text is a string")
+    types = pa.types
+    scalar = types.is_integer(value) or types.is_floating(value) or types.is_boolean(value) or types.is_null(value)
+    if not text and not scalar and not _is_string(value):
+        raise unreadable(
+            source.name, f"column {name!r} is {kind}; a column that is read is of strings, numbers or booleans"
+        )
+
+
+def _first_difference(found: pa.Schema, expected: pa.Schema, where: str) -> str:
+    for i in range(max(len(found), len(expected))):
+        left, right = _shown(found, i), _shown(expected, i)
+        if left != right:
+            return f"column {i + 1} is {left}, while it is {right} in {where}; give files of one schema"
+    return f"the schema differs from that of {where}; give files of one schema"
+
+
+def _shown(schema: pa.Schema, i: int) -> str:
+    if i >= len(schema):
+        return "missing"
+    field = schema.field(i)
+    return f"{field.name} ({field.type}{'' if field.nullable else ', not null'})"
+
+
+def texts_of(array: pa.Array) -> Texts:
+    """An Arrow column of strings as texts, over its own memory where it is a (large) string array."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        array = array.cast(pa.large_string())
+    width: Any = np.int32 if pa.types.is_string(array.type) else np.int64
+    valid, offsets, data = array.buffers()
+    if offsets is None or not len(array):
+        return Texts(np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8), np.arange(array.null_count))
+    places = np.frombuffer(offsets, width)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    bytes_ = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    nulls = (
+        np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+        if valid is not None and array.null_count
+        else None
+    )
+    if nulls is not None:
+        lengths = np.diff(places)
+        if lengths[nulls].any():
+            # Arrow leaves open what lies under a null; here it is nothing.
+            return texts_of(pc.fill_null(array, "")).with_nulls(nulls)
+    return Texts(places, bytes_, nulls)
+
+
+def column_of(array: pa.Array) -> Column:
+    """An Arrow column of strings, integers, floats or booleans."""
+    kind = _value_type(array.type)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if _is_string(kind):
+        return Column.strings(texts_of(array))
+    n = len(array)
+    if pa.types.is_null(kind):
+        return Column.of([None] * n)
+    if pa.types.is_uint64(kind) and array.null_count < n and pc.max(array).as_py() >= 2**63:
+        return Column.of(array.to_pylist())
+    nulls = array.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(kind):
+        floats = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        column = Column.integers(np.ascontiguousarray(floats).view(np.int64))
+        column.kinds[:] = FLOAT
+    else:
+        filled = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        column = Column.integers(np.ascontiguousarray(filled))
+        column.kinds[:] = BOOL if pa.types.is_boolean(kind) else INT
+    column.kinds[nulls] = NULL
+    return column

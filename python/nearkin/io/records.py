@@ -1,0 +1,342 @@
+"""Corpora whose files are records one after another: JSON lines, CSV and TSV, plain lines.
+
+The core reads blocks and says where each record lies; a record is looked up by reading these bytes again, and kept by
+copying them, so what is written is what came, byte for byte. A record that ends its file without a line end gets one
+when another follows it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin import _core
+from nearkin.errors import InputError
+from nearkin.io.corpus import BLOCK, LONGEST, Corpus
+from nearkin.io.inputs import Signature, Source, unreadable
+from nearkin.io.streams import Reader, check_signature, read_at
+from nearkin.io.values import BadRecord, Batch, Column, Texts
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the rows of one batch lie: `base + starts[i]`, `lengths[i]` bytes, in the source's file or in the spool."""
+
+    source: int
+    first_row: int
+    base: int
+    starts: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+
+    @property
+    def end_row(self) -> int:
+        return self.first_row + len(self.starts)
+
+
+class RecordCorpus(Corpus):
+    """What JSON lines, CSV and plain lines have in common."""
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._places: list[_Places] = []
+        self._signatures: dict[int, Signature | None] = {}
+
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
+        """The records of a block."""
+        raise NotImplementedError
+
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
+        """The records that lie back to back."""
+        raise NotImplementedError
+
+    def _skip_header(self, source: Source, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
+        """Bytes and lines before the first record, or None when the block is too short to tell."""
+        return 0, 0
+
+    def _read(self) -> Iterator[Batch]:
+        for number, source in enumerate(self._sources):
+            with Reader(source, self._spool) as reader:
+                yield from self._read_source(number, reader)
+                reader.check_unchanged()
+            self._signatures[number] = reader.signature
+            self.bytes_read += reader.bytes_read
+
+    def _read_source(self, number: int, reader: Reader) -> Iterator[Batch]:
+        source = reader.source
+        buffer = np.empty(BLOCK, np.uint8)
+        filled, line, base, end = 0, 1, reader.spooled_at or 0, False
+        started, skipping = False, False
+        while not end:
+            count = reader.fill(buffer.data[filled:])
+            filled += count
+            end = filled < len(buffer)
+            begin = 0
+            if not started:
+                begin = _byte_order_mark(source, buffer[:filled])
+                header = self._skip_header(source, buffer[begin:filled], end=end)
+                if header is None:
+                    buffer = _grown(source, buffer, filled, "header")
+                    continue
+                begin += header[0]
+                line += header[1]
+                started = True
+            if skipping:
+                # The rest of a record that is too long: go on after its line end.
+                found = bytes(buffer[:filled]).find(b"\n")
+                if found < 0:
+                    base, filled = base + filled, 0
+                    continue
+                begin, line, skipping = found + 1, line + 1, False
+            records = self._parse(buffer[begin:filled], end=end)
+            if records.malformed_count:
+                self._reject(source, line, records)
+            if len(records.starts):
+                yield self._batch(number, base + begin, records)
+            line += records.lines
+            consumed = begin + records.consumed
+            rest = filled - consumed
+            if not end and consumed == 0 and rest == len(buffer):
+                if len(buffer) < LONGEST:
+                    buffer = _grown(source, buffer, filled, "record")
+                    continue
+                self.malformed.add(BadRecord(source.name, line, f"the record is longer than {LONGEST >> 20} MiB"))
+                # What was read of it is passed over up to its first line end, if it has one (a quote never closed).
+                found = buffer[:filled].tobytes().find(b"\n")
+                consumed, skipping = (filled, True) if found < 0 else (found + 1, False)
+                line += not skipping
+                rest = filled - consumed
+            target = (
+                buffer
+                if rest <= len(buffer) // 2 and len(buffer) == BLOCK
+                else np.empty(max(BLOCK, _room(rest)), np.uint8)
+            )
+            target[:rest] = buffer[consumed:filled]
+            buffer, base, filled = target, base + consumed, rest
+
+    def _batch(self, number: int, base: int, records: _core.Records) -> Batch:
+        first = self.rows
+        self._places.append(_Places(number, first, base, records.starts, records.lengths))
+        self.rows += len(records.starts)
+        columns = {name: Column(*parts) for name, parts in zip(self.columns, records.columns, strict=True)}
+        if self.id_column is None:
+            ids = Column.integers(np.arange(first, self.rows, dtype=np.int64))
+        else:
+            ids = columns[self.id_column]
+        extra = {name: columns[name] for name in self.extra_columns}
+        return Batch(first, Texts(records.offsets, records.data, records.nulls), ids, extra)
+
+    def _reject(self, source: Source, line: int, records: _core.Records) -> None:
+        first = [BadRecord(source.name, line + at, reason) for at, reason in records.malformed]
+        for record in first[:-1]:
+            self.malformed.add(record)
+        self.malformed.add(first[-1], records.malformed_count - len(first) + 1)
+
+    @contextmanager
+    def _file(self, number: int) -> Iterator[int]:
+        """The descriptor under which the rows of a source can be read again."""
+        source, signature = self._sources[number], self._signatures.get(number)
+        if source.path is None or not source.plain:
+            yield self._spool.descriptor()
+            return
+        # There is no signature yet while the first pass is inside of the file.
+        with source.path.open("rb", 0) as file:
+            if signature is not None:
+                check_signature(source, signature, os.fstat(file.fileno()))
+            yield file.fileno()
+            if signature is not None:
+                check_signature(source, signature, os.fstat(file.fileno()))
+
+    def _texts(self, rows: NDArray[np.int64]) -> Texts:
+        parts: list[Texts] = []
+        ends = np.array([places.end_row for places in self._places], np.int64)
+        wanted = np.searchsorted(ends, rows, side="right")
+        at = 0
+        while at < len(rows):
+            # All wanted rows of one source are read together.
+            source = self._places[wanted[at]].source
+            starts, lengths = [], []
+            while at < len(rows) and self._places[wanted[at]].source == source:
+                places = self._places[wanted[at]]
+                stop = int(np.searchsorted(rows, places.end_row))
+                local = rows[at:stop] - places.first_row
+                starts.append(places.starts[local].astype(np.int64) + places.base)
+                lengths.append(places.lengths[local])
+                at = stop
+            parts.append(self._lookup(source, np.concatenate(starts), np.concatenate(lengths)))
+        return Texts.concat(parts)
+
+    def _lookup(self, number: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32]) -> Texts:
+        name = self._sources[number].name
+        with self._file(number) as descriptor:
+            block = read_at(descriptor, starts, lengths, name)
+        records = self._parse_spans(block, lengths)
+        if len(records.starts) != len(lengths):
+            raise unreadable(name, "the file changed since it was read; run again when nothing writes to it")
+        return Texts(records.offsets, records.data, records.nulls)
+
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
+        self._write_header(stream)
+        open_line = False
+        at = 0
+        while at < len(self._places):
+            number = self._places[at].source
+            with self._file(number) as descriptor:
+                while at < len(self._places) and self._places[at].source == number:
+                    open_line = self._copy(self._places[at], mask, descriptor, stream, open_line=open_line)
+                    at += 1
+
+    def _write_header(self, stream: IO[bytes]) -> None:
+        """Write what comes before the first record."""
+
+    def _copy(
+        self, places: _Places, mask: NDArray[np.bool_], descriptor: int, stream: IO[bytes], *, open_line: bool
+    ) -> bool:
+        """Copy the kept rows of one batch; whether the last one lacks a line end."""
+        kept = np.flatnonzero(mask[places.first_row : places.end_row])
+        if not len(kept):
+            return open_line
+        starts = places.starts[kept].astype(np.int64)
+        ends = starts + places.lengths[kept]
+        breaks = np.flatnonzero(starts[1:] != ends[:-1])
+        run_starts = starts[np.r_[0, breaks + 1]] - starts[0]
+        run_ends = ends[np.r_[breaks, len(ends) - 1]] - starts[0]
+        block = bytearray(int(run_ends[-1]))
+        view = memoryview(block)
+        filled = 0
+        while filled < len(block):
+            count = os.preadv(descriptor, [view[filled:]], places.base + int(starts[0]) + filled)
+            if not count:
+                raise unreadable(
+                    self._sources[places.source].name, "the file is shorter than it was when it was read first"
+                )
+            filled += count
+        if open_line:
+            stream.write(b"\n")
+        if len(run_starts) == 1:
+            stream.write(view)
+        else:
+            runs = [view[a:b] for a, b in zip(run_starts.tolist(), run_ends.tolist(), strict=True)]
+            stream.write(b"".join(runs))
+        return block[-1] != 0x0A
+
+
+class JsonlCorpus(RecordCorpus):
+    """JSON lines."""
+
+    def _wanted(self) -> tuple[str, str | None, list[str]]:
+        return self.text_column, self.id_column, [name for name in self.extra_columns if name != self.id_column]
+
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
+        return _core.read_jsonl(block, *self._wanted(), end=end)
+
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
+        return _core.read_jsonl(block, *self._wanted(), lengths=lengths)
+
+
+class LineCorpus(RecordCorpus):
+    """A document a line."""
+
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
+        return _core.read_lines(block, end=end)
+
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
+        return _core.read_lines(block, lengths=lengths)
+
+
+class CsvCorpus(RecordCorpus):
+    """CSV or TSV with a header, the same one in every file."""
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._header = b""
+        self._header_of = ""
+        self._names: list[str] = []
+
+    @property
+    def _delimiter(self) -> int:
+        return 0x09 if self.format == "tsv" else 0x2C
+
+    def _layout(self) -> tuple[int, int, int, list[int]]:
+        fields = [self._names.index(name) for name in self.columns]
+        return self._delimiter, len(self._names), self._names.index(self.text_column), fields
+
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
+        return _core.read_csv(block, *self._layout(), end=end)
+
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
+        return _core.read_csv(block, *self._layout(), lengths=lengths)
+
+    def _skip_header(self, source: Source, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
+        try:
+            header = _core.read_csv_header(block, self._delimiter, end=end)
+        except InputError as error:
+            raise unreadable(f"{source.name}, line 1", f"the header: {error.reason}") from None
+        if header is None:
+            return None
+        names, length = header
+        if not self._names:
+            for name in [self.text_column, *self.columns]:
+                if names.count(name) != 1:
+                    found = "no column" if name not in names else "more than one column"
+                    raise unreadable(f"{source.name}, line 1", f"{found} {name!r}; the header has {', '.join(names)}")
+            self._names, self._header_of = names, source.name
+            self._header = block[:length].tobytes()
+        elif names != self._names:
+            raise unreadable(f"{source.name}, line 1", _first_difference(names, self._names, self._header_of))
+        return length, int(np.count_nonzero(block[:length] == 0x0A))
+
+    def _write_header(self, stream: IO[bytes]) -> None:
+        stream.write(self._header)
+        if not self._header.endswith(b"\n"):
+            stream.write(b"\n")
+
+
+def _first_difference(found: list[str], expected: list[str], where: str) -> str:
+    for i, (left, right) in enumerate(zip(found, expected, strict=False), 1):
+        if left != right:
+            return f"column {i} is {left!r}, while it is {right!r} in {where}; give files with the same columns"
+    counts = f"the header has {len(found)} columns, while that of {where} has {len(expected)}"
+    return f"{counts}; give files with the same columns"
+
+
+def _byte_order_mark(source: Source, block: NDArray[np.uint8]) -> int:
+    """Bytes of a UTF-8 mark. Other first bytes that can't be text of this format are an error."""
+    head = block[:4].tobytes()
+    if head.startswith(_BOM):
+        return len(_BOM)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise unreadable(source.name, "the file is UTF-16; convert it to UTF-8")
+    for magic, what in (
+        (b"\x1f\x8b", "gzip; end its name in .gz"),
+        (b"\x28\xb5\x2f\xfd", "zstd; end its name in .zst"),
+    ):
+        if head.startswith(magic):
+            raise unreadable(source.name, f"the file is compressed with {what}")
+    if head == b"PAR1":
+        raise unreadable(source.name, "the file is Parquet; end its name in .parquet or give format='parquet'")
+    return 0
+
+
+def _room(rest: int) -> int:
+    """Room for `rest` bytes and as much again, in whole blocks."""
+    return -(-2 * rest // BLOCK) * BLOCK
+
+
+def _grown(source: Source, buffer: NDArray[np.uint8], filled: int, what: str) -> NDArray[np.uint8]:
+    """A buffer of twice the size with the same bytes."""
+    if len(buffer) >= LONGEST:
+        raise unreadable(source.name, f"the {what} is longer than {LONGEST >> 20} MiB")
+    grown: NDArray[np.uint8] = np.empty(min(2 * len(buffer), LONGEST), np.uint8)
+    grown[:filled] = buffer[:filled]
+    return grown
+
+
+__all__: list[Any] = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "RecordCorpus"]

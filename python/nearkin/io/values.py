@@ -1,0 +1,336 @@
+"""What flows out of a corpus: texts, scalar columns, batches, and the records that can't be read.
+
+Texts and columns lie back to back in one array of bytes with `n + 1` offsets, as in Arrow, so that the kernels read
+them in place and nothing becomes a Python object before someone asks for it. A column costs 17 bytes a row and its
+strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Scalar = int | float | str | bool | None
+
+NULL, INT, BIG_INT, FLOAT, TEXT, BOOL = range(6)
+
+
+class Texts(Sequence[str]):
+    """Texts back to back in one array of bytes.
+
+    Parameters
+    ----------
+    offsets : (n + 1,) int64
+        Text i is `data[offsets[i]:offsets[i + 1]]`.
+    data : uint8
+        UTF-8.
+    nulls : integers, ascending
+        Rows that have no text; theirs is empty.
+
+    Examples
+    --------
+    >>> from nearkin.io import Texts
+    >>> texts = Texts.of(["a", None, "bc"])
+    >>> list(texts), texts.nulls.tolist(), texts.offsets.tolist()
+    (['a', '', 'bc'], [1], [0, 1, 1, 3])
+    """
+
+    __slots__ = ("data", "nulls", "offsets")
+
+    def __init__(self, offsets: NDArray[np.int64], data: NDArray[np.uint8], nulls: NDArray[Any] | None = None) -> None:
+        self.offsets = offsets
+        self.data = data
+        self.nulls: NDArray[np.int64] = np.zeros(0, np.int64) if nulls is None else nulls.astype(np.int64)
+
+    @classmethod
+    def of(cls, texts: Sequence[str | None]) -> Texts:
+        """Texts from strings; None is a null."""
+        parts = [b"" if text is None else text.encode() for text in texts]
+        nulls = np.array([i for i, text in enumerate(texts) if text is None], np.int64)
+        return cls(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8), nulls)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Texts]) -> Texts:
+        """The texts of several, one after another."""
+        if len(parts) == 1:
+            return parts[0]
+        lengths = [np.diff(part.offsets) for part in parts]
+        firsts = np.cumsum([0, *(len(part) for part in parts)])
+        nulls = [part.nulls + first for part, first in zip(parts, firsts, strict=False)]
+        data = [part.data[part.offsets[0] : part.offsets[-1]] for part in parts]
+        return cls(
+            running(np.concatenate([*lengths, np.zeros(0, np.int64)])),
+            np.concatenate([*data, np.zeros(0, np.uint8)]),
+            np.concatenate([*nulls, np.zeros(0, np.int64)]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: Any) -> Any:
+        """The text of a row; "" where it is null."""
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(len(self)))]
+        row = range(len(self))[row]
+        return self.data[self.offsets[row] : self.offsets[row + 1]].tobytes().decode()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} texts, {int(self.offsets[-1] - self.offsets[0])} bytes>"
+
+    def with_nulls(self, nulls: NDArray[Any]) -> Texts:
+        """The same texts, of which these rows are null."""
+        return Texts(self.offsets, self.data, nulls)
+
+    def to_arrow(self) -> pa.Array:
+        """The same texts as a pyarrow LargeStringArray over the same memory; nulls are null."""
+        import pyarrow as pa
+
+        valid = None
+        if len(self.nulls):
+            mask = np.ones(len(self), bool)
+            mask[self.nulls] = False
+            valid = pa.py_buffer(np.packbits(mask, bitorder="little"))
+        offsets, data = pa.py_buffer(np.ascontiguousarray(self.offsets)), pa.py_buffer(self.data)
+        return pa.LargeStringArray.from_buffers(len(self), offsets, data, valid, len(self.nulls))
+
+
+class Column(Sequence[Scalar]):
+    """A column of scalars as they were given: integers of any size, floats, strings, booleans, None.
+
+    Parameters
+    ----------
+    kinds : (n,) uint8
+        NULL, INT, BIG_INT, FLOAT, TEXT or BOOL of each row.
+    values : (n,) int64
+        The integer, the float's bits, or 0 and 1.
+    offsets, data
+        Strings and the digits of integers beyond 64 bits, as in `Texts`.
+
+    Examples
+    --------
+    >>> from nearkin.io import Column
+    >>> Column.of([7, "a", None, 0.5]).to_list()
+    [7, 'a', None, 0.5]
+    """
+
+    __slots__ = ("data", "kinds", "offsets", "values")
+
+    def __init__(
+        self,
+        kinds: NDArray[np.uint8],
+        values: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        data: NDArray[np.uint8],
+    ) -> None:
+        self.kinds = kinds
+        self.values = values
+        self.offsets = offsets
+        self.data = data
+
+    @classmethod
+    def of(cls, values: Sequence[Scalar]) -> Column:
+        """A column from Python values."""
+        kinds = np.zeros(len(values), np.uint8)
+        numbers = np.zeros(len(values), np.int64)
+        strings = [b""] * len(values)
+        for i, value in enumerate(values):
+            if isinstance(value, (bool, np.bool_)):
+                kinds[i], numbers[i] = BOOL, bool(value)
+            elif isinstance(value, (int, np.integer)):
+                if -(2**63) <= value < 2**63:
+                    kinds[i], numbers[i] = INT, value
+                else:
+                    kinds[i], strings[i] = BIG_INT, str(value).encode()
+            elif isinstance(value, (float, np.floating)):
+                kinds[i], numbers[i] = FLOAT, np.float64(value).view(np.int64)
+            elif value is not None:
+                kinds[i], strings[i] = TEXT, value.encode()
+        return cls(kinds, numbers, offsets_of(strings), np.frombuffer(b"".join(strings), np.uint8))
+
+    @classmethod
+    def integers(cls, values: NDArray[np.int64]) -> Column:
+        """A column of integers, over the same memory."""
+        n = len(values)
+        return cls(np.full(n, INT, np.uint8), values, np.zeros(n + 1, np.int64), np.zeros(0, np.uint8))
+
+    @classmethod
+    def strings(cls, texts: Texts) -> Column:
+        """A column of strings, over the same memory; null texts are null."""
+        kinds = np.full(len(texts), TEXT, np.uint8)
+        kinds[texts.nulls] = NULL
+        return cls(kinds, np.zeros(len(texts), np.int64), texts.offsets, texts.data)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Column]) -> Column:
+        """The values of several columns, one after another."""
+        if len(parts) == 1:
+            return parts[0]
+        texts = Texts.concat([Texts(part.offsets, part.data) for part in parts])
+        kinds = np.concatenate([*(part.kinds for part in parts), np.zeros(0, np.uint8)])
+        values = np.concatenate([*(part.values for part in parts), np.zeros(0, np.int64)])
+        return cls(kinds, values, texts.offsets, texts.data)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, row: Any) -> Any:
+        """The value of a row."""
+        if isinstance(row, slice):
+            return [self[i] for i in range(*row.indices(len(self)))]
+        row = range(len(self))[row]
+        kind = self.kinds[row]
+        if kind == INT:
+            return int(self.values[row])
+        if kind == NULL:
+            return None
+        if kind == FLOAT:
+            return float(self.values[row : row + 1].view(np.float64)[0])
+        if kind == BOOL:
+            return bool(self.values[row])
+        string = self.data[self.offsets[row] : self.offsets[row + 1]].tobytes().decode()
+        return int(string) if kind == BIG_INT else string
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return iter(self.to_list())
+
+    def __repr__(self) -> str:
+        return f"<column of {len(self)} values>"
+
+    def take(self, rows: Sequence[int] | NDArray[Any]) -> list[Scalar]:
+        """The values of these rows, as Python objects."""
+        return [self[int(row)] for row in rows]
+
+    def to_list(self) -> list[Scalar]:
+        """All values as Python objects."""
+        kinds = np.unique(self.kinds)
+        if np.array_equal(kinds, [INT]):
+            values: list[Scalar] = self.values.tolist()
+            return values
+        if np.array_equal(kinds, [TEXT]):
+            data, offsets = self.data.tobytes(), self.offsets.tolist()
+            return [data[a:b].decode() for a, b in pairwise(offsets)]
+        return [self[row] for row in range(len(self))]
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """The values as (n,) float64, NaN for None; strings that write a number count as that number.
+
+        Parameters
+        ----------
+        name : str
+            The column's name, for the message.
+
+        Raises
+        ------
+        InputError
+            A value that is no number.
+        """
+        if np.all((self.kinds == INT) | (self.kinds == BOOL)):
+            return self.values.astype(np.float64)
+        numbers = np.empty(len(self), np.float64)
+        for row, value in enumerate(self.to_list()):
+            try:
+                numbers[row] = np.nan if value is None else float(value)
+            except (ValueError, OverflowError):  # noqa: PERF203 - the message names the value's row
+                reason = f"column {name!r} holds {value!r}, which is no number; use a column of numbers"
+                raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
+        return numbers
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a corpus that follow one another, a few megabytes of text at most unless one text is larger.
+
+    Parameters
+    ----------
+    first_row : int
+        Number of the first row in the corpus, from 0; records that can't be read have none.
+    texts : Texts
+        A text a row.
+    ids : Column
+        Integers or strings, as given; row numbers when no id column was named.
+    columns : mapping of str to Column
+        The extra columns that were asked for.
+    """
+
+    first_row: int
+    texts: Texts
+    ids: Column
+    columns: Mapping[str, Column] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """A record that can't be read: its file, its place there from 1, and why.
+
+    `unit` says what `line` counts: lines of a text file, or rows of a Parquet file.
+    """
+
+    file: str
+    line: int
+    reason: str
+    unit: Literal["line", "row"] = "line"
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.unit} {self.line}: {self.reason}"
+
+
+class Malformed:
+    """The records of a corpus that can't be read: how many, and the first of them.
+
+    With `strict` the first one is an error.
+    """
+
+    LIMIT = 20
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.count = 0
+        self.first: list[BadRecord] = []
+
+    def add(self, record: BadRecord, count: int = 1) -> None:
+        """Count a record, or `count` of them of which this is the first.
+
+        Raises
+        ------
+        InputError
+            In strict mode.
+        """
+        if self.strict:
+            raise input_error(record)
+        self.count += count
+        if len(self.first) < self.LIMIT:
+            self.first.append(record)
+
+
+def input_error(record: BadRecord) -> InputError:
+    """The InputError for a record."""
+    return InputError(str(record), place=f"{record.file}, {record.unit} {record.line}", **vars(record))
+
+
+def running(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Offsets from lengths: 0 and the running sums, one more than lengths."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def offsets_of(parts: Sequence[bytes]) -> NDArray[np.int64]:
+    """Offsets of parts that are joined."""
+    return running(np.fromiter(map(len, parts), np.int64, len(parts)))

@@ -1,0 +1,195 @@
+"""Fuzzy digests and their scores: nearkin.ssdeep."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import itertools
+import json
+import mmap
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from nearkin.errors import InputError, ParameterError
+
+FLAGS: dict[str, dict[str, bool]] = {
+    "ssdeep": {},
+    "elimseq": {"eliminate_runs": True},
+    "notrunc": {"truncate": False},
+    "elimseq_notrunc": {"eliminate_runs": True, "truncate": False},
+}
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
+    return module
+
+
+@pytest.fixture(scope="module")
+def vectors(shared: Path) -> dict[str, Any]:
+    """Digests and scores that the real program and library gave."""
+    found: dict[str, Any] = json.loads((shared / "vectors" / "ssdeep_public.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def inputs(shared: Path, vectors: dict[str, Any]) -> list[tuple[dict[str, Any], bytes]]:
+    """Each entry of the vectors with its input; files of a machine that this one does not have are left out."""
+    build = _module(shared / "vectors" / "gen_vectors.py").build
+    found = []
+    for entry in vectors["files"]:
+        data = build(entry["recipe"])
+        if data is None or hashlib.sha256(data).hexdigest() != entry["sha256"]:
+            assert "file" == entry["recipe"]["k"], entry["id"]
+            continue
+        found.append((entry, data))
+    assert len(found) >= 240
+    return found
+
+
+def test_digests_equal_the_real_librarys_under_every_flag(inputs: list[tuple[dict[str, Any], bytes]]) -> None:
+    """Every public vector, four flag combinations."""
+    for entry, data in inputs:
+        for name, flags in FLAGS.items():
+            assert entry[name] == nk.ssdeep.hash(data, **flags), (entry["id"], name)
+
+
+def test_streaming_in_odd_chunks_equals_the_whole(inputs: list[tuple[dict[str, Any], bytes]]) -> None:
+    """However the input is cut, the digest is the same."""
+    for (entry, data), size in zip(inputs, itertools.cycle([4097, 1000, 65536, 8191, 333]), strict=False):
+        hasher = nk.ssdeep.Hasher()
+        sizes = [1, 2, 3, 5, 7]
+        at = 0
+        while at < len(data):
+            step = sizes.pop() if sizes else size
+            hasher.update(data[at : at + step])
+            at += step
+        assert len(data) == hasher.total
+        for name, flags in FLAGS.items():
+            assert entry[name] == hasher.digest(**flags), (entry["id"], name)
+
+
+def test_scores_equal_the_real_librarys(vectors: dict[str, Any]) -> None:
+    """Every public pair, both ways round: well-formed ones strictly, all of them leniently."""
+    for pair in vectors["pairs"]:
+        for a, b in ((pair["a"], pair["b"]), (pair["b"], pair["a"])):
+            if pair["valid"]:
+                assert pair["score"] == nk.ssdeep.compare(a, b), pair
+            else:
+                with pytest.raises(InputError):
+                    nk.ssdeep.compare(a, b)
+            if -1 == pair["score"]:
+                with pytest.raises(InputError):
+                    nk.ssdeep.compare(a, b, strict=False)
+            else:
+                assert pair["score"] == nk.ssdeep.compare(a, b, strict=False), pair
+
+
+def test_batches_score_as_pairs_do(vectors: dict[str, Any]) -> None:
+    """compare_many and matrix give what compare gives."""
+    digests = [entry["ssdeep"] for entry in vectors["files"]][::3]
+    expected = np.array([[nk.ssdeep.compare(a, b) for b in digests] for a in digests], dtype=np.uint8)
+    assert np.array_equal(expected, nk.ssdeep.matrix(digests))
+    assert np.array_equal(expected[:9, 3:70], nk.ssdeep.matrix(digests[:9], digests[3:70]))
+    for a, row in zip(digests, expected, strict=True):
+        assert np.array_equal(row, nk.ssdeep.compare_many(a, digests))
+    assert (0, 3) == nk.ssdeep.matrix([], digests[:3]).shape
+    assert (3, 0) == nk.ssdeep.matrix(digests[:3], []).shape
+
+
+def test_every_kind_of_input_gives_the_same_digest(tmp_path: Path) -> None:
+    """Bytes, buffers, arrays, paths, files and streams."""
+    data = bytes(np.random.default_rng(0).integers(0, 256, 70_001, dtype=np.uint8))
+    path = tmp_path / "data"
+    path.write_bytes(data)
+    expected = nk.ssdeep.hash(data)
+    array = np.frombuffer(data, dtype=np.uint8)
+    for same in (bytearray(data), memoryview(data), array, path, str(path), io.BytesIO(data)):
+        assert expected == nk.ssdeep.hash(same), type(same)
+    assert expected == nk.ssdeep.hash(np.frombuffer(data[:70_000] + data[70_000:], dtype=np.uint8).copy())
+    assert nk.ssdeep.hash(data[:70_000]) == nk.ssdeep.hash(array[:70_000].view(np.uint32).reshape(2, -1))
+    with path.open("rb") as file:
+        assert expected == nk.ssdeep.hash(file)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert expected == nk.ssdeep.hash(mapped)
+    assert "3::" == nk.ssdeep.hash(b"") == nk.ssdeep.hash(bytearray()) == nk.ssdeep.hash(io.BytesIO())
+
+
+def test_a_file_longer_than_the_buffer_is_read_twice(tmp_path: Path) -> None:
+    """Files beyond 4 MiB go through in buffers and give the digest of the whole."""
+    generator = np.random.default_rng(1)
+    for size in ((1 << 22) - 1, 1 << 22, (1 << 22) + 1, (1 << 23) + 5):
+        data = generator.bytes(size)
+        path = tmp_path / "data"
+        path.write_bytes(data)
+        assert nk.ssdeep.hash(data) == nk.ssdeep.hash(path)
+
+
+def test_a_copied_hasher_goes_on_by_itself() -> None:
+    """The copy and the original don't disturb each other."""
+    first = nk.ssdeep.Hasher()
+    first.update(b"one " * 900)
+    second = first.copy()
+    first.update(b"two")
+    assert nk.ssdeep.hash(b"one " * 900) == second.digest()
+    assert nk.ssdeep.hash(b"one " * 900 + b"two") == first.digest()
+
+
+def test_what_is_no_regular_file_is_refused_without_being_opened(tmp_path: Path) -> None:
+    """A FIFO would block for ever, a device never ends, /proc hides its lengths."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    found = nk.ssdeep.hash_files([fifo, tmp_path, "/dev/zero", tmp_path / "none"], on_error="return")
+    assert [InputError, InputError, InputError, FileNotFoundError] == [type(error) for error in found]
+    assert "not a regular file" in str(found[0])
+    with pytest.raises(InputError, match="a directory, not a regular file"):
+        nk.ssdeep.hash(tmp_path)
+    if Path("/proc/self/status").exists():
+        with pytest.raises(InputError, match="hides its length"):
+            nk.ssdeep.hash("/proc/self/status")
+
+
+def test_many_files_keep_their_order(tmp_path: Path) -> None:
+    """One digest a path, whatever the number of threads."""
+    paths = []
+    for i in range(50):
+        path = tmp_path / f"{i}"
+        path.write_bytes(bytes(np.random.default_rng(i).integers(0, 256, 500 * i, dtype=np.uint8)))
+        paths.append(path)
+    assert [nk.ssdeep.hash(path.read_bytes()) for path in paths] == nk.ssdeep.hash_files(paths)
+
+
+def test_wrong_arguments_say_what_is_allowed() -> None:
+    """Numbers, gaps, single digests for lists and words for options are named in the error."""
+    with pytest.raises(ParameterError, match="bytes or another buffer, a path, or a binary file"):
+        nk.ssdeep.hash(3)
+    with pytest.raises(ParameterError, match="copy it with bytes"):
+        nk.ssdeep.hash(np.arange(10, dtype=np.uint8)[::2])
+    with pytest.raises(ParameterError, match="bytes or another buffer"):
+        nk.ssdeep.Hasher().update("text")
+    with pytest.raises(ParameterError, match="on_error"):
+        nk.ssdeep.hash_files([], on_error="ignore")
+    with pytest.raises(TypeError, match="a digest is a str or bytes, not int"):
+        nk.ssdeep.compare(1, "3::")  # type: ignore[arg-type]  # the point
+    with pytest.raises(TypeError, match="pass a list"):
+        nk.ssdeep.compare_many("3::", "3::")
+    with pytest.raises(InputError, match=r'row 1, digest "7:a:b": the block size is not'):
+        nk.ssdeep.matrix(["3::", "7:a:b"])
+    with pytest.raises(InputError, match="outside of A-Z"):
+        nk.ssdeep.compare("3:\ud800:", "3::")
