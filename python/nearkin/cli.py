@@ -161,7 +161,7 @@ def dedup(
     """Keep one of each group of near-duplicates, and say what was removed and why.
 
     DIR/kept.* has the documents that stay, in the input's format and order; DIR/clusters.* names for each removed
-    document the one kept, their distance and similarity; DIR/pairs.* the links; DIR/summary.json the counts and timings.
+    document the one kept, their distance and similarity; DIR/pairs.* the links; DIR/summary.json counts and timings.
     """
     from nearkin.dedup import dedup as run
     from nearkin.io import OutputDir, open_corpus, write_table
@@ -482,7 +482,7 @@ def _run(program: Callable[..., Any], arguments: list[str] | None) -> int:
         return error.exit_code
     except BrokenPipeError:
         # The reader of our output has gone; what is left in the buffer has nowhere to go.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 0
     except (NearkinError, OSError) as error:
         if debug:
