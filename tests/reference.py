@@ -27,6 +27,10 @@ _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169),
 _WHITE_SPACE = "[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
 
 
+# Letters and marks among the Default_Ignorable_Code_Points (DerivedCoreProperties.txt): fillers, vowel inherents, selectors.
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
 def is_letter(character: str, letters: str) -> bool:
     """Whether a character counts as a letter: `word` (UTS #18 annex C), `python` (that of `re`) or `all`."""
     if letters == "all":
@@ -35,7 +39,8 @@ def is_letter(character: str, letters: str) -> bool:
         return re.fullmatch(r"\w", character) is not None
     category = unicodedata.category(character)
     symbol = any(low <= ord(character) <= high for low, high in _ALPHABETIC_SYMBOLS)
-    return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or character in "\u200c\u200d" or symbol
+    word = category[0] in "LM" or category in ("Nd", "Nl", "Pc") or symbol
+    return word and not _INVISIBLE.fullmatch(character)
 
 
 def normalise(text: str, norm: str, case: str) -> str:

@@ -31,7 +31,9 @@ def stub_parameters(node: ast.FunctionDef, *, method: bool) -> Parameters:
     found = [
         (argument.arg, "positional", "" if default is None else ast.unparse(default))
         for argument, default in zip(positional, defaults, strict=True)
-    ][int(method) :]
+    ]
+    static = any(isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list)
+    found = found[int(method and not static) :]
     return found + [
         (argument.arg, "keyword", "" if default is None else ast.unparse(default))
         for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)

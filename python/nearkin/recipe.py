@@ -121,10 +121,12 @@ class Recipe:
         slots["stop_words"] = tuple(sorted(set(slots["stop_words"])))
         if slots["family"] != "simhash":
             raise bad_parameter("family", repr(slots["family"]), "simhash")
+        if slots["features"] == "given":
+            slots["n"] = 1
         for name, (least, most) in _RANGES.items():
             value = slots[name]
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise bad_parameter(name, repr(value), f"a whole number from {least} to {most}")
+                raise bad_parameter(name, repr(value), f"{least} to {most}")
         if slots["features"] == "given":
             slots["n"] = 0
         if (slots["features"] == "given") != (slots["weight"] == "given"):
@@ -265,7 +267,7 @@ _DEFAULTS: dict[str, Any] = {
     "family": "simhash",
     "bits": 128,
 }
-_RANGES = {"n": (0, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024)}
+_RANGES = {"n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024)}
 _NAMED = {"norm": get_args(Norm), "case": get_args(Case), "letters": get_args(Letters)}
 _ALLOWED = (
     "segments norm:, case:, letters:, stop:, then char:N, word:N or given, count, binary or given, a hash, simhash:BITS"
