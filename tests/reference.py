@@ -27,7 +27,7 @@ _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169),
 _WHITE_SPACE = "[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
 
 
-# Letters and marks among the Default_Ignorable_Code_Points (DerivedCoreProperties.txt): fillers, vowel inherents, selectors.
+# Letters and marks among the Default_Ignorable_Code_Points (DerivedCoreProperties.txt): fillers, inherents, selectors.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 
 
