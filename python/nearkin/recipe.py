@@ -39,7 +39,7 @@ Weight = Literal["count", "binary", "given"]
 VERSION = 1
 """Version of the rules below: raised when a slot gets another meaning."""
 
-DEFAULT = "char:4|count|xxh3|simhash:128"
+DEFAULT = "char:4|binary|xxh3|simhash:128"
 """The recipe that `dedup` takes when it is not told another; docs/quality.md has the measurements behind it."""
 
 PRESETS = {
@@ -261,7 +261,7 @@ _DEFAULTS: dict[str, Any] = {
     "stop_words": (),
     "features": "char",
     "n": 4,
-    "weight": "count",
+    "weight": "binary",
     "hash": "xxh3",
     "seed": 0,
     "family": "simhash",
