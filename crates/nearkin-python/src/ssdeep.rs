@@ -10,7 +10,9 @@ use nearkin_core::Error;
 use nearkin_core::ssdeep::file::Ids;
 use nearkin_core::ssdeep::hash::FileSource;
 use nearkin_core::ssdeep::index::{Limit, Linkage};
-use nearkin_core::ssdeep::{Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_source, list};
+use nearkin_core::ssdeep::{
+    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_source, list,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -23,19 +23,19 @@ use super::GRAM;
 use super::parse::{Digest, Part, lenient_block_size};
 use crate::error::Result;
 
-/// The positions of each character of one part.
+/// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of 256.
 #[derive(Clone)]
-struct Pattern {
-    masks: [u64; 256],
+struct Pattern<const CHARACTERS: usize = 256> {
+    masks: [u64; CHARACTERS],
     length: usize,
 }
 
-impl Pattern {
+impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
     #[inline]
     fn new(part: &Part) -> Self {
-        let mut masks = [0; 256];
+        let mut masks = [0; CHARACTERS];
         for (i, &c) in part.as_bytes().iter().enumerate() {
-            masks[usize::from(c)] |= 1 << i;
+            masks[usize::from(c) % CHARACTERS] |= 1 << i;
         }
         Self { masks, length: part.as_bytes().len() }
     }
@@ -49,10 +49,10 @@ impl Pattern {
         let mut end = GRAM - 1;
         while end < text.len() {
             // Bit j of `at`: the last k characters up to `end` stand in the part from j on.
-            let mut at = self.masks[usize::from(text[end])];
+            let mut at = self.masks[usize::from(text[end]) % CHARACTERS];
             let mut k = 1;
             while at != 0 && k < GRAM {
-                at = (at >> 1) & self.masks[usize::from(text[end - k])];
+                at = (at >> 1) & self.masks[usize::from(text[end - k]) % CHARACTERS];
                 k += 1;
             }
             if at != 0 {
@@ -69,7 +69,7 @@ impl Pattern {
     fn common(&self, text: &[u8]) -> u32 {
         let mut h = u64::MAX;
         for &c in text {
-            let p = h & self.masks[usize::from(c)];
+            let p = h & self.masks[usize::from(c) % CHARACTERS];
             h = h.wrapping_add(p) | (h - p);
         }
         h.count_zeros()
@@ -83,7 +83,7 @@ impl Pattern {
 
 /// Length of the longest common subsequence of two parts.
 pub(super) fn common_subsequence(left: &Part, right: &Part) -> u32 {
-    Pattern::new(left).common(right.as_bytes())
+    Pattern::<256>::new(left).common(right.as_bytes())
 }
 
 /// The score of parts of lengths `a` and `b` that share a 7-gram.
@@ -129,15 +129,26 @@ pub(super) fn meeting(left: u64, right: u64) -> Meeting {
 /// The score of `left` and `right`, 0 to 100. Symmetric.
 #[inline]
 pub fn compare(left: &Digest, right: &Digest) -> u32 {
-    match meeting(left.block_size, right.block_size) {
+    let size = left.block_size;
+    match meeting(size, right.block_size) {
         Meeting::Never => 0,
-        Meeting::Same if left.part1 == right.part1 && left.part2 == right.part2 => 100,
+        Meeting::Same if left == right => 100,
         Meeting::Same => {
-            let first = Pattern::new(&left.part1).score(right.part1.as_bytes(), left.block_size);
-            first.max(Pattern::new(&left.part2).score(right.part2.as_bytes(), left.block_size.saturating_mul(2)))
+            let first = score(&left.part1, &right.part1, size);
+            first.max(score(&left.part2, &right.part2, size.saturating_mul(2)))
         }
-        Meeting::FirstSecond => Pattern::new(&left.part1).score(right.part2.as_bytes(), left.block_size),
-        Meeting::SecondFirst => Pattern::new(&left.part2).score(right.part1.as_bytes(), right.block_size),
+        Meeting::FirstSecond => score(&left.part1, &right.part2, size),
+        Meeting::SecondFirst => score(&left.part2, &right.part1, right.block_size),
+    }
+}
+
+fn score(left: &Part, right: &Part, block_size: u64) -> u32 {
+    if left.as_bytes().len().min(right.as_bytes().len()) < GRAM {
+        0
+    } else if left.is_ascii() && right.is_ascii() {
+        Pattern::<128>::new(left).score(right.as_bytes(), block_size)
+    } else {
+        Pattern::<256>::new(left).score(right.as_bytes(), block_size)
     }
 }
 
