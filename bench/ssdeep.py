@@ -190,7 +190,8 @@ def comparing() -> None:
                 data[generator.randrange(len(data))] ^= 1
             digests.append(nk.ssdeep.hash(bytes(data)))
         sizes = [digest.split(":")[0] for digest in digests]
-        digests = [digest for digest, size in zip(digests, sizes, strict=True) if size == max(sizes, key=sizes.count)]
+        common = max(set(sizes), key=sizes.count)
+        digests = [digest for digest, size in zip(digests, sizes, strict=True) if size == common]
         many = best(lambda d=digests: nk.ssdeep.compare_many(d[0], d), 50)
         whole = best(lambda d=digests: nk.ssdeep.matrix(d))
         positive = np.count_nonzero(nk.ssdeep.matrix(digests)) / len(digests) ** 2

@@ -165,6 +165,37 @@ pub fn compare_lenient(left: &[u8], right: &[u8]) -> Result<u32> {
     Ok(compare(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?))
 }
 
+/// Subsequences that are measured together: each step waits for the one before, so four of them cost little more than one.
+const TOGETHER: usize = 4;
+
+/// A part that shares a 7-gram with the query and waits to be measured.
+#[derive(Clone, Copy)]
+struct Waiting<'a> {
+    pattern: &'a Pattern,
+    text: &'a Part,
+    block_size: u64,
+    place: usize,
+}
+
+/// Raises the scores of up to [`TOGETHER`] waiting parts.
+fn measure(waiting: &[Waiting<'_>], scores: &mut [u8]) {
+    let Some(&first) = waiting.first() else { return };
+    let four: [Waiting<'_>; TOGETHER] = std::array::from_fn(|i| waiting.get(i).copied().unwrap_or(first));
+    let steps = four.iter().map(|one| one.text.as_bytes().len()).max().unwrap_or(0);
+    let mut h = [u64::MAX; TOGETHER];
+    for at in 0..steps {
+        for (h, one) in h.iter_mut().zip(&four) {
+            // A zero behind the end stands nowhere in the pattern and changes nothing.
+            let p = *h & one.pattern.masks[usize::from(one.text.padded()[at])];
+            *h = h.wrapping_add(p) | (*h - p);
+        }
+    }
+    for (h, one) in h.iter().zip(waiting) {
+        let score = rate(one.pattern.length, one.text.as_bytes().len(), h.count_zeros(), one.block_size) as u8;
+        scores[one.place] = scores[one.place].max(score);
+    }
+}
+
 /// A digest made ready for many comparisons. 4 KB.
 #[derive(Clone)]
 pub struct Query {
@@ -182,6 +213,47 @@ impl Query {
     /// The digest.
     pub fn digest(&self) -> &Digest {
         &self.digest
+    }
+
+    /// The scores with `others`, as [`compare`] gives them.
+    pub fn scores<'a>(&'a self, others: impl ExactSizeIterator<Item = &'a Digest>) -> Vec<u8> {
+        let mut scores = vec![0u8; others.len()];
+        if self.part1.masks[0] | self.part2.masks[0] != 0 {
+            // A digest that was read leniently may hold zeros, which the ends of parts are filled with.
+            for (score, other) in scores.iter_mut().zip(others) {
+                *score = self.score(other) as u8;
+            }
+            return scores;
+        }
+        let size = self.digest.block_size;
+        let twice = size.saturating_mul(2);
+        let blank = Waiting { pattern: &self.part1, text: &self.digest.part1, block_size: size, place: 0 };
+        let mut waiting = [blank; TOGETHER];
+        let mut count = 0;
+        for (place, other) in others.enumerate() {
+            let mut consider = |pattern: &'a Pattern, text: &'a Part, block_size: u64, scores: &mut [u8]| {
+                if pattern.shares_gram(text.as_bytes()) {
+                    waiting[count] = Waiting { pattern, text, block_size, place };
+                    count += 1;
+                    if count == TOGETHER {
+                        measure(&waiting, scores);
+                        count = 0;
+                    }
+                }
+            };
+            match meeting(size, other.block_size) {
+                Meeting::Never => {}
+                Meeting::Same if self.digest == *other => scores[place] = 100,
+                Meeting::Same => {
+                    consider(&self.part1, &other.part1, size, &mut scores);
+                    consider(&self.part2, &other.part2, twice, &mut scores);
+                }
+                Meeting::FirstSecond => consider(&self.part1, &other.part2, size, &mut scores),
+                Meeting::SecondFirst => consider(&self.part2, &other.part1, other.block_size, &mut scores),
+            }
+        }
+        measure(&waiting[..count], &mut scores);
+        scores
     }
 
     /// The score with `other`, as [`compare`] gives it.
@@ -244,6 +316,14 @@ mod tests {
     }
 
     #[test]
+    fn zeros_in_lenient_digests_are_characters() {
+        let read = |text: &[u8]| Digest::parse_lenient(text).unwrap();
+        let (a, b) = (read(b"96:\0abcdefgh\0:"), read(b"96:abcdefgh:"));
+        assert_eq!(vec![compare(&a, &b) as u8, 100], Query::new(&a).scores([&b, &a].into_iter()));
+        assert_eq!(vec![compare(&a, &b) as u8], Query::new(&b).scores([&a].into_iter()));
+    }
+
+    #[test]
     fn equal_digests_score_100_even_when_empty() {
         let empty = Digest::parse(b"3::").unwrap();
         assert_eq!(100, compare(&empty, &empty));
@@ -267,6 +347,15 @@ mod tests {
             prop_assert_eq!(expected, compare(&x, &y));
             prop_assert_eq!(expected, compare(&y, &x));
             prop_assert_eq!(expected, Query::new(&x).score(&y));
+        }
+
+        #[test]
+        fn scores_together_are_scores_one_by_one(pairs in prop::collection::vec(digests(), 1..12)) {
+            let others: Vec<Digest> = pairs.iter().flat_map(|(x, y)| [*x, *y]).collect();
+            for query in &others {
+                let expected: Vec<u8> = others.iter().map(|other| compare(query, other) as u8).collect();
+                prop_assert_eq!(expected, Query::new(query).scores(others.iter()));
+            }
         }
     }
 }

@@ -243,10 +243,12 @@ impl Index {
     pub fn search(&self, query: &Digest, limit: Limit, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
         let prepared = Query::new(query);
         let skipped = self.candidates(query, 0, limit.skip_hubs, scratch);
+        let scores = prepared.scores(scratch.found.iter().map(|&slot| &self.digests[slot as usize]));
         let mut hits: Vec<Hit> = scratch
             .found
             .iter()
-            .map(|&slot| Hit { slot, score: prepared.score(&self.digests[slot as usize]) as u8 })
+            .zip(scores)
+            .map(|(&slot, score)| Hit { slot, score })
             .filter(|hit| u32::from(hit.score) >= limit.threshold)
             .collect();
         hits.sort_unstable_by_key(|hit| (std::cmp::Reverse(hit.score), hit.slot));
@@ -303,10 +305,12 @@ impl Index {
             return (Vec::new(), skipped);
         }
         let query = Query::new(digest);
+        let scores = query.scores(scratch.found.iter().map(|&slot| &self.digests[slot as usize]));
         let mut pairs: Vec<Pair> = scratch
             .found
             .iter()
-            .map(|&right| Pair { left, right, score: query.score(&self.digests[right as usize]) as u8 })
+            .zip(scores)
+            .map(|(&right, score)| Pair { left, right, score })
             .filter(|pair| u32::from(pair.score) >= limit.threshold)
             .collect();
         pairs.sort_unstable();
