@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings as _warnings
 
-from nearkin import errors, families, ssdeep
+from nearkin import errors, families, ssdeep, theory
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
+from nearkin.dedup import DedupResult, dedup
 from nearkin.digests import DigestIndex
 from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
 from nearkin.recipe import Recipe
+from nearkin.verify import similarity
 
 if _DEBUG_BUILD:
     _warnings.warn(
@@ -21,6 +23,7 @@ if _DEBUG_BUILD:
     )
 
 __all__ = [
+    "DedupResult",
     "DigestIndex",
     "HammingIndex",
     "Pairs",
@@ -28,11 +31,14 @@ __all__ = [
     "SearchResult",
     "SimHash",
     "__version__",
+    "dedup",
     "errors",
     "families",
     "fingerprint",
     "hamming",
     "num_threads",
     "set_num_threads",
+    "similarity",
     "ssdeep",
+    "theory",
 ]

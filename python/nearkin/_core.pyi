@@ -62,29 +62,31 @@ class RecipeCore:
         self, offsets: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.uint64]: ...
     def features(self, text: str) -> list[tuple[str, int]]: ...
-    def similarities(
-        self, texts: Any, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32], measure: str
-    ) -> npt.NDArray[np.float64]: ...
+
+class TextCache:
+    def __new__(cls, recipe: RecipeCore, measure: str, budget: int) -> TextCache: ...
+    def missing(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
+    def add(self, rows: npt.NDArray[np.uint32], texts: Any) -> None: ...
+    def shrink(self) -> None: ...
+    def similarities(self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]: ...
     def first_matches(
         self,
-        texts: Any,
         *,
         documents: npt.NDArray[np.uint32],
         offsets: npt.NDArray[np.int64],
         candidates: npt.NDArray[np.uint32],
-        measure: str,
         threshold: float,
     ) -> _Decision: ...
-    def absorb(
-        self,
-        texts: Any,
-        *,
-        documents: npt.NDArray[np.uint32],
-        fingerprints: npt.NDArray[np.uint64],
-        radius: int,
-        measure: str | None,
-        threshold: float,
-    ) -> _Decision: ...
+
+def absorb_in_order(
+    texts: TextCache | None,
+    *,
+    documents: npt.NDArray[np.uint32],
+    fingerprints: npt.NDArray[np.uint64],
+    words: int,
+    radius: int,
+    threshold: float,
+) -> _Decision: ...
 
 _Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]
 

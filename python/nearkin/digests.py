@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.errors import CorruptStoreError, bad_parameter
-from nearkin.hamming import IdArray, _arrow, _ids, _pandas
+from nearkin.hamming import IdArray, _arrow, _ids, to_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +130,7 @@ class DigestResult:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas data frame with the columns `query`, `id` and `score`."""
-        return _pandas({"query": self.queries, "id": self.ids, "score": self.scores})
+        return to_frame({"query": self.queries, "id": self.ids, "score": self.scores})
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ class DigestPairs:
 
     def to_pandas(self) -> pd.DataFrame:
         """A pandas data frame with the columns `left`, `right` and `score`."""
-        return _pandas({"left": self.left, "right": self.right, "score": self.scores})
+        return to_frame({"left": self.left, "right": self.right, "score": self.scores})
 
 
 @dataclass(frozen=True, eq=False)

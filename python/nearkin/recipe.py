@@ -142,7 +142,7 @@ class Recipe:
         --------
         >>> import nearkin as nk
         >>> hex(int(nk.fingerprint(["How are you?"], nk.Recipe.preset("simhash-pypi"))[0]))
-        '0x36022900c1404b08'
+        '0x3601c888ae14a088'
         """
         if name not in PRESETS:
             raise bad_parameter("preset", name, "one of " + ", ".join(sorted(PRESETS)))

@@ -78,14 +78,15 @@ def fingerprint(
     Examples
     --------
     >>> import nearkin as nk
-    >>> fps, counts = nk.fingerprint(["the cat sat", "The cat sat.", ""], return_counts=True)
+    >>> texts = ["the cat sat", "The cat sat.", ""]
+    >>> fps, counts = nk.fingerprint(texts, "char:4|count|xxh3|simhash:64", return_counts=True)
     >>> int(nk.hamming(fps[0], fps[1])), counts.tolist()
     (0, [6, 6, 0])
     """
     recipe = Recipe.of(recipe)
     values: list[NDArray[np.uint64]] = []
     counts: list[NDArray[np.uint64]] = []
-    for batch in _batches(texts):
+    for batch in iterate_batches(texts):
         value, count = recipe.core.fingerprints(batch)
         values.append(value)
         counts.append(count)
@@ -102,7 +103,7 @@ def _join(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.uint64), *parts])
 
 
-def _batches(texts: Any) -> Iterable[Any]:
+def iterate_batches(texts: Any) -> Iterable[Any]:
     """`texts` whole where it can be read in place, else lists of a bounded number of strings."""
     if isinstance(texts, np.ndarray):
         texts = texts.tolist()
