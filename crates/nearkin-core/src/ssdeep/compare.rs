@@ -19,8 +19,8 @@
 //!
 //! A [`Query`] keeps the masks of one digest for many comparisons.
 
-use super::GRAM;
 use super::parse::{Digest, Part, lenient_block_size};
+use super::{GRAM, MAX_PART};
 use crate::error::Result;
 
 /// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of 256.
@@ -168,30 +168,87 @@ pub fn compare_lenient(left: &[u8], right: &[u8]) -> Result<u32> {
 /// Subsequences that are measured together: each step waits for the one before, so four of them cost little more than one.
 const TOGETHER: usize = 4;
 
-/// A part that shares a 7-gram with the query and waits to be measured.
+/// A part that shares a 7-gram with the query and waits to be measured. What both begin and end with belongs to a longest
+/// common subsequence; only what lies between is measured.
 #[derive(Clone, Copy)]
 struct Waiting<'a> {
     pattern: &'a Pattern,
-    text: &'a Part,
+    /// The characters between, and zeros.
+    text: [u8; MAX_PART],
+    steps: usize,
+    /// The positions between, in the pattern.
+    window: u64,
+    /// Characters of the whole other part.
+    length: usize,
+    /// Characters that both begin or end with.
+    shared: u32,
     block_size: u64,
     place: usize,
 }
 
+impl<'a> Waiting<'a> {
+    #[inline]
+    fn new(pattern: &'a Pattern, own: &Part, other: &Part, block_size: u64, place: usize) -> Self {
+        let (s, t) = (own.as_bytes(), other.as_bytes());
+        let start = common_start(s, t);
+        let end = common_end(&s[start..], &t[start..]);
+        let (between, steps) = (s.len() - start - end, t.len() - start - end);
+        let mut text = [0; MAX_PART];
+        text[..steps].copy_from_slice(&t[start..start + steps]);
+        let window = if between == 0 { 0 } else { u64::MAX >> (64 - between) << start };
+        let shared = (start + end) as u32;
+        Self { pattern, text, steps, window, length: t.len(), shared, block_size, place }
+    }
+}
+
+/// How many characters both begin with.
+#[inline]
+fn common_start(s: &[u8], t: &[u8]) -> usize {
+    let words = s.as_chunks::<8>().0.iter().zip(t.as_chunks::<8>().0);
+    let mut equal = 0;
+    for (a, b) in words {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differ != 0 {
+            return equal + (differ.trailing_zeros() / 8) as usize;
+        }
+        equal += 8;
+    }
+    equal + s[equal..].iter().zip(&t[equal..]).take_while(|(a, b)| a == b).count()
+}
+
+/// How many characters both end with.
+#[inline]
+fn common_end(s: &[u8], t: &[u8]) -> usize {
+    let words = s.as_rchunks::<8>().1.iter().rev().zip(t.as_rchunks::<8>().1.iter().rev());
+    let mut equal = 0;
+    for (a, b) in words {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differ != 0 {
+            return equal + (differ.leading_zeros() / 8) as usize;
+        }
+        equal += 8;
+    }
+    let (s, t) = (&s[..s.len() - equal], &t[..t.len() - equal]);
+    equal + s.iter().rev().zip(t.iter().rev()).take_while(|(a, b)| a == b).count()
+}
+
 /// Raises the scores of up to [`TOGETHER`] waiting parts.
 fn measure(waiting: &[Waiting<'_>], scores: &mut [u8]) {
-    let Some(&first) = waiting.first() else { return };
-    let four: [Waiting<'_>; TOGETHER] = std::array::from_fn(|i| waiting.get(i).copied().unwrap_or(first));
-    let steps = four.iter().map(|one| one.text.as_bytes().len()).max().unwrap_or(0);
-    let mut h = [u64::MAX; TOGETHER];
+    let Some(first) = waiting.first() else { return };
+    let four: [&Waiting<'_>; TOGETHER] = std::array::from_fn(|i| waiting.get(i).unwrap_or(first));
+    let steps = waiting.iter().map(|one| one.steps).max().unwrap_or(0).min(MAX_PART);
+    // Positions outside of the window are no ones: nothing is found there. A carry may make ones above, which no position below sees.
+    let mut h = four.map(|one| one.window);
     for at in 0..steps {
-        for (h, one) in h.iter_mut().zip(&four) {
+        for (h, one) in h.iter_mut().zip(four) {
             // A zero behind the end stands nowhere in the pattern and changes nothing.
-            let p = *h & one.pattern.masks[usize::from(one.text.padded()[at])];
+            let p = *h & one.pattern.masks[usize::from(one.text[at])];
             *h = h.wrapping_add(p) | (*h - p);
         }
     }
     for (h, one) in h.iter().zip(waiting) {
-        let score = rate(one.pattern.length, one.text.as_bytes().len(), h.count_zeros(), one.block_size) as u8;
+        let common = one.shared + (one.window & !h).count_ones();
+        let score = rate(one.pattern.length, one.length, common, one.block_size) as u8;
         scores[one.place] = scores[one.place].max(score);
     }
 }
@@ -227,32 +284,36 @@ impl Query {
         }
         let size = self.digest.block_size;
         let twice = size.saturating_mul(2);
-        let blank = Waiting { pattern: &self.part1, text: &self.digest.part1, block_size: size, place: 0 };
-        let mut waiting = [blank; TOGETHER];
-        let mut count = 0;
-        for (place, other) in others.enumerate() {
-            let mut consider = |pattern: &'a Pattern, text: &'a Part, block_size: u64, scores: &mut [u8]| {
-                if pattern.shares_gram(text.as_bytes()) {
-                    waiting[count] = Waiting { pattern, text, block_size, place };
-                    count += 1;
-                    if count == TOGETHER {
-                        measure(&waiting, scores);
-                        count = 0;
-                    }
+        // Short parts and long ones wait apart, so that those measured together are of a length.
+        let blank = Waiting::new(&self.part1, &self.digest.part1, &self.digest.part1, size, 0);
+        let mut queues = [([blank; TOGETHER], 0), ([blank; TOGETHER], 0)];
+        let mut consider = |own: usize, of: usize, place: usize, other: &Part, block_size: u64, scores: &mut [u8]| {
+            let (pattern, part) = [(&self.part1, &self.digest.part1), (&self.part2, &self.digest.part2)][own];
+            if pattern.shares_gram(other.as_bytes()) {
+                let (waiting, count) = &mut queues[of];
+                waiting[*count] = Waiting::new(pattern, part, other, block_size, place);
+                *count += 1;
+                if *count == TOGETHER {
+                    measure(waiting, scores);
+                    *count = 0;
                 }
-            };
+            }
+        };
+        for (place, other) in others.enumerate() {
             match meeting(size, other.block_size) {
                 Meeting::Never => {}
                 Meeting::Same if self.digest == *other => scores[place] = 100,
                 Meeting::Same => {
-                    consider(&self.part1, &other.part1, size, &mut scores);
-                    consider(&self.part2, &other.part2, twice, &mut scores);
+                    consider(0, 0, place, &other.part1, size, &mut scores);
+                    consider(1, 1, place, &other.part2, twice, &mut scores);
                 }
-                Meeting::FirstSecond => consider(&self.part1, &other.part2, size, &mut scores),
-                Meeting::SecondFirst => consider(&self.part2, &other.part1, other.block_size, &mut scores),
+                Meeting::FirstSecond => consider(0, 1, place, &other.part2, size, &mut scores),
+                Meeting::SecondFirst => consider(1, 0, place, &other.part1, other.block_size, &mut scores),
             }
         }
-        measure(&waiting[..count], &mut scores);
+        for (waiting, count) in &queues {
+            measure(&waiting[..*count], &mut scores);
+        }
         scores
     }
 

@@ -259,3 +259,41 @@ fn hash_pieces(source: &mut impl Source, pieces: &mut [Piece]) -> Result<()> {
         before = after;
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Counted<'a> {
+        data: &'a [u8],
+        length: u64,
+        passes: u32,
+    }
+
+    impl Source for Counted<'_> {
+        fn length(&self) -> u64 {
+            self.length
+        }
+
+        fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+            self.passes += 1;
+            each(self.data);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn crafted_inputs_are_read_at_most_six_times() {
+        // Lengths far above the data make the search start high up, as in a long file with few reset points.
+        let everywhere: Vec<u8> = (0..=255u8).flat_map(|byte| [byte; 300]).collect();
+        for data in [&[0u8; 5000][..], &[7u8; 5000], &everywhere, b""] {
+            for length in [5000, 1 << 20, 1 << 30, super::super::MAX_INPUT] {
+                let mut source = Counted { data, length, passes: 0 };
+                hash_source(&mut source, Options::default()).unwrap();
+                assert!(source.passes <= 6, "{} passes over {length}", source.passes);
+            }
+        }
+        let mut source = Counted { data: &[], length: super::super::MAX_INPUT + 1, passes: 0 };
+        assert!(hash_source(&mut source, Options::default()).is_err());
+    }
+}

@@ -26,12 +26,6 @@ impl Part {
         self.bytes.is_ascii()
     }
 
-    /// Its characters and zeros behind them.
-    #[inline]
-    pub(super) fn padded(&self) -> &[u8; MAX_PART] {
-        &self.bytes
-    }
-
     /// Its characters.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
