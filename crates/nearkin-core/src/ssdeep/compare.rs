@@ -13,9 +13,9 @@
 //! ```
 //!
 //! The longest common subsequence comes from one addition a character (Hyyrö 2004, "Bit-parallel LCS-length computation
-//! revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h - p)`; the zeros of h
-//! count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so that unrelated parts
-//! are dismissed after about two characters in five.
+//! revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h - p)`; the
+//! zeros of h count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so that
+//! unrelated parts are dismissed after about two characters in five.
 //!
 //! A [`Query`] keeps the masks of one digest for many comparisons.
 
@@ -23,7 +23,8 @@ use super::parse::{Digest, Part, lenient_block_size};
 use super::{GRAM, MAX_PART};
 use crate::error::Result;
 
-/// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of 256.
+/// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of
+/// 256.
 #[derive(Clone)]
 struct Pattern<const CHARACTERS: usize = 256> {
     masks: [u64; CHARACTERS],
@@ -40,14 +41,19 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
         Self { masks, length: part.as_bytes().len() }
     }
 
-    /// Whether `text` shares seven successive characters with this part.
+    /// Whether `text` shares seven successive characters with this part. `absent` may say of two successive characters
+    /// that they stand nowhere in the part.
     #[inline]
-    fn shares_gram(&self, text: &[u8]) -> bool {
+    fn shares_gram(&self, text: &[u8], absent: impl Fn(u8, u8) -> bool) -> bool {
         if self.length < GRAM {
             return false;
         }
         let mut end = GRAM - 1;
         while end < text.len() {
+            if absent(text[end - 1], text[end]) {
+                end += GRAM - 1;
+                continue;
+            }
             // Bit j of `at`: the last k characters up to `end` stand in the part from j on.
             let mut at = self.masks[usize::from(text[end]) % CHARACTERS];
             let mut k = 1;
@@ -77,7 +83,11 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
 
     #[inline]
     fn score(&self, text: &[u8], block_size: u64) -> u32 {
-        if self.shares_gram(text) { rate(self.length, text.len(), self.common(text), block_size) } else { 0 }
+        if self.shares_gram(text, |_, _| false) {
+            rate(self.length, text.len(), self.common(text), block_size)
+        } else {
+            0
+        }
     }
 }
 
@@ -165,98 +175,63 @@ pub fn compare_lenient(left: &[u8], right: &[u8]) -> Result<u32> {
     Ok(compare(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?))
 }
 
-/// Subsequences that are measured together: each step waits for the one before, so four of them cost little more than one.
+/// Subsequences that are measured together: each step waits for the one before, so four of them cost little more than
+/// one.
 const TOGETHER: usize = 4;
 
-/// A part that shares a 7-gram with the query and waits to be measured. What both begin and end with belongs to a longest
-/// common subsequence; only what lies between is measured.
+/// A part that shares a 7-gram with the query and waits to be measured.
 #[derive(Clone, Copy)]
 struct Waiting<'a> {
     pattern: &'a Pattern,
-    /// The characters between, and zeros.
-    text: [u8; MAX_PART],
-    steps: usize,
-    /// The positions between, in the pattern.
-    window: u64,
-    /// Characters of the whole other part.
-    length: usize,
-    /// Characters that both begin or end with.
-    shared: u32,
+    text: &'a Part,
     block_size: u64,
     place: usize,
 }
 
-impl<'a> Waiting<'a> {
-    #[inline]
-    fn new(pattern: &'a Pattern, own: &Part, other: &Part, block_size: u64, place: usize) -> Self {
-        let (s, t) = (own.as_bytes(), other.as_bytes());
-        let start = common_start(s, t);
-        let end = common_end(&s[start..], &t[start..]);
-        let (between, steps) = (s.len() - start - end, t.len() - start - end);
-        let mut text = [0; MAX_PART];
-        text[..steps].copy_from_slice(&t[start..start + steps]);
-        let window = if between == 0 { 0 } else { u64::MAX >> (64 - between) << start };
-        let shared = (start + end) as u32;
-        Self { pattern, text, steps, window, length: t.len(), shared, block_size, place }
-    }
-}
-
-/// How many characters both begin with.
-#[inline]
-fn common_start(s: &[u8], t: &[u8]) -> usize {
-    let words = s.as_chunks::<8>().0.iter().zip(t.as_chunks::<8>().0);
-    let mut equal = 0;
-    for (a, b) in words {
-        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
-        if differ != 0 {
-            return equal + (differ.trailing_zeros() / 8) as usize;
-        }
-        equal += 8;
-    }
-    equal + s[equal..].iter().zip(&t[equal..]).take_while(|(a, b)| a == b).count()
-}
-
-/// How many characters both end with.
-#[inline]
-fn common_end(s: &[u8], t: &[u8]) -> usize {
-    let words = s.as_rchunks::<8>().1.iter().rev().zip(t.as_rchunks::<8>().1.iter().rev());
-    let mut equal = 0;
-    for (a, b) in words {
-        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
-        if differ != 0 {
-            return equal + (differ.leading_zeros() / 8) as usize;
-        }
-        equal += 8;
-    }
-    let (s, t) = (&s[..s.len() - equal], &t[..t.len() - equal]);
-    equal + s.iter().rev().zip(t.iter().rev()).take_while(|(a, b)| a == b).count()
-}
-
 /// Raises the scores of up to [`TOGETHER`] waiting parts.
 fn measure(waiting: &[Waiting<'_>], scores: &mut [u8]) {
-    let Some(first) = waiting.first() else { return };
-    let four: [&Waiting<'_>; TOGETHER] = std::array::from_fn(|i| waiting.get(i).unwrap_or(first));
-    let steps = waiting.iter().map(|one| one.steps).max().unwrap_or(0).min(MAX_PART);
-    // Positions outside of the window are no ones: nothing is found there. A carry may make ones above, which no position below sees.
-    let mut h = four.map(|one| one.window);
+    let Some(&first) = waiting.first() else { return };
+    let four: [Waiting<'_>; TOGETHER] = std::array::from_fn(|i| waiting.get(i).copied().unwrap_or(first));
+    let steps = four.iter().map(|one| one.text.as_bytes().len()).max().unwrap_or(0).min(MAX_PART);
+    let mut h = [u64::MAX; TOGETHER];
     for at in 0..steps {
-        for (h, one) in h.iter_mut().zip(four) {
+        for (h, one) in h.iter_mut().zip(&four) {
             // A zero behind the end stands nowhere in the pattern and changes nothing.
-            let p = *h & one.pattern.masks[usize::from(one.text[at])];
+            let p = *h & one.pattern.masks[usize::from(one.text.padded()[at])];
             *h = h.wrapping_add(p) | (*h - p);
         }
     }
     for (h, one) in h.iter().zip(waiting) {
-        let common = one.shared + (one.window & !h).count_ones();
-        let score = rate(one.pattern.length, one.length, common, one.block_size) as u8;
+        let score = rate(one.pattern.length, one.text.as_bytes().len(), h.count_zeros(), one.block_size) as u8;
         scores[one.place] = scores[one.place].max(score);
     }
 }
 
-/// A digest made ready for many comparisons. 4 KB.
+/// Which pairs of successive characters a part holds, by their low six bits: what it does not hold is absent, and of
+/// two random characters one pair in sixty stands in a full part.
+#[derive(Clone)]
+struct CharacterPairs([u64; 64]);
+
+impl CharacterPairs {
+    fn new(part: &Part) -> Self {
+        let mut rows = [0; 64];
+        for two in part.as_bytes().windows(2) {
+            rows[usize::from(two[0] & 63)] |= 1 << (two[1] & 63);
+        }
+        Self(rows)
+    }
+
+    #[inline]
+    fn may_hold(&self, first: u8, second: u8) -> bool {
+        self.0[usize::from(first & 63)] >> (second & 63) & 1 == 1
+    }
+}
+
+/// A digest made ready for many comparisons. 5 KB.
 #[derive(Clone)]
 pub struct Query {
     digest: Digest,
+    pairs: [CharacterPairs; 2],
     part1: Pattern,
     part2: Pattern,
 }
@@ -264,7 +239,8 @@ pub struct Query {
 impl Query {
     /// The masks of `digest`.
     pub fn new(digest: &Digest) -> Self {
-        Self { digest: *digest, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
+        let pairs = [CharacterPairs::new(&digest.part1), CharacterPairs::new(&digest.part2)];
+        Self { digest: *digest, pairs, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
     }
 
     /// The digest.
@@ -285,13 +261,13 @@ impl Query {
         let size = self.digest.block_size;
         let twice = size.saturating_mul(2);
         // Short parts and long ones wait apart, so that those measured together are of a length.
-        let blank = Waiting::new(&self.part1, &self.digest.part1, &self.digest.part1, size, 0);
+        let blank = Waiting { pattern: &self.part1, text: &self.digest.part1, block_size: size, place: 0 };
         let mut queues = [([blank; TOGETHER], 0), ([blank; TOGETHER], 0)];
-        let mut consider = |own: usize, of: usize, place: usize, other: &Part, block_size: u64, scores: &mut [u8]| {
-            let (pattern, part) = [(&self.part1, &self.digest.part1), (&self.part2, &self.digest.part2)][own];
-            if pattern.shares_gram(other.as_bytes()) {
+        let mut consider = |own: usize, of: usize, place: usize, text: &'a Part, block_size: u64, scores: &mut [u8]| {
+            let (pattern, pairs) = ([&self.part1, &self.part2][own], &self.pairs[own]);
+            if pattern.shares_gram(text.as_bytes(), |a, b| !pairs.may_hold(a, b)) {
                 let (waiting, count) = &mut queues[of];
-                waiting[*count] = Waiting::new(pattern, part, other, block_size, place);
+                waiting[*count] = Waiting { pattern, text, block_size, place };
                 *count += 1;
                 if *count == TOGETHER {
                     measure(waiting, scores);

@@ -1,9 +1,9 @@
 //! Digests of inputs whose length is known: two passes.
 //!
 //! 1. *Find the reset points.* Start from level g, the smallest with `64 B >= n`; search for levels g - 2 and higher
-//!    ([`super::rolling`]). Keep, for each level, the first 63 positions, the number and the last one: constant memory. The level
-//!    is the highest one up to g with at least 32 reset points (level 0 needs none). If none is found, search again eight levels lower: at most
-//!    four searches, whatever the input.
+//!    ([`super::rolling`]). Keep, for each level, the first 63 positions, the number and the last one: constant memory.
+//!    The level is the highest one up to g with at least 32 reset points (level 0 needs none). If none is found, search
+//!    again eight levels lower: at most five searches, whatever the input.
 //! 2. *Hash the pieces* of the two levels ([`super::piece`]), all of them independent: each starts from the same state.
 //!
 //! The tail, the character after the last piece, follows the end of the input:

@@ -3,11 +3,12 @@
 //! *Strict*, the default: exactly what the program prints. A block size 3 * 2^i with i from 0 to 30, in decimal without
 //! leading zeros; two parts of at most 64 characters of the base64 alphabet.
 //!
-//! *Lenient*, for old data: what the original library accepts. White space, a sign and zeros before the block size, any block
-//! size, any characters in the parts; part 2 ends at a comma or at the end. After the removal of runs a part of more than 64 characters is an error.
+//! *Lenient*, for old data: what the original library accepts. White space, a sign and zeros before the block size, any
+//! block size, any characters in the parts; part 2 ends at a comma or at the end. After the removal of runs a part of
+//! more than 64 characters is an error.
 //!
-//! Runs of more than three equal characters are cut to three before anything else is done with a digest: they carry little
-//! information (padding, blank images) and would match each other everywhere.
+//! Runs of more than three equal characters are cut to three before anything else is done with a digest: they carry
+//! little information (padding, blank images) and would match each other everywhere.
 
 use super::{LEVELS, MAX_PART, block_size};
 use crate::error::{Error, Result};
@@ -24,6 +25,12 @@ impl Part {
     #[inline]
     pub(super) fn is_ascii(&self) -> bool {
         self.bytes.is_ascii()
+    }
+
+    /// Its characters and zeros behind them.
+    #[inline]
+    pub(super) fn padded(&self) -> &[u8; MAX_PART] {
+        &self.bytes
     }
 
     /// Its characters.
