@@ -13,6 +13,7 @@ document, an id, the search index, and the texts of one batch.
 from __future__ import annotations
 
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -552,7 +553,9 @@ def _run(
         summary = _summary(new, old, found, clusters, kept, original, len(old_rows), options)
         kept_ids = new.ids.to_list() if kept.all() else new.ids.take(kept_rows)
     summary["timings"] = stages.seconds
-    summary["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Kilobytes on Linux, bytes on macOS.
+    unit = 1 if sys.platform == "darwin" else 1024
+    summary["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return DedupResult(kept_ids, kept_rows, clusters, pairs, summary)
 
 

@@ -78,9 +78,11 @@ def texts_by_row(texts: Any) -> tuple[Callable[[NDArray[np.int64]], Any], int]:
     if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
         import pyarrow as pa
 
-        column = pa.chunked_array(texts) if hasattr(texts, "__arrow_c_stream__") else pa.array(texts)
-        if not hasattr(texts, "__arrow_c_stream__"):
-            column = pa.chunked_array([column])
+        stream = hasattr(texts, "__arrow_c_stream__")
+        column = pa.chunked_array(texts) if stream else pa.chunked_array([pa.array(texts)])
+        if column.type == pa.string_view():
+            # take() has no kernel for views.
+            column = column.cast(pa.large_string())
         return lambda rows: column.take(pa.array(rows)), len(column)
     strings = texts if isinstance(texts, (list, tuple)) else list(texts)
     return lambda rows: [strings[row] for row in rows.tolist()], len(strings)
