@@ -83,8 +83,8 @@ def test_stop_words_are_not_one_string() -> None:
         ("simhash:64|xxh3|count|char:4", "char:4|count|xxh3|simhash:64"),
         (" char:4 | count | xxh3 | simhash:64 ", "char:4|count|xxh3|simhash:64"),
         ("norm:nfkc|case:fold|letters:word|char:4|count|xxh3:0|simhash:64", "char:4|count|xxh3|simhash:64"),
-        ("word:2|letters:all|case:keep|norm:none", "norm:none|case:keep|letters:all|word:2|count|xxh3|simhash:128"),
-        ("xxh3:007|simhash:064", "char:4|count|xxh3:7|simhash:64"),
+        ("word:2|letters:all|case:keep|norm:none", "norm:none|case:keep|letters:all|word:2|binary|xxh3|simhash:128"),
+        ("xxh3:007|simhash:064", "char:4|binary|xxh3:7|simhash:64"),
     ],
 )
 def test_text_form_is_canonical(text: str, canonical: str) -> None:
