@@ -1,47 +1,51 @@
-//! A set of 64-bit feature identifiers that is emptied in constant time.
+//! A set of 64-bit feature identifiers that many texts fill one after another.
 //!
-//! Open addressing with linear probing at a load of at most one half. Identifiers are hashes already, so their low bits
-//! choose the slot. Each slot carries the epoch in which it was filled; raising the epoch empties the set.
+//! Open addressing with linear probing at a load of at most one half; 0 marks an empty slot, and the identifier 0 is a flag of
+//! its own. Identifiers are hashes already, so their low bits choose the slot. Emptying writes as many slots as the next text
+//! needs, 16 bytes a feature. An insertion takes the same path whether the identifier is new or not, since processors can't
+//! guess which it will be.
 
 /// A set of identifiers.
 #[derive(Default)]
 pub struct IdSet {
-    slots: Vec<(u64, u32)>,
+    slots: Vec<u64>,
     /// Slots in use, minus one: a small set after a large one stays in the first cache lines.
     mask: usize,
-    epoch: u32,
     len: usize,
+    has_zero: bool,
 }
 
 impl IdSet {
     /// Empties the set and makes room for `capacity` identifiers.
     pub fn clear(&mut self, capacity: usize) {
         let wanted = (2 * capacity).next_power_of_two().max(64);
-        if wanted > self.slots.len() || self.epoch == u32::MAX {
-            self.slots = vec![(0, 0); wanted];
-            self.epoch = 0;
+        if wanted > self.slots.len() {
+            self.slots = vec![0; wanted];
+        } else {
+            self.slots[..wanted].fill(0);
         }
         self.mask = wanted - 1;
         self.len = 0;
-        self.epoch += 1;
+        self.has_zero = false;
     }
 
     /// Adds `id`; tells whether it is new.
     #[inline]
     pub fn insert(&mut self, id: u64) -> bool {
-        if 2 * self.len > self.mask {
+        if 2 * self.len >= self.mask {
             self.grow();
+        }
+        if id == 0 {
+            self.len += usize::from(!self.has_zero);
+            return !std::mem::replace(&mut self.has_zero, true);
         }
         let mut slot = id as usize & self.mask;
         loop {
-            let (held, epoch) = self.slots[slot];
-            if epoch != self.epoch {
-                self.slots[slot] = (id, self.epoch);
-                self.len += 1;
-                return true;
-            }
-            if held == id {
-                return false;
+            let held = self.slots[slot];
+            if held == 0 || held == id {
+                self.slots[slot] = id;
+                self.len += usize::from(held == 0);
+                return held == 0;
             }
             slot = (slot + 1) & self.mask;
         }
@@ -53,14 +57,14 @@ impl IdSet {
         if self.len == 0 {
             return false;
         }
+        if id == 0 {
+            return self.has_zero;
+        }
         let mut slot = id as usize & self.mask;
         loop {
-            let (held, epoch) = self.slots[slot];
-            if epoch != self.epoch {
-                return false;
-            }
-            if held == id {
-                return true;
+            let held = self.slots[slot];
+            if held == 0 || held == id {
+                return held == id;
             }
             slot = (slot + 1) & self.mask;
         }
@@ -77,15 +81,14 @@ impl IdSet {
     }
 
     fn grow(&mut self) {
-        let held: Vec<u64> = match self.slots.get(..=self.mask) {
-            Some(slots) if self.len > 0 => {
-                slots.iter().filter(|slot| slot.1 == self.epoch).map(|slot| slot.0).collect()
-            }
-            _ => Vec::new(),
-        };
+        let held: Vec<u64> = self.slots.iter().take(self.mask + 1).copied().filter(|&id| id != 0).collect();
+        let has_zero = self.has_zero;
         self.clear(held.len().max(32) * 2);
         for id in held {
             self.insert(id);
+        }
+        if has_zero {
+            self.insert(0);
         }
     }
 }

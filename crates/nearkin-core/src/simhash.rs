@@ -101,9 +101,14 @@ impl SimHash {
                         fresh.clear();
                         fresh.extend(hashes.iter().map(|&hash| ids.insert(hash)));
                     } else {
-                        kept.clear();
-                        kept.extend(hashes.iter().zip(&*fresh).filter(|pair| *pair.1).map(|pair| *pair.0));
-                        sums[word - 1].add(kept);
+                        // Every hash is written and only new ones advance, so that nothing has to be guessed.
+                        kept.resize(hashes.len(), 0);
+                        let mut count = 0;
+                        for (&hash, &fresh) in hashes.iter().zip(&*fresh) {
+                            kept[count] = hash;
+                            count += usize::from(fresh);
+                        }
+                        sums[word - 1].add(&kept[..count]);
                     }
                 });
                 ids.len() as u64

@@ -204,7 +204,13 @@ impl Tokenizer {
         let mut seen = std::mem::take(&mut scratch.seen);
         seen.clear(text.len().min(1024));
         self.hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {
-            ids.extend(hashes.iter().filter(|&&hash| seen.insert(hash)));
+            let mut count = ids.len();
+            ids.resize(count + hashes.len(), 0);
+            for &hash in hashes {
+                ids[count] = hash;
+                count += usize::from(seen.insert(hash));
+            }
+            ids.truncate(count);
         });
         scratch.seen = seen;
     }
