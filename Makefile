@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup check format lint types test test-rust test-python demo bench docs fuzz clean
+.PHONY: setup check format test test-rust test-python demo bench docs fuzz clean
 
 setup: $(VENV)/.built
 
@@ -40,6 +40,22 @@ test-rust:
 
 test-python: setup
 	$(BIN)/python -m pytest -q
+
+# The main job on the corpus that ships with the project.
+demo: setup
+	$(BIN)/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --overwrite
+	head -n 2 demo-out/clusters.jsonl
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/mkdocs build --strict
+
+# Coverage-guided fuzzing of whatever reads untrusted bytes, a minute a target; needs cargo-fuzz (cargo install cargo-fuzz).
+SECONDS ?= 60
+fuzz:
+	for target in $$(cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz list); do \
+		(cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=$(SECONDS)) || exit 1; \
+	done
 
 clean:
 	rm -rf target fuzz/target $(VENV) site demo-out

@@ -18,7 +18,7 @@ from nearkin import errors
 from nearkin import hamming as hamming_function
 from nearkin.hamming import HammingIndex, from_bytes, from_hex, from_signed, to_bytes, to_hex, to_signed
 
-METHODS = ("auto", "scan", "blocks", "multi")
+METHODS = ("auto", "scan", "bits", "blocks", "tables", "multi")
 
 
 def random_fingerprints(rng: np.random.Generator, bits: int, rows: int, near: Any = None) -> Any:

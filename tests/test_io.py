@@ -421,12 +421,54 @@ def test_parquet_strings_are_checked(tmp_path: Path) -> None:
     assert ["fine"] == pq.read_table(io.BytesIO(out.getvalue())).column("text").to_pylist()
 
 
+def test_parquet_texts_after_nested_columns_are_sized_by_their_own_column(tmp_path: Path) -> None:
+    """Batches follow from the text column's size wherever it stands."""
+    columns = {"nested": pa.array([{"a": 1, "b": 2}] * 50), "text": ["x" * 100] * 50}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", use_dictionary=False)
+    with open_corpus(tmp_path / "a.parquet") as corpus:
+        assert (["x" * 100] * 50, list(range(50))) == read_all(corpus)
+
+
+def test_numbers_are_read_from_columns_of_any_kind(tmp_path: Path) -> None:
+    """A keep rule's column may hold integers, floats, nulls, booleans, or strings that write a number."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"text": "a", "n": 1, "s": "2.5"}\n{"text": "b", "n": 0.5, "s": 3}\n{"text": "c", "n": null, "s": null}\n'
+    )
+    with open_corpus(path, extra_columns=["n", "s"]) as corpus:
+        (batch,) = corpus.batches()
+        np.testing.assert_array_equal([1, 0.5, np.nan], batch.columns["n"].numbers("n"))
+        np.testing.assert_array_equal([2.5, 3, np.nan], batch.columns["s"].numbers("s"))
+    path.write_text('{"text": "a", "n": "high"}\n')
+    with open_corpus(path, extra_columns=["n"]) as corpus:
+        (batch,) = corpus.batches()
+        with pytest.raises(InputError, match="row 0: column 'n' holds 'high', which is no number"):
+            batch.columns["n"].numbers("n")
+
+
+def test_an_output_folder_inside_of_an_input_folder_is_refused(tmp_path: Path) -> None:
+    """The next run over the same folder would read the output."""
+    (tmp_path / "a.txt").write_text("text")
+    with (
+        open_corpus(tmp_path) as corpus,
+        pytest.raises(ParameterError, match="a folder outside of"),
+        OutputDir(tmp_path / "out", inputs=corpus.inputs),
+    ):
+        pass
+
+
 STDIN = """
 import sys
+from nearkin.errors import NearkinError
 from nearkin.io import open_corpus
 with open_corpus("-", format=sys.argv[1]) as corpus:
     texts = [text for batch in corpus.batches() for text in batch.texts]
     assert texts[1] == list(corpus.texts([1]))[0]
+    try:
+        next(corpus.batches())
+        raise SystemExit("read twice")
+    except NearkinError:
+        pass
     corpus.write_kept(range(0, len(texts), 2), sys.stdout.buffer)
 """
 

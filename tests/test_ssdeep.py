@@ -9,6 +9,10 @@ import itertools
 import json
 import mmap
 import os
+import random
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import InputError, ParameterError
@@ -193,3 +199,96 @@ def test_wrong_arguments_say_what_is_allowed() -> None:
         nk.ssdeep.matrix(["3::", "7:a:b"])
     with pytest.raises(InputError, match="outside of A-Z"):
         nk.ssdeep.compare("3:\ud800:", "3::")
+
+
+def test_explanations_add_up_to_the_score(vectors: dict[str, Any]) -> None:
+    """The best of the compared parts, or 100 for equal digests, is the score."""
+    capped = unlike = 0
+    for pair in vectors["pairs"]:
+        if not pair["valid"]:
+            continue
+        why = nk.ssdeep.explain(pair["a"], pair["b"])
+        assert pair["score"] == why.score
+        assert pair["score"] == (100 if why.equal else max((part.score for part in why.compared), default=0))
+        assert all((part.gram is None) == (0 == part.uncapped) for part in why.compared)
+        capped += "capped from" in str(why)
+        unlike += not why.comparable
+    assert capped > 20
+    assert unlike > 20
+
+
+def test_runs_are_counted_in_explanations() -> None:
+    """Characters beyond the third of a kind are said to be left out."""
+    why = nk.ssdeep.explain("96:aaaaaabcdefgh:", "96:aaabcdefgh:bbbb")
+    assert (3, 1) == why.runs_removed
+    assert "left out: 3 and 1" in str(why)
+
+
+needs_program = pytest.mark.skipif(shutil.which("ssdeep") is None, reason="the program ssdeep is not installed")
+
+
+@needs_program
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=400),
+            st.builds(lambda unit, n: unit * n, st.binary(min_size=1, max_size=40), st.integers(1, 400)),
+            st.builds(lambda seed, n: random.Random(seed).randbytes(n), st.integers(), st.integers(0, 40_000)),
+        ),
+        max_size=4,
+    )
+)
+def test_any_file_gets_the_digest_of_the_real_program(tmp_path: Path, pieces: list[bytes]) -> None:
+    """Files of random, repeated and constant stretches, hashed by the program itself."""
+    path = tmp_path / "input"
+    path.write_bytes(b"".join(pieces))
+    done = subprocess.run(["ssdeep", "-b", path], capture_output=True, check=True)
+    assert [(nk.ssdeep.hash(path), "input")] == nk.ssdeep.read_list(done.stdout)
+
+
+@needs_program
+def test_lists_are_those_of_the_real_program(tmp_path: Path) -> None:
+    """Names with quotation marks, commas, backslashes and bytes that are not UTF-8: read and written exactly."""
+    names = [b'a "quoted" name', b"comma,colon:", b"back\\slash\\", b"\xff\xfe", "名".encode(), b"plain", b'\\"']
+    paths = []
+    for i, name in enumerate(names):
+        path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+        path.write_bytes(random.Random(i).randbytes(3000 + i))
+        paths.append(path)
+    written = subprocess.run(["ssdeep", "-b", *paths], capture_output=True, check=True).stdout
+    entries = nk.ssdeep.read_list(written)
+    assert names == [os.fsencode(name) for _, name in entries]
+    assert nk.ssdeep.hash_files(paths) == [digest for digest, _ in entries]
+    assert written == nk.ssdeep.write_list(entries)
+
+
+@needs_program
+def test_the_real_program_reads_our_lists_and_gives_our_scores(tmp_path: Path) -> None:
+    """Its matches of our list against itself are those of the index."""
+    data = random.Random(7).randbytes(30_000)
+    entries = [(nk.ssdeep.hash(data[i * 900 :] + bytes([i])), f"f{i}") for i in range(12)]
+    path = tmp_path / "list"
+    path.write_bytes(nk.ssdeep.write_list(entries))
+    done = subprocess.run(["ssdeep", "-x", path], capture_output=True, text=True, check=False)
+    theirs = {(m[1], m[2], int(m[3])) for m in re.finditer(r":(f\d+) matches .*?:(f\d+) \((\d+)\)", done.stdout)}
+    index = nk.DigestIndex()
+    index.add([name for _, name in entries], [digest for digest, _ in entries])
+    pairs = index.pairs()
+    ours = set(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True))
+    assert len(ours) > 10
+    assert {(*sorted(pair[:2]), pair[2]) for pair in theirs} == ours
+
+
+def test_a_broken_list_names_its_line() -> None:
+    """No header, no record, a name cut off."""
+    head = b"ssdeep,1.1--blocksize:hash:hash,filename\n"
+    for text, message in (
+        (b'3::,"x"\n', "line 1: no header"),
+        (head + b"what\n", "line 2: no record"),
+        (head + b'3::,"cut', "line 2: the name has no closing"),
+    ):
+        with pytest.raises(InputError, match=message):
+            nk.ssdeep.read_list(text)
+    # What does not begin a record goes on with the name.
+    assert [("3::", 'x"\n7::,"y')] == nk.ssdeep.read_list(head + b'3::,"x\\"\n7::,\\"y"')

@@ -22,15 +22,17 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin._core import TextCache, absorb_in_order, near_in_batch
 from nearkin._core import components as _components
-from nearkin._core import near_in_batch
 from nearkin.hamming import HammingIndex
 from nearkin.recipe import Recipe
 
 _BATCH = 4096
 """Documents of a batch: b/2 distances a document within it against better batches for the index."""
-_BATCH_CHARACTERS = 1 << 23
-"""Characters of texts that are compared at once; their feature sets take about eight bytes a character."""
+_BATCH_CHARACTERS = 1 << 24
+"""Characters of different texts that are compared at once; their feature sets take up to eight bytes a character."""
+_CACHE_BYTES = 256 << 20
+"""Bytes of feature sets that are kept for later batches."""
 
 
 class Documents(Protocol):
@@ -103,23 +105,30 @@ class Clustering:
         rows = self.fingerprints[places]
         return rows[:, 0] if self.recipe.words == 1 else rows
 
-    def _load(self, places: NDArray[np.int64]) -> tuple[Any, NDArray[np.uint32]]:
-        """The texts of some places, and for every place of all where its text stands in them."""
-        rows, inverse = np.unique(self.rows[places], return_inverse=True)
-        return self.documents.texts(rows), inverse.astype(np.uint32)
+    def _load(self, cache: TextCache, places: NDArray[np.int64]) -> None:
+        """Make the texts of some places ready to be compared, by place."""
+        missing = cache.missing(np.unique(places).astype(np.uint32))
+        if len(missing):
+            cache.shrink()
+            rows = self.rows[missing]
+            order = np.argsort(rows, kind="stable")
+            cache.add(missing[order], self.documents.texts(rows[order]))
+
+    def _cache(self) -> TextCache | None:
+        return None if self.measure is None else TextCache(self.recipe.core, self.measure, _CACHE_BYTES)
 
     def absorb(self) -> Absorbed:
         """Keep, then absorb."""
         n = len(self.rows)
         result = Absorbed(np.full(n, -1, np.int64), np.full(n, np.nan))
-        index = self._index()
+        index, cache = self._index(), self._cache()
         if self.old:
             index.add(np.arange(self.old), self._shaped(np.arange(self.old)))
         for batch in self._batches():
             left = batch
             if len(index):
-                left = self._absorb_into_kept(index, batch, result)
-            left = self._absorb_within(left, result)
+                left = self._absorb_into_kept(index, cache, batch, result)
+            left = self._absorb_within(cache, left, result)
             index.add(left, self._shaped(left))
             self.tick(len(batch))
         return result
@@ -135,27 +144,34 @@ class Clustering:
             yield np.arange(self.old + start, self.old + end)
             start = end
 
-    def _absorb_into_kept(self, index: HammingIndex, batch: NDArray[np.int64], result: Absorbed) -> NDArray[np.int64]:
+    def _absorb_into_kept(
+        self, index: HammingIndex, cache: TextCache | None, batch: NDArray[np.int64], result: Absorbed
+    ) -> NDArray[np.int64]:
         """Give each document of the batch to its first match among the kept; the documents that have none."""
         hits = index.search(self._shaped(batch), self.radius)
         counts = np.diff(hits.offsets)
         result.candidates += int(hits.offsets[-1])
         found = np.flatnonzero(counts)
         # Candidates in keep order within each document.
-        queries = np.repeat(np.arange(len(batch)), counts)
-        candidates = np.asarray(hits.ids, np.int64)[np.lexsort((hits.ids, queries))]
-        if self.measure is None:
+        candidates = np.asarray(hits.ids, np.int64)
+        candidates = candidates[np.lexsort((candidates, np.repeat(np.arange(len(batch)), counts)))]
+        if cache is None:
             result.by[batch[found]] = candidates[hits.offsets[found]]
         else:
-            for part in self._parts(batch[found], hits.offsets[np.append(found, len(batch))], candidates):
-                self._first_matches(*part, self.measure, result)
+            offsets = hits.offsets[np.append(found, len(batch))]
+            for part in self._parts(batch[found], offsets, candidates):
+                self._first_matches(cache, *part, result)
         return batch[result.by[batch] < 0]
 
     def _parts(
         self, places: NDArray[np.int64], offsets: NDArray[np.int64], candidates: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Documents with their candidates, at most so many characters of texts at once."""
-        sums = np.concatenate([[0], np.cumsum(self.lengths[candidates].astype(np.int64))])
+        """Documents with their candidates, so that the different texts of a part have at most so many characters."""
+        lengths = self.lengths[candidates].astype(np.int64)
+        # A candidate counts where it comes up first; a part that starts later may count it again, which is rare.
+        firsts = np.zeros(len(candidates), bool)
+        firsts[np.unique(candidates, return_index=True)[1]] = True
+        sums = np.concatenate([[0], np.cumsum(lengths * firsts)])
         ends = sums[offsets[1:]] + np.cumsum(self.lengths[places].astype(np.int64))
         start = 0
         while start < len(places):
@@ -167,47 +183,35 @@ class Clustering:
 
     def _first_matches(
         self,
+        cache: TextCache,
         places: NDArray[np.int64],
         offsets: NDArray[np.int64],
         candidates: NDArray[np.int64],
-        measure: str,
         result: Absorbed,
     ) -> None:
-        texts, where = self._load(np.concatenate([places, candidates]))
-        by, similarity, verified, _ = self.recipe.core.first_matches(
-            texts,
-            documents=where[: len(places)],
+        self._load(cache, np.concatenate([places, candidates]))
+        by, similarity, verified, _ = cache.first_matches(
+            documents=places.astype(np.uint32),
             offsets=np.ascontiguousarray(offsets),
-            candidates=where[len(places) :],
-            measure=measure,
+            candidates=candidates.astype(np.uint32),
             threshold=self.threshold,
         )
         result.verified += verified
-        matched = by >= 0
-        # The kernel names texts; a candidate's place in keep order is found again through its row.
-        rows, firsts = np.unique(self.rows[candidates], return_index=True)
-        row_of_text = np.unique(self.rows[np.concatenate([places, candidates])])
-        found = candidates[firsts[np.searchsorted(rows, row_of_text[by[matched]])]]
-        result.by[places[matched]] = found
-        result.similarity[places[matched]] = similarity[matched]
+        result.by[places] = by
+        result.similarity[places] = similarity
 
-    def _absorb_within(self, places: NDArray[np.int64], result: Absorbed) -> NDArray[np.int64]:
+    def _absorb_within(self, cache: TextCache | None, places: NDArray[np.int64], result: Absorbed) -> NDArray[np.int64]:
         """Visit documents in order, each kept one absorbing later ones; the kept documents."""
-        if not len(places):
-            return places
-        near = near_in_batch(self._flat(places), self.recipe.words, self.radius)
-        close = places[near]
-        if len(close):
-            texts: Any = []
-            where = np.zeros(len(close), np.uint32)
-            if self.measure is not None:
-                texts, where = self._load(close)
-            by, similarity, verified, candidates = self.recipe.core.absorb(
-                texts,
-                documents=where,
+        if len(places):
+            close = places[near_in_batch(self._flat(places), self.recipe.words, self.radius)]
+            if cache is not None:
+                self._load(cache, close)
+            by, similarity, verified, candidates = absorb_in_order(
+                cache,
+                documents=close.astype(np.uint32),
                 fingerprints=self._flat(close),
+                words=self.recipe.words,
                 radius=self.radius,
-                measure=self.measure,
                 threshold=self.threshold,
             )
             result.verified += verified
@@ -280,14 +284,15 @@ class Clustering:
         return labels
 
     def _similarities(self, left: NDArray[np.int64], right: NDArray[np.int64], measure: str) -> NDArray[np.float64]:
+        cache = TextCache(self.recipe.core, measure, _CACHE_BYTES)
         ends = np.cumsum((self.lengths[left] + self.lengths[right]).astype(np.int64))
         parts = [np.zeros(0)]
         start = 0
         while start < len(left):
             before = int(ends[start - 1]) if start else 0
             end = max(int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right")), start + 1)
-            texts, where = self._load(np.concatenate([left[start:end], right[start:end]]))
-            first, second = np.split(where, 2)
-            parts.append(self.recipe.core.similarities(texts, first, second, measure))
+            now, other = left[start:end], right[start:end]
+            self._load(cache, np.concatenate([now, other]))
+            parts.append(cache.similarities(now.astype(np.uint32), other.astype(np.uint32)))
             start = end
         return np.concatenate(parts)

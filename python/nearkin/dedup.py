@@ -13,6 +13,7 @@ document, an id, the search index, and the texts of one batch.
 from __future__ import annotations
 
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from nearkin.hamming import HammingIndex, hamming
 from nearkin.io import Column, Texts
 from nearkin.recipe import Recipe
 from nearkin.theory import simhash_radius
-from nearkin.verify import Measure
+from nearkin.verify import Measure, texts_by_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,9 +204,9 @@ def dedup(
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
         Which document of a cluster stays: first, last, longest, shortest; `max` or `min` of `values`. Ties by id.
-    values : numbers, one a text; optional
+    values : numbers, one a text, or the name of an extra column of a Corpus; optional
         For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
-    sources : strings or integers, one a text; optional
+    sources : strings or integers, one a text, or the name of an extra column of a Corpus; optional
         Where each text comes from: the summary counts removals by source and warns of one that loses far more than the
         rest.
     against : texts, an open Corpus, or a HammingIndex; optional
@@ -251,6 +252,7 @@ def dedup(
     report = progress or (lambda stage, done, total: None)
     with stages("hash"):
         new = _hash(texts, ids, recipe, report, _columns(values, sources, options))
+        _named_columns(texts, new, values, sources)
     old_index, old = None, None
     if against is not None:
         with stages("hash"):
@@ -313,7 +315,20 @@ def _columns(values: Any, sources: Any, options: _Options) -> dict[str, Column]:
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
     columns = {"keep": values, "source": sources}
-    return {name: _column(column) for name, column in columns.items() if column is not None}
+    return {
+        name: _column(column) for name, column in columns.items() if column is not None and not isinstance(column, str)
+    }
+
+
+def _named_columns(texts: Any, hashed: _Hashed, values: Any, sources: Any) -> None:
+    """Give the columns of a corpus that stand for values and sources these names."""
+    for role, name in (("keep", values), ("source", sources)):
+        if not isinstance(name, str):
+            continue
+        if name not in getattr(texts, "extra_columns", ()):
+            role = "values" if role == "keep" else "sources"
+            raise bad_parameter(role, repr(name), "a list as long as the texts, or an extra column of a corpus")
+        hashed.columns[role] = hashed.columns.get(name, Column.of([]))
 
 
 def _column(values: Any) -> Column:
@@ -392,17 +407,9 @@ def _join(
 
 
 def _taker(batches: list[Any]) -> Callable[[NDArray[np.int64]], Any]:
-    """Looks up texts of rows over several batches, each a sequence or an Arrow object."""
-    if len(batches) == 1 and not isinstance(batches[0], (list, tuple)):
-        batch = batches[0]
-        if isinstance(batch, Texts):
-            return lambda rows: [None if row in set(batch.nulls.tolist()) else batch[row] for row in rows.tolist()]
-        import pyarrow as pa
-
-        column = pa.chunked_array(batch) if hasattr(batch, "__arrow_c_stream__") else pa.array(batch)
-        return lambda rows: column.take(pa.array(rows))
-    texts = [text for batch in batches for text in batch] if len(batches) > 1 else list(batches[0]) if batches else []
-    return lambda rows: [texts[row] for row in rows.tolist()]
+    """Looks up texts of rows over several batches, each a sequence or one Arrow object."""
+    texts = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]
+    return texts_by_row(texts)[0]
 
 
 class _Documents:
@@ -436,14 +443,13 @@ def _keep_order(new: _Hashed, keep: str) -> NDArray[np.int64]:
     if keep == "first":
         return rows
     if keep == "last":
-        return rows[::-1].copy()
+        return np.ascontiguousarray(rows[::-1])
     by_length = keep in ("longest", "shortest")
     key: NDArray[np.float64] = new.lengths.astype(np.float64) if by_length else new.columns["keep"].numbers("keep")
     if keep in ("longest", "max"):
         key = -key
     # NaN sorts last whatever the direction; ties by id, then by row.
-    order: NDArray[np.int64] = np.lexsort((rows, _rank(new.ids), key))
-    return order
+    return np.asarray(np.lexsort((rows, _rank(new.ids), key)), np.int64)
 
 
 def _rank(ids: Column) -> NDArray[np.int64]:
@@ -547,7 +553,9 @@ def _run(
         summary = _summary(new, old, found, clusters, kept, original, len(old_rows), options)
         kept_ids = new.ids.to_list() if kept.all() else new.ids.take(kept_rows)
     summary["timings"] = stages.seconds
-    summary["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Kilobytes on Linux, bytes on macOS.
+    unit = 1 if sys.platform == "darwin" else 1024
+    summary["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return DedupResult(kept_ids, kept_rows, clusters, pairs, summary)
 
 
@@ -604,8 +612,13 @@ def _distances(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[n
 
 def _names(new: _Hashed, old: _Hashed | None, outcome: _Outcome, places: NDArray[np.int64]) -> list[Any]:
     """Ids of documents at places in keep order."""
-    first = 0 if old is None else len(old)
-    return [new.ids[row] if row >= 0 or old is None else old.ids[row + first] for row in outcome.rows[places].tolist()]
+    rows = outcome.rows[places]
+    names: list[Any] = new.ids.take(np.maximum(rows, 0)) if len(new) else [None] * len(rows)
+    if old is not None:
+        older = np.flatnonzero(rows < 0)
+        for at, name in zip(older.tolist(), old.ids.take(rows[older] + len(old)), strict=True):
+            names[at] = name
+    return names
 
 
 def _clusters_table(

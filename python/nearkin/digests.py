@@ -12,15 +12,19 @@ leaves them out on request, which may miss matches and is counted in the result.
 from __future__ import annotations
 
 import operator
+import os
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import DigestCore
-from nearkin.errors import bad_parameter
+from nearkin.errors import CorruptStoreError, bad_parameter
 from nearkin.hamming import IdArray, _arrow, _ids, to_frame
 
 if TYPE_CHECKING:
@@ -124,7 +128,7 @@ class DigestResult:
 
         return pa.table({"query": self.queries, "id": _arrow(self.ids), "score": self.scores})
 
-    def toto_frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """A pandas data frame with the columns `query`, `id` and `score`."""
         return to_frame({"query": self.queries, "id": self.ids, "score": self.scores})
 
@@ -161,7 +165,7 @@ class DigestPairs:
 
         return pa.table({"left": _arrow(self.left), "right": _arrow(self.right), "score": self.scores})
 
-    def toto_frame(self) -> pd.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """A pandas data frame with the columns `left`, `right` and `score`."""
         return to_frame({"left": self.left, "right": self.right, "score": self.scores})
 
@@ -492,6 +496,95 @@ class DigestIndex:
         if most < 0:
             raise bad_parameter("most", most, "0 or more")
         return [Hub(*hub) for hub in self._core.hubs(least, most)]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the index to a file, which replaces one of that name only when it is complete and on the disk.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file. Its format is docs/format-digests.md: versioned and checksummed.
+
+        Raises
+        ------
+        OSError
+            If it can't be written.
+        """
+        names = [self._names[slot] for slot in range(len(self._names)) if self._core.digest(slot) is not None]
+        if self._slots is None:
+            kind, ids = 0, b""
+        elif names and isinstance(names[0], str):
+            encoded = [name.encode() for name in names]
+            kind, ids = 2, np.array([len(name) for name in encoded], dtype="<u4").tobytes() + b"".join(encoded)
+        else:
+            kind, ids = 1, np.array(names, dtype="<i8").tobytes()
+        data = self._core.encode(kind, not self.strict, ids, kind != 0)
+        target = Path(path)
+        handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(aside).replace(target)
+        except BaseException:
+            Path(aside).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> DigestIndex:
+        """The index that `save` wrote.
+
+        Raises
+        ------
+        CorruptStoreError
+            If the file is not a digest index, or changed since it was written.
+        FormatVersionError
+            If a newer nearkin wrote it.
+        OSError
+            If it can't be read.
+
+        Examples
+        --------
+        >>> import nearkin as nk, tempfile, pathlib
+        >>> index = nk.DigestIndex()
+        >>> _ = index.add(["a"], ["3:aaX8v:aV"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     index.save(pathlib.Path(folder) / "index")
+        ...     "a" in nk.DigestIndex.load(pathlib.Path(folder) / "index")
+        True
+        """
+        place = os.fspath(path)
+        core, kind, lenient, ids = DigestCore.decode(Path(path).read_bytes(), place)
+        index = cls(strict=not lenient)
+        index._core = core
+        if kind == 0:
+            return index
+        count = len(core)
+        names: list[Any] = []
+        try:
+            if kind == 1:
+                names = np.frombuffer(ids, dtype="<i8").tolist()
+            else:
+                lengths = np.frombuffer(ids[: 4 * count], dtype="<u4").astype(np.int64)
+                ends = 4 * count + np.cumsum(lengths)
+                if len(ids) != (int(ends[-1]) if count else 0):
+                    raise ValueError("ids that do not add up")
+                names = [
+                    ids[end - length : end].decode()
+                    for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
+                ]
+        except ValueError as error:
+            raise CorruptStoreError(
+                f"{place} is damaged: its ids can't be read ({error})", place=place, reason=str(error)
+            ) from None
+        slots = {name: slot for slot, name in enumerate(names)}
+        if not len(slots) == len(names) == count:
+            reason = f"{len(slots)} ids for {count} digests"
+            raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason)
+        index._names, index._slots = names, slots
+        index._ascending = all(a <= b for a, b in pairwise(names))
+        return index
 
     def _is_ordered(self) -> bool:
         return self._slots is None or self._ascending

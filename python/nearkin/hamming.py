@@ -46,7 +46,7 @@ __all__ = [
 
 Fingerprints = npt.NDArray[np.uint64]
 IdArray: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.object_]
-Method = Literal["auto", "scan", "blocks", "multi"]
+Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
 Existing = Literal["error", "update", "skip"]
 
 MAX_BITS = 1024
@@ -372,9 +372,11 @@ class HammingIndex:
     ----------
     bits : int, default=64
         Width of the fingerprints, 1 to 1024.
-    method : {"auto", "scan", "blocks", "multi"}, default="auto"
-        "scan" compares with everything, "blocks" looks up radius + 1 tables by one block each, "multi" fewer tables
-        with a small radius in each block; "auto" chooses by expected cost. Results do not depend on it.
+    method : {"auto", "scan", "bits", "blocks", "tables", "multi"}, default="auto"
+        "scan" compares with everything; "bits" walks one inverted list a bit (to teach: far slower than a scan);
+        "blocks" looks up radius + 1 tables by one block each; "tables" one table for every choice of blocks that must
+        agree [1]_; "multi" fewer tables with a small radius in each block [2]_; "auto" chooses by expected cost.
+        Results do not depend on it.
     radius : int, optional
         Announces the radius of the searches (0 to bits): tables for it are built at the first search. Without it they
         are built once the scans have cost as much as building would have.
@@ -388,12 +390,17 @@ class HammingIndex:
 
     Notes
     -----
-    Equal fingerprints are held once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; a table takes 4
-    bytes each, and 8 * words more up to 128 bits; integer ids take 8 bytes, and a look-up of 5 to 11 bytes unless they
-    only grow; row numbers take nothing. Added fingerprints are found at once; sorting and merging them is amortised,
-    and the longest pause is one merge of all.
+    Equal fingerprints are held once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; a table but the
+    first takes 4 bytes each, and 8 * words more up to 256 bits; integer ids take 8 bytes, and a look-up of 5 to 11
+    bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once; sorting and merging
+    them is amortised, and the longest pause is one merge of all.
 
     Several threads may search at once.
+
+    References
+    ----------
+    .. [1] G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3.
+    .. [2] M. Norouzi, A. Punjani, D. J. Fleet, "Fast Search in Hamming Space with Multi-Index Hashing", CVPR 2012.
 
     Examples
     --------
@@ -419,7 +426,7 @@ class HammingIndex:
         self.bits = _check_bits(bits)
         self.method: Method = method
         if not isinstance(method, str):
-            raise bad_parameter("method", repr(method), '"auto", "scan", "blocks" or "multi"')
+            raise bad_parameter("method", repr(method), '"auto", "scan", "bits", "blocks", "tables" or "multi"')
         self.radius = None if radius is None else self._check_radius(radius)
         if memory_limit is not None:
             memory_limit = _check_count("memory_limit", memory_limit, 0, (1 << 63) - 1, "0 to 2**63 - 1 bytes, or None")

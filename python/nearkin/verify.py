@@ -12,12 +12,15 @@ O(features) a pair; `indel` O(characters² / 64) a pair. Kernel: `crates/nearkin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nearkin._core import TextCache
 from nearkin.errors import bad_parameter
+from nearkin.io import Texts
 from nearkin.recipe import Recipe
 
 Measure = Literal["jaccard", "containment", "indel"]
@@ -54,8 +57,37 @@ def similarity(
     [0.3333333333333333]
     """
     places = [np.asarray(side, np.int64).reshape(-1) for side in (left, right)]
-    for name, side in zip(("left", "right"), places, strict=True):
-        if len(side) and (side.min() < 0 or side.max() >= 1 << 32):
-            raise bad_parameter(name, int(side.min()), "places of texts, from 0")
-    first, second = (np.ascontiguousarray(side, np.uint32) for side in places)
-    return Recipe.of(recipe).core.similarities(texts, first, second, measure)
+    if len(places[0]) != len(places[1]):
+        raise bad_parameter("right", f"{len(places[1])} places", f"{len(places[0])} places, as many as left")
+    used, inverse = np.unique(np.concatenate(places), return_inverse=True)
+    look_up, n = texts_by_row(texts)
+    if len(used) and (used[0] < 0 or used[-1] >= n):
+        found = int(used[0] if used[0] < 0 else used[-1])
+        raise bad_parameter("place", found, f"0 to {n - 1} with {n} texts")
+    cache = TextCache(Recipe.of(recipe).core, measure, 0)
+    cache.add(np.arange(len(used), dtype=np.uint32), look_up(used))
+    first, second = np.split(inverse.astype(np.uint32), 2)
+    return cache.similarities(first, second)
+
+
+def texts_by_row(texts: Any) -> tuple[Callable[[NDArray[np.int64]], Any], int]:
+    """A function that gives the texts of ascending rows, and how many texts there are."""
+    if isinstance(texts, Texts):
+        held = texts
+        return lambda rows: _some(held, rows), len(held)
+    if hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__"):
+        import pyarrow as pa
+
+        stream = hasattr(texts, "__arrow_c_stream__")
+        column = pa.chunked_array(texts) if stream else pa.chunked_array([pa.array(texts)])
+        if column.type == pa.string_view():
+            # take() has no kernel for views.
+            column = column.cast(pa.large_string())
+        return lambda rows: column.take(pa.array(rows)), len(column)
+    strings = texts if isinstance(texts, (list, tuple)) else list(texts)
+    return lambda rows: [strings[row] for row in rows.tolist()], len(strings)
+
+
+def _some(texts: Texts, rows: NDArray[np.int64]) -> list[str | None]:
+    nulls = set(texts.nulls.tolist())
+    return [None if row in nulls else texts[row] for row in rows.tolist()]

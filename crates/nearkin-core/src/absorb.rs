@@ -18,8 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
-use crate::text::{TextSource, Tokenizer};
-use crate::verify::{Measure, Prepared, Subject};
+use crate::verify::{Cache, Subject};
 
 /// For each document its first match, and how many pairs were verified.
 pub struct Matches {
@@ -33,26 +32,13 @@ pub struct Matches {
     pub candidates: u64,
 }
 
-/// Compares document d, the text at place `documents[d]`, with the texts at the places
-/// `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one reaches `threshold`; `by` holds its place.
+/// Compares document d, row `documents[d]`, with the rows `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one
+/// reaches `threshold`; `by` holds its row. All rows are in `texts`.
 ///
 /// # Panics
-/// If the offsets or places do not belong to `texts`.
-pub fn first_matches(
-    tokenizer: &Tokenizer,
-    measure: Measure,
-    threshold: f64,
-    texts: &(impl TextSource + ?Sized),
-    documents: &[u32],
-    offsets: &[i64],
-    candidates: &[u32],
-) -> Matches {
+/// If the offsets do not belong to the documents and candidates.
+pub fn first_matches(texts: &Cache, threshold: f64, documents: &[u32], offsets: &[i64], candidates: &[u32]) -> Matches {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset a document and one more");
-    let mut needed = vec![false; texts.len()];
-    for &place in documents.iter().chain(candidates) {
-        needed[place as usize] = true;
-    }
-    let sets = Prepared::new(tokenizer, measure, texts, &needed);
     let found: Vec<(i64, f64, usize)> = (0..documents.len())
         .into_par_iter()
         .with_min_len(16)
@@ -61,11 +47,11 @@ pub fn first_matches(
             if candidates.is_empty() {
                 return (-1, f64::NAN, 0);
             }
-            sets.subject(documents[d] as usize, subject);
+            texts.subject(documents[d], subject);
             let mut tried = 0;
-            let found = candidates.iter().find_map(|&place| {
+            let found = candidates.iter().find_map(|&row| {
                 tried += 1;
-                sets.at_least(place as usize, subject, threshold).map(|similarity| (place.into(), similarity))
+                texts.at_least(row, subject, threshold).map(|similarity| (row.into(), similarity))
             });
             let (by, similarity) = found.unwrap_or((-1, f64::NAN));
             (by, similarity, tried)
@@ -79,31 +65,18 @@ pub fn first_matches(
     }
 }
 
-/// Visits documents in order, document d with fingerprint d and the text at place `documents[d]`; each one that none
-/// before it absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` holds the
-/// number of the document that absorbed d. Without a measure distance alone decides, and similarity is NaN.
-///
-/// # Panics
-/// If a document that lies near another one has a place outside of `texts`.
+/// Visits documents in order, document d with fingerprint d and row `documents[d]` of `texts`; each one that none before it
+/// absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` holds the number
+/// of the document that absorbed d. Without texts distance alone decides, and similarity is NaN.
 pub fn absorb(
-    tokenizer: &Tokenizer,
-    verify: Option<(Measure, f64)>,
+    texts: Option<&Cache>,
+    threshold: f64,
     fingerprints: &Fingerprints,
     radius: u32,
-    texts: &(impl TextSource + ?Sized),
     documents: &[u32],
 ) -> Matches {
     let n = fingerprints.n;
     let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
-    let mut needed = vec![false; texts.len()];
-    if verify.is_some() {
-        for (d, near) in fingerprints.near(radius).into_iter().enumerate() {
-            if near {
-                needed[documents[d] as usize] = true;
-            }
-        }
-    }
-    let sets = verify.map(|(measure, _)| Prepared::new(tokenizer, measure, texts, &needed));
     let mut subject = Subject::default();
     let mut later = Vec::new();
     for d in 0..n {
@@ -116,15 +89,15 @@ pub fn absorb(
             continue;
         }
         result.candidates += later.len() as u64;
-        let similarities: Vec<Option<f64>> = match (&sets, verify) {
-            (Some(sets), Some((_, threshold))) => {
+        let similarities: Vec<Option<f64>> = match texts {
+            Some(texts) => {
                 result.verified += later.len() as u64;
-                sets.subject(documents[d] as usize, &mut subject);
+                texts.subject(documents[d], &mut subject);
                 let subject = &subject;
-                let similarity = |&other: &usize| sets.at_least(documents[other] as usize, subject, threshold);
+                let similarity = |&other: &usize| texts.at_least(documents[other], subject, threshold);
                 later.par_iter().with_min_len(8).map(similarity).collect()
             }
-            _ => vec![Some(f64::NAN); later.len()],
+            None => vec![Some(f64::NAN); later.len()],
         };
         for (&other, similarity) in later.iter().zip(similarities) {
             if let Some(similarity) = similarity {
@@ -215,9 +188,9 @@ fn plain(query: u64, values: &[u64], distances: &mut [u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::Kind;
+    use crate::text::{Kind, Tokenizer};
     use crate::unicode::{Case, Form, Letters};
-    use crate::verify::similarities;
+    use crate::verify::Measure;
     use proptest::prelude::*;
 
     proptest! {
@@ -232,9 +205,10 @@ mod tests {
             let distance = |a: usize, b: usize| {
                 (0..2).map(|word| (fingerprints[2 * a + word] ^ fingerprints[2 * b + word]).count_ones()).sum::<u32>()
             };
-            let similarity = |a: usize, b: usize| {
-                similarities(&tokenizer, Measure::Jaccard, texts.as_slice(), &[a as u32], &[b as u32])[0]
-            };
+            let mut cache = Cache::new(Measure::Jaccard, usize::MAX);
+            let rows: Vec<u32> = (0..n as u32).collect();
+            cache.add(&tokenizer, &rows, texts.as_slice());
+            let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32])[0];
             let mut expected: Vec<Option<usize>> = vec![None; n];
             for d in 0..n {
                 expected[d] = (0..d).find(|&e| {
@@ -242,7 +216,6 @@ mod tests {
                 });
             }
 
-            let places: Vec<u32> = (0..n as u32).collect();
             let mut found: Vec<Option<usize>> = Vec::new();
             for start in (0..n).step_by(size) {
                 let end = (start + size).min(n);
@@ -254,9 +227,7 @@ mod tests {
                         candidates.extend(kept.iter().filter(|&&e| distance(d, e as usize) <= radius));
                         offsets.push(candidates.len() as i64);
                     }
-                    let result = first_matches(
-                        &tokenizer, Measure::Jaccard, threshold, texts.as_slice(), &places[start..end], &offsets, &candidates,
-                    );
+                    let result = first_matches(&cache, threshold, &rows[start..end], &offsets, &candidates);
                     for (d, (&by, &value)) in (start..end).zip(result.by.iter().zip(&result.similarity)) {
                         found[d] = usize::try_from(by).ok();
                         if let Some(by) = found[d] {
@@ -269,11 +240,10 @@ mod tests {
                     }
                 }
                 let left: Vec<usize> = (start..end).filter(|&d| found[d].is_none()).collect();
-                let rows: Vec<u64> = left.iter().flat_map(|&d| [fingerprints[2 * d], fingerprints[2 * d + 1]]).collect();
+                let slots: Vec<u64> = left.iter().flat_map(|&d| [fingerprints[2 * d], fingerprints[2 * d + 1]]).collect();
                 let documents: Vec<u32> = left.iter().map(|&d| d as u32).collect();
-                let verify = measured.then_some((Measure::Jaccard, threshold));
-                let batch = Fingerprints::new(&rows, 2);
-                let result = absorb(&tokenizer, verify, &batch, radius, texts.as_slice(), &documents);
+                let batch = Fingerprints::new(&slots, 2);
+                let result = absorb(measured.then_some(&cache), threshold, &batch, radius, &documents);
                 for (&d, (&by, &value)) in left.iter().zip(result.by.iter().zip(&result.similarity)) {
                     found[d] = usize::try_from(by).ok().map(|by| left[by]);
                     if let (Some(by), true) = (found[d], measured) {

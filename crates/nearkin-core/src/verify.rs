@@ -14,6 +14,8 @@
 //! Cost: one pass over each text for its set, one look-up a feature of the smaller side for a pair; a pair that can no longer
 //! reach the threshold is left early. Indel takes O(characters² / 64) a pair.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 
 use crate::idset::IdSet;
@@ -53,12 +55,30 @@ impl Measure {
     }
 }
 
-/// Texts made ready to be compared many times.
-pub struct Prepared<'a, T: TextSource + ?Sized> {
+/// What is kept of a text to compare it: its distinct features, or the text itself for Indel.
+enum Entry {
+    Set(Box<[u64]>),
+    Text(Box<str>),
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Set(ids) => 8 * ids.len(),
+            Self::Text(text) => text.len(),
+        }
+    }
+}
+
+/// Texts that were made ready to be compared, by row number.
+///
+/// Rows that were needed last stay longest: [`Cache::shrink`] drops the others until `budget` bytes are left.
+pub struct Cache {
     measure: Measure,
-    texts: &'a T,
-    /// Distinct features of each text; empty where the measure does not need them.
-    sets: Vec<Vec<u64>>,
+    budget: usize,
+    bytes: usize,
+    clock: u64,
+    entries: HashMap<u32, (Entry, u64)>,
 }
 
 /// One text to which others are compared.
@@ -68,56 +88,108 @@ pub struct Subject {
     characters: Vec<char>,
 }
 
-impl<'a, T: TextSource + ?Sized> Prepared<'a, T> {
-    /// Makes the texts ready whose place in `needed` is true, in parallel.
-    pub fn new(tokenizer: &Tokenizer, measure: Measure, texts: &'a T, needed: &[bool]) -> Self {
-        let sets = if measure == Measure::Indel {
-            Vec::new()
-        } else {
-            (0..texts.len())
-                .into_par_iter()
-                .with_min_len(16)
-                .map_init(Scratch::default, |scratch, i| {
-                    let mut ids = Vec::new();
-                    if let (true, Some(text)) = (needed[i], texts.get(i)) {
-                        tokenizer.distinct(text, scratch, &mut ids);
-                    }
-                    ids
-                })
-                .collect()
+impl Cache {
+    /// A cache that shrinks to `budget` bytes.
+    pub fn new(measure: Measure, budget: usize) -> Self {
+        Self { measure, budget, bytes: 0, clock: 0, entries: HashMap::new() }
+    }
+
+    /// Those of `rows` whose texts must be added before they can be compared; the others are marked as needed now.
+    pub fn missing(&mut self, rows: &[u32]) -> Vec<u32> {
+        self.clock += 1;
+        let clock = self.clock;
+        let mut is_missing = |row: &u32| match self.entries.get_mut(row) {
+            Some(entry) => {
+                entry.1 = clock;
+                false
+            }
+            None => true,
         };
-        Self { measure, texts, sets }
+        rows.iter().copied().filter(|row| is_missing(row)).collect()
     }
 
-    /// Makes text `i` the one that others are compared to.
-    pub fn subject(&self, i: usize, subject: &mut Subject) {
-        if self.measure == Measure::Indel {
-            subject.characters.clear();
-            subject.characters.extend(self.texts.get(i).unwrap_or_default().chars());
-        } else {
-            let ids = &self.sets[i];
-            subject.set.clear(ids.len());
-            for &id in ids {
-                subject.set.insert(id);
+    /// Makes text i of `texts` ready as row `rows[i]`, in parallel.
+    ///
+    /// # Panics
+    /// If there are more rows than texts.
+    pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) {
+        assert!(rows.len() <= texts.len(), "one text a row");
+        let measure = self.measure;
+        let entries: Vec<Entry> = (0..rows.len())
+            .into_par_iter()
+            .with_min_len(16)
+            .map_init(Default::default, |(scratch, ids): &mut (Scratch, Vec<u64>), i| {
+                let text = texts.get(i).unwrap_or_default();
+                if measure == Measure::Indel {
+                    return Entry::Text(text.into());
+                }
+                tokenizer.distinct(text, scratch, ids);
+                Entry::Set(ids.as_slice().into())
+            })
+            .collect();
+        for (&row, entry) in rows.iter().zip(entries) {
+            self.bytes += entry.bytes();
+            if let Some((old, _)) = self.entries.insert(row, (entry, self.clock)) {
+                self.bytes -= old.bytes();
             }
         }
     }
 
-    /// The similarity of text `i` and the subject, if it reaches `threshold`.
-    pub fn at_least(&self, i: usize, subject: &Subject, threshold: f64) -> Option<f64> {
-        if self.measure == Measure::Indel {
-            let text = self.texts.get(i).unwrap_or_default();
-            if text.is_empty() || subject.characters.is_empty() {
-                return None;
-            }
-            let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
-            return rapidfuzz::distance::indel::normalized_similarity_with_args(
-                text.chars(),
-                subject.characters.iter().copied(),
-                &args,
-            );
+    /// The first of `rows` that was not added.
+    pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
+        rows.iter().copied().find(|row| !self.entries.contains_key(row))
+    }
+
+    /// Drops the rows that were not needed for the longest time until the cache is within its budget; those of the last call
+    /// of [`Cache::missing`] stay.
+    pub fn shrink(&mut self) {
+        if self.bytes <= self.budget {
+            return;
         }
-        let ids = &self.sets[i];
+        let mut ages: Vec<(u64, u32)> = self.entries.iter().map(|(&row, entry)| (entry.1, row)).collect();
+        ages.sort_unstable();
+        for (needed, row) in ages {
+            if self.bytes <= self.budget / 2 || needed == self.clock {
+                break;
+            }
+            if let Some((entry, _)) = self.entries.remove(&row) {
+                self.bytes -= entry.bytes();
+            }
+        }
+    }
+
+    /// Makes `row` the text that others are compared to; a row that was not added has no features.
+    pub fn subject(&self, row: u32, subject: &mut Subject) {
+        subject.characters.clear();
+        subject.set.clear(0);
+        match self.entries.get(&row) {
+            Some((Entry::Text(text), _)) => subject.characters.extend(text.chars()),
+            Some((Entry::Set(ids), _)) => {
+                subject.set.clear(ids.len());
+                for &id in ids {
+                    subject.set.insert(id);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The similarity of `row` and the subject, if it reaches `threshold`.
+    pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64) -> Option<f64> {
+        match &self.entries.get(&row)?.0 {
+            Entry::Text(text) => {
+                if text.is_empty() || subject.characters.is_empty() {
+                    return None;
+                }
+                let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
+                let characters = subject.characters.iter().copied();
+                rapidfuzz::distance::indel::normalized_similarity_with_args(text.chars(), characters, &args)
+            }
+            Entry::Set(ids) => self.sets_at_least(ids, subject, threshold),
+        }
+    }
+
+    fn sets_at_least(&self, ids: &[u64], subject: &Subject, threshold: f64) -> Option<f64> {
         let (a, b) = (ids.len(), subject.set.len());
         if a == 0 || b == 0 || self.measure.of_sets(a.min(b), a, b) < threshold {
             return None;
@@ -133,43 +205,31 @@ impl<'a, T: TextSource + ?Sized> Prepared<'a, T> {
         }
         Some(self.measure.of_sets(shared, a, b))
     }
-}
 
-/// The similarity of text `left[i]` of `texts` and text `right[i]` of `texts`, for all i, in parallel.
-///
-/// # Panics
-/// If the two lists differ in length or name a text that is not there.
-pub fn similarities(
-    tokenizer: &Tokenizer,
-    measure: Measure,
-    texts: &(impl TextSource + ?Sized),
-    left: &[u32],
-    right: &[u32],
-) -> Vec<f64> {
-    assert_eq!(left.len(), right.len(), "one left and one right text a pair");
-    let mut needed = vec![false; texts.len()];
-    for &i in left.iter().chain(right) {
-        needed[i as usize] = true;
+    /// The similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel.
+    ///
+    /// # Panics
+    /// If the two lists differ in length.
+    pub fn similarities(&self, left: &[u32], right: &[u32]) -> Vec<f64> {
+        assert_eq!(left.len(), right.len(), "one left and one right text a pair");
+        // Pairs with the same left text stand together, so that its set is built once.
+        let mut order: Vec<u32> = (0..left.len() as u32).collect();
+        order.sort_unstable_by_key(|&pair| left[pair as usize]);
+        let groups: Vec<&[u32]> = order.chunk_by(|&a, &b| left[a as usize] == left[b as usize]).collect();
+        let found: Vec<Vec<f64>> = groups
+            .par_iter()
+            .map_init(Subject::default, |subject, group| {
+                self.subject(left[group[0] as usize], subject);
+                let similarity = |&pair: &u32| self.at_least(right[pair as usize], subject, 0.0).unwrap_or(0.0);
+                group.iter().map(similarity).collect()
+            })
+            .collect();
+        let mut result = vec![0.0; left.len()];
+        for (&pair, value) in order.iter().zip(found.into_iter().flatten()) {
+            result[pair as usize] = value;
+        }
+        result
     }
-    let prepared = Prepared::new(tokenizer, measure, texts, &needed);
-    // Pairs with the same left text stand together, so that its set is built once.
-    let mut order: Vec<u32> = (0..left.len() as u32).collect();
-    order.sort_unstable_by_key(|&pair| left[pair as usize]);
-    let groups: Vec<&[u32]> = order.chunk_by(|&a, &b| left[a as usize] == left[b as usize]).collect();
-    let found: Vec<Vec<f64>> = groups
-        .par_iter()
-        .map_init(Subject::default, |subject, group| {
-            prepared.subject(left[group[0] as usize] as usize, subject);
-            let similarity =
-                |&pair: &u32| prepared.at_least(right[pair as usize] as usize, subject, 0.0).unwrap_or(0.0);
-            group.iter().map(similarity).collect()
-        })
-        .collect();
-    let mut result = vec![0.0; left.len()];
-    for (&pair, value) in order.iter().zip(found.into_iter().flatten()) {
-        result[pair as usize] = value;
-    }
-    result
 }
 
 #[cfg(test)]
@@ -182,6 +242,14 @@ mod tests {
 
     fn tokenizer() -> Tokenizer {
         Tokenizer::new(Kind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+    }
+
+    fn cache(measure: Measure, texts: &[String]) -> Cache {
+        let mut cache = Cache::new(measure, 1 << 20);
+        let rows: Vec<u32> = (0..texts.len() as u32).collect();
+        assert_eq!(rows, cache.missing(&rows));
+        cache.add(&tokenizer(), &rows, texts);
+        cache
     }
 
     fn features(text: &str) -> HashSet<Vec<u8>> {
@@ -198,8 +266,8 @@ mod tests {
             let pairs: Vec<(u32, u32)> =
                 (0..texts.len() as u32).flat_map(|i| (0..texts.len() as u32).map(move |j| (j, i))).collect();
             let (left, right): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
-            let jaccard = similarities(&tokenizer(), Measure::Jaccard, texts.as_slice(), &left, &right);
-            let containment = similarities(&tokenizer(), Measure::Containment, texts.as_slice(), &left, &right);
+            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right);
+            let containment = cache(Measure::Containment, &texts).similarities(&left, &right);
             for (pair, (&i, &j)) in left.iter().zip(&right).enumerate() {
                 let (a, b) = (features(&texts[i as usize]), features(&texts[j as usize]));
                 let shared = a.intersection(&b).count() as f64;
@@ -213,7 +281,7 @@ mod tests {
         fn a_threshold_is_inclusive(one in "[a-d]{2,40}", other in "[a-d]{2,40}", containment: bool) {
             let measure = if containment { Measure::Containment } else { Measure::Jaccard };
             let texts = [one, other];
-            let prepared = Prepared::new(&tokenizer(), measure, texts.as_slice(), &[true, true]);
+            let prepared = cache(measure, &texts);
             let mut subject = Subject::default();
             prepared.subject(0, &mut subject);
             let value = prepared.at_least(1, &subject, 0.0).expect("no threshold");
@@ -224,9 +292,21 @@ mod tests {
 
     #[test]
     fn indel_similarity_is_that_of_the_articles_texts() {
-        let texts = ["how are u?", "how are you?", ""];
-        let found = similarities(&tokenizer(), Measure::Indel, texts.as_slice(), &[0, 0], &[1, 2]);
+        let texts = ["how are u?".to_owned(), "how are you?".to_owned(), String::new()];
+        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2]);
         assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
         assert_eq!(0.0, found[1]);
+    }
+
+    #[test]
+    fn a_cache_over_its_budget_drops_what_was_not_needed() {
+        let texts: Vec<String> = (0..9).map(|i| format!("text number {i} with some features")).collect();
+        let mut cache = cache(Measure::Jaccard, &texts);
+        cache.budget = cache.bytes / 2;
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
+        cache.shrink();
+        assert!(cache.bytes <= cache.budget && cache.bytes > 0);
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
+        assert!(!cache.missing(&[0, 1, 2, 3]).is_empty());
     }
 }

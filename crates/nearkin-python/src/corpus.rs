@@ -189,7 +189,7 @@ fn read_spans(
 }
 
 /// The widest gap between two records that is read over rather than jumped: a page's copy costs less than a call.
-const GAP: u64 = 16 << 10;
+const GAP: u64 = 2 << 10;
 /// Bytes that one call reads.
 const READ: u64 = 1 << 20;
 

@@ -194,6 +194,7 @@ impl HammingCore {
         k: usize,
     ) -> PyResult<(Int64s, Int64s, Uint16s)> {
         let queries = words(&queries)?;
+        self.change(py, |index| index.prepare_nearest(queries, k))?;
         let found = self.ask(py, |index| {
             let hits = index.nearest(queries, k)?;
             let ids = Self::ints(index, &hits.rows);
@@ -204,7 +205,7 @@ impl HammingCore {
 
     /// left, right (ids, or rows where ids are strings), distances.
     fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<(Int64s, Int64s, Uint16s)> {
-        self.change(py, |index| index.prepare(radius, index.len()))?;
+        self.change(py, |index| index.prepare_pairs(radius))?;
         let (left, right, distances) = self.ask(py, |index| {
             let Pairs { left, right, distances } = index.pairs(radius)?;
             Ok((Self::ints(index, &left), Self::ints(index, &right), distances))

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
 use nearkin_core::absorb::{self, Fingerprints};
@@ -11,14 +12,14 @@ use nearkin_core::hash::FeatureHash;
 use nearkin_core::simhash::{SimHash, Weight};
 use nearkin_core::text::{Kind, Scratch, TextSource, Tokenizer};
 use nearkin_core::unicode::{Case, Form, Letters};
-use nearkin_core::verify::{self, Measure};
+use nearkin_core::verify::{Cache, Measure};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::errors::{IntoPython, to_python};
 use crate::texts::Texts;
-use crate::threads::detached;
+use crate::threads::{detached, detached_with};
 
 /// Tokenizer, weight and SimHash of a recipe; `nearkin.Recipe` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -194,81 +195,147 @@ impl RecipeCore {
             found
         })
     }
+}
 
-    /// Similarities of texts `left[i]` and `right[i]`.
+/// Texts of a recipe that are ready to be compared, by row number.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct TextCache {
+    recipe: Py<RecipeCore>,
+    cache: RwLock<Cache>,
+}
+
+impl TextCache {
+    fn read(&self) -> RwLockReadGuard<'_, Cache> {
+        self.cache.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Cache> {
+        self.cache.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl TextCache {
+    #[new]
+    fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize) -> PyResult<Self> {
+        let _ = recipe.get().tokenizer()?;
+        let cache = Cache::new(Measure::new(measure).into_python()?, budget);
+        Ok(Self { recipe, cache: RwLock::new(cache) })
+    }
+
+    /// Rows whose texts must be added before they can be compared.
+    fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
+        let rows = rows.as_slice()?;
+        Ok(py.detach(|| self.write().missing(rows)).into_pyarray(py).unbind())
+    }
+
+    /// Makes text i ready as row `rows[i]`.
+    fn add(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (rows, texts) = (rows.as_slice()?, Texts::new(texts)?);
+        same_length("texts", texts.len(), rows.len())?;
+        let tokenizer = self.recipe.get().tokenizer()?;
+        detached_with(
+            py,
+            || self.write(),
+            |pool, mut cache| {
+                let cache: &mut Cache = &mut cache;
+                pool.install(|| cache.add(tokenizer, rows, &texts));
+            },
+        )
+    }
+
+    /// Drops what was not needed for the longest time until the budget is met.
+    fn shrink(&self, py: Python<'_>) {
+        py.detach(|| self.write().shrink());
+    }
+
+    /// Similarities of rows `left[i]` and `right[i]`.
     fn similarities(
         &self,
         py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
         left: PyReadonlyArray1<'_, u32>,
         right: PyReadonlyArray1<'_, u32>,
-        measure: &str,
     ) -> PyResult<Array<f64>> {
-        let tokenizer = self.tokenizer()?;
-        let measure = Measure::new(measure).into_python()?;
-        let texts = Texts::new(texts)?;
         let (left, right) = (left.as_slice()?, right.as_slice()?);
         same_length("right", right.len(), left.len())?;
-        check_places("left", left, texts.len())?;
-        check_places("right", right, texts.len())?;
-        let found = detached(py, || verify::similarities(tokenizer, measure, &texts, left, right))?;
+        let found = detached_with(
+            py,
+            || self.read(),
+            |pool, cache| {
+                let cache: &Cache = &cache;
+                check_added(cache, left)?;
+                check_added(cache, right)?;
+                Ok(pool.install(|| cache.similarities(left, right)))
+            },
+        )?
+        .into_python()?;
         Ok(found.into_pyarray(py).unbind())
     }
 
-    /// First match of each document among its candidates: `(by, similarity, verified)`, see `first_matches` in the core.
-    #[pyo3(signature = (texts, *, documents, offsets, candidates, measure, threshold))]
-    #[allow(clippy::too_many_arguments, reason = "arrays of one batch, all by keyword")]
+    /// First match of each document among its candidates: see `first_matches` in the core.
+    #[pyo3(signature = (*, documents, offsets, candidates, threshold))]
     fn first_matches(
         &self,
         py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
         documents: PyReadonlyArray1<'_, u32>,
         offsets: PyReadonlyArray1<'_, i64>,
         candidates: PyReadonlyArray1<'_, u32>,
-        measure: &str,
         threshold: f64,
     ) -> PyResult<Decision> {
-        let tokenizer = self.tokenizer()?;
-        let measure = Measure::new(measure).into_python()?;
-        let texts = Texts::new(texts)?;
         let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
         same_length("offsets", offsets.len(), documents.len() + 1)?;
         check_offsets(offsets, candidates.len())?;
-        check_places("documents", documents, texts.len())?;
-        check_places("candidates", candidates, texts.len())?;
-        let found = detached(py, || {
-            absorb::first_matches(tokenizer, measure, threshold, &texts, documents, offsets, candidates)
-        })?;
+        let found = detached_with(
+            py,
+            || self.read(),
+            |pool, cache| {
+                let cache: &Cache = &cache;
+                check_added(cache, documents)?;
+                check_added(cache, candidates)?;
+                Ok(pool.install(|| absorb::first_matches(cache, threshold, documents, offsets, candidates)))
+            },
+        )?
+        .into_python()?;
         Ok(decision(py, found))
     }
+}
 
-    /// Decides which documents of a batch are kept: `(by, similarity, verified, candidates)`, see `absorb` in the core.
-    #[pyo3(signature = (texts, *, documents, fingerprints, radius, measure, threshold))]
-    #[allow(clippy::too_many_arguments, reason = "arrays of one batch, all by keyword")]
-    fn absorb(
-        &self,
-        py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
-        documents: PyReadonlyArray1<'_, u32>,
-        fingerprints: PyReadonlyArray1<'_, u64>,
-        radius: u32,
-        measure: Option<&str>,
-        threshold: f64,
-    ) -> PyResult<Decision> {
-        let tokenizer = self.tokenizer()?;
-        let measure = measure.map(Measure::new).transpose().into_python()?;
-        let texts = Texts::new(texts)?;
-        let (documents, rows) = (documents.as_slice()?, fingerprints.as_slice()?);
-        same_length("fingerprints", rows.len(), documents.len() * self.simhash.words())?;
-        if measure.is_some() {
-            check_places("documents", documents, texts.len())?;
-        }
-        let found = detached(py, || {
-            let rows = Fingerprints::new(rows, self.simhash.words());
-            absorb::absorb(tokenizer, measure.map(|measure| (measure, threshold)), &rows, radius, &texts, documents)
-        })?;
-        Ok(decision(py, found))
+/// Every row must have been added before it is compared.
+fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
+    match cache.first_missing(rows) {
+        None => Ok(()),
+        Some(row) => Err(Error::parameter("row", row, "rows whose texts were added")),
     }
+}
+
+/// Visits documents in keep order, kept ones absorbing later ones: see `absorb` in the core. Without texts distance decides.
+#[pyfunction]
+#[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold))]
+fn absorb_in_order(
+    py: Python<'_>,
+    texts: Option<Py<TextCache>>,
+    documents: PyReadonlyArray1<'_, u32>,
+    fingerprints: PyReadonlyArray1<'_, u64>,
+    words: usize,
+    radius: u32,
+    threshold: f64,
+) -> PyResult<Decision> {
+    let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
+    same_length("fingerprints", rows.len(), documents.len() * words)?;
+    let found = detached_with(
+        py,
+        || texts.as_ref().map(|texts| texts.get().read()),
+        |pool, cache| {
+            let cache: Option<&Cache> = cache.as_deref();
+            if let Some(cache) = cache {
+                check_added(cache, documents)?;
+            }
+            let rows = Fingerprints::new(rows, words);
+            Ok(pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents)))
+        },
+    )?
+    .into_python()?;
+    Ok(decision(py, found))
 }
 
 /// By, similarity, verified pairs, candidate pairs.
@@ -342,6 +409,8 @@ fn feature_hash_names() -> Vec<&'static str> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RecipeCore>()?;
+    module.add_class::<TextCache>()?;
+    module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
     module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
     module.add_function(wrap_pyfunction!(components, module)?)?;
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;

@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use nearkin_core::Error;
+use nearkin_core::ssdeep::file::Ids;
 use nearkin_core::ssdeep::hash::FileSource;
 use nearkin_core::ssdeep::index::{Limit, Linkage};
-use nearkin_core::ssdeep::{Digest, Hasher, Index, Options, Query, compare, compare_lenient, hash, hash_source};
+use nearkin_core::ssdeep::{
+    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_source, list,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -187,6 +190,42 @@ fn ssdeep_matrix<'py>(
     PyArray1::from_vec(py, scores).reshape([rows, columns])
 }
 
+type ComparedParts = ((u8, u8), u64, (usize, usize), Option<String>, u32, u32, u32, u32);
+
+/// Score, whether the block sizes are comparable, whether the digests are equal, and the parts that were compared.
+#[pyfunction]
+fn ssdeep_explain(
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+    strict: bool,
+) -> PyResult<(u32, bool, bool, Vec<ComparedParts>)> {
+    let left = parse(&digest_bytes(left)?, strict).into_python()?;
+    let right = parse(&digest_bytes(right)?, strict).into_python()?;
+    let why = explain(&left, &right);
+    let compared = why
+        .compared
+        .into_iter()
+        .map(|c| {
+            let gram = c.gram.map(|gram| String::from_utf8_lossy(&gram).into_owned());
+            (c.parts, c.block_size, c.lengths, gram, c.common, c.uncapped, c.cap, c.score)
+        })
+        .collect();
+    Ok((why.score, why.comparable, why.equal, compared))
+}
+
+/// The digest and name of each entry of a list file.
+#[pyfunction]
+fn ssdeep_read_list<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
+    let entries = list::read(text).into_python()?;
+    Ok(entries.into_iter().map(|entry| (entry.digest, PyBytes::new(py, &entry.name))).collect())
+}
+
+#[pyfunction]
+fn ssdeep_write_list(py: Python<'_>, entries: Vec<(String, Vec<u8>)>) -> Bound<'_, PyBytes> {
+    let entries = entries.iter().map(|(digest, name)| (digest.as_str(), name.as_slice()));
+    PyBytes::new(py, &list::write(entries))
+}
+
 /// Exact index of digests; `nearkin.DigestIndex` is its face and owns the ids.
 #[pyclass(frozen, module = "nearkin._core")]
 struct DigestCore {
@@ -330,6 +369,27 @@ impl DigestCore {
         Ok((first.into_pyarray(py).unbind(), skipped))
     }
 
+    /// The bytes of a file that holds the index and `ids`.
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        kind: u16,
+        lenient: bool,
+        ids: &[u8],
+        compact: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let ids = Ids { kind, lenient, bytes: ids.to_vec() };
+        let bytes = self.ask(py, |index| file::encode(index, &ids, compact))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The index that `bytes` hold, kind of ids, whether digests were read leniently, and the ids.
+    #[staticmethod]
+    fn decode<'py>(py: Python<'py>, bytes: &[u8], place: &str) -> PyResult<(Self, u16, bool, Bound<'py, PyBytes>)> {
+        let (index, ids) = detached(py, || file::decode(bytes, place))?.into_python()?;
+        Ok((Self { index: RwLock::new(index) }, ids.kind, ids.lenient, PyBytes::new(py, &ids.bytes)))
+    }
+
     /// Block size, seven characters and count of digests, most frequent first.
     fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
         let hubs = self.ask(py, |index| index.hubs(least, most))?;
@@ -343,6 +403,9 @@ impl DigestCore {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyHasher>()?;
     module.add_class::<DigestCore>()?;
+    module.add_function(wrap_pyfunction!(ssdeep_explain, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_read_list, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_write_list, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_hash, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_hash_files, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_compare, module)?)?;

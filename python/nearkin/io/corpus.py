@@ -40,6 +40,8 @@ class Corpus(ABC):
     format : {"jsonl", "parquet", "csv", "tsv", "txt", "files"}
     paths : list of Path
         Every input file that has a name.
+    inputs : list of Path
+        The files and folders as they were named, for `OutputDir(inputs=...)`.
     rows : int
         Rows read so far.
     bytes_read : int
@@ -63,11 +65,13 @@ class Corpus(ABC):
         self.text_column = text_column
         self.id_column = id_column
         self.extra_columns = extra_columns
+        self.inputs: list[Path] = []
         self.malformed = Malformed(strict=strict)
         self.rows = 0
         self.bytes_read = 0
         self._sources = sources
         self._spool = Spool(spool_dir)
+        self._begun = False
         self._complete = False
 
     def __enter__(self) -> Corpus:
@@ -102,6 +106,11 @@ class Corpus(ABC):
             A file that can't be read or changes meanwhile; with `strict` a record that can't be read; and when there
             are such records and no others, since then the format or a column's name is most likely wrong.
         """
+        if self._begun and not all(source.regular for source in self._sources):
+            raise NearkinError(
+                "standard input and pipes can be read once; look rows up by texts() or save them to a file"
+            )
+        self._begun = True
         self._reset()
         yield from self._read()
         if self.rows == 0 and self.malformed.count:
@@ -251,7 +260,20 @@ def open_corpus(
     >>> out.getvalue()
     b'{"id": "y", "text": "two"}\n'
     """
-    kind, sources = resolve(inputs, format)
+    named = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    corpus = _open(*resolve(named, format), text_column, id_column, extra_columns, strict=strict, spool_dir=spool_dir)
+    corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, named) if path.exists()), *corpus.paths]))
+    return corpus
+
+
+def _open(
+    kind: Format,
+    sources: list[Source],
+    text_column: str,
+    id_column: str | None,
+    extra_columns: Iterable[str],
+    **options: Any,
+) -> Corpus:
     extra = tuple(dict.fromkeys([extra_columns] if isinstance(extra_columns, str) else extra_columns))
     if kind in ("txt", "files"):
         for name, value in (("id_column", id_column), ("extra_columns", extra or None)):
@@ -259,13 +281,7 @@ def open_corpus(
                 raise bad_parameter(name, repr(value), f"no column for {kind}, which has none")
     elif text_column == id_column or text_column in extra:
         raise bad_parameter("text_column", repr(text_column), "a column that is neither the id nor an extra column")
-    options: dict[str, Any] = {
-        "text_column": text_column,
-        "id_column": id_column,
-        "extra_columns": extra,
-        "strict": strict,
-        "spool_dir": spool_dir,
-    }
+    options |= {"text_column": text_column, "id_column": id_column, "extra_columns": extra}
     if kind == "parquet":
         from nearkin.io.parquet import ParquetCorpus
 

@@ -110,8 +110,12 @@ class ParquetCorpus(Corpus):
     def _arrow_batches(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         names = [self.text_column, *self.columns]
         metadata = file.metadata
-        column = file.schema_arrow.get_field_index(self.text_column)
-        size = sum(metadata.row_group(i).column(column).total_uncompressed_size for i in range(metadata.num_row_groups))
+        size = 0
+        for i in range(metadata.num_row_groups):
+            group = metadata.row_group(i)
+            # A group counts the leaves of nested columns, so the text's place there is not its place in the schema.
+            leaves = [group.column(leaf) for leaf in range(group.num_columns)]
+            size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema == self.text_column)
         # Dictionary pages may hide how large texts are, hence the cap.
         rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, size))))
         for batch in file.iter_batches(batch_size=rows, columns=names):

@@ -275,6 +275,8 @@ class CsvCorpus(RecordCorpus):
         return _core.read_csv(block, *self._layout(), lengths=lengths)
 
     def _skip_header(self, source: Source, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
+        if end and not len(block):
+            raise unreadable(source.name, "the file is empty; its first line must name the columns")
         try:
             header = _core.read_csv_header(block, self._delimiter, end=end)
         except InputError as error:
@@ -326,8 +328,8 @@ def _byte_order_mark(source: Source, block: NDArray[np.uint8]) -> int:
 
 
 def _room(rest: int) -> int:
-    """Room for `rest` bytes and as much again, in whole blocks."""
-    return -(-2 * rest // BLOCK) * BLOCK
+    """Room for `rest` bytes and as much again, in whole blocks, but no more than one record may take."""
+    return min(-(-2 * rest // BLOCK) * BLOCK, LONGEST)
 
 
 def _grown(source: Source, buffer: NDArray[np.uint8], filled: int, what: str) -> NDArray[np.uint8]:

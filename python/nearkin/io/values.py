@@ -208,7 +208,16 @@ class Column(Sequence[Scalar]):
 
     def take(self, rows: Sequence[int] | NDArray[Any]) -> list[Scalar]:
         """The values of these rows, as Python objects."""
-        return [self[int(row)] for row in rows]
+        places = np.asarray(rows, np.int64)
+        kinds = np.unique(self.kinds[places])
+        if np.array_equal(kinds, [INT]):
+            values: list[Scalar] = self.values[places].tolist()
+            return values
+        if np.array_equal(kinds, [TEXT]):
+            data = self.data.tobytes()
+            starts, ends = self.offsets[:-1][places].tolist(), self.offsets[1:][places].tolist()
+            return [data[start:end].decode() for start, end in zip(starts, ends, strict=True)]
+        return [self[row] for row in places.tolist()]
 
     def to_list(self) -> list[Scalar]:
         """All values as Python objects."""
@@ -234,8 +243,10 @@ class Column(Sequence[Scalar]):
         InputError
             A value that is no number.
         """
-        if np.all((self.kinds == INT) | (self.kinds == BOOL)):
-            return self.values.astype(np.float64)
+        if not np.any((self.kinds == TEXT) | (self.kinds == BIG_INT)):
+            numbers = np.where(self.kinds == FLOAT, self.values.view(np.float64), self.values.astype(np.float64))
+            numbers[self.kinds == NULL] = np.nan
+            return numbers
         numbers = np.empty(len(self), np.float64)
         for row, value in enumerate(self.to_list()):
             try:

@@ -3,42 +3,34 @@
 //! **Guarantee.** Whatever method the planner picks, results are those of brute force: every row within the radius (inclusive)
 //! is found, for widths 1 to 1024 and every radius, nearest first, ties by id.
 //!
-//! **Parts.** Rows have ids (`ids`); their fingerprints live in sorted runs of distinct values and an unsorted tail (`runs`);
-//! a run is searched by the tiled scan (`scan`) or by block tables (`blocks`); `plan` chooses by a cost model. Removal marks
+//! **Parts.** Rows have ids (`ids`); their fingerprints live in sorted runs of distinct values and an unsorted tail
+//! (`runs`); a run is searched (`search`) by the tiled scan (`scan`), by tables (`blocks`) or by inverted lists (`bits`);
+//! `plan` chooses by a cost model. Removal marks
 //! a row dead; dead rows are filtered from results and leave at the next merge.
 //!
 //! **Limits.** 2^32 - 2 rows over the life of an index; 2^32 slots a run.
 
+mod bits;
 mod blocks;
 mod ids;
 mod plan;
 mod runs;
 mod scan;
+mod search;
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-use rayon::prelude::*;
-
 use crate::popcount::{Kernel, check_bits, check_fingerprints, words_of};
 use crate::{Error, Result};
-use blocks::{Layout, Probing};
 use ids::Ids;
 pub use ids::NewIds;
 pub use plan::Method;
 use runs::Run;
-use scan::{Sink, scan};
+pub use search::{Hits, Pairs, Part};
 
 /// Rows that wait unsorted: scanned in about a microsecond a query.
 const TAIL: usize = 8192;
-/// Queries of the batch that a plan assumes where it is not told.
-const BATCH: usize = 1024;
-/// Queries of one task: few enough to share, many enough that a tile of rows is read for many.
-const CHUNK: usize = 2048;
-/// Word comparisons of a scan that are worth a task of their own.
-const SHARD: usize = 1 << 22;
-
 /// What `add` does with an id that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
@@ -48,53 +40,6 @@ pub enum Existing {
     Update,
     /// Keep the old one; the first of a batch wins.
     Skip,
-}
-
-/// Matches of a batch of queries: query q owns `offsets[q]..offsets[q + 1]`, nearest first, ties by id.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Hits {
-    /// One more than queries.
-    pub offsets: Vec<i64>,
-    /// Row of each match.
-    pub rows: Vec<u32>,
-    /// Distance of each match.
-    pub distances: Vec<u16>,
-}
-
-/// Pairs of rows within a radius, each once, the smaller id left, sorted by ids.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Pairs {
-    /// The row of the smaller id.
-    pub left: Vec<u32>,
-    /// The row of the larger id.
-    pub right: Vec<u32>,
-    /// Their distance.
-    pub distances: Vec<u16>,
-}
-
-/// How one part of an index would be searched.
-#[derive(Debug, Clone)]
-pub struct Part {
-    /// Distinct fingerprints.
-    pub slots: usize,
-    /// `scan`, `blocks` or `multi`.
-    pub method: &'static str,
-    /// Whether its tables are there already.
-    pub built: bool,
-    /// Tables.
-    pub tables: usize,
-    /// Radius of each table's block; -1 where a table is not asked.
-    pub radii: Vec<i32>,
-    /// Expected buckets a query looks into.
-    pub probes: f64,
-    /// Expected entries a query counts.
-    pub candidates: f64,
-    /// Expected nanoseconds a query.
-    pub cost: f64,
-    /// Expected nanoseconds a query by scan.
-    pub scan_cost: f64,
-    /// Bytes of this part.
-    pub bytes: usize,
 }
 
 /// Exact Hamming index.
@@ -116,23 +61,6 @@ pub struct Index {
     tail_rows: Vec<u32>,
     /// Nanoseconds that scans have cost beyond what tables would have, by the model.
     overspent: f64,
-}
-
-/// A run or the tail, as the searches see it.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    fps: &'a [u64],
-    run: Option<&'a Run>,
-    rows: &'a [u32],
-}
-
-impl<'a> Source<'a> {
-    fn rows_of(&self, slot: u32) -> &'a [u32] {
-        match self.run {
-            Some(run) => run.rows_of(slot as usize),
-            None => &self.rows[slot as usize..=slot as usize],
-        }
-    }
 }
 
 impl Index {
@@ -485,401 +413,6 @@ impl Index {
                 self.runs.push(run);
             }
         }
-    }
-
-    /// Brings the index into the shape in which `queries` searches of `radius` cost least; searches are right without it.
-    ///
-    /// # Errors
-    /// `radius` above `bits`.
-    pub fn prepare(&mut self, radius: u32, queries: usize) -> Result<()> {
-        self.check_radius(radius)?;
-        if self.tail_rows.len() > TAIL || self.runs.is_empty() {
-            self.flush();
-        }
-        if self.method == Method::Scan {
-            return Ok(());
-        }
-        let mut memory = self.memory.map(|limit| limit.saturating_sub(self.bytes().0));
-        for run in &mut self.runs {
-            let slots = run.len();
-            let own = run.layout.as_ref().map_or(0, Layout::bytes);
-            let allowed = memory.map(|limit| limit + own);
-            let Some((blocks, probing)) = plan::best_tables(self.method, self.bits, slots, radius, allowed) else {
-                continue;
-            };
-            let now = current(run, self.words, radius, self.method)
-                .map_or_else(|| plan::scan_cost(slots, self.words, radius, queries), |probing| probing.cost);
-            let forced = matches!(self.method, Method::Blocks | Method::Multi);
-            let wrong = run.layout.as_ref().is_none_or(|layout| layout.len() != blocks.len());
-            let saved = (now - probing.cost).max(0.0) * queries as f64;
-            let build = plan::build_cost(slots, self.words, blocks.len());
-            let announced = self.radius == Some(radius) && saved > 0.0;
-            if wrong && (forced || announced || saved + self.overspent > build) {
-                run.layout = None;
-                run.layout = Some(Layout::build(&blocks, self.words, &run.fps));
-                self.overspent = 0.0;
-                memory = allowed.map(|limit| limit.saturating_sub(run.layout.as_ref().map_or(0, Layout::bytes)));
-            } else {
-                self.overspent += saved;
-            }
-        }
-        Ok(())
-    }
-
-    fn sources(&self) -> Vec<Source<'_>> {
-        let mut sources: Vec<Source<'_>> =
-            self.runs.iter().map(|run| Source { fps: &run.fps, run: Some(run), rows: &[] }).collect();
-        sources.push(Source { fps: &self.tail, run: None, rows: &self.tail_rows });
-        sources
-    }
-
-    fn probing(&self, source: &Source<'_>, radius: u32) -> Option<Probing> {
-        source.run.and_then(|run| current(run, self.words, radius, self.method))
-    }
-
-    /// Runs `find` on every shard of the scan of a source: one for many queries, several for few.
-    fn shards(&self, source: &Source<'_>, queries: usize) -> Vec<(u32, usize)> {
-        let slots = source.fps.len() / self.words;
-        let threads = rayon::current_num_threads();
-        let wanted = (slots * self.words * queries / SHARD + 1).min(if queries < CHUNK { 4 * threads } else { 1 });
-        let length = slots.div_ceil(wanted).max(1);
-        (0..slots).step_by(length).map(|start| (start as u32, length.min(slots - start))).collect()
-    }
-
-    /// Every row within `radius` (inclusive) of each query.
-    ///
-    /// # Errors
-    /// `radius` above `bits`; queries of another width.
-    pub fn search(&self, queries: &[u64], radius: u32) -> Result<Hits> {
-        self.check_radius(radius)?;
-        let count = self.check_rows(queries)?;
-        let sources = self.sources();
-        let plans: Vec<Option<Probing>> = sources.iter().map(|source| self.probing(source, radius)).collect();
-        let chunk = chunk_of(count);
-        let parts: Vec<(Vec<u64>, usize)> = queries
-            .par_chunks(chunk * self.words)
-            .map(|queries| {
-                let count = queries.len() / self.words;
-                let mut found: Vec<u64> = Vec::new();
-                for (source, plan) in sources.iter().zip(&plans) {
-                    if let (Some(Probing { radii, .. }), Some(Run { layout: Some(layout), .. })) = (plan, source.run) {
-                        let mut sink = Collect { index: self, source, radius, found: std::mem::take(&mut found) };
-                        layout.search(self.kernel, self.words, source.fps, queries, radius, radii, &mut sink);
-                        found = sink.found;
-                    } else {
-                        let shards = self.shards(source, count);
-                        let lists: Vec<Vec<u64>> = shards
-                            .into_par_iter()
-                            .map(|(first, length)| {
-                                let mut sink = Collect { index: self, source, radius, found: Vec::new() };
-                                let fps = &source.fps[first as usize * self.words..][..length * self.words];
-                                let mut limits = vec![radius; count];
-                                scan(self.kernel, self.words, fps, first, queries, &mut limits, &mut sink);
-                                sink.found
-                            })
-                            .collect();
-                        for list in lists {
-                            found.extend_from_slice(&list);
-                        }
-                    }
-                }
-                self.order(&mut found);
-                (found, count)
-            })
-            .collect();
-        Ok(gather(&parts, count))
-    }
-
-    /// The `k` nearest rows of each query, or all where there are fewer; of rows at the last distance those of least id.
-    ///
-    /// # Errors
-    /// `k` of 0; queries of another width.
-    pub fn nearest(&self, queries: &[u64], k: usize) -> Result<Hits> {
-        let count = self.check_rows(queries)?;
-        if k == 0 {
-            return Err(Error::parameter("k", k, "1 or more"));
-        }
-        let k = k.min(self.len().max(1));
-        let sources = self.sources();
-        let parts: Vec<(Vec<u64>, usize)> = queries
-            .par_chunks(chunk_of(count) * self.words)
-            .map(|queries| {
-                let count = queries.len() / self.words;
-                let mut best: Vec<Vec<(u32, u32)>> = vec![Vec::new(); count];
-                for source in &sources {
-                    let limits: Vec<u32> = best.iter_mut().map(|best| self.prune(best, k)).collect();
-                    let shards = self.shards(source, count);
-                    let lists: Vec<Vec<Vec<(u32, u32)>>> = shards
-                        .into_par_iter()
-                        .map(|(first, length)| {
-                            let mut limits = limits.clone();
-                            let mut sink =
-                                Top { index: self, source, k, limits: limits.clone(), best: vec![Vec::new(); count] };
-                            let fps = &source.fps[first as usize * self.words..][..length * self.words];
-                            scan(self.kernel, self.words, fps, first, queries, &mut limits, &mut sink);
-                            sink.best
-                        })
-                        .collect();
-                    for list in lists {
-                        best.iter_mut().zip(list).for_each(|(best, list)| best.extend_from_slice(&list));
-                    }
-                }
-                let mut found = Vec::with_capacity(count * k);
-                for (query, best) in best.iter_mut().enumerate() {
-                    self.prune(best, k);
-                    found.extend(best.iter().map(|&(distance, row)| pack(query as u32, distance, row)));
-                }
-                self.order(&mut found);
-                (found, count)
-            })
-            .collect();
-        Ok(gather(&parts, count))
-    }
-
-    /// Cuts a list of (distance, row) to the `k` least by distance and id; returns the distance beyond which nothing helps.
-    fn prune(&self, best: &mut Vec<(u32, u32)>, k: usize) -> u32 {
-        if best.len() < k {
-            return self.bits as u32;
-        }
-        let (_, last, _) =
-            best.select_nth_unstable_by(k - 1, |a, b| a.0.cmp(&b.0).then_with(|| self.ids.compare(a.1, b.1)));
-        let limit = last.0;
-        best.truncate(k);
-        limit
-    }
-
-    /// Sorts packed matches by query, distance and id.
-    fn order(&self, found: &mut [u64]) {
-        found.sort_unstable();
-        if self.ids.ascending() {
-            return;
-        }
-        for ties in found.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
-            ties.sort_unstable_by(|&a, &b| self.ids.compare(a as u32, b as u32));
-        }
-    }
-
-    /// All pairs of rows within `radius` (inclusive), each once.
-    ///
-    /// # Errors
-    /// `radius` above `bits`.
-    pub fn pairs(&self, radius: u32) -> Result<Pairs> {
-        self.check_radius(radius)?;
-        let sources = self.sources();
-        let mut tasks = Vec::new();
-        for (i, source) in sources.iter().enumerate() {
-            let slots = source.fps.len() / self.words;
-            tasks.extend((0..slots).step_by(CHUNK).map(|start| (i, start, CHUNK.min(slots - start))));
-        }
-        let lists: Vec<Vec<(u64, u16)>> = tasks
-            .into_par_iter()
-            .map(|(i, start, count)| {
-                let source = &sources[i];
-                let mut pairs = Vec::new();
-                for slot in start..start + count {
-                    self.copies(source.rows_of(slot as u32), &mut pairs);
-                }
-                let queries = &source.fps[start * self.words..(start + count) * self.words];
-                for (j, other) in sources.iter().enumerate().skip(i) {
-                    let mut sink =
-                        PairSink { index: self, left: source, start, right: other, same: i == j, radius, pairs };
-                    if let (Some(Probing { radii, .. }), Some(Run { layout: Some(layout), .. })) =
-                        (self.probing(other, radius), other.run)
-                    {
-                        layout.search(self.kernel, self.words, other.fps, queries, radius, &radii, &mut sink);
-                    } else {
-                        let first = if i == j { start } else { 0 };
-                        let fps = &other.fps[first * self.words..];
-                        let mut limits = vec![radius; count];
-                        scan(self.kernel, self.words, fps, first as u32, queries, &mut limits, &mut sink);
-                    }
-                    pairs = sink.pairs;
-                }
-                pairs
-            })
-            .collect();
-        let mut all = lists.concat();
-        let (left, right) = (|pair: u64| (pair >> 32) as u32, |pair: u64| pair as u32);
-        if self.ids.ascending() {
-            all.par_sort_unstable();
-        } else {
-            all.par_sort_unstable_by(|a, b| {
-                self.ids.compare(left(a.0), left(b.0)).then_with(|| self.ids.compare(right(a.0), right(b.0)))
-            });
-        }
-        Ok(Pairs {
-            left: all.iter().map(|pair| left(pair.0)).collect(),
-            right: all.iter().map(|pair| right(pair.0)).collect(),
-            distances: all.iter().map(|pair| pair.1).collect(),
-        })
-    }
-
-    fn pair(&self, a: u32, b: u32, distance: u32) -> (u64, u16) {
-        let (a, b) = if self.ids.compare(a, b) == Ordering::Greater { (b, a) } else { (a, b) };
-        (u64::from(a) << 32 | u64::from(b), distance as u16)
-    }
-
-    /// The pairs among the rows of one slot.
-    fn copies(&self, rows: &[u32], pairs: &mut Vec<(u64, u16)>) {
-        for (i, &a) in rows.iter().enumerate().filter(|(_, row)| self.alive(**row)) {
-            pairs.extend(rows[i + 1..].iter().filter(|&&b| self.alive(b)).map(|&b| self.pair(a, b, 0)));
-        }
-    }
-
-    /// How each part of the index would answer a radius search of `queries` queries, tables not yet built included.
-    ///
-    /// # Errors
-    /// `radius` above `bits`.
-    pub fn explain(&self, radius: u32) -> Result<Vec<Part>> {
-        self.check_radius(radius)?;
-        let mut parts = Vec::new();
-        for source in self.sources() {
-            let slots = source.fps.len() / self.words;
-            if slots == 0 {
-                continue;
-            }
-            let scan_cost = plan::scan_cost(slots, self.words, radius, BATCH);
-            let bytes = source.run.map_or(source.fps.len() * 8 + slots * 4, Run::bytes);
-            let now = self.probing(&source, radius);
-            let built = now.is_some();
-            let tables = source.run.and_then(|run| run.layout.as_ref()).map_or(0, Layout::len);
-            let best = source.run.and_then(|_| {
-                plan::best_tables(self.method, self.bits, slots, radius, self.memory)
-                    .filter(|(_, probing)| self.method != Method::Auto || probing.cost < scan_cost)
-                    .map(|(blocks, probing)| (probing, blocks.len()))
-            });
-            let chosen = now.map(|probing| (probing, tables)).or(best);
-            parts.push(match chosen {
-                Some((probing, tables)) => Part {
-                    slots,
-                    method: if probing.radii.iter().all(|&r| r <= 0) { "blocks" } else { "multi" },
-                    built,
-                    tables,
-                    radii: probing.radii,
-                    probes: probing.probes,
-                    candidates: probing.candidates,
-                    cost: probing.cost,
-                    scan_cost,
-                    bytes,
-                },
-                None => Part {
-                    slots,
-                    method: "scan",
-                    built: true,
-                    tables: 0,
-                    radii: Vec::new(),
-                    probes: 0.0,
-                    candidates: slots as f64,
-                    cost: scan_cost,
-                    scan_cost,
-                    bytes,
-                },
-            });
-        }
-        Ok(parts)
-    }
-}
-
-/// How the tables of a run would answer; None where it has none or a scan costs less and the method is open.
-fn current(run: &Run, words: usize, radius: u32, method: Method) -> Option<Probing> {
-    let probing = run.layout.as_ref()?.plan(run.len(), words, radius)?;
-    (method != Method::Auto || probing.cost < plan::scan_cost(run.len(), words, radius, BATCH)).then_some(probing)
-}
-
-/// Queries of one task: an even share of a large batch, at most `CHUNK`.
-fn chunk_of(queries: usize) -> usize {
-    queries.div_ceil(4 * rayon::current_num_threads()).clamp(64, CHUNK)
-}
-
-/// A match in one word that sorts by query, distance, row: 20, 12 and 32 bits.
-fn pack(query: u32, distance: u32, row: u32) -> u64 {
-    u64::from(query) << 44 | u64::from(distance) << 32 | u64::from(row)
-}
-
-/// Sorted packed matches of consecutive chunks of queries as one result.
-fn gather(parts: &[(Vec<u64>, usize)], queries: usize) -> Hits {
-    let total = parts.iter().map(|(found, _)| found.len()).sum();
-    let mut hits = Hits {
-        offsets: Vec::with_capacity(queries + 1),
-        rows: Vec::with_capacity(total),
-        distances: Vec::with_capacity(total),
-    };
-    hits.offsets.push(0);
-    for (found, count) in parts {
-        let base = hits.rows.len();
-        let mut at = 0;
-        for query in 0..*count as u64 {
-            while at < found.len() && found[at] >> 44 == query {
-                at += 1;
-            }
-            hits.offsets.push((base + at) as i64);
-        }
-        hits.rows.extend(found.iter().map(|&hit| hit as u32));
-        hits.distances.extend(found.iter().map(|&hit| (hit >> 32 & 0xfff) as u16));
-    }
-    hits
-}
-
-/// Takes every live row of a slot.
-struct Collect<'a> {
-    index: &'a Index,
-    source: &'a Source<'a>,
-    radius: u32,
-    found: Vec<u64>,
-}
-
-impl Sink for Collect<'_> {
-    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let rows = self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row));
-        self.found.extend(rows.map(|&row| pack(query, distance, row)));
-        self.radius
-    }
-}
-
-/// Keeps the `k` nearest of each query, in lists that are cut when they reach twice that.
-struct Top<'a> {
-    index: &'a Index,
-    source: &'a Source<'a>,
-    k: usize,
-    limits: Vec<u32>,
-    best: Vec<Vec<(u32, u32)>>,
-}
-
-impl Sink for Top<'_> {
-    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let best = &mut self.best[query as usize];
-        let limit = &mut self.limits[query as usize];
-        for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row)) {
-            best.push((distance, row));
-            if best.len() >= 2 * self.k + 32 {
-                *limit = self.index.prune(best, self.k).min(*limit);
-            }
-        }
-        *limit
-    }
-}
-
-/// Takes pairs of a slot on the left and a later one on the right.
-struct PairSink<'a> {
-    index: &'a Index,
-    left: &'a Source<'a>,
-    start: usize,
-    right: &'a Source<'a>,
-    same: bool,
-    radius: u32,
-    pairs: Vec<(u64, u16)>,
-}
-
-impl Sink for PairSink<'_> {
-    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let left = self.start as u32 + query;
-        if !self.same || slot > left {
-            for &a in self.left.rows_of(left).iter().filter(|&&row| self.index.alive(row)) {
-                let rows = self.right.rows_of(slot).iter().filter(|&&row| self.index.alive(row));
-                self.pairs.extend(rows.map(|&b| self.index.pair(a, b, distance)));
-            }
-        }
-        self.radius
     }
 }
 

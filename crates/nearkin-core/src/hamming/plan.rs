@@ -11,7 +11,7 @@
 //! cost of having known the future). The constants are measured by `bench/hamming.py`; they are the same on every machine, so
 //! that the same calls build the same index everywhere.
 
-use super::blocks::{self, Block, Probing};
+use super::blocks::{Probing, Sample, Spec};
 use super::scan;
 use crate::{Error, Result};
 
@@ -24,7 +24,9 @@ const READ: f64 = 0.2;
 /// Nanoseconds to put one word of a slot into one table, and to count it.
 const BUILD: f64 = 8.0;
 /// Most tables that the planner considers.
-const MAX_TABLES: usize = 64;
+const MAX_TABLES: usize = 24;
+/// Of tables that cost at most this much more than the fastest, those of least memory are built.
+const SLACK: f64 = 1.3;
 /// Slots below which no tables are built unless they are asked for by name.
 const SMALL: usize = 16_384;
 
@@ -39,7 +41,14 @@ pub enum Method {
     Blocks,
     /// Tables with a small radius in each block.
     Multi,
+    /// Tables by equality of combinations of blocks.
+    Tables,
+    /// One inverted list a bit.
+    Bits,
 }
+
+/// The names of the methods, for messages.
+const NAMES: &str = "\"auto\", \"scan\", \"bits\", \"blocks\", \"tables\" or \"multi\"";
 
 impl Method {
     /// The method of a name.
@@ -52,7 +61,9 @@ impl Method {
             "scan" => Ok(Self::Scan),
             "blocks" => Ok(Self::Blocks),
             "multi" => Ok(Self::Multi),
-            _ => Err(Error::parameter("method", format!("{name:?}"), "\"auto\", \"scan\", \"blocks\" or \"multi\"")),
+            "tables" => Ok(Self::Tables),
+            "bits" => Ok(Self::Bits),
+            _ => Err(Error::parameter("method", format!("{name:?}"), NAMES)),
         }
     }
 
@@ -63,6 +74,8 @@ impl Method {
             Self::Scan => "scan",
             Self::Blocks => "blocks",
             Self::Multi => "multi",
+            Self::Tables => "tables",
+            Self::Bits => "bits",
         }
     }
 }
@@ -83,29 +96,59 @@ pub(crate) fn build_cost(slots: usize, words: usize, tables: usize) -> f64 {
     (tables * slots * (words.min(4) + 1)) as f64 * BUILD
 }
 
-/// The best tables for `radius` that a method and the memory allow, with how they would answer; None if there are none.
-pub(crate) fn best_tables(
-    method: Method,
-    bits: usize,
-    slots: usize,
-    radius: u32,
-    memory: Option<usize>,
-) -> Option<(Vec<Block>, Probing)> {
+/// What tables are wanted for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Wish {
+    /// Largest distance.
+    pub(crate) radius: u32,
+    /// Bytes that tables may take.
+    pub(crate) memory: Option<usize>,
+    /// Whether the run is to be joined with itself.
+    pub(crate) join: bool,
+}
+
+/// The best tables that a method and the memory allow, with how they would answer; None if there are none.
+pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) -> Option<(Spec, Probing)> {
+    let Wish { radius, memory, join } = wish;
     let words = crate::popcount::words_of(bits);
+    let slots = fps.len() / words;
     let most = (radius as usize + 1).min(bits);
     let counts = match method {
-        Method::Scan => return None,
+        Method::Scan | Method::Bits => return None,
         Method::Auto if slots < SMALL => return None,
-        Method::Blocks => most..=most,
-        Method::Auto | Method::Multi => 1..=most.min(MAX_TABLES),
+        Method::Tables => 0..0,
+        Method::Blocks => most..most + 1,
+        Method::Auto | Method::Multi => 1..most.min(MAX_TABLES) + 1,
     };
-    counts
-        .filter_map(|tables| {
-            let blocks = blocks::cut(bits, tables, slots);
-            if memory.is_some_and(|limit| blocks::bytes_of(&blocks, slots, words) > limit) {
-                return None;
+    let sample = Sample::new(words, fps);
+    // Less memory: keys of fewer bits, or slot numbers instead of copies.
+    let lean: &[(u32, bool)] = match memory {
+        None => &[(0, true)],
+        Some(_) => &[(0, true), (2, true), (4, true), (6, true), (0, false), (2, false), (4, false)],
+    };
+    let mut specs = Vec::new();
+    for &(fewer, copies) in lean {
+        specs.extend(counts.clone().map(|tables| Spec::disjoint(bits, tables, &sample, fewer, copies)));
+        if matches!(method, Method::Auto | Method::Tables) && fewer == 0 {
+            let first = if method == Method::Tables { 1 } else { 2 };
+            let found: Vec<Spec> = (radius as usize + first..=radius as usize + 4)
+                .filter_map(|blocks| Spec::combined(bits, blocks, radius, &sample, copies))
+                .collect();
+            if found.is_empty() && method == Method::Tables {
+                // More choices than are worth building, or fewer bits than blocks: disjoint blocks with a small radius.
+                specs.extend((1..=most.min(MAX_TABLES)).map(|tables| Spec::disjoint(bits, tables, &sample, 0, copies)));
             }
-            blocks::spread(&blocks, slots, words, radius).map(|probing| (blocks, probing))
-        })
-        .min_by(|a, b| a.1.cost.total_cmp(&b.1.cost))
+            specs.extend(found);
+        }
+    }
+    let plans: Vec<(Spec, Probing)> = specs
+        .into_iter()
+        .filter(|spec| memory.is_none_or(|limit| spec.bytes(slots, words) <= limit))
+        .filter_map(|spec| spec.plan(slots, words, radius, join).map(|probing| (spec, probing)))
+        .collect();
+    let least = plans.iter().map(|(_, probing)| probing.cost).fold(f64::INFINITY, f64::min);
+    plans
+        .into_iter()
+        .filter(|(_, probing)| probing.cost <= SLACK * least)
+        .min_by(|a, b| a.0.bytes(slots, words).cmp(&b.0.bytes(slots, words)).then(a.1.cost.total_cmp(&b.1.cost)))
 }

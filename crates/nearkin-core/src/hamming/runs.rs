@@ -8,7 +8,9 @@
 
 use std::cmp::Ordering;
 
-use super::blocks::Layout;
+use super::bits::Lists;
+use super::blocks::{Layout, Probing, Spec};
+use super::plan::Wish;
 
 /// Order of two fingerprints as numbers.
 fn numeric(a: &[u64], b: &[u64]) -> Ordering {
@@ -50,6 +52,10 @@ pub(crate) struct Run {
     starts: Vec<u32>,
     /// Tables, once built.
     pub(crate) layout: Option<Layout>,
+    /// Inverted lists, once built.
+    pub(crate) lists: Option<Lists>,
+    /// The tables that the planner would build, by what they are wanted for.
+    pub(crate) planned: Vec<(Wish, Option<(Spec, Probing)>)>,
 }
 
 impl Run {
@@ -174,6 +180,7 @@ impl Run {
         self.fps.capacity() * 8
             + (self.rows.capacity() + self.starts.capacity()) * 4
             + self.layout.as_ref().map_or(0, Layout::bytes)
+            + self.lists.as_ref().map_or(0, Lists::bytes)
     }
 }
 

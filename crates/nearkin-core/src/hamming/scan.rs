@@ -176,12 +176,12 @@ impl Job<'_> {
                     for (lane, sum) in sums.iter_mut().enumerate() {
                         *sum = L::count_xor(L::load(column.add(lane * L::N)), value);
                     }
-                    for word in 1..words {
+                    for (word, &value) in query.iter().enumerate().skip(1) {
                         if word >= tested && L::at_most(least::<L>(&sums), bound) == 0 {
                             continue 'groups;
                         }
                         let column = column.add(word * stride);
-                        let value = L::splat(query[word]);
+                        let value = L::splat(value);
                         for (lane, sum) in sums.iter_mut().enumerate() {
                             *sum = L::add(*sum, L::count_xor(L::load(column.add(lane * L::N)), value));
                         }

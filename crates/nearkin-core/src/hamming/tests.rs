@@ -58,7 +58,7 @@ fn hits_of(index: &Index, hits: &Hits, query: usize) -> Vec<(u32, i64)> {
     range.map(|i| (u32::from(hits.distances[i]), index.int_id(hits.rows[i]))).collect()
 }
 
-const METHODS: [Method; 4] = [Method::Auto, Method::Scan, Method::Blocks, Method::Multi];
+const METHODS: [Method; 6] = [Method::Auto, Method::Scan, Method::Blocks, Method::Multi, Method::Tables, Method::Bits];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
@@ -88,6 +88,7 @@ proptest! {
                 index.add(NewIds::Ints(&ids), &fps, Existing::Error).unwrap();
                 index.prepare(radius, queries.len()).unwrap();
                 let hits = index.search(&queries, radius).unwrap();
+                index.prepare_nearest(&queries, k).unwrap();
                 let nearest = index.nearest(&queries, k).unwrap();
                 for (q, query) in queries.chunks_exact(words).enumerate() {
                     prop_assert_eq!(brute(words, &fps, &ids, query, radius), hits_of(&index, &hits, q));
@@ -95,6 +96,7 @@ proptest! {
                     all.truncate(k);
                     prop_assert_eq!(all, hits_of(&index, &nearest, q));
                 }
+                index.prepare_pairs(radius).unwrap();
                 let pairs = index.pairs(radius).unwrap();
                 let mut expected = Vec::new();
                 for (a, id) in fps.chunks_exact(words).zip(&ids) {

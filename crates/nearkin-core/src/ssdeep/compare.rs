@@ -81,8 +81,14 @@ impl Pattern {
     }
 }
 
+/// Length of the longest common subsequence of two parts.
+pub(super) fn common_subsequence(left: &Part, right: &Part) -> u32 {
+    Pattern::new(left).common(right.as_bytes())
+}
+
+/// The score of parts of lengths `a` and `b` that share a 7-gram.
 #[inline]
-fn rate(a: usize, b: usize, common: u32, block_size: u64) -> u32 {
+pub(super) fn rate(a: usize, b: usize, common: u32, block_size: u64) -> u32 {
     let total = (a + b) as u32;
     let distance = total - 2 * common;
     let score = 100 - (100 * ((distance * 64) / total)) / 64;

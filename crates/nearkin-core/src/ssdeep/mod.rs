@@ -37,14 +37,18 @@
 //! 3S: the method. The exact values were written down from observing the program's output; none of its source was used.
 
 pub mod compare;
+pub mod explain;
+pub mod file;
 pub mod hash;
 pub mod index;
+pub mod list;
 pub mod parse;
 mod piece;
 mod rolling;
 pub mod stream;
 
 pub use compare::{Query, compare, compare_lenient};
+pub use explain::explain;
 pub use hash::{Source, hash, hash_source};
 pub use index::Index;
 pub use parse::Digest;

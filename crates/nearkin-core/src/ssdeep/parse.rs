@@ -26,8 +26,9 @@ impl Part {
         &self.bytes[..usize::from(self.length).min(MAX_PART)]
     }
 
+    /// A part without its runs; None if more than 64 characters are left.
     #[inline]
-    fn read(text: &[u8]) -> Option<Self> {
+    pub(super) fn read(text: &[u8]) -> Option<Self> {
         let mut part = Self { bytes: [0; MAX_PART], length: 0 };
         let mut run = 0;
         let mut length = 0;
@@ -43,6 +44,12 @@ impl Part {
     }
 }
 
+impl Default for Part {
+    fn default() -> Self {
+        Self { bytes: [0; MAX_PART], length: 0 }
+    }
+}
+
 impl std::fmt::Debug for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", String::from_utf8_lossy(self.as_bytes()))
@@ -50,7 +57,7 @@ impl std::fmt::Debug for Part {
 }
 
 /// A parsed digest, its runs removed: all that comparing and searching use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Digest {
     /// Block size of part 1; part 2 has twice this.
     pub block_size: u64,

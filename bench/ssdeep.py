@@ -1,0 +1,243 @@
+"""Fuzzy digests beside the real program and the packages: hashing, comparing, searching; one thread, CPU time.
+
+    python bench/ssdeep.py [--digests FILE.gz]
+
+The program `ssdeep` (a Debian package) runs by itself on files in memory-backed storage; its CPU time includes its
+start. Packages that are not installed are left out, and said so. Every digest and score is compared with nearkin's
+before its time counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import importlib
+import os
+import platform
+import random
+import resource
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nearkin as nk
+
+ROUNDS = 3
+
+
+def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]]]:
+    """Name to (hash, compare) of each package that is there."""
+    found: dict[str, tuple[Any, Any]] = {"nearkin": (nk.ssdeep.hash, nk.ssdeep.compare)}
+    for name, module, hash_name in (
+        ("python-ssdeep", "ssdeep", "hash"),
+        ("pydeep2", "pydeep", "hash_buf"),
+        ("ppdeep", "ppdeep", "hash"),
+    ):
+        try:
+            package = importlib.import_module(module)
+        except ImportError:
+            print(f"{name}: not installed, left out")
+            continue
+        found[name] = (getattr(package, hash_name), package.compare)
+    return found
+
+
+def best(work: Callable[[], Any], repeats: int = 1) -> float:
+    """CPU seconds of one call: the least of some rounds."""
+    least = float("inf")
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        for _ in range(repeats):
+            work()
+        least = min(least, (time.process_time() - start) / repeats)
+    return least
+
+
+def program_seconds(folder: Path, data: bytes, repeats: int) -> tuple[float, str]:
+    """CPU seconds an input of the real program, over `repeats` copies of it in one run."""
+    paths = [folder / f"{i}" for i in range(repeats)]
+    for path in paths:
+        path.write_bytes(data)
+    least, digest = float("inf"), ""
+    for _ in range(ROUNDS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(["ssdeep", "-b", *map(str, paths)], capture_output=True, text=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        least = min(least, spent / repeats)
+        digest = done.stdout.splitlines()[1].rsplit(",", 1)[0]
+    for path in paths:
+        path.unlink()
+    return least, digest
+
+
+def text(size: int) -> bytes:
+    """Words of a Zipf-like vocabulary with line ends."""
+    generator = np.random.default_rng(0)
+    letters = np.frombuffer(b"etaoinshrdlucmfwygpbvk", dtype=np.uint8)
+    words = [bytes(generator.choice(letters, n)) for n in generator.integers(2, 10, 5000)]
+    picks = (5000 * generator.random(size // 4) ** 3).astype(int)
+    joined = b"".join(words[i] + (b"\n" if i % 11 == 0 else b" ") for i in picks)
+    assert len(joined) >= size
+    return joined[:size]
+
+
+def hashing() -> None:
+    print("\n## Hashing, MB/s of CPU time\n")
+    packages = peers()
+    folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - storage in memory, if there is one
+    program = shutil.which("ssdeep")
+    print("| input | " + " | ".join(packages) + " | ssdeep (program) | nearkin Hasher | nearkin path |")
+    print("|---" * (len(packages) + 4) + "|")
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        for size, repeats in ((10_000, 300), (1_000_000, 10), (100_000_000, 1)):
+            for kind, data in (
+                ("random", np.random.default_rng(1).bytes(size)),
+                ("text", text(size)),
+                ("zeros", bytes(size)),
+            ):
+                digest = nk.ssdeep.hash(data)
+                cells = []
+                for name, (hash_one, _) in packages.items():
+                    if name == "ppdeep" and size > 1_000_000:
+                        cells.append("-")
+                        continue
+                    given = hash_one(data)
+                    given = given.decode() if isinstance(given, bytes) else given
+                    note = "" if given == digest else " (other digest)"
+                    times = best(lambda h=hash_one, d=data: h(d), 1 if name == "ppdeep" else repeats)
+                    cells.append(f"{size / times / 1e6:.0f}{note}")
+                if program:
+                    seconds, given = program_seconds(Path(place), data, repeats)
+                    assert digest == given, (kind, size)
+                    cells.append(f"{size / seconds / 1e6:.0f}")
+                else:
+                    cells.append("not installed")
+
+                def stream(data: bytes = data) -> str:
+                    hasher = nk.ssdeep.Hasher()
+                    hasher.update(data)
+                    return hasher.digest()
+
+                assert digest == stream()
+                cells.append(f"{size / best(stream, repeats) / 1e6:.0f}")
+                path = Path(place) / "input"
+                path.write_bytes(data)
+                assert digest == nk.ssdeep.hash(path)
+                cells.append(f"{size / best(lambda p=path: nk.ssdeep.hash(p), repeats) / 1e6:.0f}")
+                path.unlink()
+                print(f"| {kind} {size:,} | " + " | ".join(cells) + " |", flush=True)
+
+
+def pairs(near: bool, count: int) -> list[tuple[str, str]]:
+    """Pairs of digests of one block size: of edited copies, or of unrelated inputs."""
+    generator = random.Random(3)
+    found = []
+    while len(found) < count:
+        data = bytearray(generator.randbytes(40_000))
+        a = nk.ssdeep.hash(bytes(data))
+        if near:
+            for _ in range(5):
+                data[generator.randrange(len(data))] ^= 1
+        else:
+            data = bytearray(generator.randbytes(40_000))
+        b = nk.ssdeep.hash(bytes(data))
+        if a.split(":")[0] == b.split(":")[0] and (nk.ssdeep.compare(a, b) > 0) == near:
+            found.append((a, b))
+    return found
+
+
+def comparing() -> None:
+    print("\n## Comparing, million pairs a second of CPU time\n")
+    packages = peers()
+    print("| call by call from Python | " + " | ".join(packages) + " |")
+    print("|---" * (len(packages) + 1) + "|")
+    for kind, near in (("unrelated", False), ("near", True)):
+        chosen = pairs(near, 500)
+        cells = []
+        for name, (_, compare) in packages.items():
+            assert all(nk.ssdeep.compare(a, b) == compare(a, b) for a, b in chosen[:100]), name
+
+            def work(compare: Callable[[str, str], int] = compare, chosen: list[tuple[str, str]] = chosen) -> None:
+                for a, b in chosen:
+                    compare(a, b)
+
+            cells.append(f"{len(chosen) / best(work, 1 if name == 'ppdeep' else 200) / 1e6:.3f}")
+        print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
+    print("\n| in a batch, nearkin | compare_many | matrix |\n|---|---|---|")
+    for kind, near in (("unrelated", False), ("near", True)):
+        # Near: all copies of one input, each edited on its own.
+        generator = random.Random(4)
+        base = generator.randbytes(40_000)
+        digests = []
+        for _ in range(3000):
+            data = bytearray(base if near else generator.randbytes(40_000))
+            for _ in range(5):
+                data[generator.randrange(len(data))] ^= 1
+            digests.append(nk.ssdeep.hash(bytes(data)))
+        sizes = [digest.split(":")[0] for digest in digests]
+        digests = [digest for digest, size in zip(digests, sizes, strict=True) if size == max(sizes, key=sizes.count)]
+        many = best(lambda d=digests: nk.ssdeep.compare_many(d[0], d), 50)
+        whole = best(lambda d=digests: nk.ssdeep.matrix(d))
+        positive = np.count_nonzero(nk.ssdeep.matrix(digests)) / len(digests) ** 2
+        print(
+            f"| {kind} ({positive:.0%} above 0) | {len(digests) / many / 1e6:.1f} "
+            f"| {len(digests) ** 2 / whole / 1e6:.1f} |",
+            flush=True,
+        )
+
+
+def searching(path: Path) -> None:
+    print("\n## Searching real digests, seconds of CPU time\n")
+    with gzip.open(path, "rt") as file:
+        digests = file.read().split()
+    sample = random.Random(5).sample(digests, 2000)
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        result = work()
+        print(f"| {name} | {time.process_time() - start:.3f} | {result!r} |", flush=True)
+        return result
+
+    print("| what | seconds | result |\n|---|---|---|")
+    index = nk.DigestIndex()
+    timed("add", lambda: index.add(None, digests))
+    for threshold in (1, 50, 90):
+        timed(f"all pairs from {threshold}", lambda t=threshold: index.pairs(t))
+        timed(f"centred clusters from {threshold}", lambda t=threshold: index.clusters(t))
+        timed(f"connected clusters from {threshold}", lambda t=threshold: index.clusters(t, linkage="connected"))
+    times = []
+    for query in sample:
+        start = time.perf_counter()
+        index.search([query])
+        times.append(time.perf_counter() - start)
+    for query in sample[:50]:
+        assert np.count_nonzero(nk.ssdeep.compare_many(query, digests)) == len(index.search([query]).ids)
+    low, middle, high = 1000 * np.percentile(times, [50, 99, 100])
+    print(f"\nOne search, wall: median {low:.3f} ms, 99% {middle:.3f} ms, longest {high:.3f} ms")
+    print(f"Memory: {index.nbytes / len(digests):.0f} bytes a digest")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    shared = Path(__file__).resolve().parents[2] / "shared" / "data" / "ssdeep_digests.txt.gz"
+    parser.add_argument("--digests", type=Path, default=shared, help="gzip of digests, one a line")
+    arguments = parser.parse_args()
+    nk.set_num_threads(1)
+    print(f"nearkin {nk.__version__}, Python {platform.python_version()}, {platform.machine()}")
+    hashing()
+    comparing()
+    if arguments.digests.is_file():
+        searching(arguments.digests)
+    else:
+        print(f"\n{arguments.digests} is missing: searching is left out")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+//! Why two digests score what they score: each step of [`super::compare`], kept.
+
+use super::GRAM;
+use super::compare::{Meeting, cap, common_subsequence, compare, meeting, rate};
+use super::parse::{Digest, Part};
+
+/// Two parts of one block size that were compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// 1 or 2: which part of the left digest, which of the right.
+    pub parts: (u8, u8),
+    /// Their block size.
+    pub block_size: u64,
+    /// Their lengths without runs.
+    pub lengths: (usize, usize),
+    /// The first seven characters of the left part that the right one shares.
+    pub gram: Option<[u8; GRAM]>,
+    /// Length of their longest common subsequence.
+    pub common: u32,
+    /// The score without the cap; 0 without a common gram.
+    pub uncapped: u32,
+    /// The most that parts of these lengths may score at this block size.
+    pub cap: u32,
+    /// The score.
+    pub score: u32,
+}
+
+/// What led to a score.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The score of the two digests.
+    pub score: u32,
+    /// Whether the block sizes are equal or differ by a factor of two.
+    pub comparable: bool,
+    /// Whether the digests are equal without their runs.
+    pub equal: bool,
+    /// The parts that were compared.
+    pub compared: Vec<Compared>,
+}
+
+/// The score of `left` and `right` with its reasons.
+pub fn explain(left: &Digest, right: &Digest) -> Explanation {
+    let meeting = meeting(left.block_size, right.block_size);
+    let twice = left.block_size.saturating_mul(2);
+    let compared = match meeting {
+        Meeting::Never => Vec::new(),
+        Meeting::Same => vec![
+            compared((1, 1), &left.part1, &right.part1, left.block_size),
+            compared((2, 2), &left.part2, &right.part2, twice),
+        ],
+        Meeting::FirstSecond => vec![compared((1, 2), &left.part1, &right.part2, left.block_size)],
+        Meeting::SecondFirst => vec![compared((2, 1), &left.part2, &right.part1, right.block_size)],
+    };
+    Explanation { score: compare(left, right), comparable: meeting != Meeting::Never, equal: left == right, compared }
+}
+
+fn compared(parts: (u8, u8), left: &Part, right: &Part, block_size: u64) -> Compared {
+    let (s, t) = (left.as_bytes(), right.as_bytes());
+    let gram = s.windows(GRAM).find(|gram| t.windows(GRAM).any(|other| *gram == other));
+    let gram = gram.and_then(|gram| gram.first_chunk::<GRAM>().copied());
+    let common = common_subsequence(left, right);
+    let cap = cap(block_size, s.len().min(t.len()));
+    let uncapped = if gram.is_some() { rate(s.len(), t.len(), common, u64::MAX) } else { 0 };
+    Compared { parts, block_size, lengths: (s.len(), t.len()), gram, common, uncapped, cap, score: uncapped.min(cap) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_reasons_add_up_to_the_score(
+            i in 0u32..6,
+            step in 0u32..3,
+            parts in prop::collection::vec("(abcdefg|hijklmn|[a-c]){0,8}", 4),
+        ) {
+            let read = |i: u32, x: &str, y: &str| Digest::parse(format!("{}:{x}:{y}", 3 << i).as_bytes()).unwrap();
+            let (a, b) = (read(i, &parts[0], &parts[1]), read(i + step, &parts[2], &parts[3]));
+            let why = explain(&a, &b);
+            let best = why.compared.iter().map(|c| c.score).max().unwrap_or(0);
+            prop_assert_eq!(why.score, if why.equal { 100 } else { best });
+            prop_assert_eq!(step < 2, why.comparable);
+        }
+    }
+}

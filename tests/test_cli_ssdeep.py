@@ -1,0 +1,126 @@
+"""The command line of fuzzy digests: nearkin.cli_ssdeep."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import nearkin as nk
+from nearkin.cli_ssdeep import app
+
+
+def run(*arguments: object, stdin: bytes | None = None) -> Result:
+    """The outcome of one call, in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files that are alike, one that is not, in a tree with links and a FIFO."""
+    base = random.Random(0).randbytes(20_000)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a").write_bytes(base)
+    (tmp_path / "deep" / 'b "2"').write_bytes(base[:15_000] + b"edit" + base[15_000:])
+    (tmp_path / "other").write_bytes(random.Random(1).randbytes(20_000))
+    (tmp_path / "deep" / "loop").symlink_to(tmp_path)
+    (tmp_path / "deep" / "link").symlink_to(tmp_path / "a")
+    return tmp_path
+
+
+def test_hash_writes_the_programs_list(folder: Path) -> None:
+    """The output is what read_list reads: files of the tree, links left out."""
+    done = run("hash", "-r", folder)
+    assert 0 == done.exit_code
+    paths = [folder / "a", folder / "other", folder / "deep" / 'b "2"']
+    assert list(zip(nk.ssdeep.hash_files(paths), map(str, paths), strict=True)) == nk.ssdeep.read_list(
+        done.stdout_bytes
+    )
+
+
+def test_hash_writes_json_csv_and_tables(folder: Path) -> None:
+    """One object a line, a header and quoted cells, a table."""
+    digest = nk.ssdeep.hash(folder / "a")
+    assert {"digest": digest, "path": str(folder / "a")} == json.loads(run("hash", "--json", folder / "a").stdout)
+    rows = list(csv.reader(io.StringIO(run("hash", "--csv", folder / "deep" / 'b "2"').stdout)))
+    assert ["digest", "path"] == rows[0]
+    assert 'b "2"' == Path(rows[1][1]).name
+    assert digest in run("hash", "--table", folder / "a").stdout
+    assert 2 == run("hash", "--json", "--csv", folder / "a").exit_code
+
+
+def test_what_can_not_be_hashed_is_named_and_the_rest_is_done(folder: Path) -> None:
+    """A FIFO, a directory and a missing file give messages and exit code 1."""
+    os.mkfifo(folder / "fifo")
+    done = run("hash", folder / "fifo", folder, folder / "none", folder / "a")
+    assert 1 == done.exit_code
+    assert [str(folder / "a")] == [name for _, name in nk.ssdeep.read_list(done.stdout_bytes)]
+    for message in ("not a regular file", "add --recursive", "No such file"):
+        assert message in done.stderr
+    assert 2 == run("hash").exit_code
+
+
+def test_names_can_be_separated_by_nul(folder: Path) -> None:
+    """From a file or from standard input, with any byte in them."""
+    odd = folder / os.fsdecode(b"line\nend\xff")
+    odd.write_bytes(b"x" * 100)
+    names = os.fsencode(odd) + b"\0" + os.fsencode(folder / "a") + b"\0"
+    done = run("hash", "--files0-from", "-", stdin=names)
+    assert 0 == done.exit_code
+    assert [str(odd), str(folder / "a")] == [name for _, name in nk.ssdeep.read_list(done.stdout_bytes)]
+    (folder / "names").write_bytes(names)
+    assert done.stdout_bytes == run("hash", "--files0-from", folder / "names").stdout_bytes
+    assert 2 == run("hash", "--files0-from", folder / "missing").exit_code
+
+
+def test_compare_takes_files_and_digests(folder: Path) -> None:
+    """The score, its reasons, and exit code 3 below the threshold."""
+    a, b, other = folder / "a", folder / "deep" / 'b "2"', folder / "other"
+    score = nk.ssdeep.compare(nk.ssdeep.hash(a), nk.ssdeep.hash(b))
+    assert (0, f"{score}\n") == ((done := run("compare", a, b)).exit_code, done.stdout)
+    assert (0, f"{score}\n") == ((done := run("compare", a, nk.ssdeep.hash(b))).exit_code, done.stdout)
+    assert (3, "0\n") == ((done := run("compare", a, other)).exit_code, done.stdout)
+    assert 3 == run("compare", "-t", score + 1, a, b).exit_code
+    assert "no seven successive characters" in run("compare", "--explain", a, other).stdout
+    assert score == json.loads(run("compare", "--json", a, b).stdout)["score"]
+    assert 1 == run("compare", a, folder / "none").exit_code
+    assert 1 == run("compare", a, "7:a:b").exit_code
+
+
+def test_search_finds_known_files(folder: Path) -> None:
+    """Against a list, and a list of bare digests; broken lines are named."""
+    known = folder / "known"
+    known.write_bytes(run("hash", folder / "a", folder / "other").stdout_bytes)
+    done = run("search", "--known", known, "--json", folder / "deep" / 'b "2"')
+    assert 0 == done.exit_code
+    assert str(folder / "a") == json.loads(done.stdout)["known"]
+    bare = folder / "bare"
+    bare.write_text(nk.ssdeep.hash(folder / "a") + "\n\nnonsense\n")
+    done = run("search", "--known", bare, "--csv", folder / "a")
+    assert [str(folder / "a"), f"{bare}:1", "100"] == list(csv.reader(io.StringIO(done.stdout)))[1]
+    assert (1, True) == (done.exit_code, f"{bare}:3" in done.stderr)
+    stranger = folder / "stranger"
+    stranger.write_bytes(random.Random(9).randbytes(9000))
+    assert 3 == run("search", "--known", known, stranger).exit_code
+    assert 2 == run("search", folder / "a").exit_code
+    assert 2 == run("search", "--known", known).exit_code
+
+
+def test_cluster_groups_what_is_alike(folder: Path) -> None:
+    """The pair and not the other; exit code 3 where nothing is alike."""
+    done = run("cluster", "-r", "--json", folder)
+    assert 0 == done.exit_code
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(1, "a"), (1, 'b "2"')] == [(row["cluster"], Path(row["path"]).name) for row in rows]
+    assert 100 == rows[0]["score with the first"]
+    assert 3 == run("cluster", folder / "a", folder / "other").exit_code
+    known = folder / "known"
+    known.write_bytes(run("hash", "-r", folder).stdout_bytes)
+    listed = run("cluster", "--list", known, "--json", "--linkage", "connected")
+    assert 2 == len(listed.stdout.splitlines())
