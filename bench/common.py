@@ -54,14 +54,19 @@ def texts(data: Path, name: str) -> list[str]:
 
 
 def pieces(sources: Iterable[str], size: int) -> Iterator[str]:
-    """Texts cut into pieces of about `size` characters, at white space where there is some; shorter rests are left out."""
+    """Texts cut into pieces of about `size` characters, at white space where there is some.
+
+    Shorter rests, and pieces that are half white space, are left out.
+    """
     for text in sources:
         start = 0
         while len(text) - start >= size:
             end = start + size
             space = re.compile(r"\s").search(text, end, end + 40)
             end = space.start() if space else end
-            yield text[start:end].strip()
+            piece = " ".join(text[start:end].split())
+            if 2 * len(piece) >= size:
+                yield text[start:end].strip()
             start = end
 
 
@@ -140,6 +145,12 @@ def save(name: str, content: dict[str, Any], **about: Any) -> Path:
 def latest(name: str) -> dict[str, Any]:
     """The newest run of a benchmark."""
     return json.loads(sorted(RUNS.glob(f"{name}-*.json"))[-1].read_text(encoding="utf-8"))
+
+
+def with_last(name: str, part: str, found: dict[str, Any]) -> dict[str, Any]:
+    """What a partial run found, and before it what the last run has of the rest, in the last run's order."""
+    last: dict[str, Any] = latest(name)[part] if list(RUNS.glob(f"{name}-*.json")) else {}
+    return {**last, **found}
 
 
 def table(header: list[str], rows: Iterable[Iterable[Any]]) -> str:

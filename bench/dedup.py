@@ -2,20 +2,20 @@
 
 The corpus is made from a fixed seed: documents cut from 20 Newsgroups, licence texts, one version of the Old Testament
 (13 verses a document) and Chinese news and laws; where these give too few, paragraphs of about 100 characters of one
-source are recombined at random. Of every 100 documents 18 are planted copies of another one: a quarter of them exact, the
-others with 1 to 40 words replaced, removed or inserted.
+source are recombined at random. Of every 100 documents 18 are planted copies of another one: a quarter of them exact,
+the others with 1 to 40 words replaced, removed or inserted.
 
 Each candidate runs in a process of its own. nearkin does the whole job: reads JSONL, deduplicates with its defaults,
 verifies, writes what is kept and the table of clusters; all of its process is counted. text-dedup's command line reads
-the same file and writes what it keeps; all of its process counts too, and it runs in its own environment, since its pins
-conflict. The others are greedy loops over texts that are in memory already: only the loop is counted, and nothing is
-written or verified by text.
+the same file and writes what it keeps; all of its process counts too, and it runs in its own environment, since its
+pins conflict. The others are greedy loops over texts that are in memory already: only the loop is counted, and nothing
+is written or verified by text.
 
 Accuracy, on the first 20,000 documents: the exact greedy result by the Jaccard similarity of character 4-grams, where
 every pair within radius 72 of a 256-bit SimHash with another seed is verified (at J = 0.8 the expected distance is 39,
-with a deviation of 5.7). Recall: the share of documents removed there that the candidate removes. Precision: the share of
-the documents that the candidate removes that have a document before them with J >= 0.8. The peers with word 3-grams are
-also held against the same truth of word 3-grams, since each similarity has its own.
+with a deviation of 5.7). Recall: the share of documents removed there that the candidate removes. Precision: the share
+of the documents that the candidate removes that have a document before them with J >= 0.8. All are also held against
+the same truth of word 3-grams, which most peers estimate.
 
 Run: `make bench`, or `python bench/dedup.py`; results go to `bench/runs/dedup-DATE.json` and docs/benchmarks.md.
 """
@@ -26,19 +26,18 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import common
 import numpy as np
+
+import common
 
 TEXT_DEDUP = common.ROOT / ".venv-text-dedup" / "bin" / "python"
 THRESHOLD = 0.8
@@ -117,12 +116,6 @@ def word_grams(text: str) -> set[str]:
     return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 2, 1))}
 
 
-def char_grams(text: str) -> set[str]:
-    """Character 4-grams of the letters, for texts without spaces between words."""
-    letters = "".join(re.findall(r"\w+", text.lower()))
-    return {letters[i : i + 4] for i in range(max(len(letters) - 3, 1))}
-
-
 def loop_datasketch(texts: list[str]) -> Iterator[int]:
     from datasketch import MinHash, MinHashLSH
 
@@ -159,7 +152,7 @@ def loop_gaoya_minhash(texts: list[str]) -> Iterator[int]:
 def loop_gaoya_simhash(texts: list[str]) -> Iterator[int]:
     from gaoya.simhash import SimHashStringIndex
 
-    # Its radius is exclusive: 9 means up to 8, at which a pair of J = 0.8 (expected distance 9.7) is found half the time.
+    # Its radius is exclusive: 9 means up to 8, while a pair of J = 0.8 lies 9.7 bits apart on average.
     index = SimHashStringIndex(64, 10, 9, "char", True, (4, 4))
     for row, text in enumerate(texts):
         if not index.query(text):
@@ -178,8 +171,8 @@ LOOPS: dict[str, Callable[[list[str]], Iterator[int]]] = {
 def run_nearkin(corpus: Path, folder: Path) -> dict[str, Any]:
     """The command line: JSONL in, kept rows, clusters and summary out."""
     out = folder / "out"
-    command = [sys.executable, "-m", "nearkin", "dedup", corpus, "--out", out, "--id-column", "id"]
-    used = measured(command, {"RAYON_NUM_THREADS": "1"})
+    nearkin = Path(sys.executable).with_name("nearkin")
+    used = measured([nearkin, "dedup", corpus, "--out", out, "--id-column", "id", "--threads", "1"], {})
     with (out / "kept.jsonl").open(encoding="utf-8") as lines:
         kept = [json.loads(line)["id"] for line in lines]
     return {**used, "kept_rows": kept, "summary": json.loads((out / "summary.json").read_text())}
@@ -190,7 +183,18 @@ def run_text_dedup(corpus: Path, folder: Path) -> dict[str, Any]:
     out = folder / "out"
     command = [TEXT_DEDUP, "-m", "text_dedup.minhash", "--path", "json", "--data_files", corpus, "--split", "train"]
     command += ["--cache_dir", folder / "cache", "--output", out, "--column", "text", "--num_proc", "1"]
-    command += ["--ngram", "3", "--threshold", THRESHOLD, "--num_perm", "128", "--hash_func", "xxh3", "--batch_size", "10000"]
+    command += [
+        "--ngram",
+        "3",
+        "--threshold",
+        THRESHOLD,
+        "--num_perm",
+        "128",
+        "--hash_func",
+        "xxh3",
+        "--batch_size",
+        "10000",
+    ]
     used = measured(command, {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"})
     read = "import datasets, json, sys; print(json.dumps(datasets.load_from_disk(sys.argv[1])['id'][:]))"
     found = subprocess.run([TEXT_DEDUP, "-c", read, out], check=True, capture_output=True, text=True)
@@ -229,9 +233,7 @@ def in_loop(name: str, corpus: Path, result: Path) -> None:
     with corpus.open(encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]
     next(iter(LOOPS[name](texts[:1])))  # imports
-    before = resource.getrusage(resource.RUSAGE_SELF)
     cpu, wall, kept = common.timed(lambda: list(LOOPS[name](texts)))
-    del before
     result.write_text(json.dumps({"cpu": cpu, "wall": wall, "kept_rows": kept}))
 
 
@@ -310,8 +312,13 @@ def run(options: Any, work: Path) -> None:
     whole, subset = work / "whole.jsonl", work / "subset.jsonl"
     write(texts, whole)
     write(texts[:SUBSET], subset)
-    about = {"documents": len(texts), "megabytes": common.megabytes(texts), "seed": options.seed, "rounds": options.rounds}
-    exact = {name: truth(texts[:SUBSET], f"{name}|count|xxh3|simhash:256") for name in ("char:4", "word:3")}
+    about = {
+        "documents": len(texts),
+        "megabytes": common.megabytes(texts),
+        "seed": options.seed,
+        "rounds": options.rounds,
+    }
+    exact = {name: truth(texts[:SUBSET], f"{name}|binary|xxh3|simhash:256") for name in ("char:4", "word:3")}
     about["exact_removed"] = {name: len(found[0]) for name, found in exact.items()}
     del texts
     chosen = {name: call for name, call in candidates().items() if not options.only or name in options.only}
@@ -331,7 +338,11 @@ def run(options: Any, work: Path) -> None:
         result["kept"] = result["runs"][0]["kept"]
     versions = common.versions("gaoya", "rensa", "datasketch", "numpy")
     versions["text-dedup"] = "0.4.0"
-    path = common.save("dedup", {**about, "results": results}, versions=versions)
+    path = common.save(
+        "dedup",
+        {**about, "results": common.with_last("dedup", "results", results) if options.only else results},
+        versions=versions,
+    )
     report(json.loads(path.read_text(encoding="utf-8")), path.name)
 
 
@@ -362,11 +373,24 @@ def report(run: dict[str, Any], name: str) -> None:
                 f"{word['recall']:.1%} / {word['precision']:.1%}",
             ]
         )
-    header = ["", "CPU s", "× nearkin", "wall s", "MB", "kept", "recall / precision, char:4", "recall / precision, word:3"]
+    header = [
+        "",
+        "CPU s",
+        "× nearkin",
+        "wall s",
+        "MB",
+        "kept",
+        "recall / precision, char:4",
+        "recall / precision, word:3",
+    ]
     summary = ours["runs"][0]["summary"]
     found = common.table(header, rows) + "\n\n"
-    found += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; medians of {run['rounds']} "
-    found += f"interleaved runs, {run['machine']['processor']}, {run['date'][:10]}; raw data: `bench/runs/{name}`. nearkin: "
+    found += (
+        f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; medians of {run['rounds']} "
+    )
+    found += (
+        f"interleaved runs, {run['machine']['processor']}, {run['date'][:10]}; raw data: `bench/runs/{name}`. nearkin: "
+    )
     found += f"{summary['candidates']:,} candidates, {summary['verified']:,} verified, of which "
     found += f"{summary['verified_precision']:.1%} matched.\n"
     common.splice(common.ROOT / "docs" / "benchmarks.md", "dedup", found)

@@ -25,8 +25,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import common
 import numpy as np
+
+import common
 
 PYBIND = common.ROOT / ".venv-pybind" / "bin" / "python"
 RECIPES = {
@@ -69,7 +70,7 @@ def documents(data: Path) -> dict[str, list[str]]:
 
 
 def hashable(texts: list[str], count: int) -> list[str]:
-    """The first documents that simhash 2.1.2 can hash: with NumPy 2 a shingle that occurs over 255 times is an error."""
+    """The first documents that simhash 2.1.2 can hash: a shingle that occurs 256 times is an error."""
     from simhash import Simhash
 
     found: list[str] = []
@@ -136,10 +137,11 @@ def repeated(call: Callable[[], Any]) -> Timed:
 
 def candidates(texts: list[str], *, ascii_text: bool) -> tuple[dict[str, Timed], dict[str, float]]:
     """What is timed, by name, and how many MB each takes."""
-    import nearkin as nk
     from datasketch import MinHash
     from gaoya.simhash import SimHashStringIndex
     from simhash import Simhash
+
+    import nearkin as nk
 
     few = hashable(texts, 1000)
     fewer = few[:300]
@@ -162,13 +164,14 @@ def candidates(texts: list[str], *, ascii_text: bool) -> tuple[dict[str, Timed],
     folder = Path(tempfile.mkdtemp())
     (folder / "few.json").write_text(json.dumps(fewer), encoding="utf-8")
 
-    def pybind(hash: str) -> tuple[float, float]:
-        command = [PYBIND, "-c", PYBIND_WORKER, folder / "few.json", hash]
+    def pybind(feature_hash: str) -> tuple[float, float]:
+        command = [PYBIND, "-c", PYBIND_WORKER, folder / "few.json", feature_hash]
         cpu, wall = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
         return float(cpu), float(wall)
 
-    for hash in ("md5", "xxh3"):
-        put(f"simhash-pybind char 4 ({hash})", common.megabytes(fewer), lambda hash=hash: pybind(hash))
+    for feature_hash in ("md5", "xxh3"):
+        name = f"simhash-pybind char 4 ({feature_hash})"
+        put(name, common.megabytes(fewer), lambda feature_hash=feature_hash: pybind(feature_hash))
 
     def minhash() -> None:
         words = ("".join(re.findall(r"\w+", text.lower())) for text in few)
@@ -181,8 +184,9 @@ def candidates(texts: list[str], *, ascii_text: bool) -> tuple[dict[str, Timed],
 
 def check_equality(texts: list[str]) -> int:
     """How many documents the preset was compared on; all of them have simhash's value."""
-    import nearkin as nk
     from simhash import Simhash
+
+    import nearkin as nk
 
     sample = hashable(texts, 1000)
     ours = nk.fingerprint(sample, "simhash-pypi").tolist()
@@ -246,7 +250,9 @@ def report(run: dict[str, Any], name: str) -> None:
     rows = [[each, *(f"{sets[s]['ratios'].get(each, float('nan')):.3g}" for s in sets)] for each in compared]
     found += common.table(["ratio", *sets], rows).replace("nan", "") + "\n\n"
     sizes = ", ".join(f"{s}: {sets[s]['documents']:,} documents, {sets[s]['megabytes']:.1f} MB" for s in sets)
-    found += f"{sizes}. Medians of {run['rounds']} interleaved rounds, {run['machine']['processor']}, {run['date'][:10]}; "
+    found += (
+        f"{sizes}. Medians of {run['rounds']} interleaved rounds, {run['machine']['processor']}, {run['date'][:10]}; "
+    )
     found += f"raw data: `bench/runs/{name}`.\n"
     common.splice(common.ROOT / "docs" / "benchmarks.md", "text", found)
 
