@@ -264,7 +264,7 @@ def candidates() -> dict[str, Callable[[Path, Path], dict[str, Any]]]:
     """All of them, by name."""
     found: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
         "nearkin": run_nearkin("default"),
-        "nearkin, binary weights": run_nearkin("char:4|binary|xxh3|simhash:128"),
+        "nearkin, counts as weights": run_nearkin("char:4|count|xxh3|simhash:128"),
         "text-dedup minhash": run_text_dedup,
     }
     return {**found, **{name: run_loop(name) for name in LOOPS}}

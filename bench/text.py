@@ -33,7 +33,8 @@ PYBIND = common.ROOT / ".venv-pybind" / "bin" / "python"
 RECIPES = {
     "char:4, 64 bits": "char:4|count|xxh3|simhash:64",
     "char:4, 64 bits, binary": "char:4|binary|xxh3|simhash:64",
-    "char:4, 128 bits (default)": "char:4|count|xxh3|simhash:128",
+    "char:4, 128 bits": "char:4|count|xxh3|simhash:128",
+    "char:4, 128 bits, binary (default)": "char:4|binary|xxh3|simhash:128",
     "word:1, 64 bits": "word:1|count|xxh3|simhash:64",
     "word:3, 64 bits": "word:3|count|xxh3|simhash:64",
     "preset simhash-pypi (md5)": "simhash-pypi",

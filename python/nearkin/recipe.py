@@ -39,7 +39,7 @@ Weight = Literal["count", "binary", "given"]
 VERSION = 1
 """Version of the rules below: raised when a slot gets another meaning."""
 
-DEFAULT = "char:4|count|xxh3|simhash:128"
+DEFAULT = "char:4|binary|xxh3|simhash:128"
 """The recipe that `dedup` takes when it is not told another; docs/quality.md has the measurements behind it."""
 
 PRESETS = {

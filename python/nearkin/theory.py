@@ -30,7 +30,7 @@ def simhash_difference(similarity: float) -> float:
 def simhash_radius(threshold: float, bits: int) -> int:
     """Radius that `dedup` takes for candidates of at least this Jaccard similarity.
 
-    The expected distance of a pair at the threshold, bits · p(threshold), and one standard deviation
+    The expected distance of a pair at the threshold, bits · p(threshold), and one and a half standard deviations
     sqrt(bits · p (1 − p)) more, rounded down. Pairs above the threshold lie nearer. docs/quality.md has the recall that
     this gives on real texts.
 
@@ -41,4 +41,4 @@ def simhash_radius(threshold: float, bits: int) -> int:
     (12, 23, 0)
     """
     p = simhash_difference(threshold)
-    return min(bits, math.floor(bits * p + math.sqrt(bits * p * (1 - p))))
+    return min(bits, math.floor(bits * p + 1.5 * math.sqrt(bits * p * (1 - p))))
