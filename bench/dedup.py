@@ -419,8 +419,8 @@ def report(run: dict[str, Any], name: str) -> None:
     found = common.table(header, rows) + "\n\n"
     found += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
     found += f"{len(ours['runs'])}, medians; {run['machine']['processor']}, {run['date'][:10]}; raw data: "
-    found += f"`bench/runs/{name}`. nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} verified, of which "
-    found += f"{summary['verified_precision']:.1%} matched.\n"
+    found += f"`bench/runs/{name}`. nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} verified, "
+    found += f"of which {summary['verified_precision']:.1%} matched.\n"
     common.splice(common.ROOT / "docs" / "benchmarks.md", "dedup", found)
 
 
