@@ -399,7 +399,7 @@ def report(run: dict[str, Any], name: str) -> None:
                 f"{result['cpu']:.1f}",
                 f"{result['cpu'] / ours['cpu']:.1f}",
                 f"{result['wall']:.1f}",
-                "" if result["peak_mb"] is None else f"{result['peak_mb']:,.0f}",
+                f"{result['peak_mb']:,.0f}",
                 f"{result['kept']:,}",
                 f"{char['recall']:.1%} / {char['precision']:.1%}",
                 f"{word['recall']:.1%} / {word['precision']:.1%}",
