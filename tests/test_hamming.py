@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -330,3 +331,53 @@ def test_a_memory_limit_is_kept() -> None:
         index.add(None, fps)
     assert np.array_equal(free.search(fps[:50], radius=3).ids, tight.search(fps[:50], radius=3).ids)
     assert tight.explain()["bytes_fingerprints"] <= 1_500_000 < free.explain()["bytes_fingerprints"]
+
+
+def test_an_opened_index_answers_as_the_saved_one(tmp_path: Path) -> None:
+    """Save then open is identity, for every kind of id; an opened index goes on growing."""
+    rng = np.random.default_rng(9)
+    fps = random_fingerprints(rng, 128, 3000)
+    queries = random_fingerprints(rng, 128, 50, near=fps)
+    for ids in (None, np.arange(3000), [f"text {i}" for i in range(3000)]):
+        index = HammingIndex(128, radius=6)
+        index.add(ids, fps)
+        path = tmp_path / "codes.nks"
+        index.save(path)
+        opened = HammingIndex.open(str(path))
+        opened.verify()
+        assert (128, "auto", 6, 3000) == (opened.bits, opened.method, opened.radius, len(opened))
+        for one, other in zip(index.search(queries, 6), opened.search(queries, 6), strict=True):
+            assert list(one) == list(other)
+        opened.add(None if ids is None else (["new"] if isinstance(ids, list) else [5000]), queries[:1])
+        opened.save(path)
+        assert 3001 == len(HammingIndex.open(path))
+
+
+def test_a_damaged_file_is_an_error_never_a_crash(tmp_path: Path) -> None:
+    """Whatever the bytes, opening, verifying and searching raise errors of the library or succeed."""
+    rng = np.random.default_rng(10)
+    path = tmp_path / "codes.nks"
+    index = HammingIndex(64, "multi", radius=3)
+    index.add(rng.permutation(2000), random_fingerprints(rng, 64, 2000))
+    index.search(1, radius=3)
+    index.save(path)
+    good = bytearray(path.read_bytes())
+    wrong = 0
+    for _ in range(300):
+        bad = bytearray(good)
+        for _ in range(int(rng.integers(1, 4))):
+            start = int(rng.integers(0, len(bad)))
+            bad[start : start + 8] = rng.bytes(len(bad[start : start + 8]))
+        path.write_bytes(bad)
+        try:
+            opened = HammingIndex.open(path)
+            opened.search(np.arange(20, dtype=np.uint64), radius=3)
+            opened.verify()
+        except (errors.StoreError, errors.ParameterError):
+            wrong += 1
+    assert wrong > 250
+    path.write_bytes(b"")
+    with pytest.raises((errors.CorruptStoreError, OSError)):
+        HammingIndex.open(path)
+    with pytest.raises(FileNotFoundError):
+        HammingIndex.open(tmp_path / "none.nks")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from nearkin.errors import InputError, NearkinError, ParameterError
 from nearkin.io import Corpus, OutputDir, open_corpus
-from nearkin.io import corpus as corpus_module
+from nearkin.io import base as corpus_module
 from nearkin.io import parquet as parquet_module
 from nearkin.io import records as records_module
 

@@ -292,3 +292,35 @@ def test_a_broken_list_names_its_line() -> None:
             nk.ssdeep.read_list(text)
     # What does not begin a record goes on with the name.
     assert [("3::", 'x"\n7::,"y')] == nk.ssdeep.read_list(head + b'3::,"x\\"\n7::,\\"y"')
+
+
+def test_short_inputs_are_measured_by_their_grams() -> None:
+    """Jaccard of 4-gram sets below the limit, the score of digests from it on; the method is named."""
+    generator = random.Random(8)
+    for _ in range(200):
+        a = bytes(generator.choices(b"abc", k=generator.randint(0, 30)))
+        b = bytes(generator.choices(b"abc", k=generator.randint(0, 30)))
+        sets = [{x[i : i + 4] for i in range(max(1, len(x) - 3))} if x else set() for x in (a, b)]
+        union = len(sets[0] | sets[1])
+        expected = 100 * len(sets[0] & sets[1]) // union if union else 100
+        assert nk.ssdeep.Likeness("jaccard:byte4", expected) == nk.ssdeep.likeness(a, b)
+    long = generator.randbytes(4096)
+    assert nk.ssdeep.Likeness("ssdeep", 100) == nk.ssdeep.likeness(long, bytearray(long))
+    assert "jaccard:byte4" == nk.ssdeep.likeness(long, long[1:]).method
+
+
+def test_normalisation_happens_on_request_and_keeps_bytes() -> None:
+    """The same words under other markup, line ends and spaces get one digest; bytes that are not UTF-8 stay."""
+    words = [f"word{i}" for i in range(3000)]
+    plain = "\n".join(words).encode()
+    page = ("<html><style>p{}</style><body>" + "".join(f"<p>{word}</p>\r\n" for word in words)).encode()
+    assert nk.ssdeep.hash(plain) != nk.ssdeep.hash(page)
+    expected = nk.ssdeep.hash(" ".join(words).encode())
+    assert expected == nk.ssdeep.hash(plain, normalize="space") == nk.ssdeep.hash(page, normalize=["space", "html"])
+    assert expected == nk.ssdeep.hash(io.BytesIO(page), normalize=("html", "space"))
+    assert b"a\xff\nb" == nk.ssdeep_text.normalize(b"a\xff\r\nb", "lines")
+    assert b"\xff x \xed\xa0\x80 \xef\xbf\xbd" == nk.ssdeep_text.normalize(
+        b"\xff <b>x</b> \xed\xa0\x80 &#xd800;", "html"
+    )
+    with pytest.raises(ParameterError, match="any of 'html'"):
+        nk.ssdeep.hash(b"", normalize="xml")

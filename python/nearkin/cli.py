@@ -355,16 +355,17 @@ def compare(
     """Show how alike two texts are: distance, similarities, and which features differ."""
     import numpy as np
 
-    import nearkin as nk
+    from nearkin.families.simhash import fingerprint
     from nearkin.hamming import hamming, to_hex
+    from nearkin.verify import similarity
 
     texts = [a, b] if text else [_read_text(a), _read_text(b)]
     made = _recipe(recipe, bits)
-    fingerprints, counts = nk.fingerprint(texts, made, return_counts=True)
+    fingerprints, counts = fingerprint(texts, made, return_counts=True)
     hexadecimal = to_hex(fingerprints, made.bits)
     distance = int(np.asarray(hamming(fingerprints[:1], fingerprints[1:]))[0]) if counts.all() else None
     similarities = {
-        measure: float(nk.similarity(texts, [0], [1], recipe=made, measure=measure)[0])
+        measure: float(similarity(texts, [0], [1], recipe=made, measure=measure)[0])
         for measure in ("jaccard", "containment", "indel")
     }
     features = [made.features_of(value) for value in texts]

@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -550,6 +551,65 @@ class HammingIndex:
         """
         left, right, distances = self._core.pairs(self._check_radius(radius))
         return Pairs(self._named(left), self._named(right), distances)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the index as one file with a checksum for every part.
+
+        The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
+        `docs/format.md` describes it.
+
+        Raises
+        ------
+        OSError
+            The file system refuses; an old file is as it was.
+        """
+        self._core.save(os.fspath(path))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> HammingIndex:
+        """Opens a saved index through a memory map.
+
+        The header is checked; the rest stays in the file until it is read, so that an index of any size opens at once
+        (ids that are strings or do not only grow are read to look them up). Adding, removing and saving again are as
+        for any index. The file must not be changed in place while it is open.
+
+        Raises
+        ------
+        CorruptStoreError, FormatVersionError, OSError
+            A file that is no whole index, that a newer nearkin wrote, or that can't be read.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex(bits=64)
+        >>> _ = index.add(["a", "b"], [0b1100, 0b1111])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "codes.nks")
+        ...     index.save(path)
+        ...     opened = HammingIndex.open(path)
+        ...     opened.verify()
+        ...     opened.search(0b1101, radius=1)[0]
+        Matches([('a', 1), ('b', 1)])
+        """
+        core, bits, method, radius, memory_limit = HammingCore.open(os.fspath(path))
+        index = cls.__new__(cls)
+        index.bits = bits
+        index.method = method  # type: ignore[assignment]  # The file holds one of the names.
+        index.radius = radius
+        index.memory_limit = memory_limit
+        index._core = core
+        return index
+
+    def verify(self) -> None:
+        """Reads the whole file of an opened index and checks every part of it; does nothing for one made in memory.
+
+        Raises
+        ------
+        CorruptStoreError
+            Something in the file does not hold.
+        """
+        self._core.verify()
 
     def explain(self, radius: int | None = None) -> dict[str, Any]:
         """How a search would be answered, and why.

@@ -116,7 +116,19 @@ class Recipe:
 
     def _fill(self, slots: dict[str, Any]) -> None:
         slots = {**_DEFAULTS, **slots}
+        if isinstance(slots["stop_words"], str) or not all(isinstance(word, str) for word in slots["stop_words"]):
+            raise bad_parameter("stop_words", repr(slots["stop_words"]), "an iterable of words, such as a list of str")
         slots["stop_words"] = tuple(sorted(set(slots["stop_words"])))
+        if slots["family"] != "simhash":
+            raise bad_parameter("family", repr(slots["family"]), "simhash")
+        if slots["features"] == "given":
+            slots["n"] = 1
+        for name, (least, most) in _RANGES.items():
+            value = slots[name]
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise bad_parameter(name, repr(value), f"{least} to {most}")
+        if slots["features"] == "given":
+            slots["n"] = 0
         if (slots["features"] == "given") != (slots["weight"] == "given"):
             raise bad_parameter(
                 "weight", slots["weight"], "given with given features, count or binary with char or word"
@@ -133,6 +145,9 @@ class Recipe:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a recipe is frozen; recipe.with_({name}=...) gives another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a recipe is frozen; slot {name} can't be deleted")
 
     @classmethod
     def preset(cls, name: str) -> Recipe:
@@ -246,12 +261,13 @@ _DEFAULTS: dict[str, Any] = {
     "stop_words": (),
     "features": "char",
     "n": 4,
-    "weight": "count",
+    "weight": "binary",
     "hash": "xxh3",
     "seed": 0,
     "family": "simhash",
     "bits": 128,
 }
+_RANGES = {"n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024)}
 _NAMED = {"norm": get_args(Norm), "case": get_args(Case), "letters": get_args(Letters)}
 _ALLOWED = (
     "segments norm:, case:, letters:, stop:, then char:N, word:N or given, count, binary or given, a hash, simhash:BITS"

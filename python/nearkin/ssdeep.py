@@ -31,18 +31,20 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin import _core, ssdeep_text
 from nearkin.errors import bad_parameter
 
 __all__ = [
     "ComparedParts",
     "Explanation",
     "Hasher",
+    "Likeness",
     "compare",
     "compare_many",
     "explain",
     "hash",
     "hash_files",
+    "likeness",
     "matrix",
     "read_list",
     "write_list",
@@ -81,6 +83,7 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     *,
     eliminate_runs: bool = False,
     truncate: bool = True,
+    normalize: str | Iterable[str] = (),
 ) -> str:
     r"""The fuzzy digest of bytes, of a file or of a stream.
 
@@ -93,6 +96,10 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
         Write runs of more than three equal characters as three, as the library's flag ELIMSEQ does.
     truncate : bool, default True
         Cut part 2 at 32 characters, as the program does; False is the library's flag NOTRUNC.
+    normalize : str or iterable of str, default none
+        Treat the input as text and apply "html", "lines" or "space" first (`nearkin.ssdeep_text`). Such a digest
+        compares only with digests normalised alike; `nearkin.ssdeep_text.recipe` names what it was made by. The input
+        is read into memory.
 
     Returns
     -------
@@ -120,6 +127,10 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     >>> nk.ssdeep.hash(bytes(5000))
     '3::'
     """
+    steps = [normalize] if isinstance(normalize, str) else list(normalize)
+    if steps:
+        content = Path(data).read_bytes() if isinstance(data, (str, os.PathLike)) else _content(data)
+        return _core.ssdeep_hash(ssdeep_text.normalize(content, steps), eliminate_runs, truncate)
     if isinstance(data, (str, os.PathLike)):
         return str(hash_files([data], eliminate_runs=eliminate_runs, truncate=truncate)[0])
     buffer = _bytes_like(data)
@@ -130,6 +141,16 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
         while chunk := data.read(_CHUNK):
             hasher.update(chunk)
         return hasher.digest(eliminate_runs=eliminate_runs, truncate=truncate)
+    raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
+
+
+def _content(data: Any) -> bytes:
+    """All bytes of a buffer or file-like object."""
+    buffer = _bytes_like(data)
+    if buffer is not None:
+        return bytes(buffer)
+    if hasattr(data, "read"):
+        return b"".join(iter(lambda: data.read(_CHUNK), b""))
     raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
 
 
@@ -523,3 +544,75 @@ def write_list(entries: Iterable[tuple[str, str | os.PathLike[str]]]) -> bytes:
     bytes
     """
     return _core.ssdeep_write_list([(digest, os.fsencode(name)) for digest, name in entries])
+
+
+# Below this length a digest has too few pieces to speak.
+SHORT = 4096
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How alike two inputs are, and by what it was measured.
+
+    Attributes
+    ----------
+    method : str
+        "ssdeep", or "jaccard:byte4" where an input is short. Scores of different methods don't compare.
+    score : int
+        0 to 100.
+    """
+
+    method: str
+    score: int
+
+
+def likeness(a: bytes, b: bytes, *, short: int = SHORT) -> Likeness:
+    """How alike two inputs are, by a measure that suits their length.
+
+    Parameters
+    ----------
+    a, b : bytes-like
+        The inputs themselves.
+    short : int, default 4096
+        If one of them has fewer bytes, the Jaccard similarity of their sets of byte 4-grams is taken, in percent and
+        rounded down; else the score of their digests. An input of fewer than four bytes is one gram; two empty inputs
+        score 100.
+
+    Returns
+    -------
+    Likeness
+
+    Raises
+    ------
+    ParameterError
+        If an input is no buffer.
+
+    Notes
+    -----
+    A short input beside a long one scores low even where it is contained in it; sets of grams take eight bytes for each
+    byte of an input.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> nk.ssdeep.likeness(b"GET /index.html?id=1", b"GET /index.html?id=2")
+    Likeness(method='jaccard:byte4', score=88)
+    """
+    left, right = _content(a), _content(b)
+    if min(len(left), len(right)) >= short:
+        return Likeness("ssdeep", compare(hash(left), hash(right)))
+    grams, others = _grams(left), _grams(right)
+    common = len(np.intersect1d(grams, others, assume_unique=True))
+    union = len(grams) + len(others) - common
+    return Likeness("jaccard:byte4", 100 * common // union if union else 100)
+
+
+def _grams(data: bytes) -> npt.NDArray[np.uint64]:
+    """The distinct byte 4-grams; those of a shorter input carry its length, so that they equal no other."""
+    if not data:
+        return np.empty(0, dtype=np.uint64)
+    if len(data) < 4:
+        return np.array([int.from_bytes(data, "little") + (len(data) << 32)], dtype=np.uint64)
+    bytes_ = np.frombuffer(data, dtype=np.uint8).astype(np.uint64)
+    whole = bytes_[:-3] | bytes_[1:-2] << np.uint64(8) | bytes_[2:-1] << np.uint64(16) | bytes_[3:] << np.uint64(24)
+    return np.unique(whole)

@@ -38,7 +38,7 @@ def simhash_radius(threshold: float, bits: int) -> int:
     --------
     >>> from nearkin.theory import simhash_radius
     >>> simhash_radius(0.8, 64), simhash_radius(0.8, 128), simhash_radius(1.0, 64)
-    (12, 23, 0)
+    (13, 25, 0)
     """
     p = simhash_difference(threshold)
     return min(bits, math.floor(bits * p + 1.5 * math.sqrt(bits * p * (1 - p))))

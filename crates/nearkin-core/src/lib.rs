@@ -1,7 +1,7 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
 //! Modules build on the ones to their left only:
-//! `error` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
+//! `error` · `segment` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
 //! `absorb` · `cluster` · `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
@@ -16,6 +16,7 @@ pub mod idset;
 pub mod jsonl;
 pub mod popcount;
 pub mod records;
+pub mod segment;
 pub mod simhash;
 pub mod ssdeep;
 pub mod text;

@@ -5,8 +5,8 @@
 //! - *normalise*: NFKC, NFC (UAX #15) or nothing;
 //! - *case*: full case folding, lower case (with the final sigma rule), or nothing, character by character, not
 //!   normalised again;
-//! - *filter*: keeps what counts as a letter: `word` (UTS #18 annex C `\w`: alphabetic, marks, decimal digits, connector
-//!   punctuation, join controls), `python` (what `\w` of Python's `re` matches: letters, numbers and `_`), or `all`.
+//! - *filter*: keeps what counts as a letter: `word` (UTS #18 annex C `\w`, alphabetic, marks, decimal digits and connector
+//!   punctuation, without what is invisible: joiners, variation selectors, fillers), `python` (what `\w` of Python's `re` matches: letters, numbers and `_`), or `all`.
 //!
 //! All three work on a character alone, unless it combines with the one before it. So [`CharMap`] holds, for each code
 //! point, the result for it alone, and marks the few that look backwards: non-zero combining class, second halves of
@@ -23,7 +23,7 @@ use icu_casemap::CaseMapper;
 use icu_locale_core::LanguageIdentifier;
 use icu_normalizer::properties::{CanonicalCombiningClassMapBorrowed, CanonicalDecompositionBorrowed, Decomposed};
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
-use icu_properties::props::{Alphabetic, GeneralCategory, JoinControl};
+use icu_properties::props::{Alphabetic, DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
 use crate::{Error, Result};
@@ -53,7 +53,7 @@ pub enum Case {
 /// Which characters count as letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Letters {
-    /// UTS #18 word characters.
+    /// UTS #18 word characters that are visible.
     Word,
     /// Python's `\w`.
     Python,
@@ -114,11 +114,11 @@ impl Letters {
         let category = CodePointMapData::<GeneralCategory>::new().get(c);
         match self {
             Self::Word => {
-                matches!(
+                let word = matches!(
                     category,
                     G::NonspacingMark | G::SpacingMark | G::EnclosingMark | G::DecimalNumber | G::ConnectorPunctuation
-                ) || CodePointSetData::new::<Alphabetic>().contains(c)
-                    || CodePointSetData::new::<JoinControl>().contains(c)
+                ) || CodePointSetData::new::<Alphabetic>().contains(c);
+                word && !CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
             }
             _ => {
                 c == '_'
@@ -543,7 +543,7 @@ mod tests {
                 .collect();
             digests.push(xxhash_rust::xxh3::xxh3_64(all.as_bytes()));
         }
-        assert_eq!(vec![5419400783814804520, 14341083281170484699, 13174324152682973848], digests);
+        assert_eq!(vec![4228554639664463839, 14341083281170484699, 13174324152682973848], digests);
     }
 
     #[test]
@@ -553,6 +553,7 @@ mod tests {
         assert_eq!("strasse２".replace('２', "2"), apply(map, "Straße２！"));
         assert_eq!("é", apply(map, "e\u{301}"));
         assert_eq!("美国51区", apply(map, "“美国”“51区”，"));
+        assert_eq!("", apply(map, "❤\u{fe0f} 👨\u{200d}👩\u{200d}👧"));
         let python = CharMap::get(Form::None, Case::Lower, Letters::Python);
         assert_eq!("ὀδυσσεύς", apply(python, "ὈΔΥΣΣΕΎΣ"));
     }

@@ -5,6 +5,8 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
@@ -26,6 +28,9 @@ pub(crate) struct HammingCore {
 type Int64s = Py<PyArray1<i64>>;
 type Uint16s = Py<PyArray1<u16>>;
 
+/// An opened index with its bits, method, radius and memory limit.
+type Opened = (HammingCore, usize, &'static str, Option<u32>, Option<usize>);
+
 fn parse_existing(name: &str) -> PyResult<Existing> {
     match name {
         "error" => Ok(Existing::Error),
@@ -40,6 +45,19 @@ fn parse_existing(name: &str) -> PyResult<Existing> {
 
 fn words<'a>(fps: &'a PyReadonlyArray1<'_, u64>) -> PyResult<&'a [u64]> {
     Ok(fps.as_slice()?)
+}
+
+/// Calls `work`; if it panics over a mapped file, whose contents are checked by `verify` alone, that is an error about the
+/// file.
+fn guarded<T>(mapped: bool, work: impl FnOnce() -> nearkin_core::Result<T>) -> nearkin_core::Result<T> {
+    if !mapped {
+        return work();
+    }
+    // The lock is poisoned by a panic under a write, and taken all the same: the arrays of the file are never written.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let reason = "its arrays do not hold together; run verify() and restore it from a copy";
+        Err(Error::Corrupt { place: "the opened index".to_owned(), reason: reason.to_owned() })
+    })
 }
 
 impl HammingCore {
@@ -62,7 +80,7 @@ impl HammingCore {
             || self.write(),
             |pool, mut index| {
                 let index: &mut Index = &mut index;
-                pool.install(|| work(index))
+                pool.install(|| guarded(index.is_mapped(), || work(index)))
             },
         )?
         .into_python()
@@ -75,7 +93,7 @@ impl HammingCore {
             || self.read(),
             |pool, index| {
                 let index: &Index = &index;
-                pool.install(|| work(index))
+                pool.install(|| guarded(index.is_mapped(), || work(index)))
             },
         )?
         .into_python()
@@ -103,6 +121,22 @@ impl HammingCore {
         let method = Method::parse(method).into_python()?;
         let index = Index::new(bits, method, radius, memory_limit).into_python()?;
         Ok(Self { index: RwLock::new(index) })
+    }
+
+    /// Opens a saved index; also its bits, method, radius and memory limit.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
+        let index = py.detach(|| Index::open(&path)).into_python()?;
+        let (bits, method, radius, memory) = index.settings();
+        Ok((Self { index: RwLock::new(index) }, bits, method.name(), radius, memory))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.change(py, |index| index.save(&path))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, Index::verify)
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {

@@ -159,8 +159,8 @@ fn ssdeep_compare_many<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let query = Query::new(&parse(&digest_bytes(query)?, strict).into_python()?);
     let digests = parse_all(digests, strict)?;
-    let scores =
-        detached(py, || digests.par_iter().with_min_len(4096).map(|digest| query.score(digest) as u8).collect())?;
+    let scores: Vec<u8> =
+        detached(py, || digests.par_chunks(4096).flat_map_iter(|some| query.scores(some.iter())).collect())?;
     Ok(PyArray1::from_vec(py, scores))
 }
 
@@ -179,10 +179,7 @@ fn ssdeep_matrix<'py>(
         let mut scores = vec![0u8; rows * columns];
         if columns > 0 {
             scores.par_chunks_mut(columns).zip(&left).for_each(|(row, digest)| {
-                let query = Query::new(digest);
-                for (score, other) in row.iter_mut().zip(right) {
-                    *score = query.score(other) as u8;
-                }
+                row.copy_from_slice(&Query::new(digest).scores(right.iter()));
             });
         }
         scores

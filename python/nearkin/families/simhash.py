@@ -213,6 +213,9 @@ class SimHash:
 
 def _weights(weights: list[float]) -> NDArray[np.int64] | NDArray[np.float64]:
     """Whole numbers as int64, anything else as float64."""
+    for weight in weights:
+        if isinstance(weight, int) and not -(2**63) <= weight < 2**63:
+            raise bad_parameter("weights", weight, "whole numbers that fit 64 bits, or finite floats")
     try:
         values = np.array(weights if weights else [0])[: len(weights)]
     except (ValueError, OverflowError) as error:

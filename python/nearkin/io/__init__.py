@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from nearkin.io.corpus import Corpus, open_corpus
+from nearkin.io.base import Corpus
+from nearkin.io.corpus import open_corpus
 from nearkin.io.output import OutputDir
 from nearkin.io.tables import table_name, write_table
 from nearkin.io.values import BadRecord, Batch, Column, Malformed, Texts

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin import _core
-from nearkin.io.corpus import BLOCK, LONGEST, Corpus
+from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import Signature, Source, unreadable
 from nearkin.io.streams import Reader, Spool, check_signature
 from nearkin.io.values import BadRecord, Batch, Column, Texts, offsets_of

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nearkin import _core
-from nearkin.io.corpus import BLOCK, Corpus
+from nearkin.io.base import BLOCK, Corpus
 from nearkin.io.inputs import Signature, Source, unreadable
 from nearkin.io.streams import Reader, Sink, Spool, check_signature, read_at
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, Texts, running

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nearkin import _core
 from nearkin.errors import InputError
-from nearkin.io.corpus import BLOCK, LONGEST, Corpus
+from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import Signature, Source, unreadable
 from nearkin.io.streams import Reader, check_signature, read_at
 from nearkin.io.values import BadRecord, Batch, Column, Texts

@@ -38,8 +38,11 @@
 
 #![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
 
+use super::file::{Reader, TABLE};
 use super::scan::Sink;
+use crate::Result;
 use crate::popcount::{Kernel, Lanes, ScalarLanes, distance};
+use crate::segment::{Column, Segment, Writer};
 
 /// Widest key: a directory of 2^26 starts takes 256 MiB.
 const MAX_KEY_BITS: u32 = 26;
@@ -204,6 +207,20 @@ impl Spec {
         self.combined.is_some()
     }
 
+    /// Appends the numbers by which a file describes the tables.
+    pub(crate) fn describe(&self, about: &mut Vec<u64>) {
+        about.push(self.keys.len() as u64);
+        about.push(self.combined.map_or(0, |radius| u64::from(radius) + 1));
+        about.push(u64::from(self.copies));
+        for (key, load) in self.keys.iter().zip(&self.loads) {
+            about.push(load.to_bits());
+            about.push(key.count as u64);
+            for piece in &key.pieces[..key.count] {
+                about.extend([u64::from(piece.start), u64::from(piece.len)]);
+            }
+        }
+    }
+
     /// Bytes that the tables take over `slots` slots.
     pub(crate) fn bytes(&self, slots: usize, words: usize) -> usize {
         let entry = 4 + if self.copies && words <= COPIED_WORDS { 8 * words } else { 0 };
@@ -300,11 +317,11 @@ impl<'a> Sample<'a> {
 struct Table {
     key: Key,
     /// First entry of each key, and the end.
-    starts: Vec<u32>,
+    starts: Column<u32>,
     /// Slot of each entry; empty in the table that is the run itself.
-    slots: Vec<u32>,
+    slots: Column<u32>,
     /// Fingerprint of each entry, where copies are kept; empty in the table that is the run itself.
-    fps: Vec<u64>,
+    fps: Column<u64>,
 }
 
 /// The tables of a run.
@@ -351,7 +368,90 @@ impl Layout {
 
     /// Bytes of all tables.
     pub(crate) fn bytes(&self) -> usize {
-        self.tables.iter().map(|t| (t.starts.capacity() + t.slots.capacity()) * 4 + t.fps.capacity() * 8).sum()
+        self.tables.iter().map(|table| table.starts.bytes() + table.slots.bytes() + table.fps.bytes()).sum()
+    }
+
+    /// Writes the arrays of all tables.
+    pub(crate) fn save(&self, writer: &mut Writer) -> Result<()> {
+        for (number, table) in (0..).zip(&self.tables) {
+            writer.section(TABLE, number, &table.starts)?;
+            writer.section(TABLE + 1, number, &table.slots)?;
+            writer.section(TABLE + 2, number, &table.fps)?;
+        }
+        Ok(())
+    }
+
+    /// The tables of a run of `slots` slots in a file, as `Spec::describe` and `save` wrote them; None where it has none.
+    pub(crate) fn open(
+        segment: &Segment,
+        reader: &mut Reader<'_>,
+        bits: usize,
+        words: usize,
+        slots: usize,
+    ) -> Result<Option<Self>> {
+        let count = reader.up_to(bits.max(MAX_COMBINED) as u64)? as usize;
+        if count == 0 {
+            return Ok(None);
+        }
+        let combined = reader.optional(bits as u64)?.map(|radius| radius as u32);
+        let copies = reader.up_to(1)? == 1;
+        let mut spec = Spec { keys: Vec::new(), loads: Vec::new(), combined, copies };
+        let mut tables = Vec::new();
+        for number in 0..count {
+            let load = f64::from_bits(reader.next()?);
+            let mut pieces = Vec::new();
+            for _ in 0..reader.up_to(MAX_PIECES as u64)? {
+                let start = reader.up_to(bits as u64)? as u32;
+                let len = reader.up_to(u64::from(MAX_KEY_BITS))? as u32;
+                if len == 0 || (start + len) as usize > bits {
+                    return Err(reader.corrupt("a table is keyed by bits that do not exist"));
+                }
+                pieces.push(Piece { start, len });
+            }
+            let key = Key::new(&pieces);
+            let own = number + 1 == count;
+            let leading = pieces.len() == 1 && (pieces[0].start + pieces[0].len) as usize == bits;
+            if pieces.is_empty() || key.len > MAX_KEY_BITS || !load.is_finite() || (own && !leading) {
+                return Err(reader.corrupt("a table is keyed in a way that no index has"));
+            }
+            let table = Table {
+                key,
+                starts: segment.column(TABLE, number as u32)?,
+                slots: segment.column(TABLE + 1, number as u32)?,
+                fps: segment.column(TABLE + 2, number as u32)?,
+            };
+            let copied = if own || !copies || words > COPIED_WORDS { 0 } else { slots * words };
+            let agree = table.starts.len() == (1 << key.len) + 1
+                && table.slots.len() == if own { 0 } else { slots }
+                && table.fps.len() == copied;
+            if !agree {
+                return Err(reader.corrupt("the arrays of a table are not of its size"));
+            }
+            spec.keys.push(key);
+            spec.loads.push(load);
+            tables.push(table);
+        }
+        Ok(Some(Self { spec, tables }))
+    }
+
+    /// Whether every table holds every slot of a run in the bucket of its key.
+    pub(crate) fn is_sound(&self, words: usize, fps: &[u64]) -> bool {
+        let slots = fps.len() / words;
+        self.tables.iter().all(|table| {
+            let bounds = table.starts.first() == Some(&0)
+                && table.starts.last() == Some(&(slots as u32))
+                && table.starts.windows(2).all(|pair| pair[0] <= pair[1]);
+            bounds
+                && (0..table.starts.len() - 1).all(|bucket| {
+                    (table.starts[bucket] as usize..table.starts[bucket + 1] as usize).all(|entry| {
+                        let slot = table.slots.get(entry).map_or(entry, |&slot| slot as usize);
+                        fps.get(slot * words..(slot + 1) * words).is_some_and(|fp| {
+                            table.key.of(fp) as usize == bucket
+                                && table.fps.get(entry * words..(entry + 1) * words).is_none_or(|copy| copy == fp)
+                        })
+                    })
+                })
+        })
     }
 
     /// Buckets of all tables that take part in a search, in parts of at most `most`: (table, first, end).
@@ -394,7 +494,7 @@ impl Table {
             starts[i] += starts[i - 1];
         }
         if own {
-            return Self { key, starts, slots: Vec::new(), fps: Vec::new() };
+            return Self { key, starts: starts.into(), slots: Column::default(), fps: Column::default() };
         }
         let mut order = vec![0u32; slots];
         let mut copies = vec![0u64; if copied { slots * words } else { 0 }];
@@ -413,7 +513,7 @@ impl Table {
             *at += 1;
         }
         if low == 0 {
-            return Self { key, starts, slots: order, fps: copies };
+            return Self { key, starts: starts.into(), slots: order.into(), fps: copies.into() };
         }
         let (mut part, mut part_fps) = (Vec::new(), Vec::new());
         let mut next = Vec::new();
@@ -432,7 +532,7 @@ impl Table {
                 *at += 1;
             }
         }
-        Self { key, starts, slots: order, fps: copies }
+        Self { key, starts: starts.into(), slots: order.into(), fps: copies.into() }
     }
 }
 

@@ -8,6 +8,8 @@
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
 
+use crate::segment::Column;
+
 /// Ids of all rows.
 #[derive(Debug, Default)]
 pub(crate) enum Ids {
@@ -17,16 +19,16 @@ pub(crate) enum Ids {
     /// One integer a row.
     Ints {
         /// Id of each row.
-        values: Vec<i64>,
+        values: Column<i64>,
         /// Rows by id; None while the ids only grow.
         lookup: Option<Lookup>,
     },
     /// One string a row.
     Names {
         /// UTF-8 bytes of all strings.
-        bytes: String,
+        bytes: Column<u8>,
         /// End of each string.
-        ends: Vec<u64>,
+        ends: Column<u64>,
         /// Rows by string.
         lookup: Lookup,
     },
@@ -143,19 +145,57 @@ impl Lookup {
     }
 }
 
-fn name<'a>(bytes: &'a str, ends: &[u64], row: u32) -> &'a str {
+fn name<'a>(bytes: &'a [u8], ends: &[u64], row: u32) -> &'a [u8] {
     let row = row as usize;
     let start = if row == 0 { 0 } else { ends[row - 1] as usize };
     &bytes[start..ends[row] as usize]
 }
 
+/// A look-up of the rows that are alive, by the hash of each.
+fn lookup_of(rows: usize, alive: impl Fn(u32) -> bool, hash_of: impl Fn(&RandomState, u32) -> u64) -> Lookup {
+    let mut made = Lookup::default();
+    for row in (0..rows as u32).filter(|&row| alive(row)) {
+        made.insert(hash_of(&made.hasher, row), row, &hash_of);
+    }
+    made
+}
+
 impl Ids {
+    /// Integer ids from a file; `growing` tells that they ascend and need no look-up.
+    pub(crate) fn ints(values: Column<i64>, growing: bool, alive: impl Fn(u32) -> bool) -> Self {
+        let lookup =
+            (!growing).then(|| lookup_of(values.len(), alive, |hasher, row| hasher.hash_one(values[row as usize])));
+        Self::Ints { values, lookup }
+    }
+
+    /// String ids from a file; None unless the ends ascend to the last byte and every string is UTF-8.
+    pub(crate) fn names(bytes: Column<u8>, ends: Column<u64>, alive: impl Fn(u32) -> bool) -> Option<Self> {
+        let text = std::str::from_utf8(&bytes).ok()?;
+        let sound = ends.windows(2).all(|pair| pair[0] <= pair[1])
+            && ends.last().copied().unwrap_or(0) == bytes.len() as u64
+            && ends.iter().all(|&end| text.is_char_boundary(end as usize));
+        if !sound {
+            return None;
+        }
+        let lookup = lookup_of(ends.len(), alive, |hasher, row| hasher.hash_one(name(&bytes, &ends, row)));
+        Some(Self::Names { bytes, ends, lookup })
+    }
+
+    /// How many rows have an id; None for row numbers.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Self::Rows => None,
+            Self::Ints { values, .. } => Some(values.len()),
+            Self::Names { ends, .. } => Some(ends.len()),
+        }
+    }
+
     /// Bytes that ids take besides the fingerprints.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Rows => 0,
-            Self::Ints { values, lookup } => values.capacity() * 8 + lookup.as_ref().map_or(0, Lookup::bytes),
-            Self::Names { bytes, ends, lookup } => bytes.capacity() + ends.capacity() * 8 + lookup.bytes(),
+            Self::Ints { values, lookup } => values.bytes() + lookup.as_ref().map_or(0, Lookup::bytes),
+            Self::Names { bytes, ends, lookup } => bytes.bytes() + ends.bytes() + lookup.bytes(),
         }
     }
 
@@ -197,7 +237,9 @@ impl Ids {
     /// The string id of a row, where ids are strings.
     pub(crate) fn string(&self, row: u32) -> Option<&str> {
         match self {
-            Self::Names { bytes, ends, .. } => (row as usize).lt(&ends.len()).then(|| name(bytes, ends, row)),
+            Self::Names { bytes, ends, .. } => {
+                (row as usize).lt(&ends.len()).then(|| std::str::from_utf8(name(bytes, ends, row)).unwrap_or_default())
+            }
             Self::Rows | Self::Ints { .. } => None,
         }
     }
@@ -218,7 +260,7 @@ impl Ids {
     pub(crate) fn row_of_name(&self, id: &str) -> Option<u32> {
         match self {
             Self::Names { bytes, ends, lookup } => {
-                lookup.find(lookup.hasher.hash_one(id), |row| name(bytes, ends, row) == id)
+                lookup.find(lookup.hasher.hash_one(id.as_bytes()), |row| name(bytes, ends, row) == id.as_bytes())
             }
             Self::Rows | Self::Ints { .. } => None,
         }
@@ -227,7 +269,7 @@ impl Ids {
     /// Appends integers that are not there (dead rows aside); `alive` tells which rows count.
     pub(crate) fn push_ints(&mut self, new: &[i64], alive: impl Fn(u32) -> bool) {
         if matches!(self, Self::Rows) {
-            *self = Self::Ints { values: Vec::new(), lookup: None };
+            *self = Self::Ints { values: Column::default(), lookup: None };
         }
         let Self::Ints { values, lookup } = self else { return };
         let grows = values.last().is_none_or(|last| new.first().is_none_or(|first| last < first))
@@ -245,7 +287,7 @@ impl Ids {
         }
         for &id in new {
             let row = values.len() as u32;
-            values.push(id);
+            values.to_mut().push(id);
             if let Some(lookup) = lookup {
                 lookup.insert(lookup.hasher.hash_one(id), row, |hasher, row| hasher.hash_one(values[row as usize]));
             }
@@ -255,14 +297,16 @@ impl Ids {
     /// Appends strings that are not there.
     pub(crate) fn push_names(&mut self, new: &[&str]) {
         if matches!(self, Self::Rows) {
-            *self = Self::Names { bytes: String::new(), ends: Vec::new(), lookup: Lookup::default() };
+            *self = Self::Names { bytes: Column::default(), ends: Column::default(), lookup: Lookup::default() };
         }
         let Self::Names { bytes, ends, lookup } = self else { return };
         for &id in new {
             let row = ends.len() as u32;
-            bytes.push_str(id);
-            ends.push(bytes.len() as u64);
-            lookup.insert(lookup.hasher.hash_one(id), row, |hasher, row| hasher.hash_one(name(bytes, ends, row)));
+            bytes.to_mut().extend_from_slice(id.as_bytes());
+            ends.to_mut().push(bytes.len() as u64);
+            lookup.insert(lookup.hasher.hash_one(id.as_bytes()), row, |hasher, row| {
+                hasher.hash_one(name(bytes, ends, row))
+            });
         }
     }
 

@@ -12,6 +12,7 @@
 
 mod bits;
 mod blocks;
+mod file;
 mod ids;
 mod plan;
 mod runs;
@@ -22,6 +23,7 @@ use std::collections::HashSet;
 use std::hash::Hash;
 
 use crate::popcount::{Kernel, check_bits, check_fingerprints, words_of};
+use crate::segment::Segment;
 use crate::{Error, Result};
 use ids::Ids;
 pub use ids::NewIds;
@@ -61,6 +63,8 @@ pub struct Index {
     tail_rows: Vec<u32>,
     /// Nanoseconds that scans have cost beyond what tables would have, by the model.
     overspent: f64,
+    /// The file that the index was opened from.
+    segment: Option<Segment>,
 }
 
 impl Index {
@@ -88,6 +92,7 @@ impl Index {
             tail: Vec::new(),
             tail_rows: Vec::new(),
             overspent: 0.0,
+            segment: None,
         };
         if let Some(radius) = radius {
             index.check_radius(radius)?;
@@ -110,6 +115,11 @@ impl Index {
     /// Width of the fingerprints.
     pub fn bits(&self) -> usize {
         self.bits
+    }
+
+    /// Width, method, announced radius and memory limit.
+    pub fn settings(&self) -> (usize, Method, Option<u32>, Option<usize>) {
+        (self.bits, self.method, self.radius, self.memory)
     }
 
     /// Rows that are alive.

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use super::bits::Lists;
 use super::blocks::{Layout, Probing, Spec};
 use super::plan::Wish;
+use crate::segment::Column;
 
 /// Order of two fingerprints as numbers.
 fn numeric(a: &[u64], b: &[u64]) -> Ordering {
@@ -45,11 +46,11 @@ fn sorted_pairs(fps: &[u64], rows: &[u32]) -> Vec<(u64, u32)> {
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     /// Fingerprints, row-major, ascending as numbers (the last word is the most significant).
-    pub(crate) fps: Vec<u64>,
+    pub(crate) fps: Column<u64>,
     /// Rows of slot 0, then of slot 1, ...; ascending within a slot.
-    pub(crate) rows: Vec<u32>,
+    pub(crate) rows: Column<u32>,
     /// First place of each slot in `rows`, and the end; empty where slot i is `rows[i]`.
-    starts: Vec<u32>,
+    starts: Column<u32>,
     /// Tables, once built.
     pub(crate) layout: Option<Layout>,
     /// Inverted lists, once built.
@@ -122,17 +123,34 @@ impl Run {
     }
 
     fn reserve(&mut self, words: usize, slots: usize) {
-        self.fps.reserve_exact(slots * words);
-        self.rows.reserve_exact(slots);
+        self.fps.to_mut().reserve_exact(slots * words);
+        self.rows.to_mut().reserve_exact(slots);
     }
 
     fn shrink(&mut self) {
-        // Shrinking copies: only where copies were collapsed.
-        if self.fps.len() * 8 < self.fps.capacity() * 7 {
-            self.fps.shrink_to_fit();
-        }
-        self.rows.shrink_to_fit();
-        self.starts.shrink_to_fit();
+        self.fps.to_mut().shrink_to_fit();
+        self.rows.to_mut().shrink_to_fit();
+        self.starts.to_mut().shrink_to_fit();
+    }
+
+    /// A run whose arrays lie in a file; None unless their lengths agree.
+    pub(crate) fn mapped(words: usize, fps: Column<u64>, rows: Column<u32>, starts: Column<u32>) -> Option<Self> {
+        let run = Self { fps, rows, starts, ..Self::default() };
+        let ends =
+            run.starts.is_empty() || (run.starts.len() > 1 && run.starts.last() == Some(&(run.rows.len() as u32)));
+        (ends && run.len().checked_mul(words) == Some(run.fps.len())).then_some(run)
+    }
+
+    /// First place of each slot in the rows, and the end; empty where every slot has one row.
+    pub(crate) fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
+    /// Whether fingerprints ascend, every slot has rows, and every row is one of `total`.
+    pub(crate) fn is_sound(&self, words: usize, total: usize) -> bool {
+        let fps = (1..self.len()).all(|slot| numeric(self.fp(words, slot - 1), self.fp(words, slot)).is_lt());
+        let starts = self.starts.first().is_none_or(|&first| first == 0) && self.starts.windows(2).all(|w| w[0] < w[1]);
+        fps && starts && self.rows.iter().all(|&row| (row as usize) < total)
     }
 
     /// Appends rows of `fp`, which is at or above the last fingerprint.
@@ -141,17 +159,18 @@ impl Run {
         let slots = self.fps.len() / words;
         let same = self.fps.len() >= words && &self.fps[self.fps.len() - words..] == fp;
         if (same || rows.len() > 1) && self.starts.is_empty() {
-            self.starts = (0..=self.rows.len() as u32).collect();
+            self.starts = (0..=self.rows.len() as u32).collect::<Vec<_>>().into();
         }
         if !same {
-            self.fps.extend_from_slice(fp);
+            self.fps.to_mut().extend_from_slice(fp);
         }
-        self.rows.extend_from_slice(rows);
+        self.rows.to_mut().extend_from_slice(rows);
         if !self.starts.is_empty() {
+            let end = self.rows.len() as u32;
             if same {
-                self.starts[slots] = self.rows.len() as u32;
+                self.starts.to_mut()[slots] = end;
             } else {
-                self.starts.push(self.rows.len() as u32);
+                self.starts.to_mut().push(end);
             }
         }
     }
@@ -177,8 +196,9 @@ impl Run {
 
     /// Bytes of fingerprints, rows and tables.
     pub(crate) fn bytes(&self) -> usize {
-        self.fps.capacity() * 8
-            + (self.rows.capacity() + self.starts.capacity()) * 4
+        self.fps.bytes()
+            + self.rows.bytes()
+            + self.starts.bytes()
             + self.layout.as_ref().map_or(0, Layout::bytes)
             + self.lists.as_ref().map_or(0, Lists::bytes)
     }
@@ -191,18 +211,18 @@ mod tests {
     #[test]
     fn equal_fingerprints_are_one_slot() {
         let run = Run::new(1, &[5, 3, 5, 9, 3], &[0, 1, 2, 3, 4]);
-        assert_eq!(vec![3, 5, 9], run.fps);
+        assert_eq!([3, 5, 9], *run.fps);
         assert_eq!((&[1, 4][..], &[0, 2][..], &[3][..]), (run.rows_of(0), run.rows_of(1), run.rows_of(2)));
         let other = Run::new(1, &[4, 5], &[5, 6]);
         let both = Run::merge(1, &run, &other, |row| row != 0 && row != 3);
-        assert_eq!(vec![3, 4, 5], both.fps);
+        assert_eq!([3, 4, 5], *both.fps);
         assert_eq!((&[1, 4][..], &[5][..], &[2, 6][..]), (both.rows_of(0), both.rows_of(1), both.rows_of(2)));
     }
 
     #[test]
     fn wide_fingerprints_are_ordered_as_numbers() {
         let run = Run::new(2, &[9, 1, 2, 1, 7, 0, 9, 1], &[0, 1, 2, 3]);
-        assert_eq!(vec![7, 0, 2, 1, 9, 1], run.fps);
+        assert_eq!([7, 0, 2, 1, 9, 1], *run.fps);
         assert_eq!(&[0, 3][..], run.rows_of(2));
     }
 }

@@ -211,3 +211,108 @@ fn a_failed_call_changes_nothing() {
     assert!(Index::new(8, Method::Auto, Some(9), None).is_err());
     assert!(index.search(&[0], 9).is_err() && index.nearest(&[0], 0).is_err());
 }
+
+/// A place for one test's file.
+fn place(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("nearkin-{}-{name}.nks", std::process::id()))
+}
+
+#[test]
+fn an_opened_index_is_the_saved_one() {
+    let path = place("saved");
+    for (bits, method) in [(64, Method::Multi), (64, Method::Tables), (100, Method::Scan), (300, Method::Blocks)] {
+        let words = words_of(bits);
+        let fps = fingerprints(bits, 700, 3);
+        let queries = fingerprints(bits, 40, 4);
+        for ids in 0..3 {
+            let mut index = Index::new(bits, method, Some(5), None).unwrap();
+            let names: Vec<String> = (0..700).map(|i| format!("é{}", i * 7 % 701)).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let ints: Vec<i64> = (0..700).map(|i| i * 11 % 701 - 300).collect();
+            match ids {
+                0 => index.add(NewIds::Rows, &fps, Existing::Error).unwrap(),
+                1 => index.add(NewIds::Ints(&ints), &fps, Existing::Error).unwrap(),
+                _ => index.add(NewIds::Names(&names), &fps, Existing::Error).unwrap(),
+            };
+            match ids {
+                0 => index.remove_ints(&[3, 4], false).unwrap(),
+                1 => index.remove_ints(&ints[3..5], false).unwrap(),
+                _ => index.remove_names(&names[3..5], false).unwrap(),
+            };
+            index.prepare(5, 1000).unwrap();
+            let expected = index.search(&queries, 5).unwrap();
+            index.save(&path).unwrap();
+            let mut opened = Index::open(&path).unwrap();
+            opened.verify().unwrap();
+            assert_eq!(698, opened.len());
+            assert_eq!(expected, opened.search(&queries, 5).unwrap());
+            assert_eq!(index.explain(5).unwrap()[0].radii, opened.explain(5).unwrap()[0].radii);
+            // An opened index grows and is saved again, over the file that it lies in.
+            let more = fingerprints(bits, 9, 5);
+            match ids {
+                0 => opened.add(NewIds::Rows, &more, Existing::Error).unwrap(),
+                1 => opened.add(NewIds::Ints(&(1000..1009).collect::<Vec<_>>()), &more, Existing::Error).unwrap(),
+                _ => opened.add(NewIds::Names(&names[3..5]), &more[..2 * words], Existing::Error).unwrap(),
+            };
+            let grown = opened.search(&queries, 5).unwrap();
+            opened.save(&path).unwrap();
+            assert_eq!(grown, Index::open(&path).unwrap().search(&queries, 5).unwrap());
+        }
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_changed_file_is_found_out() {
+    let path = place("changed");
+    let mut index = Index::new(64, Method::Multi, Some(3), None).unwrap();
+    let ints: Vec<i64> = (0..300).map(|i| i * 11 % 701).collect();
+    index.add(NewIds::Ints(&ints), &fingerprints(64, 300, 8), Existing::Error).unwrap();
+    index.prepare(3, 10).unwrap();
+    index.save(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let header = 64 + 40 * 15;
+    let mut found_by_open = 0;
+    for at in (0..bytes.len()).step_by(13).chain(0..header) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x41;
+        std::fs::write(&path, &changed).unwrap();
+        match Index::open(&path) {
+            Err(_) => found_by_open += 1,
+            // Padding between arrays belongs to no checksum and is never read.
+            Ok(opened) => assert!(opened.verify().is_err() || bytes[at] == 0, "byte {at}"),
+        }
+    }
+    assert!(found_by_open >= 64 + 40 * 14, "{found_by_open}");
+    for length in [0, 7, 63, 64, 200, bytes.len() - 1] {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        assert!(matches!(Index::open(&path), Err(Error::Corrupt { .. } | Error::Io { .. })), "{length}");
+    }
+    let mut newer = bytes.clone();
+    newer[8] = 9;
+    std::fs::write(&path, &newer).unwrap();
+    assert!(matches!(Index::open(&path), Err(Error::FormatVersion { found: 9, newest: 1 })));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_save_that_fails_leaves_the_old_file() {
+    let path = place("kept");
+    let mut index = Index::new(64, Method::Auto, None, None).unwrap();
+    index.add(NewIds::Rows, &[1, 2, 3], Existing::Error).unwrap();
+    index.save(&path).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    // A writer that is dropped before it has finished, as by an error or a crash, has not touched the place.
+    let mut writer = crate::segment::Writer::create(&path, 1, 4).unwrap();
+    writer.section(1, 0, &[1u64, 2, 3]).unwrap();
+    drop(writer);
+    assert_eq!(before, std::fs::read(&path).unwrap());
+    assert!(index.save(&path.join("no folder")).is_err());
+    let folder = path.parent().unwrap();
+    let own = format!(".{}.", path.file_name().unwrap().to_string_lossy());
+    let left = std::fs::read_dir(folder)
+        .unwrap()
+        .filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(&own)));
+    assert_eq!(0, left.count());
+    std::fs::remove_file(path).unwrap();
+}

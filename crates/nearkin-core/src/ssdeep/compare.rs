@@ -13,46 +13,52 @@
 //! ```
 //!
 //! The longest common subsequence comes from one addition a character (Hyyrö 2004, "Bit-parallel LCS-length computation
-//! revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h - p)`; the zeros of h
-//! count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so that unrelated parts
-//! are dismissed after about two characters in five.
+//! revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h - p)`; the
+//! zeros of h count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so that
+//! unrelated parts are dismissed after about two characters in five.
 //!
 //! A [`Query`] keeps the masks of one digest for many comparisons.
 
-use super::GRAM;
 use super::parse::{Digest, Part, lenient_block_size};
+use super::{GRAM, MAX_PART};
 use crate::error::Result;
 
-/// The positions of each character of one part.
+/// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of
+/// 256.
 #[derive(Clone)]
-struct Pattern {
-    masks: [u64; 256],
+struct Pattern<const CHARACTERS: usize = 256> {
+    masks: [u64; CHARACTERS],
     length: usize,
 }
 
-impl Pattern {
+impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
     #[inline]
     fn new(part: &Part) -> Self {
-        let mut masks = [0; 256];
+        let mut masks = [0; CHARACTERS];
         for (i, &c) in part.as_bytes().iter().enumerate() {
-            masks[usize::from(c)] |= 1 << i;
+            masks[usize::from(c) % CHARACTERS] |= 1 << i;
         }
         Self { masks, length: part.as_bytes().len() }
     }
 
-    /// Whether `text` shares seven successive characters with this part.
+    /// Whether `text` shares seven successive characters with this part. `absent` may say of two successive characters
+    /// that they stand nowhere in the part.
     #[inline]
-    fn shares_gram(&self, text: &[u8]) -> bool {
+    fn shares_gram(&self, text: &[u8], absent: impl Fn(u8, u8) -> bool) -> bool {
         if self.length < GRAM {
             return false;
         }
         let mut end = GRAM - 1;
         while end < text.len() {
+            if absent(text[end - 1], text[end]) {
+                end += GRAM - 1;
+                continue;
+            }
             // Bit j of `at`: the last k characters up to `end` stand in the part from j on.
-            let mut at = self.masks[usize::from(text[end])];
+            let mut at = self.masks[usize::from(text[end]) % CHARACTERS];
             let mut k = 1;
             while at != 0 && k < GRAM {
-                at = (at >> 1) & self.masks[usize::from(text[end - k])];
+                at = (at >> 1) & self.masks[usize::from(text[end - k]) % CHARACTERS];
                 k += 1;
             }
             if at != 0 {
@@ -69,7 +75,7 @@ impl Pattern {
     fn common(&self, text: &[u8]) -> u32 {
         let mut h = u64::MAX;
         for &c in text {
-            let p = h & self.masks[usize::from(c)];
+            let p = h & self.masks[usize::from(c) % CHARACTERS];
             h = h.wrapping_add(p) | (h - p);
         }
         h.count_zeros()
@@ -77,13 +83,17 @@ impl Pattern {
 
     #[inline]
     fn score(&self, text: &[u8], block_size: u64) -> u32 {
-        if self.shares_gram(text) { rate(self.length, text.len(), self.common(text), block_size) } else { 0 }
+        if self.shares_gram(text, |_, _| false) {
+            rate(self.length, text.len(), self.common(text), block_size)
+        } else {
+            0
+        }
     }
 }
 
 /// Length of the longest common subsequence of two parts.
 pub(super) fn common_subsequence(left: &Part, right: &Part) -> u32 {
-    Pattern::new(left).common(right.as_bytes())
+    Pattern::<256>::new(left).common(right.as_bytes())
 }
 
 /// The score of parts of lengths `a` and `b` that share a 7-gram.
@@ -129,15 +139,26 @@ pub(super) fn meeting(left: u64, right: u64) -> Meeting {
 /// The score of `left` and `right`, 0 to 100. Symmetric.
 #[inline]
 pub fn compare(left: &Digest, right: &Digest) -> u32 {
-    match meeting(left.block_size, right.block_size) {
+    let size = left.block_size;
+    match meeting(size, right.block_size) {
         Meeting::Never => 0,
-        Meeting::Same if left.part1 == right.part1 && left.part2 == right.part2 => 100,
+        Meeting::Same if left == right => 100,
         Meeting::Same => {
-            let first = Pattern::new(&left.part1).score(right.part1.as_bytes(), left.block_size);
-            first.max(Pattern::new(&left.part2).score(right.part2.as_bytes(), left.block_size.saturating_mul(2)))
+            let first = score(&left.part1, &right.part1, size);
+            first.max(score(&left.part2, &right.part2, size.saturating_mul(2)))
         }
-        Meeting::FirstSecond => Pattern::new(&left.part1).score(right.part2.as_bytes(), left.block_size),
-        Meeting::SecondFirst => Pattern::new(&left.part2).score(right.part1.as_bytes(), right.block_size),
+        Meeting::FirstSecond => score(&left.part1, &right.part2, size),
+        Meeting::SecondFirst => score(&left.part2, &right.part1, right.block_size),
+    }
+}
+
+fn score(left: &Part, right: &Part, block_size: u64) -> u32 {
+    if left.as_bytes().len().min(right.as_bytes().len()) < GRAM {
+        0
+    } else if left.is_ascii() && right.is_ascii() {
+        Pattern::<128>::new(left).score(right.as_bytes(), block_size)
+    } else {
+        Pattern::<256>::new(left).score(right.as_bytes(), block_size)
     }
 }
 
@@ -154,10 +175,63 @@ pub fn compare_lenient(left: &[u8], right: &[u8]) -> Result<u32> {
     Ok(compare(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?))
 }
 
-/// A digest made ready for many comparisons. 4 KB.
+/// Subsequences that are measured together: each step waits for the one before, so four of them cost little more than
+/// one.
+const TOGETHER: usize = 4;
+
+/// A part that shares a 7-gram with the query and waits to be measured.
+#[derive(Clone, Copy)]
+struct Waiting<'a> {
+    pattern: &'a Pattern,
+    text: &'a Part,
+    block_size: u64,
+    place: usize,
+}
+
+/// Raises the scores of up to [`TOGETHER`] waiting parts.
+fn measure(waiting: &[Waiting<'_>], scores: &mut [u8]) {
+    let Some(&first) = waiting.first() else { return };
+    let four: [Waiting<'_>; TOGETHER] = std::array::from_fn(|i| waiting.get(i).copied().unwrap_or(first));
+    let steps = four.iter().map(|one| one.text.as_bytes().len()).max().unwrap_or(0).min(MAX_PART);
+    let mut h = [u64::MAX; TOGETHER];
+    for at in 0..steps {
+        for (h, one) in h.iter_mut().zip(&four) {
+            // A zero behind the end stands nowhere in the pattern and changes nothing.
+            let p = *h & one.pattern.masks[usize::from(one.text.padded()[at])];
+            *h = h.wrapping_add(p) | (*h - p);
+        }
+    }
+    for (h, one) in h.iter().zip(waiting) {
+        let score = rate(one.pattern.length, one.text.as_bytes().len(), h.count_zeros(), one.block_size) as u8;
+        scores[one.place] = scores[one.place].max(score);
+    }
+}
+
+/// Which pairs of successive characters a part holds, by their low six bits: what it does not hold is absent, and of
+/// two random characters one pair in sixty stands in a full part.
+#[derive(Clone)]
+struct CharacterPairs([u64; 64]);
+
+impl CharacterPairs {
+    fn new(part: &Part) -> Self {
+        let mut rows = [0; 64];
+        for two in part.as_bytes().windows(2) {
+            rows[usize::from(two[0] & 63)] |= 1 << (two[1] & 63);
+        }
+        Self(rows)
+    }
+
+    #[inline]
+    fn may_hold(&self, first: u8, second: u8) -> bool {
+        self.0[usize::from(first & 63)] >> (second & 63) & 1 == 1
+    }
+}
+
+/// A digest made ready for many comparisons. 5 KB.
 #[derive(Clone)]
 pub struct Query {
     digest: Digest,
+    pairs: [CharacterPairs; 2],
     part1: Pattern,
     part2: Pattern,
 }
@@ -165,12 +239,58 @@ pub struct Query {
 impl Query {
     /// The masks of `digest`.
     pub fn new(digest: &Digest) -> Self {
-        Self { digest: *digest, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
+        let pairs = [CharacterPairs::new(&digest.part1), CharacterPairs::new(&digest.part2)];
+        Self { digest: *digest, pairs, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
     }
 
     /// The digest.
     pub fn digest(&self) -> &Digest {
         &self.digest
+    }
+
+    /// The scores with `others`, as [`compare`] gives them.
+    pub fn scores<'a>(&'a self, others: impl ExactSizeIterator<Item = &'a Digest>) -> Vec<u8> {
+        let mut scores = vec![0u8; others.len()];
+        if self.part1.masks[0] | self.part2.masks[0] != 0 {
+            // A digest that was read leniently may hold zeros, which the ends of parts are filled with.
+            for (score, other) in scores.iter_mut().zip(others) {
+                *score = self.score(other) as u8;
+            }
+            return scores;
+        }
+        let size = self.digest.block_size;
+        let twice = size.saturating_mul(2);
+        // Short parts and long ones wait apart, so that those measured together are of a length.
+        let blank = Waiting { pattern: &self.part1, text: &self.digest.part1, block_size: size, place: 0 };
+        let mut queues = [([blank; TOGETHER], 0), ([blank; TOGETHER], 0)];
+        let mut consider = |own: usize, of: usize, place: usize, text: &'a Part, block_size: u64, scores: &mut [u8]| {
+            let (pattern, pairs) = ([&self.part1, &self.part2][own], &self.pairs[own]);
+            if pattern.shares_gram(text.as_bytes(), |a, b| !pairs.may_hold(a, b)) {
+                let (waiting, count) = &mut queues[of];
+                waiting[*count] = Waiting { pattern, text, block_size, place };
+                *count += 1;
+                if *count == TOGETHER {
+                    measure(waiting, scores);
+                    *count = 0;
+                }
+            }
+        };
+        for (place, other) in others.enumerate() {
+            match meeting(size, other.block_size) {
+                Meeting::Never => {}
+                Meeting::Same if self.digest == *other => scores[place] = 100,
+                Meeting::Same => {
+                    consider(0, 0, place, &other.part1, size, &mut scores);
+                    consider(1, 1, place, &other.part2, twice, &mut scores);
+                }
+                Meeting::FirstSecond => consider(0, 1, place, &other.part2, size, &mut scores),
+                Meeting::SecondFirst => consider(1, 0, place, &other.part1, other.block_size, &mut scores),
+            }
+        }
+        for (waiting, count) in &queues {
+            measure(&waiting[..*count], &mut scores);
+        }
+        scores
     }
 
     /// The score with `other`, as [`compare`] gives it.
@@ -233,6 +353,14 @@ mod tests {
     }
 
     #[test]
+    fn zeros_in_lenient_digests_are_characters() {
+        let read = |text: &[u8]| Digest::parse_lenient(text).unwrap();
+        let (a, b) = (read(b"96:\0abcdefgh\0:"), read(b"96:abcdefgh:"));
+        assert_eq!(vec![compare(&a, &b) as u8, 100], Query::new(&a).scores([&b, &a].into_iter()));
+        assert_eq!(vec![compare(&a, &b) as u8], Query::new(&b).scores([&a].into_iter()));
+    }
+
+    #[test]
     fn equal_digests_score_100_even_when_empty() {
         let empty = Digest::parse(b"3::").unwrap();
         assert_eq!(100, compare(&empty, &empty));
@@ -256,6 +384,15 @@ mod tests {
             prop_assert_eq!(expected, compare(&x, &y));
             prop_assert_eq!(expected, compare(&y, &x));
             prop_assert_eq!(expected, Query::new(&x).score(&y));
+        }
+
+        #[test]
+        fn scores_together_are_scores_one_by_one(pairs in prop::collection::vec(digests(), 1..12)) {
+            let others: Vec<Digest> = pairs.iter().flat_map(|(x, y)| [*x, *y]).collect();
+            for query in &others {
+                let expected: Vec<u8> = others.iter().map(|other| compare(query, other) as u8).collect();
+                prop_assert_eq!(expected, Query::new(query).scores(others.iter()));
+            }
         }
     }
 }

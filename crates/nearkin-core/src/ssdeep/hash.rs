@@ -1,9 +1,9 @@
 //! Digests of inputs whose length is known: two passes.
 //!
 //! 1. *Find the reset points.* Start from level g, the smallest with `64 B >= n`; search for levels g - 2 and higher
-//!    ([`super::rolling`]). Keep, for each level, the first 63 positions, the number and the last one: constant memory. The level
-//!    is the highest one up to g with at least 32 reset points (level 0 needs none). If none is found, search again eight levels lower: at most
-//!    four searches, whatever the input.
+//!    ([`super::rolling`]). Keep, for each level, the first 63 positions, the number and the last one: constant memory.
+//!    The level is the highest one up to g with at least 32 reset points (level 0 needs none). If none is found, search
+//!    again eight levels lower: at most five searches, whatever the input.
 //! 2. *Hash the pieces* of the two levels ([`super::piece`]), all of them independent: each starts from the same state.
 //!
 //! The tail, the character after the last piece, follows the end of the input:
@@ -258,4 +258,42 @@ fn hash_pieces(source: &mut impl Source, pieces: &mut [Piece]) -> Result<()> {
         }
         before = after;
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Counted<'a> {
+        data: &'a [u8],
+        length: u64,
+        passes: u32,
+    }
+
+    impl Source for Counted<'_> {
+        fn length(&self) -> u64 {
+            self.length
+        }
+
+        fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+            self.passes += 1;
+            each(self.data);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn crafted_inputs_are_read_at_most_six_times() {
+        // Lengths far above the data make the search start high up, as in a long file with few reset points.
+        let everywhere: Vec<u8> = (0..=255u8).flat_map(|byte| [byte; 300]).collect();
+        for data in [&[0u8; 5000][..], &[7u8; 5000], &everywhere, b""] {
+            for length in [5000, 1 << 20, 1 << 30, super::super::MAX_INPUT] {
+                let mut source = Counted { data, length, passes: 0 };
+                hash_source(&mut source, Options::default()).unwrap();
+                assert!(source.passes <= 6, "{} passes over {length}", source.passes);
+            }
+        }
+        let mut source = Counted { data: &[], length: super::super::MAX_INPUT + 1, passes: 0 };
+        assert!(hash_source(&mut source, Options::default()).is_err());
+    }
 }

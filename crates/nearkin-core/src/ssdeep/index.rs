@@ -8,8 +8,8 @@
 //! key(whole) -> slot      for digests without a 7-gram, which match nothing but themselves
 //! ```
 //!
-//! Keys are 32-bit hashes: two that collide only add a candidate, and every candidate is compared in full. Recall and precision
-//! are therefore 1 at every threshold from 1 to 100.
+//! Keys are 32-bit hashes: two that collide only add a candidate, and every candidate is compared in full. Recall and
+//! precision are therefore 1 at every threshold from 1 to 100.
 //!
 //! # Layout and cost
 //!
@@ -18,8 +18,9 @@
 //! the key's leading bits finds a key in one step. About 80 postings a digest: 650 bytes, with a digest of 144. A
 //! removed slot is a cleared bit; its postings go when they are half of all.
 //!
-//! A *hub* is a key that very many digests share (common headers, padding). Hubs make searching long, and are reported on request
-//! ([`Index::hubs`]); they are skipped only if [`Limit::skip_hubs`] asks for it, and the result then counts what was skipped.
+//! A *hub* is a key that very many digests share (common headers, padding). Hubs make searching long, and are reported
+//! on request ([`Index::hubs`]); they are skipped only if [`Limit::skip_hubs`] asks for it, and the result then counts
+//! what was skipped.
 
 use rayon::prelude::*;
 
@@ -239,14 +240,17 @@ impl Index {
         true
     }
 
-    /// What scores at least `limit.threshold` with `query`: highest score first, ties by slot; and how many keys were skipped.
+    /// What scores at least `limit.threshold` with `query`: highest score first, ties by slot; and how many keys were
+    /// skipped.
     pub fn search(&self, query: &Digest, limit: Limit, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
         let prepared = Query::new(query);
         let skipped = self.candidates(query, 0, limit.skip_hubs, scratch);
+        let scores = prepared.scores(scratch.found.iter().map(|&slot| &self.digests[slot as usize]));
         let mut hits: Vec<Hit> = scratch
             .found
             .iter()
-            .map(|&slot| Hit { slot, score: prepared.score(&self.digests[slot as usize]) as u8 })
+            .zip(scores)
+            .map(|(&slot, score)| Hit { slot, score })
             .filter(|hit| u32::from(hit.score) >= limit.threshold)
             .collect();
         hits.sort_unstable_by_key(|hit| (std::cmp::Reverse(hit.score), hit.slot));
@@ -285,7 +289,8 @@ impl Index {
         skipped
     }
 
-    /// All pairs of live digests that score at least `limit.threshold`, each once, sorted; and how often a key was skipped.
+    /// All pairs of live digests that score at least `limit.threshold`, each once, sorted; and how often a key was
+    /// skipped.
     pub fn pairs(&self, limit: Limit) -> (Vec<Pair>, usize) {
         let found: Vec<(Vec<Pair>, usize)> = (0..self.digests.len() as u32)
             .into_par_iter()
@@ -303,17 +308,20 @@ impl Index {
             return (Vec::new(), skipped);
         }
         let query = Query::new(digest);
+        let scores = query.scores(scratch.found.iter().map(|&slot| &self.digests[slot as usize]));
         let mut pairs: Vec<Pair> = scratch
             .found
             .iter()
-            .map(|&right| Pair { left, right, score: query.score(&self.digests[right as usize]) as u8 })
+            .zip(scores)
+            .map(|(&right, score)| Pair { left, right, score })
             .filter(|pair| u32::from(pair.score) >= limit.threshold)
             .collect();
         pairs.sort_unstable();
         (pairs, skipped)
     }
 
-    /// For each slot, the first slot of its cluster (itself if it is alone or removed); and how often a key was skipped.
+    /// For each slot, the first slot of its cluster (itself if it is alone or removed); and how often a key was
+    /// skipped.
     pub fn clusters(&self, limit: Limit, linkage: Linkage) -> (Vec<u32>, usize) {
         match linkage {
             Linkage::Connected => self.connected(limit),

@@ -53,7 +53,8 @@ impl Window {
         sum(self.0)
     }
 
-    /// Calls `visit(offset, level)` for each reset point of level `low` or higher within `bytes`, which follow this window.
+    /// Calls `visit(offset, level)` for each reset point of level `low` or higher within `bytes`, which follow this
+    /// window.
     #[inline]
     pub(super) fn scan(self, bytes: &[u8], low: u32, mut visit: impl FnMut(usize, u32)) {
         let head = bytes.len().min(BEFORE);
@@ -130,7 +131,8 @@ fn scan_steps(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
     }
 }
 
-/// Whether equal bytes hold no reset point of level `low`: such stretches (holes, padding) are long and go by in one test.
+/// Whether equal bytes hold no reset point of level `low`: such stretches (holes, padding) are long and go by in one
+/// test.
 #[cold]
 fn skip_constant(block: &[u8; STEP + BEFORE], low: u32) -> bool {
     block.first_chunk::<7>().and_then(|window| level(sum(*window))).is_none_or(|level| level < low)

@@ -1,12 +1,12 @@
 //! Digests of streams whose length is not known: every block size that may still be chosen is kept.
 //!
-//! Live levels `lo..hi`, each with its count of reset points, its characters, and two piece hashes: h, which restarts at every
-//! counted reset point, and g, which stops restarting once 31 are counted, for a part 2 that is cut there. A level
-//! begins when the one below meets its first reset point: up to then the two have the same state. The lowest level
-//! ends when it has 63 pieces, the input is already too long for it, and the next level has enough.
+//! Live levels `lo..hi`, each with its count of reset points, its characters, and two piece hashes: h, which restarts
+//! at every counted reset point, and g, which stops restarting once 31 are counted, for a part 2 that is cut there. A
+//! level begins when the one below meets its first reset point: up to then the two have the same state. The lowest
+//! level ends when it has 63 pieces, the input is already too long for it, and the next level has enough.
 //!
-//! Between two reset points all states take in the same bytes, so they run as the byte lanes of one SIMD word: time a byte is
-//! that of one state. Memory: 5 KB. Any split of the input gives the same digest.
+//! Between two reset points all states take in the same bytes, so they run as the byte lanes of one SIMD word: time a
+//! byte is that of one state. Memory: 5 KB. Any split of the input gives the same digest.
 
 use super::piece::{START, character, run_along};
 use super::rolling::Window;

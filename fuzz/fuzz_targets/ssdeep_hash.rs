@@ -1,0 +1,22 @@
+//! Any input: the digest of the whole is that of its pieces, under every option, and parses.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nearkin_core::ssdeep::{Digest, Hasher, Options, hash};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&repeats, unit)) = input.split_first() else { return };
+    let data = unit.repeat(usize::from(repeats));
+    let mut hasher = Hasher::new();
+    for piece in data.chunks(usize::from(repeats) + 1) {
+        hasher.update(piece);
+    }
+    for eliminate_runs in [false, true] {
+        for no_truncation in [false, true] {
+            let options = Options { eliminate_runs, no_truncation };
+            let digest = hash(&data, options).expect("a short input");
+            assert_eq!(digest, hasher.digest(options).expect("a short input"));
+            assert!(Digest::parse(digest.as_bytes()).is_ok());
+        }
+    }
+});

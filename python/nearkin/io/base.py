@@ -1,0 +1,204 @@
+"""A corpus: documents that are read in batches, looked up again by row, and of which some are written as they came.
+
+A pass over `batches()` reads every input once, in blocks, and remembers for each row only where it lies (8 bytes),
+not its text. After the pass `texts(rows)` reads single rows again and `write_kept(rows, out)` copies rows in the
+input's own format, order and schema. Memory is bounded by a few blocks (16 MiB, or one record if that is larger) plus
+those places.
+
+Rows are numbered from 0 over all inputs in their order; records that can't be read have no number and are not written.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import InputError, NearkinError, bad_parameter
+from nearkin.io.inputs import Compression, Format, Source
+from nearkin.io.output import OutputDir
+from nearkin.io.streams import Spool, compressing
+from nearkin.io.values import Batch, Malformed, Texts
+
+# Bytes of input in one block; large enough that the calls' cost vanishes, small enough for the cache's third level.
+BLOCK = 16 << 20
+# The longest record that is read. It bounds memory against a stream that decompresses to one endless line.
+LONGEST = 1 << 28
+
+
+class Corpus(ABC):
+    """Documents of one format; made by `open_corpus`.
+
+    Attributes
+    ----------
+    format : {"jsonl", "parquet", "csv", "tsv", "txt", "files"}
+    paths : list of Path
+        Every input file that has a name.
+    inputs : list of Path
+        The files and folders as they were named, for `OutputDir(inputs=...)`.
+    rows : int
+        Rows read so far.
+    bytes_read : int
+        Bytes of input read so far, compressed where it is.
+    malformed : Malformed
+        The records that can't be read.
+    """
+
+    def __init__(
+        self,
+        format: Format,
+        sources: list[Source],
+        *,
+        text_column: str,
+        id_column: str | None,
+        extra_columns: tuple[str, ...],
+        strict: bool,
+        spool_dir: str | os.PathLike[str] | None,
+    ) -> None:
+        self.format = format
+        self.text_column = text_column
+        self.id_column = id_column
+        self.extra_columns = extra_columns
+        self.inputs: list[Path] = []
+        self.malformed = Malformed(strict=strict)
+        self.rows = 0
+        self.bytes_read = 0
+        self._sources = sources
+        self._spool = Spool(spool_dir)
+        self._begun = False
+        self._complete = False
+
+    def __enter__(self) -> Corpus:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the spool; the corpus can't be read after that."""
+        self._spool.close()
+
+    @property
+    def paths(self) -> list[Path]:
+        """Every input file that has a name."""
+        return [source.path for source in self._sources if source.path is not None]
+
+    @property
+    def columns(self) -> list[str]:
+        """The scalar columns that are read: the id column, if one was named, and the extra ones."""
+        names = [] if self.id_column is None else [self.id_column]
+        return names + [name for name in self.extra_columns if name != self.id_column]
+
+    def batches(self) -> Iterator[Batch]:
+        """Read the corpus, from its start, a batch at a time.
+
+        Raises
+        ------
+        InputError
+            A file that can't be read or changes meanwhile; with `strict` a record that can't be read; and when there
+            are such records and no others, since then the format or a column's name is most likely wrong.
+        """
+        if self._begun and not all(source.regular for source in self._sources):
+            raise NearkinError(
+                "standard input and pipes can be read once; look rows up by texts() or save them to a file"
+            )
+        self._begun = True
+        self._reset()
+        yield from self._read()
+        if self.rows == 0 and self.malformed.count:
+            first = self.malformed.first[0]
+            reason = f"none of {self.malformed.count} records can be read; the first: {first}"
+            raise InputError(reason, place=first.file, file=first.file, line=first.line, reason=reason)
+        self._complete = True
+
+    def texts(self, rows: Iterable[int] | NDArray[Any]) -> Texts:
+        """The texts of some rows, read again.
+
+        Parameters
+        ----------
+        rows : (n,) integers, ascending
+            Row numbers, each below `rows`.
+
+        Raises
+        ------
+        ParameterError
+            Rows that are not ascending or don't exist.
+        InputError
+            A file that changed since it was read.
+        """
+        numbers = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), dtype=np.int64)
+        if numbers.ndim != 1 or np.any(numbers[1:] < numbers[:-1]):
+            raise bad_parameter("rows", "a list out of order", "row numbers in ascending order")
+        if len(numbers) and (numbers[0] < 0 or numbers[-1] >= self.rows):
+            found = int(numbers[0] if numbers[0] < 0 else numbers[-1])
+            raise bad_parameter("rows", found, f"row numbers from 0 to {self.rows - 1}, which have been read")
+        return self._texts(numbers)
+
+    def write_kept(self, kept: NDArray[Any] | Iterable[int], out: OutputDir | IO[bytes]) -> None:
+        """Write some rows in the input's format, order and schema.
+
+        Parameters
+        ----------
+        kept : (rows,) bool, or (n,) integers ascending
+            Which rows.
+        out : OutputDir or binary stream
+            In a folder the file is called `kept_name` and compressed as the first input; a stream gets it uncompressed.
+
+        Raises
+        ------
+        ParameterError
+            A mask of another length, rows that don't exist.
+        InputError
+            A file that changed since it was read.
+        """
+        if not self._complete:
+            raise NearkinError("the corpus was not read to its end; run through batches() before writing rows of it")
+        mask = np.asarray(kept if isinstance(kept, np.ndarray) else list(kept))
+        if mask.dtype != bool:
+            rows = mask.astype(np.int64)
+            if len(rows) and (rows.min() < 0 or rows.max() >= self.rows):
+                raise bad_parameter("kept", int(rows.max()), f"row numbers from 0 to {self.rows - 1}")
+            mask = np.zeros(self.rows, bool)
+            mask[rows] = True
+        if mask.shape != (self.rows,):
+            raise bad_parameter("kept", f"a mask of shape {mask.shape}", f"a mask of {self.rows} rows")
+        if isinstance(out, OutputDir):
+            with out.open(self.kept_name) as file, compressing(file, self.compression) as stream:
+                self._write(mask, stream)
+        else:
+            self._write(mask, out)
+
+    @property
+    def compression(self) -> Compression:
+        """The compression of the first input, in which kept rows are written."""
+        return self._sources[0].compression
+
+    @property
+    def kept_name(self) -> str:
+        """The name of the file with the kept rows: `kept.jsonl.gz`, say."""
+        ending = "txt" if self.format == "files" else self.format
+        return f"kept.{ending}" + (f".{self.compression}" if self.compression else "")
+
+    def _reset(self) -> None:
+        self.malformed.clear()
+        self.rows = 0
+        self.bytes_read = 0
+        self._spool.close()
+        self._complete = False
+
+    @abstractmethod
+    def _read(self) -> Iterator[Batch]: ...
+
+    @abstractmethod
+    def _texts(self, rows: NDArray[np.int64]) -> Texts: ...
+
+    @abstractmethod
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None: ...

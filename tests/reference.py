@@ -1,0 +1,212 @@
+"""What nearkin computes, written again in plain Python: slow, obvious, and without a line of the package.
+
+Texts to features by `unicodedata` and `re`, feature hashes by `hashlib`, `xxhash`, `mmh3` or from their specification,
+sums of signs by integers, deduplication from its definition. Words of UAX #29 are not here: the standard library has
+none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+import mmh3
+import xxhash
+
+M32 = (1 << 32) - 1
+M64 = (1 << 64) - 1
+
+# Alphabetic characters whose general category is So (PropList.txt, Other_Alphabetic): circled and squared letters.
+_ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
+
+# White_Space of PropList.txt; `str.split` takes the separators U+001C to U+001F for spaces, too.
+_WHITE_SPACE = "[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+
+
+# Letters and marks among the Default_Ignorable_Code_Points (DerivedCoreProperties.txt): fillers, inherents, selectors.
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
+def is_letter(character: str, letters: str) -> bool:
+    """Whether a character counts as a letter: `word` (UTS #18 annex C), `python` (that of `re`) or `all`."""
+    if letters == "all":
+        return True
+    if letters == "python":
+        return re.fullmatch(r"\w", character) is not None
+    category = unicodedata.category(character)
+    symbol = any(low <= ord(character) <= high for low, high in _ALPHABETIC_SYMBOLS)
+    word = category[0] in "LM" or category in ("Nd", "Nl", "Pc") or symbol
+    return word and not _INVISIBLE.fullmatch(character)
+
+
+def normalise(text: str, norm: str, case: str) -> str:
+    """The text after Unicode normalisation and its case rule."""
+    text = text if norm == "none" else unicodedata.normalize(norm.upper(), text)
+    return {"fold": str.casefold, "lower": str.lower, "keep": str}[case](text)
+
+
+def features(
+    text: str, kind: str, n: int, *, norm: str, case: str, letters: str, stop_words: Iterable[str] = ()
+) -> list[str]:
+    """Every feature of a text, repeated ones repeatedly."""
+    text = normalise(text, norm, case)
+    if kind == "char":
+        units: Sequence[str] = "".join(character for character in text if is_letter(character, letters))
+        join = ""
+    else:
+        stops = {normalise(word, norm, case) for word in stop_words}
+        found = re.findall(r"\w+", text) if letters == "python" else re.split(_WHITE_SPACE, text)
+        units, join = [word for word in found if word and word not in stops], " "
+    if not units:
+        return []
+    return [join.join(units[i : i + n]) for i in range(max(len(units) - n + 1, 1))]
+
+
+def fnv1a(data: bytes) -> int:
+    """FNV-1a of 64 bits (RFC 9923)."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001B3 & M64
+    return value
+
+
+def one_at_a_time(data: bytes) -> int:
+    """Jenkins' one-at-a-time, 32 bits."""
+    value = 0
+    for byte in data:
+        value = (value + byte) & M32
+        value = (value + (value << 10)) & M32
+        value ^= value >> 6
+    value = (value + (value << 3)) & M32
+    value ^= value >> 11
+    return (value + (value << 15)) & M32
+
+
+def lookup3(data: bytes, seed: int) -> int:
+    """Jenkins' hashlittle2 with seeds (low, high) half of `seed`: c + b · 2^32."""
+
+    def rotate(value: int, by: int) -> int:
+        return (value << by | value >> (32 - by)) & M32
+
+    low, high = seed & M32, seed >> 32
+    a = b = (0xDEADBEEF + len(data) + low) & M32
+    c = (a + high) & M32
+    if not data:
+        return c | b << 32
+    while len(data) > 12:
+        a = (a + int.from_bytes(data[0:4], "little")) & M32
+        b = (b + int.from_bytes(data[4:8], "little")) & M32
+        c = (c + int.from_bytes(data[8:12], "little")) & M32
+        a, c = ((a - c) & M32) ^ rotate(c, 4), (c + b) & M32
+        b, a = ((b - a) & M32) ^ rotate(a, 6), (a + c) & M32
+        c, b = ((c - b) & M32) ^ rotate(b, 8), (b + a) & M32
+        a, c = ((a - c) & M32) ^ rotate(c, 16), (c + b) & M32
+        b, a = ((b - a) & M32) ^ rotate(a, 19), (a + c) & M32
+        c, b = ((c - b) & M32) ^ rotate(b, 4), (b + a) & M32
+        data = data[12:]
+    data = data.ljust(12, b"\0")
+    a = (a + int.from_bytes(data[0:4], "little")) & M32
+    b = (b + int.from_bytes(data[4:8], "little")) & M32
+    c = (c + int.from_bytes(data[8:12], "little")) & M32
+    c = ((c ^ b) - rotate(b, 14)) & M32
+    a = ((a ^ c) - rotate(c, 11)) & M32
+    b = ((b ^ a) - rotate(a, 25)) & M32
+    c = ((c ^ b) - rotate(b, 16)) & M32
+    a = ((a ^ c) - rotate(c, 4)) & M32
+    b = ((b ^ a) - rotate(a, 14)) & M32
+    c = ((c ^ b) - rotate(b, 24)) & M32
+    return c | b << 32
+
+
+_UNSEEDED: dict[str, Callable[[bytes], int]] = {
+    "md5": lambda data: int.from_bytes(hashlib.md5(data).digest()[-8:], "big"),  # noqa: S324
+    "sha1": lambda data: int.from_bytes(hashlib.sha1(data).digest()[-8:], "big"),  # noqa: S324
+    "fnv1a": fnv1a,
+    "one_at_a_time": one_at_a_time,
+}
+_SEEDED: dict[str, Callable[[bytes, int], int]] = {
+    "xxh3": lambda data, seed: xxhash.xxh3_64_intdigest(data, seed & M64),
+    "murmur3": lambda data, seed: mmh3.hash64(data, seed & M32, True, signed=False)[0],
+    "lookup3": lambda data, seed: lookup3(data, seed & M64),
+}
+
+
+def hash_word(name: str, data: bytes, seed: int = 0, word: int = 0) -> int:
+    """Word `word` of a feature: the seed moved on by it, or its number as a byte in front for hashes without a seed."""
+    if name in _SEEDED:
+        return _SEEDED[name](data, seed + word)
+    return _UNSEEDED[name](bytes([word]) * (word > 0) + data)
+
+
+def sums(hashes: Iterable[tuple[int, int | Fraction]], bits: int) -> list[int | Fraction]:
+    """V_i = sum of w (2 b_i - 1) over (hash, weight), lowest bit first."""
+    totals: list[int | Fraction] = [0] * bits
+    for value, weight in hashes:
+        for i in range(bits):
+            totals[i] += weight if value >> i & 1 else -weight
+    return totals
+
+
+def signs(totals: Iterable[int | Fraction]) -> int:
+    """Bit i is 1 where V_i > 0."""
+    return sum(1 << i for i, total in enumerate(totals) if total > 0)
+
+
+def simhash(weighted: Iterable[tuple[bytes, int | Fraction]], bits: int, name: str, seed: int = 0) -> int:
+    """The fingerprint of weighted features as one integer."""
+    words = [
+        (sum(hash_word(name, data, seed, word) << 64 * word for word in range(-(-bits // 64))), weight)
+        for data, weight in weighted
+    ]
+    return signs(sums(words, bits))
+
+
+def simhash_of_text(text: str, slots: dict[str, object]) -> tuple[int, int]:
+    """Fingerprint and number of features of a text, from the slots of a recipe's JSON form."""
+    found = features(
+        text,
+        str(slots["features"]),
+        int(str(slots["n"])),
+        norm=str(slots["norm"]),
+        case=str(slots["case"]),
+        letters=str(slots["letters"]),
+        stop_words=slots["stop_words"],  # type: ignore[arg-type]
+    )
+    counts = Counter(found)
+    weighted = [(name.encode(), 1 if slots["weight"] == "binary" else count) for name, count in counts.items()]
+    value = simhash(weighted, int(str(slots["bits"])), str(slots["hash"]), int(str(slots["seed"])))
+    return value, sum(weight for _, weight in weighted)
+
+
+def absorb(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int, int]:
+    """Keep, then absorb, from its definition: for each row of `order` the row that stays for it, maybe itself."""
+    by: dict[int, int] = {}
+    for row in order:
+        if row in by:
+            continue
+        by[row] = row
+        for other in order:
+            if other not in by and match(row, other):
+                by[other] = row
+    return by
+
+
+def components(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[int, int]:
+    """Connected components: for each row the first row, in this order, that a chain of matches reaches."""
+    by: dict[int, int] = {}
+    for first in order:
+        if first in by:
+            continue
+        by[first] = first
+        front = [first]
+        while front:
+            row = front.pop()
+            for other in order:
+                if other not in by and match(row, other):
+                    by[other] = first
+                    front.append(other)
+    return by

@@ -1,0 +1,66 @@
+"""Strategies of hypothesis that several tests share: texts, recipes, corpora with near-duplicates."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+import nearkin as nk
+
+HASHES = ("xxh3", "md5", "sha1", "fnv1a", "murmur3", "lookup3", "one_at_a_time")
+WIDTHS = (1, 5, 32, 63, 64, 65, 100, 128, 192, 1024)
+
+MIXED = (
+    "abcABC xyz,.-_0123ßẞİıſKﬁ①Ⓐée\u0301\u0327ΣσςάЖжאبٱ中文字詞日本語カガカ\u3099"
+    "한\u1112\u1161\u11ab👍\ufe0f\u200d\u00a0\n\t"
+)
+"""Characters in which the rules meet: folding that grows, marks, compositions, width forms, scripts, joiners."""
+
+
+def texts(max_size: int = 60) -> st.SearchStrategy[str]:
+    """Strings: of a few letters, which repeat; of `MIXED`; of ASCII; and any that can be encoded."""
+    return st.one_of(
+        st.text("abc ", max_size=max_size),
+        st.text(MIXED, max_size=max_size),
+        st.text(st.characters(max_codepoint=127), max_size=2 * max_size),
+        st.text(st.characters(exclude_categories=["Cs", "Cn", "Co"]), max_size=max_size),
+    )
+
+
+@st.composite
+def recipes(draw: st.DrawFn, *, letters: tuple[str, ...] = ("word", "python", "all")) -> nk.Recipe:
+    """Recipes of texts, each slot at any value it can have."""
+    hash_name = draw(st.sampled_from(HASHES))
+    seed = draw(st.integers(0, 2**32 - 1)) if hash_name in ("xxh3", "murmur3", "lookup3") else 0
+    narrow = hash_name == "one_at_a_time"
+    kind = draw(st.sampled_from(["char", "word"]))
+    return nk.Recipe().with_(
+        norm=draw(st.sampled_from(["nfkc", "nfc", "none"])),
+        case=draw(st.sampled_from(["fold", "lower", "keep"])),
+        letters=draw(st.sampled_from(letters)),
+        stop_words=draw(st.lists(st.sampled_from(["abc", "a", "The", "中文"]), max_size=3)) if kind == "word" else (),
+        features=kind,
+        n=draw(st.integers(1, 6)),
+        weight=draw(st.sampled_from(["count", "binary"])),
+        hash=hash_name,
+        seed=seed,
+        bits=draw(st.integers(1, 32) if narrow else st.sampled_from(WIDTHS)),
+    )
+
+
+@st.composite
+def corpora(draw: st.DrawFn, max_size: int = 24) -> list[str | None]:
+    """Texts of which many are copies or small changes of one another; some have no letters, some are missing."""
+    words = st.sampled_from(["red", "green", "blue", "wine", "cheese", "東京", "Übung", "x"])
+    bases = draw(st.lists(st.lists(words, min_size=4, max_size=14), min_size=1, max_size=4))
+    corpus: list[str | None] = []
+    for _ in range(draw(st.integers(0, max_size))):
+        kind = draw(st.integers(0, 11))
+        if kind == 0:
+            corpus.append(draw(st.sampled_from([None, "", "...", " \n", "!?"])))
+            continue
+        document = list(draw(st.sampled_from(bases)))
+        for _ in range(kind % 4):
+            at = draw(st.integers(0, len(document) - 1))
+            document[at] = draw(words)
+        corpus.append(" ".join(document) + "!" * (kind // 10))
+    return corpus

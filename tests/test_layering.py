@@ -1,0 +1,172 @@
+"""The layers of ARCHITECTURE.md: imports point up the list only, and never in a circle.
+
+The order is read from ARCHITECTURE.md and from the header of `crates/nearkin-core/src/lib.rs`, so that what is drawn
+there is what holds.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "python" / "nearkin"
+CORE = ROOT / "crates" / "nearkin-core"
+
+
+def python_layers() -> list[list[str]]:
+    """The lines under `python/nearkin/` in ARCHITECTURE.md, top first, names of modules and folders in each."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    block = re.search(r"^python/nearkin/ .*?(?=^```)", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    lines = block.group().removeprefix("python/nearkin/").splitlines()
+    layers = [re.findall(r"[a-z_]+(?=/?(?:\s|·|$))", re.sub(r"\(.*?\)|  +[A-Z].*$", "", line)) for line in lines]
+    return [layer for layer in layers if layer]
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every Python module of the package with its dotted name below `nearkin`."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imported(path: Path, known: set[str]) -> Iterator[str]:
+    """Dotted names below `nearkin` of what a file imports, wherever in it the import stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [(alias.name, ()) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert 0 == node.level, f"{path.name}:{node.lineno}: imports are absolute"
+            names = [(node.module or "", tuple(alias.name for alias in node.names))]
+        else:
+            continue
+        for name, members in names:
+            if name.split(".")[0] != "nearkin":
+                continue
+            below = name.removeprefix("nearkin").lstrip(".")
+            for member in members or ("",):
+                longer = f"{below}.{member}".strip(".")
+                yield longer if longer in known or longer == "_core" else below
+
+
+def test_every_module_has_its_place() -> None:
+    """Each module and folder of the package stands in the list of ARCHITECTURE.md, and none stands there twice."""
+    placed = [name for layer in python_layers() for name in layer]
+    assert len(placed) == len(set(placed))
+    tops = {name.split(".")[0] for name, _ in modules()} - {""}
+    assert set() == tops - set(placed)
+
+
+def test_python_imports_point_up_the_list() -> None:
+    """A module imports from lines above its own, from its own line, and from its own folder."""
+    place = {name: number for number, layer in enumerate(python_layers()) for name in layer}
+    known = {name for name, _ in modules()}
+    faults = []
+    for name, path in modules():
+        top = name.split(".")[0]
+        for target in imported(path, known):
+            other = target.split(".")[0]
+            if top and other != top and (other not in place or place[other] > place[top]):
+                faults.append(f"{name} imports {target or 'nearkin'}")
+    assert [] == faults
+
+
+def test_python_imports_have_no_circle() -> None:
+    """Modules can be put in an order in which each imports earlier ones only, imports within functions included."""
+    known = {name for name, _ in modules()}
+    edges = {name: set(imported(path, known)) & known - {name, ""} for name, path in modules() if name}
+    while free := {name for name, targets in edges.items() if not targets & edges.keys()}:
+        edges = {name: targets for name, targets in edges.items() if name not in free}
+    assert {} == edges
+
+
+def test_the_package_asserts_nothing() -> None:
+    """What can go wrong for a user is an error with a message, not an AssertionError that -O removes."""
+    faults = [
+        f"{path.name}:{node.lineno}"
+        for _, path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert)
+    ]
+    assert [] == faults
+
+
+def rust_order() -> list[str]:
+    """The modules of the core in the order of the header of lib.rs."""
+    header = [line for line in (CORE / "src" / "lib.rs").read_text(encoding="utf-8").splitlines() if line[:3] == "//!"]
+    return re.findall(r"`([a-z_0-9]+)`", " ".join(header))
+
+
+def rust_code(path: Path) -> str:
+    """A Rust file without comments and without its tests, which may reach further."""
+    text = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod tests")[0]
+    return re.sub(r"//.*", "", text)
+
+
+def rust_module(path: Path) -> str:
+    return path.relative_to(CORE / "src").parts[0].removesuffix(".rs")
+
+
+def rust_uses(code: str) -> set[str]:
+    """Modules that stand behind `crate::`, in braces too."""
+    names = set(re.findall(r"\bcrate::([a-z_0-9]+)", code))
+    for group in re.findall(r"\bcrate::\{(.*?)\};", code, re.DOTALL):
+        names |= set(re.findall(r"(?:^|,)\s*([a-z_0-9]+)", re.sub(r"\{[^{}]*\}", "", group)))
+    return names - {"self"}
+
+
+def test_every_module_of_the_core_has_its_place() -> None:
+    """The modules that lib.rs declares are those that its header puts in order."""
+    declared = re.findall(r"^(?:pub )?mod ([a-z_0-9]+);", rust_code(CORE / "src" / "lib.rs"), re.MULTILINE)
+    assert sorted(declared) == sorted(rust_order())
+
+
+def test_core_modules_build_on_those_to_their_left() -> None:
+    """`crate::` in a module of the core names modules that stand before it in lib.rs."""
+    order = rust_order()
+    faults = []
+    for path in sorted((CORE / "src").rglob("*.rs")):
+        module = rust_module(path)
+        if module == "lib":
+            continue
+        faults += [
+            f"{module} uses {other}"
+            for other in rust_uses(rust_code(path))
+            if other != module and (other not in order or order.index(other) > order.index(module))
+        ]
+    assert [] == faults
+
+
+def test_the_core_knows_no_python() -> None:
+    """No pyo3, no numpy: neither in the core's manifest nor in its sources."""
+    manifest = (CORE / "Cargo.toml").read_text(encoding="utf-8")
+    assert re.search(r"pyo3|numpy", manifest) is None
+    faults = [path.name for path in (CORE / "src").rglob("*.rs") if re.search(r"\b(pyo3|numpy)\b", rust_code(path))]
+    assert [] == faults
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("use crate::error::Error;", {"error"}),
+        ("use crate::{Error, Result, text::{Scratch, Kind}, hash};", {"text", "hash"}),
+        ("fn f() { crate::idset::IdSet::default() }", {"idset"}),
+    ],
+)
+def test_uses_are_found_in_every_form(code: str, expected: set[str]) -> None:
+    """The reader of `use` lines is itself tested: it must not pass by seeing nothing."""
+    assert expected == rust_uses(code)
+
+
+def test_imports_are_found_in_every_form(tmp_path: Path) -> None:
+    """So is the reader of imports."""
+    path = tmp_path / "example.py"
+    path.write_text(
+        "import nearkin.io\nfrom nearkin import errors, dedup\ndef f():\n    from nearkin.io.files import x\n"
+    )
+    assert {"io", "errors", "dedup", "io.files"} == set(imported(path, {"io", "errors", "dedup", "io.files"}))

@@ -1,0 +1,120 @@
+"""Write `tests/golden/recipes.json`: fingerprints that every later version must give again.
+
+    python tools/make_golden.py
+
+Run once for each version of the recipe's rules; a run that changes a value that is there already is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import nearkin as nk
+
+PATH = Path(__file__).parents[1] / "tests" / "golden" / "recipes.json"
+
+TEXTS = {
+    "english": "The quick brown fox can't jump 32.3 feet, right? It jumps over the lazy dog; the dog sleeps.",
+    "short": "How are you?",
+    "chinese": "敏捷的棕色狐狸跳过了懒狗。敏捷的棕色狐狸没有跳过猫，一九九八年。",
+    "japanese": "素早い茶色の狐はのろまな犬を飛び越える。ｶﾞｲﾄﾞ ガイド　第１２章",
+    "arabic": "الثعلب البني السريع يقفز فوق الكلب الكسول ۱۲۳",
+    "hindi": "तेज़ भूरी लोमड़ी आलसी कुत्ते के ऊपर कूदती है",
+    "composed": "Éclair à la crème brûlée, STRASSE straße ΟΔΥΣΣΕΥΣ İstanbul",
+    "decomposed": "E\u0301clair a\u0300 la cre\u0300me bru\u0302le\u0301e, STRASSE straße ΟΔΥΣΣΕΥΣ İstanbul",
+    "compatibility": "ﬁne ① Ⅳ ｆｕｌｌ ㎏ x² \u00a0 Ĳ",
+    "emoji": "I 👍🏽 it, 👨\u200d👩\u200d👧 too ❤\ufe0f!",
+    "empty": "",
+    "punctuation": "... !? -- \n\t",
+    "long": " ".join(f"item {i % 37} of {i * i % 101} costs {i % 7}.{i % 10}0 €;" for i in range(120)),
+}
+"""A text for each thing that can go wrong: scripts, forms, letters without case, texts without letters, repetition."""
+
+RECIPES: list[tuple[str, list[str]]] = [
+    ("char:4|count|xxh3|simhash:128", []),
+    ("norm:none|case:lower|letters:python|char:4|count|md5|simhash:64", []),
+    ("char:4|count|xxh3|simhash:64", []),
+    ("char:1|binary|xxh3:7|simhash:1", []),
+    ("norm:nfc|case:lower|char:3|binary|sha1|simhash:100", []),
+    ("norm:none|case:keep|letters:all|char:5|count|fnv1a|simhash:64", []),
+    ("char:2|binary|md5|simhash:1024", []),
+    ("char:20|count|xxh3:18446744073709551615|simhash:192", []),
+    ("word:1|count|murmur3:42|simhash:128", []),
+    ("word:2|binary|lookup3:123456789012|simhash:1024", []),
+    ("letters:python|word:3|count|xxh3|simhash:128", []),
+    ("letters:all|case:keep|word:1|count|one_at_a_time|simhash:32", []),
+    ("word:2|count|xxh3|simhash:64", ["The", "of", "is", "la"]),
+]
+
+GIVEN: list[tuple[str, list[tuple[str, float]]]] = [
+    ("xxh3:0", [("red", 3), ("wine", 1), ("cheese", -2), ("中文", 9007199254740993)]),
+    ("xxh3:5", [("red", 0.25), ("wine", 1.5), ("cheese", -2.75), ("中文", 1e300)]),
+    ("fnv1a:0", [("上海", 45.11), ("北京", 32.09), ("", 1.0)]),
+]
+
+ROWS = [[0, 0, 2.5, 0, -1], [3, 0, 0, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]]
+
+
+def hexadecimal(fps: np.ndarray[Any, np.dtype[np.uint64]]) -> list[str]:
+    """Each fingerprint as one hexadecimal number, highest bit first."""
+    return ["".join(f"{int(word):016x}" for word in np.atleast_1d(row)[::-1]) for row in fps]
+
+
+def make() -> dict[str, Any]:
+    """All golden values of this version."""
+    recipes = []
+    for text, stop_words in RECIPES:
+        draft = nk.Recipe().with_(stop_words=stop_words, features="word") if stop_words else nk.Recipe()
+        stop = [part + "|" for part in str(draft).split("|") if part.startswith("stop:")]
+        recipe = nk.Recipe("".join(stop) + text, stop_words=stop_words)
+        fps, counts = nk.fingerprint(list(TEXTS.values()), recipe, return_counts=True)
+        recipes.append(
+            {
+                "recipe": str(recipe),
+                "stop_words": stop_words,
+                "digest": recipe.digest,
+                "json": recipe.to_json(),
+                "fingerprints": dict(zip(TEXTS, hexadecimal(fps), strict=True)),
+                "counts": dict(zip(TEXTS, counts.tolist(), strict=True)),
+            }
+        )
+    given = []
+    for hash_name, document in GIVEN:
+        name, seed = hash_name.split(":")
+        simhash = nk.SimHash(128, hash=name, seed=int(seed))
+        given.append(
+            {"hash": hash_name, "document": document, "fingerprint": hexadecimal(simhash.fingerprint([document]))}
+        )
+    rows = hexadecimal(nk.SimHash(64).fingerprint_csr(csr_array(np.array(ROWS))))
+    return {"texts": TEXTS, "recipes": recipes, "given": given, "csr": {"rows": ROWS, "fingerprints": rows}}
+
+
+def main() -> int:
+    """Write the file; 1 if a value that stands there would change."""
+    made = make()
+    if PATH.exists():
+        before = json.loads(PATH.read_text(encoding="utf-8"))
+        after = {entry["recipe"]: entry for entry in made["recipes"]}
+        for entry in before["recipes"]:
+            again = after.get(entry["recipe"], entry)
+            changed = [
+                name for name, value in entry["fingerprints"].items() if value != again["fingerprints"].get(name)
+            ]
+            if changed:
+                print(
+                    f"{entry['recipe']}: {', '.join(changed)} would change; recipes are promised for ever",
+                    file=sys.stderr,
+                )
+                return 1
+    PATH.write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
