@@ -57,5 +57,27 @@ fuzz:
 		(cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=$(SECONDS)) || exit 1; \
 	done
 
+# Measures everything in docs/benchmarks.md and docs/quality.md again. DATA is the folder of the corpora.
+DATA ?= ../shared/data
+bench: setup .venv-pybind/.built .venv-text-dedup/.built
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python bench/text.py --data $(DATA)
+	$(BIN)/python bench/dedup.py --data $(DATA)
+	$(BIN)/python bench/quality.py --data $(DATA)
+
+# Peers that can't share an environment: one has simhash's import name, the other pins old versions and asks for Spark and
+# a neural model, which its MinHash does not use.
+.venv-pybind/.built:
+	$(PYTHON) -m venv .venv-pybind
+	.venv-pybind/bin/python -m pip install --quiet simhash-pybind==0.0.3 xxhash
+	touch $@
+
+.venv-text-dedup/.built:
+	$(PYTHON) -m venv .venv-text-dedup
+	.venv-text-dedup/bin/python -m pip install --quiet --no-deps text-dedup==0.4.0
+	.venv-text-dedup/bin/python -m pip install --quiet datasets bitarray click click-option-group ftfy numpy scipy xxhash \
+		tqdm rich regex pybloom_live
+	touch $@
+
 clean:
-	rm -rf target fuzz/target $(VENV) site demo-out
+	rm -rf target fuzz/target $(VENV) .venv-pybind .venv-text-dedup site demo-out

@@ -1,0 +1,428 @@
+"""A whole deduplication of 200,000 documents of about 1 KB: CPU seconds, wall time, memory, and what is kept.
+
+The corpus is made from a fixed seed: documents cut from 20 Newsgroups, licence texts, one version of the Old Testament
+(13 verses a document) and Chinese news and laws; where these give too few, paragraphs of about 100 characters of one
+source are recombined at random. Of every 100 documents 18 are planted copies of another one: a quarter of them exact,
+the others with 1 to 40 words replaced, removed or inserted.
+
+Each candidate runs in a process of its own. nearkin does the whole job: reads JSONL, deduplicates with its defaults,
+verifies, writes what is kept and the table of clusters; all of its process is counted. text-dedup's command line reads
+the same file and writes what it keeps; all of its process counts too, and it runs in its own environment, since its
+pins conflict. The others are greedy loops over texts that are in memory already: only the loop is counted, and nothing
+is written or verified by text.
+
+Accuracy, on 20,000 documents made in the same way. Truth is every pair with J >= 0.8 of character 4-grams, where all
+pairs within radius 72 of a 256-bit SimHash with another seed are verified (at J = 0.8 the expected distance is 39, with
+a deviation of 5.7). Recall: 1 - (what the exact greedy loop still removes from what the candidate keeps) / (what it
+removes from all), so that it does not matter which member of a cluster stays. Precision: the share of the removed
+documents that match another one. All are also held against the same truth of word 3-grams, which most peers estimate.
+
+Run: `make bench`, or `python bench/dedup.py`; results go to `bench/runs/dedup-DATE.json` and docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import common
+
+TEXT_DEDUP = common.ROOT / ".venv-text-dedup" / "bin" / "python"
+THRESHOLD = 0.8
+SUBSET = 20_000
+COPIES = 0.18
+SUMMARY = (
+    "recipe",
+    "radius",
+    "kept",
+    "removed_by_reason",
+    "clusters",
+    "candidates",
+    "verified",
+    "verified_precision",
+    "timings",
+)
+
+
+# The corpus
+
+
+def bases(data: Path, count: int, rng: random.Random) -> list[str]:
+    """Distinct documents of about 1 KB, in random order."""
+    verses = [r["text"] for r in common.records(data, "en_bible_ot") if r["version"] == "KJVPCE"]
+    sources = {
+        "news": common.texts(data, "en_20news"),
+        "licences": common.texts(data, "en_licences"),
+        "bible": [" ".join(verses[i : i + 13]) for i in range(0, len(verses), 13)],
+        "zh news": common.texts(data, "zh_news_sogou"),
+        "zh laws": common.texts(data, "zh_laws"),
+    }
+    found: list[str] = []
+    shares = {"news": 1.0, "licences": 1.0, "zh news": 1.0, "zh laws": 0.4}
+    for name, share in shares.items():
+        size = 350 if name.startswith("zh") else 1000
+        cut = list(common.pieces(sources[name], size))
+        rng.shuffle(cut)
+        found += cut[: int(share * len(cut))]
+    found += sources["bible"]
+    found = list(dict.fromkeys(found))[:count]
+    # Volume: parts of about 100 characters of Usenet messages and verses, each document a new mixture.
+    parts = list(common.pieces(sources["news"] + sources["bible"], 100))
+    while len(found) < count:
+        found.append(" ".join(rng.choice(parts) for _ in range(10)))
+    rng.shuffle(found)
+    return found
+
+
+def edited(text: str, words: int, rng: random.Random, vocabulary: list[str]) -> str:
+    """The text with so many words replaced, removed or inserted; a Chinese text counts characters."""
+    chinese = text.count(" ") < len(text) / 40
+    parts = list(text) if chinese else text.split(" ")
+    for _ in range(words):
+        at = rng.randrange(len(parts))
+        kind = rng.randrange(3)
+        new = rng.choice(text) if chinese else rng.choice(vocabulary)
+        if kind == 0:
+            parts[at] = new
+        elif kind == 1 and len(parts) > 1:
+            del parts[at]
+        else:
+            parts.insert(at, new)
+    return ("" if chinese else " ").join(parts)
+
+
+def make_corpus(data: Path, count: int, seed: int) -> list[str]:
+    """The documents, in random order."""
+    rng = random.Random(seed)
+    copies = round(COPIES * count)
+    documents = bases(data, count - copies, rng)
+    vocabulary = sorted({word for text in documents[:2000] for word in text.split()})
+    originals = len(documents)
+    for _ in range(copies):
+        text = documents[rng.randrange(originals)]
+        words = 0 if rng.random() < 0.25 else rng.choice((1, 2, 3, 5, 8, 12, 20, 40))
+        documents.append(edited(text, words, rng, vocabulary))
+    rng.shuffle(documents)
+    return documents
+
+
+# The candidates: each takes the corpus file and a folder, and returns the rows that it keeps.
+
+
+def word_grams(text: str) -> set[str]:
+    """Word 3-grams, as rensa's and datasketch's readers write them."""
+    words = re.findall(r"\w+", text.lower())
+    return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 2, 1))}
+
+
+def loop_datasketch(texts: list[str]) -> Iterator[int]:
+    from datasketch import MinHash, MinHashLSH
+
+    index = MinHashLSH(threshold=THRESHOLD, num_perm=128)
+    for start in range(0, len(texts), 1000):
+        grams = [[gram.encode() for gram in word_grams(text)] for text in texts[start : start + 1000]]
+        for row, minhash in enumerate(MinHash.bulk(grams, num_perm=128), start):
+            if not index.query(minhash):
+                index.insert(row, minhash, check_duplication=False)
+                yield row
+
+
+def loop_rensa(texts: list[str]) -> Iterator[int]:
+    from rensa import RMinHash, RMinHashDeduplicator
+
+    deduplicator = RMinHashDeduplicator(threshold=THRESHOLD, num_perm=128, use_lsh=True, num_bands=16)
+    for row, text in enumerate(texts):
+        minhash = RMinHash(num_perm=128, seed=42)
+        minhash.update(list(word_grams(text)))
+        if deduplicator.add(str(row), minhash):
+            yield row
+
+
+def loop_gaoya_minhash(texts: list[str]) -> Iterator[int]:
+    from gaoya.minhash import MinHashStringIndex
+
+    index = MinHashStringIndex(32, THRESHOLD, None, None, 128, "word", True, (3, 3), "smallvec")
+    for row, text in enumerate(texts):
+        if not index.query(text):
+            index.insert_document(row, text)
+            yield row
+
+
+def loop_gaoya_simhash(texts: list[str]) -> Iterator[int]:
+    from gaoya.simhash import SimHashStringIndex
+
+    # Its own blocks and radius, which is exclusive: 5 means up to 4. At 8, nearer to J = 0.8, the loop removes far too
+    # many documents.
+    index = SimHashStringIndex(64, 6, 5, "char", True, (4, 4))
+    for row, text in enumerate(texts):
+        if not index.query(text):
+            index.insert_document(row, text)
+            yield row
+
+
+LOOPS: dict[str, Callable[[list[str]], Iterator[int]]] = {
+    "datasketch MinHashLSH": loop_datasketch,
+    "rensa RMinHashDeduplicator": loop_rensa,
+    "gaoya MinHash": loop_gaoya_minhash,
+    "gaoya SimHash": loop_gaoya_simhash,
+}
+
+
+def run_nearkin(recipe: str) -> Callable[[Path, Path], dict[str, Any]]:
+    """The command line: JSONL in, kept rows, clusters and summary out."""
+
+    def run(corpus: Path, folder: Path) -> dict[str, Any]:
+        out = folder / "out"
+        command = [Path(sys.executable).with_name("nearkin"), "dedup", corpus, "--out", out, "--id-column", "id"]
+        used = measured([*command, "--recipe", recipe, "--threads", "1"], {})
+        with (out / "kept.jsonl").open(encoding="utf-8") as lines:
+            kept = [json.loads(line)["id"] for line in lines]
+        summary = json.loads((out / "summary.json").read_text())
+        return {**used, "kept_rows": kept, "summary": {key: summary[key] for key in SUMMARY}}
+
+    return run
+
+
+def run_text_dedup(corpus: Path, folder: Path) -> dict[str, Any]:
+    """Its command line, one process, its other settings at their defaults but for the fast hash."""
+    out = folder / "out"
+    command = [TEXT_DEDUP, "-m", "text_dedup.minhash", "--path", "json", "--data_files", corpus, "--split", "train"]
+    command += ["--cache_dir", folder / "cache", "--output", out, "--column", "text", "--num_proc", "1"]
+    command += [
+        "--ngram",
+        "3",
+        "--threshold",
+        THRESHOLD,
+        "--num_perm",
+        "128",
+        "--hash_func",
+        "xxh3",
+        "--batch_size",
+        "10000",
+    ]
+    used = measured(command, {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"})
+    read = "import datasets, json, sys; print(json.dumps(datasets.load_from_disk(sys.argv[1])['id'][:]))"
+    found = subprocess.run([TEXT_DEDUP, "-c", read, out], check=True, capture_output=True, text=True)
+    return {**used, "kept_rows": json.loads(found.stdout)}
+
+
+def run_loop(name: str) -> Callable[[Path, Path], dict[str, Any]]:
+    """A loop in a process of its own."""
+
+    def run(corpus: Path, folder: Path) -> dict[str, Any]:
+        result = folder / "kept.json"
+        command = [sys.executable, __file__, "--loop", name, "--corpus", corpus, "--result", result]
+        return {**measured(command, {}), **json.loads(result.read_text())}
+
+    return run
+
+
+# A small process between: a child's peak memory starts at that of the process which forks it.
+LAUNCHER = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+cpu, wall = used.ru_utime + used.ru_stime, time.perf_counter() - start
+json.dump({"cpu": cpu, "wall": wall, "peak_mb": used.ru_maxrss * 1024 / 1e6}, open(sys.argv[1], "w"))
+sys.exit(code)
+"""
+
+
+def measured(command: list[Any], environment: dict[str, str]) -> dict[str, Any]:
+    """CPU and wall seconds and peak memory of a process and its children."""
+    with tempfile.NamedTemporaryFile("r") as result:
+        launched = [sys.executable, "-c", LAUNCHER, result.name, *map(str, command)]
+        done = subprocess.run(launched, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise AssertionError(f"{command[:4]} failed:\n{done.stderr[-3000:]}")
+        found: dict[str, Any] = json.loads(Path(result.name).read_text())
+    return found
+
+
+def in_loop(name: str, corpus: Path, result: Path) -> None:
+    """The child: reads the texts, then times the loop alone."""
+    with corpus.open(encoding="utf-8") as lines:
+        texts = [json.loads(line)["text"] for line in lines]
+    next(iter(LOOPS[name](texts[:1])))  # imports
+    cpu, wall, kept = common.timed(lambda: list(LOOPS[name](texts)))
+    result.write_text(json.dumps({"cpu": cpu, "wall": wall, "kept_rows": kept}))
+
+
+def candidates() -> dict[str, Callable[[Path, Path], dict[str, Any]]]:
+    """All of them, by name."""
+    found: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
+        "nearkin": run_nearkin("default"),
+        "nearkin, counts as weights": run_nearkin("char:4|count|xxh3|simhash:128"),
+        "text-dedup minhash": run_text_dedup,
+    }
+    return {**found, **{name: run_loop(name) for name in LOOPS}}
+
+
+# The truth
+
+
+def truth(texts: list[str], recipe: str) -> list[tuple[int, int]]:
+    """Pairs with J >= 0.8 in order, the earlier row first."""
+    import nearkin as nk
+
+    wide = nk.Recipe(recipe).with_(bits=256, seed=77)
+    fingerprints, counts = nk.fingerprint(texts, wide, return_counts=True)
+    rows = np.flatnonzero(counts)
+    index = nk.HammingIndex(256)
+    index.add(rows, fingerprints[rows])
+    pairs = index.pairs(72)
+    left, right = np.asarray(pairs.left), np.asarray(pairs.right)
+    left, right = np.minimum(left, right), np.maximum(left, right)
+    match = nk.similarity(texts, left, right, recipe=wide) >= THRESHOLD
+    return sorted(zip(left[match].tolist(), right[match].tolist(), strict=True))
+
+
+def greedy(pairs: list[tuple[int, int]], among: set[int]) -> set[int]:
+    """Rows that the exact greedy loop removes from these."""
+    removed: set[int] = set()
+    for first, second in pairs:
+        if first in among and second in among and first not in removed:
+            removed.add(second)
+    return removed
+
+
+def accuracy(kept: list[int], pairs: list[tuple[int, int]]) -> dict[str, float]:
+    rows = set(range(SUBSET))
+    removed = rows - set(kept)
+    matched = {row for pair in pairs for row in pair}
+    return {
+        "removed": len(removed),
+        "recall": 1 - len(greedy(pairs, set(kept))) / len(greedy(pairs, rows)),
+        "precision": len(removed & matched) / max(len(removed), 1),
+    }
+
+
+def write(texts: list[str], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(
+            json.dumps({"id": row, "text": text}, ensure_ascii=False) + "\n" for row, text in enumerate(texts)
+        )
+
+
+def main() -> None:
+    options = common.arguments(
+        __doc__,
+        ("--documents", {"type": int, "default": 200_000}),
+        ("--seed", {"type": int, "default": 1}),
+        ("--rounds", {"type": int, "default": 3, "help": "runs of each; 0 for the accuracy alone"}),
+        ("--only", {"nargs": "*", "default": None, "help": "candidates to run"}),
+        ("--loop", {}),
+        ("--corpus", {"type": Path}),
+        ("--result", {"type": Path}),
+    )
+    if options.loop:
+        return in_loop(options.loop, options.corpus, options.result)
+    work = Path(tempfile.mkdtemp(prefix="nearkin-bench-"))
+    try:
+        run(options, work)
+    finally:
+        shutil.rmtree(work)
+
+
+def run(options: Any, work: Path) -> None:
+    texts = make_corpus(options.data, options.documents, options.seed)
+    whole, subset = work / "whole.jsonl", work / "subset.jsonl"
+    write(texts, whole)
+    part = make_corpus(options.data, SUBSET, options.seed)
+    write(part, subset)
+    about = {
+        "documents": len(texts),
+        "megabytes": common.megabytes(texts),
+        "seed": options.seed,
+    }
+    exact = {name: truth(part, f"{name}|binary|xxh3|simhash:256") for name in ("char:4", "word:3")}
+    about["exact_removed"] = {name: len(greedy(found, set(range(SUBSET)))) for name, found in exact.items()}
+    del texts
+    chosen = {name: call for name, call in candidates().items() if not options.only or name in options.only}
+    results: dict[str, dict[str, Any]] = {name: {"runs": []} for name in chosen}
+    for name, call in chosen.items():
+        kept = once(call, subset, work)["kept_rows"]
+        results[name]["accuracy"] = {against: accuracy(kept, found) for against, found in exact.items()}
+    for _ in range(options.rounds):
+        for name, call in chosen.items():
+            found = once(call, whole, work)
+            found["kept"] = len(found.pop("kept_rows"))
+            results[name]["runs"].append(found)
+            used = f"{found['cpu']:.1f} s CPU, {found['peak_mb']:.0f} MB, kept {found['kept']}"
+            print(f"{name}: {used}, {results[name]['accuracy']}", file=sys.stderr)
+    for name, result in results.items():
+        if not options.rounds:
+            result["runs"] = common.latest("dedup")["results"][name]["runs"]
+        for figure in ("cpu", "wall", "peak_mb"):
+            result[figure] = float(np.median([one[figure] for one in result["runs"]]))
+        result["kept"] = result["runs"][0]["kept"]
+    versions = common.versions("gaoya", "rensa", "datasketch", "numpy")
+    versions["text-dedup"] = "0.4.0"
+    path = common.save(
+        "dedup",
+        {**about, "results": common.with_last("dedup", "results", results) if options.only else results},
+        versions=versions,
+    )
+    report(json.loads(path.read_text(encoding="utf-8")), path.name)
+
+
+def once(call: Callable[[Path, Path], dict[str, Any]], corpus: Path, work: Path) -> dict[str, Any]:
+    folder = work / "run"
+    folder.mkdir()
+    try:
+        return call(corpus, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def report(run: dict[str, Any], name: str) -> None:
+    """The table of docs/benchmarks.md."""
+    results, ours = run["results"], run["results"]["nearkin"]
+    rows = []
+    for each, result in results.items():
+        char, word = result["accuracy"]["char:4"], result["accuracy"]["word:3"]
+        rows.append(
+            [
+                each,
+                f"{result['cpu']:.1f}",
+                f"{result['cpu'] / ours['cpu']:.1f}",
+                f"{result['wall']:.1f}",
+                f"{result['peak_mb']:,.0f}",
+                f"{result['kept']:,}",
+                f"{char['recall']:.1%} / {char['precision']:.1%}",
+                f"{word['recall']:.1%} / {word['precision']:.1%}",
+            ]
+        )
+    header = [
+        "",
+        "CPU s",
+        "× nearkin",
+        "wall s",
+        "MB",
+        "kept",
+        "recall / precision, char:4",
+        "recall / precision, word:3",
+    ]
+    summary = ours["runs"][0]["summary"]
+    found = common.table(header, rows) + "\n\n"
+    found += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
+    found += f"{len(ours['runs'])}, medians; {run['machine']['processor']}, {run['date'][:10]}; raw data: "
+    found += f"`bench/runs/{name}`. nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} verified, "
+    found += f"of which {summary['verified_precision']:.1%} matched.\n"
+    common.splice(common.ROOT / "docs" / "benchmarks.md", "dedup", found)
+
+
+if __name__ == "__main__":
+    main()
