@@ -1,0 +1,54 @@
+//! Any bytes as a text: features and fingerprints, never a panic; and the fast path gives what the features alone give.
+//!
+//! Bytes 0 to 4 choose the recipe, the rest is the text; what is not UTF-8 in it becomes U+FFFD.
+#![no_main]
+
+use std::collections::HashMap;
+
+use libfuzzer_sys::fuzz_target;
+use nearkin_core::hash::{FeatureHash, NAMES};
+use nearkin_core::simhash::{SimHash, SimHashScratch, Weight};
+use nearkin_core::text::{Kind, Scratch, Tokenizer};
+use nearkin_core::unicode::{Case, Form, Letters};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&[kind, rules, hash, bits, seed], text)) = input.split_first_chunk() else { return };
+    let text = String::from_utf8_lossy(text);
+    let n = usize::from(kind >> 1) % 64 + 1;
+    let words = kind & 1 == 1;
+    let stop_words = if words && seed & 1 == 1 { vec!["the".to_owned(), "ﬁ".to_owned()] } else { Vec::new() };
+    let tokenizer = Tokenizer::new(
+        if words { Kind::Word(n) } else { Kind::Char(n) },
+        [Form::Nfkc, Form::Nfc, Form::None][usize::from(rules) % 3],
+        [Case::Fold, Case::Lower, Case::Keep][usize::from(rules) / 3 % 3],
+        [Letters::Word, Letters::Python, Letters::All][usize::from(rules) / 9 % 3],
+        &stop_words,
+    )
+    .expect("n from 1 to 64, stop words with words only");
+
+    let mut counts: HashMap<Vec<u8>, i64> = HashMap::new();
+    tokenizer.features(&text, &mut Scratch::default(), |feature| {
+        std::str::from_utf8(feature).expect("features of a text are texts");
+        *counts.entry(feature.to_vec()).or_default() += 1;
+    });
+    let mut ids = Vec::new();
+    tokenizer.distinct(&text, &mut Scratch::default(), &mut ids);
+    assert_eq!(counts.len(), ids.len());
+
+    let name = NAMES[usize::from(hash) % NAMES.len()];
+    let seeded = matches!(name, "xxh3" | "murmur3" | "lookup3");
+    let hash = FeatureHash::new(name, if seeded { seed.into() } else { 0 }).expect("a known name, a small seed");
+    let most = if hash.width() == 32 { 32 } else { 256 };
+    let simhash = SimHash::new(u32::from(bits) % most + 1, hash).expect("a width that the hash has");
+    let mut scratch = SimHashScratch::default();
+    for weight in [Weight::Count, Weight::Binary] {
+        let weights = counts.iter().map(|(feature, &count)| {
+            (feature.as_slice(), if weight == Weight::Binary { 1 } else { count })
+        });
+        let (mut expected, mut found) = (vec![0; simhash.words()], vec![0; simhash.words()]);
+        simhash.integers(weights.clone(), &mut expected);
+        let total = simhash.text(&tokenizer, weight, &text, &mut scratch, &mut found);
+        assert_eq!(weights.map(|(_, weight)| weight).sum::<i64>() as u64, total);
+        assert_eq!(expected, found);
+    }
+});

@@ -1,0 +1,61 @@
+"""nearkin.theory: collision probabilities against their formula, radii against their definition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin import errors
+from nearkin.theory import simhash_difference, simhash_radius
+
+
+@given(shared=st.integers(0, 300), alone=st.integers(1, 300))
+def test_difference_is_the_angle_of_the_sets(shared: int, alone: int) -> None:
+    """Two sets of equal size as vectors of 0 and 1: angle / pi from their Jaccard similarity alone."""
+    angle = math.acos(shared / (shared + alone))
+    assert angle / math.pi == pytest.approx(simhash_difference(shared / (shared + 2 * alone)), abs=1e-12)
+
+
+def test_difference_falls_from_a_half_to_nothing() -> None:
+    """The more alike, the fewer bits differ."""
+    values = [simhash_difference(i / 100) for i in range(101)]
+    assert (0.5, 0.0) == (values[0], values[-1])
+    assert values == sorted(values, reverse=True)
+
+
+@given(threshold=st.floats(0, 1), bits=st.integers(1, 1024))
+def test_radius_is_one_deviation_above_the_expected_distance(threshold: float, bits: int) -> None:
+    """Never above the width, and wide enough for the mean of a binomial distance at the threshold."""
+    radius = simhash_radius(threshold, bits)
+    p = simhash_difference(threshold)
+    assert 0 <= radius <= bits
+    assert math.floor(bits * p) <= radius <= bits * p + math.sqrt(bits * p * (1 - p))
+
+
+def test_texts_at_a_similarity_differ_in_the_bits_that_theory_says() -> None:
+    """Sets of 500 equal features with Jaccard 0.8: the mean share of differing bits over 300 pairs of 128 bits.
+
+    n = 38,400 trials. Hoeffding: P[|share - p| >= 0.015] <= 2 exp(-2 * 38400 * 0.015^2) = 6e-8. Sums of 500 equal
+    weights tie with probability about 0.036, and a tie is 0 whatever the other side is: 0.012 is allowed for that.
+    """
+    shared, alone = 445, 55
+    assert shared / (shared + 2 * alone) == pytest.approx(0.8, abs=0.002)
+    distances = []
+    for pair in range(300):
+        names = [f"{pair} {i}" for i in range(shared + 2 * alone)]
+        fps = nk.SimHash(128).fingerprint([names[: shared + alone], names[:shared] + names[shared + alone :]])
+        distances.append(int(nk.hamming(fps[:1], fps[1:])[0]))
+    expected = simhash_difference(shared / (shared + 2 * alone))
+    assert abs(np.mean(distances) / 128 - expected) < 0.015 + 0.012
+
+
+@pytest.mark.parametrize("similarity", [-0.1, 1.1, math.nan, math.inf])
+def test_similarities_out_of_range_are_errors(similarity: float) -> None:
+    """0 to 1."""
+    with pytest.raises(errors.ParameterError, match="a Jaccard similarity from 0 to 1"):
+        simhash_difference(similarity)

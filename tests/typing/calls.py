@@ -1,0 +1,68 @@
+"""Calls that everything else is built from, checked by mypy and never run: names, arguments and types stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+import nearkin as nk
+
+
+def recipes() -> None:
+    """A recipe and its forms."""
+    recipe = nk.Recipe("char:4|count|xxh3|simhash:64")
+    assert_type(recipe, nk.Recipe)
+    assert_type(nk.Recipe.preset("default"), nk.Recipe)
+    assert_type(nk.Recipe.from_json(recipe.to_json()), nk.Recipe)
+    assert_type(recipe.with_(bits=128), nk.Recipe)
+    assert_type(str(recipe), str)
+    assert_type(recipe.digest, str)
+    assert_type(recipe.bits, int)
+    assert_type(recipe.features_of("text"), dict[str, int])
+
+
+def fingerprints(texts: Iterator[str | None], recipe: nk.Recipe) -> None:
+    """Fingerprints, with counts and without."""
+    assert_type(nk.fingerprint(texts, recipe), NDArray[np.uint64])
+    assert_type(nk.fingerprint(["a", None], "word:1|count|xxh3|simhash:64"), NDArray[np.uint64])
+    values, counts = nk.fingerprint(texts, recipe, return_counts=True)
+    assert_type(values, NDArray[np.uint64])
+    assert_type(counts, NDArray[np.uint64])
+    assert_type(nk.SimHash(64, hash="md5").fingerprint([{"red": 2.5}, [("wine", 1)], ["cheese"]]), NDArray[np.uint64])
+
+
+def indexes(ids: list[str], fps: NDArray[np.uint64]) -> None:
+    """A Hamming index and its results."""
+    index = nk.HammingIndex(bits=64, method="auto", radius=3, memory_limit=None)
+    index.add(ids, fps)
+    hits = index.search(fps, radius=3)
+    assert_type(hits, nk.SearchResult)
+    assert_type(hits.offsets, NDArray[np.int64])
+    assert_type(index.nearest(fps, k=10), nk.SearchResult)
+    assert_type(index.pairs(radius=3), nk.Pairs)
+    index.remove(ids)
+
+
+def deduplication(texts: list[str], older: nk.HammingIndex) -> None:
+    """Deduplication, its tables and its rules."""
+    result = nk.dedup(texts, ids=None, threshold=0.8)
+    assert_type(result, nk.DedupResult)
+    assert_type(result.kept, list[Any])
+    assert_type(result.kept_rows, NDArray[np.int64])
+    assert_type(result.clusters["distance"], list[Any])
+    assert_type(result.summary, dict[str, Any])
+    nk.dedup(texts, verify="none", cluster="components", keep="max", values=[1, 2], links="all")
+    nk.dedup(texts, verify="none", against=older)
+    nk.dedup(texts, verify="cosine")  # type: ignore[arg-type]
+    assert_type(nk.similarity(texts, [0], [1], measure="indel"), NDArray[np.float64])
+
+
+def digests(path: Path) -> None:
+    """Ssdeep."""
+    assert_type(nk.ssdeep.hash(path.read_bytes()), str)
+    assert_type(nk.ssdeep.compare("3::", "3::"), int)
