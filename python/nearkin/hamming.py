@@ -124,7 +124,7 @@ def _rows(values: Any, bits: int, name: str) -> Fingerprints:
     raise bad_parameter(name, f"an array of shape {array.shape}", f"uint64 of shape {shape} for bits={bits}")
 
 
-def hamming(a: npt.ArrayLike, b: npt.ArrayLike) -> int | npt.NDArray[np.uint16]:
+def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> int | npt.NDArray[np.uint16]:
     """The number of bits in which fingerprints differ.
 
     Parameters
@@ -133,6 +133,8 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike) -> int | npt.NDArray[np.uint16]:
         Fingerprints of equal width. A plain integer or a zero-dimensional array is one fingerprint of up to 64 bits; a
         one-dimensional array holds n such fingerprints, except beside a two-dimensional one, where it is one
         fingerprint of `words` words. One fingerprint is compared with every one of the other argument.
+    bits : int, optional
+        Width, 1 to 1024. Above 64 a one-dimensional array is one fingerprint of ceil(bits / 64) words.
 
     Returns
     -------
@@ -154,8 +156,15 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike) -> int | npt.NDArray[np.uint16]:
     2
     >>> hamming(np.array([0, 1, 3], dtype=np.uint64), 0)
     array([0, 1, 2], dtype=uint16)
+    >>> wide = np.array([[0, 1], [3, 1]], dtype=np.uint64)
+    >>> hamming(wide[0], wide[1], bits=128)
+    2
     """
     left, right = _unsigned(a, "a"), _unsigned(b, "b")
+    if bits is not None and _words(_check_bits(bits)) > 1 and left.ndim == right.ndim == 1:
+        if left.shape != (_words(bits),) or right.shape != left.shape:
+            raise mismatch("words of a fingerprint", f"{len(left)} and {len(right)}", f"{_words(bits)} for bits={bits}")
+        return int(hamming_distances(left, right, _words(bits))[0])
     if max(left.ndim, right.ndim) > 2:
         raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at most two dimensions")
     single = left.ndim == 0 and right.ndim == 0

@@ -8,8 +8,8 @@
 //! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
 //! | `indel` | 1 − d / (characters of both texts), d the least number of insertions and deletions of characters |
 //!
-//! Indel compares the texts as they are given, by the `rapidfuzz` crate. A text without features is similar to nothing: 0.
-//! Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text`]).
+//! Indel compares the texts as they are given, by the `rapidfuzz` crate. A set without features is similar to
+//! nothing, and so is the empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text`]).
 //!
 //! Cost: one pass over each text for its set, one look-up a feature of the smaller side for a pair; a pair that can no longer
 //! reach the threshold is left early. Indel takes O(characters² / 64) a pair.
