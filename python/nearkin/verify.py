@@ -6,8 +6,8 @@
 | `containment` | |A ∩ B| / min(|A|, |B|) |
 | `indel` | 1 − (insertions and deletions of characters) / (characters of both), of the texts as they are |
 
-Feature sets are distinct and unweighted; a set without features is similar to nothing, and so is the empty text. Cost: one pass over each text,
-O(features) a pair; `indel` O(characters² / 64) a pair. Kernel: `crates/nearkin-core/src/verify.rs`.
+Feature sets are distinct and unweighted; a set without features is similar to nothing, and so is the empty text.
+Cost: one pass over each text, O(features) a pair; `indel` O(characters² / 64) a pair. Kernel: `crates/nearkin-core/src/verify.rs`.
 """
 
 from __future__ import annotations
