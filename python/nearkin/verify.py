@@ -7,7 +7,8 @@
 | `indel` | 1 − (insertions and deletions of characters) / (characters of both), of the texts as they are |
 
 Feature sets are distinct and unweighted; a set without features is similar to nothing, and so is the empty text.
-Cost: one pass over each text, O(features) a pair; `indel` O(characters² / 64) a pair. Kernel: `crates/nearkin-core/src/verify.rs`.
+Cost: one pass over each text, O(features) a pair; `indel` O(characters² / 64) a pair.
+Kernel: `crates/nearkin-core/src/verify.rs`.
 """
 
 from __future__ import annotations
