@@ -8,7 +8,7 @@
 //!
 //! Tables are built when they are asked for by name or announced by a radius; otherwise when the scans so far have cost as
 //! much more than tables would have as building them costs (the rule of the ski rental: never more than twice the
-//! cost of having known the future). The constants are measured by `bench/hamming.py`; they are the same on every machine, so
+//! cost of having known the future). The constants were fitted to timings on an AVX-512 machine; they are the same on every machine, so
 //! that the same calls build the same index everywhere.
 
 use super::blocks::{Probing, Sample, Spec};
