@@ -10,7 +10,8 @@ is absorbed within itself. Kernel: `crates/nearkin-core/src/absorb.rs`.
 keep order is kept. A chain of small changes is one component. Candidates that are connected already are not verified.
 
 Cost: one search and, for a document with candidates, at least one verification a document. Memory: fingerprints of the
-kept documents and the texts of one batch at a time (at most `_BATCH_CHARACTERS` of them, or one longer text).
+kept documents, the texts compared at once (at most `_BATCH_CHARACTERS`, or one longer text), and `_CACHE_BYTES` of
+feature sets for later batches. Components hold the candidates of a batch as well, which grow with the size of a cluster.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 //! are taken out before n-grams are built. A text without letters or words has no feature.
 //!
 //! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features each
-//! collide with probability below 10^-7.
+//! collide with probability of about 10^-7.
 //!
 //! Cost: ASCII letters are selected 64 at a time and hashed in vectors; words of ASCII texts are found by bit masks
 //! ([`crate::ascii_words`]), those of other texts by the `unicode-segmentation` crate.
