@@ -11,7 +11,7 @@ keep order is kept. A chain of small changes is one component. Candidates that a
 
 Cost: one search and, for a document with candidates, at least one verification a document. Memory: fingerprints of the
 kept documents, the texts compared at once (at most `_BATCH_CHARACTERS`, or one longer text), and `_CACHE_BYTES` of
-feature sets for later batches. Components hold the candidates of a batch as well, which grow with the size of a cluster.
+feature sets for later batches. Components hold the candidates of a batch, too, which grow with the size of a cluster.
 """
 
 from __future__ import annotations
