@@ -13,8 +13,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import mmh3
+import numpy as np
 import xxhash
 
 M32 = (1 << 32) - 1
@@ -210,3 +212,13 @@ def components(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[
                     by[other] = first
                     front.append(other)
     return by
+
+
+def within(fps: Any, ids: Sequence[Any], query: Any, radius: int) -> list[tuple[int, Any]]:
+    """(distance, id) of the fingerprints within a radius of one query, sorted."""
+    rows = np.asarray(fps).reshape(len(ids), -1).tolist() if len(ids) else []
+    words = np.atleast_1d(query).tolist()
+    found = [
+        (sum((a ^ b).bit_count() for a, b in zip(row, words, strict=True)), i) for row, i in zip(rows, ids, strict=True)
+    ]
+    return sorted(pair for pair in found if pair[0] <= radius)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from hypothesis import strategies as st
 
 import nearkin as nk
@@ -64,3 +67,17 @@ def corpora(draw: st.DrawFn, max_size: int = 24) -> list[str | None]:
             document[at] = draw(words)
         corpus.append(" ".join(document) + "!" * (kind // 10))
     return corpus
+
+
+def random_fingerprints(rng: np.random.Generator, bits: int, rows: int, near: Any = None) -> Any:
+    """Random fingerprints; with `near`, each is a row of it with up to five bits flipped."""
+    words = -(-bits // 64)
+    fps = rng.integers(0, 2**64, size=(rows, words), dtype=np.uint64)
+    if near is not None:
+        fps = near.reshape(-1, words)[rng.integers(0, len(near), rows)].copy()
+        for row in range(rows):
+            for bit in rng.integers(0, bits, rng.integers(0, 6)):
+                fps[row, bit // 64] ^= np.uint64(1 << int(bit % 64))
+    if bits % 64:
+        fps[:, -1] &= np.uint64((1 << (bits % 64)) - 1)
+    return fps[:, 0].copy() if words == 1 else fps

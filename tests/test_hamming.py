@@ -15,31 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+import reference
 from nearkin import errors
 from nearkin import hamming as hamming_function
-from nearkin.hamming import HammingIndex, from_bytes, from_hex, from_signed, to_bytes, to_hex, to_signed
+from nearkin.hamming import HammingIndex, from_bytes, from_hex, from_signed, to_hex
+from strategies import random_fingerprints
 
 METHODS = ("auto", "scan", "bits", "blocks", "tables", "multi")
-
-
-def random_fingerprints(rng: np.random.Generator, bits: int, rows: int, near: Any = None) -> Any:
-    """Random fingerprints; with `near`, each is a row of it with up to five bits flipped."""
-    words = -(-bits // 64)
-    fps = rng.integers(0, 2**64, size=(rows, words), dtype=np.uint64)
-    if near is not None:
-        fps = near.reshape(-1, words)[rng.integers(0, len(near), rows)].copy()
-        for row in range(rows):
-            for bit in rng.integers(0, bits, rng.integers(0, 6)):
-                fps[row, bit // 64] ^= np.uint64(1 << int(bit % 64))
-    if bits % 64:
-        fps[:, -1] &= np.uint64((1 << (bits % 64)) - 1)
-    return fps[:, 0].copy() if words == 1 else fps
-
-
-def brute_force(fps: Any, ids: list[Any], query: Any, radius: int) -> list[tuple[int, Any]]:
-    fps = fps.reshape(len(ids), -1) if ids else fps
-    distances = [sum(int(a ^ b).bit_count() for a, b in zip(row, np.atleast_1d(query), strict=True)) for row in fps]
-    return sorted((d, i) for d, i in zip(distances, ids, strict=True) if d <= radius)
 
 
 @settings(max_examples=30, deadline=None)
@@ -62,7 +44,8 @@ def test_search_nearest_and_pairs_equal_brute_force(
         fps[rows // 2 :] = random_fingerprints(rng, bits, rows - rows // 2, near=fps[: rows // 2])
     ids: list[Any] = [f"{i:x}é" for i in range(rows)] if named else [int(i) for i in rng.permutation(rows) - 50]
     queries = random_fingerprints(rng, bits, 7, near=fps if rows else None)
-    pairs = sorted((*sorted((a, ids[j])), d) for j in range(rows) for d, a in brute_force(fps, ids, fps[j], radius))
+    near = [(i, reference.within(fps, ids, fp, radius)) for i, fp in zip(ids, fps, strict=True)]
+    pairs = sorted((*sorted((a, i)), d) for i, found in near for d, a in found)
     pairs = sorted({pair for pair in pairs if pair[0] != pair[1]})
     for method in METHODS:
         index = HammingIndex(bits, method)
@@ -71,9 +54,9 @@ def test_search_nearest_and_pairs_equal_brute_force(
         nearest = index.nearest(queries, k=k)
         assert 7 == len(hits) == len(nearest)
         for q in range(7):
-            expected = brute_force(fps, ids, queries[q], radius)
+            expected = reference.within(fps, ids, queries[q], radius)
             assert expected == [(match.distance, match.id) for match in hits[q]]
-            assert brute_force(fps, ids, queries[q], bits)[:k] == [(m.distance, m.id) for m in nearest[q]]
+            assert reference.within(fps, ids, queries[q], bits)[:k] == [(m.distance, m.id) for m in nearest[q]]
         found = index.pairs(radius=radius)
         assert pairs == list(zip(found.left.tolist(), found.right.tolist(), found.distances.tolist(), strict=True))
 
@@ -177,19 +160,6 @@ def test_a_million_copies_are_one_comparison() -> None:
     assert 0 == len(index.nearest(4, k=3).ids)
 
 
-def test_results_turn_into_tables() -> None:
-    """to_arrow and to_pandas have one row a match."""
-    index = HammingIndex(bits=8)
-    index.add(["a", "b"], [1, 3])
-    hits = index.search([1, 255, 3], radius=1)
-    expected = {"query": [0, 0, 2, 2], "id": ["a", "b", "b", "a"], "distance": [0, 1, 0, 1]}
-    assert expected == hits.to_arrow().to_pydict() == hits.to_pandas().to_dict("list")
-    assert pa.string() == index.search([255], radius=0).to_arrow().schema.field("id").type
-    pairs = index.pairs(radius=1)
-    assert {"left": ["a"], "right": ["b"], "distance": [1]} == pairs.to_arrow().to_pydict()
-    assert {"left": ["a"], "right": ["b"], "distance": [1]} == pairs.to_pandas().to_dict("list")
-
-
 def test_bad_arguments_say_what_is_allowed() -> None:
     """Each refusal names what was found and what is allowed."""
     index = HammingIndex(bits=10)
@@ -230,31 +200,6 @@ def test_bad_arguments_say_what_is_allowed() -> None:
         with pytest.raises(ValueError, match=message):
             call()  # type: ignore[no-untyped-call]
     assert 0 == len(index)
-
-
-def test_distances_broadcast() -> None:
-    """One fingerprint is compared with every one of the other argument."""
-    rng = np.random.default_rng(1)
-    a, b = random_fingerprints(rng, 256, 20), random_fingerprints(rng, 256, 20)
-    expected = [sum(int(x ^ y).bit_count() for x, y in zip(r, s, strict=True)) for r, s in zip(a, b, strict=True)]
-    assert expected == nk.hamming(a, b).tolist()
-    assert [nk.hamming(a[i : i + 1], b[:1])[0] for i in range(20)] == nk.hamming(a, b[0]).tolist()
-    assert 64 == nk.hamming(2**64 - 1, 0)
-    assert [1, 2, 1] == nk.hamming([1, 3, 2], 0).tolist()
-    assert [2, 0] == nk.hamming([2**64 - 1, 3 << 62 | 1], [2**64 - 4, 3 << 62 | 1]).tolist()
-
-
-@given(st.integers(1, 1024), st.data())
-@settings(max_examples=50, deadline=None)
-def test_conversions_are_inverses(bits: int, data: st.DataObject) -> None:
-    """hex, packed bytes and signed words hold the same bits."""
-    values = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=5))
-    texts = [f"{value:0{-(-bits // 4)}x}" for value in values]
-    fps = from_hex(texts, bits)
-    assert texts == to_hex(fps, bits)
-    assert np.array_equal(fps, from_bytes(to_bytes(fps, bits), bits))
-    assert np.array_equal(fps, from_signed(to_signed(fps)))
-    assert [v.to_bytes(-(-bits // 8), "little") for v in values] == [row.tobytes() for row in to_bytes(fps, bits)]
 
 
 def test_results_do_not_depend_on_threads_or_batches() -> None:

@@ -92,7 +92,7 @@ class Table:
         MissingExtraError
             If pandas is not installed.
         """
-        from nearkin.hamming import to_frame
+        from nearkin.results import to_frame
 
         return to_frame(self.columns)
 

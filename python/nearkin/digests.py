@@ -11,36 +11,26 @@ leaves them out on request, which may miss matches and is counted in the result.
 
 from __future__ import annotations
 
-import operator
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.errors import CorruptStoreError, bad_parameter
-from nearkin.hamming import IdArray, _arrow, _ids, to_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+from nearkin.results import IdArray, IdMatches, IdPairs, QueryMatches, check_ids, plain_id
 
 __all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub"]
 
 Digest: TypeAlias = "str | bytes"
 Linkage = Literal["centred", "connected"]
 _Slots = npt.NDArray[np.uint32]
-
-
-def _plain(found: Any) -> Any:
-    """An id as it was given."""
-    return int(found) if isinstance(found, np.integer) else found
 
 
 @dataclass(frozen=True)
@@ -51,8 +41,8 @@ class ScoredMatch:
     score: int
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredMatches(Sequence[ScoredMatch]):
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoredMatches(IdMatches):
     """The matches of one query, highest score first, ties by id.
 
     Attributes
@@ -61,24 +51,17 @@ class ScoredMatches(Sequence[ScoredMatch]):
     scores : uint8 array
     """
 
+    _measure = "score"
+
     ids: IdArray
     scores: npt.NDArray[np.uint8]
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __getitem__(self, place: Any) -> Any:
-        """A `ScoredMatch`, or `ScoredMatches` for a slice."""
-        if isinstance(place, slice):
-            return ScoredMatches(self.ids[place], self.scores[place])
-        return ScoredMatch(_plain(self.ids[place]), int(self.scores[place]))
-
-    def __repr__(self) -> str:
-        return f"ScoredMatches({[(match.id, match.score) for match in self]})"
+    def _match(self, found: Any, value: Any) -> ScoredMatch:
+        return ScoredMatch(found, value)
 
 
-@dataclass(frozen=True, eq=False)
-class DigestResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class DigestResult(QueryMatches[ScoredMatches]):
     """Matches of a batch of queries, highest score first, ties by id.
 
     Attributes
@@ -92,49 +75,19 @@ class DigestResult:
         How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
     """
 
+    _measure = "score"
+
     offsets: npt.NDArray[np.int64]
     ids: IdArray
     scores: npt.NDArray[np.uint8]
     skipped: int
 
-    def __len__(self) -> int:
-        """How many queries were asked."""
-        return len(self.offsets) - 1
-
-    def __getitem__(self, query: int) -> ScoredMatches:
-        """The matches of one query."""
-        number = operator.index(query)
-        if number < 0:
-            number += len(self)
-        if not 0 <= number < len(self):
-            raise IndexError(f"query {query} of {len(self)}")
-        part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
-        return ScoredMatches(self.ids[part], self.scores[part])
-
-    def __iter__(self) -> Iterator[ScoredMatches]:
-        return (self[i] for i in range(len(self)))
-
-    def __repr__(self) -> str:
-        return f"DigestResult({len(self)} queries, {len(self.ids)} matches)"
-
-    @property
-    def queries(self) -> npt.NDArray[np.int64]:
-        """The number of the query of each match, int64 of shape (n_matches,)."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
-
-    def to_arrow(self) -> pa.Table:
-        """A pyarrow table with the columns `query`, `id` and `score`."""
-        import pyarrow as pa
-
-        return pa.table({"query": self.queries, "id": _arrow(self.ids), "score": self.scores})
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A pandas data frame with the columns `query`, `id` and `score`."""
-        return to_frame({"query": self.queries, "id": self.ids, "score": self.scores})
+    def _row(self, ids: IdArray, values: Any) -> ScoredMatches:
+        return ScoredMatches(ids, values)
 
 
-@dataclass(frozen=True, eq=False)
-class DigestPairs:
+@dataclass(frozen=True, eq=False, repr=False)
+class DigestPairs(IdPairs):
     """Pairs at or above a threshold: each once, `left < right`, sorted by left and right.
 
     Attributes
@@ -147,27 +100,12 @@ class DigestPairs:
         How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
     """
 
+    _measure = "score"
+
     left: IdArray
     right: IdArray
     scores: npt.NDArray[np.uint8]
     skipped: int
-
-    def __len__(self) -> int:
-        """How many pairs there are."""
-        return len(self.left)
-
-    def __repr__(self) -> str:
-        return f"DigestPairs({len(self)} pairs)"
-
-    def to_arrow(self) -> pa.Table:
-        """A pyarrow table with the columns `left`, `right` and `score`."""
-        import pyarrow as pa
-
-        return pa.table({"left": _arrow(self.left), "right": _arrow(self.right), "score": self.scores})
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A pandas data frame with the columns `left`, `right` and `score`."""
-        return to_frame({"left": self.left, "right": self.right, "score": self.scores})
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +248,7 @@ class DigestIndex:
             self._core.add(digests, self.strict)
             self._array = self._ranks = None
             return added
-        keys: Any = _ids(ids)
+        keys: Any = check_ids(ids)
         names = keys if isinstance(keys, list) else keys.tolist()
         if self._slots is None and before:
             raise bad_parameter("ids", "given", "None: the digests that are there have row numbers")
@@ -354,7 +292,7 @@ class DigestIndex:
         ParameterError
             An id that is not there. The index is unchanged.
         """
-        keys: Any = _ids(ids)
+        keys: Any = check_ids(ids)
         gone: dict[int, Any] = {}
         for name in keys if isinstance(keys, list) else keys.tolist():
             slot = self._slot(name)
@@ -474,7 +412,7 @@ class DigestIndex:
         order = np.argsort(first, kind="stable").astype(np.uint32)
         starts = np.flatnonzero(np.diff(first[order], prepend=-1) if len(order) else [])
         groups = [group for group in np.split(order, starts[1:]) if len(group) > 1]
-        return DigestClusters([[_plain(name) for name in self._named(group)] for group in groups], skipped)
+        return DigestClusters([[plain_id(name) for name in self._named(group)] for group in groups], skipped)
 
     def hubs(self, least: int = 100, most: int = 20) -> list[Hub]:
         """The 7-grams that at least `least` digests share, most frequent first.

@@ -18,6 +18,7 @@ attributes of the exception.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 
@@ -100,3 +101,20 @@ def mismatch(what: str, left: object, right: object) -> MismatchError:
     return MismatchError(
         f"{what} differs: {left} against {right}; compare only what was made alike", what=what, left=left, right=right
     )
+
+
+def check_count(name: str, value: object, least: int, most: int, allowed: str) -> int:
+    """A whole number from `least` to `most` (inclusive), given as any integer type but bool.
+
+    Raises
+    ------
+    ParameterError
+        Anything else; `allowed` is what the message recommends.
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # What has no __index__ is refused below.
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number <= most:
+        raise bad_parameter(name, repr(value) if number is None else number, allowed)
+    return number
