@@ -1,7 +1,8 @@
-"""The command line: `nearkin dedup`, `hash`, `compare`, `pairs`, `recipe`, and the sub-commands of other modules.
+"""The command line: `nearkin dedup`, `hash`, `compare`, `pairs`, `recipe`, and the commands of other modules.
 
 Results go to standard output or files, everything else to standard error. Exit codes: 0 done, 1 failure (a file that
-can't be read, say), 2 usage (an option out of its range), 130 interrupted. `--debug` shows the traceback of a failure.
+can't be read, say), 2 usage (an option out of its range), 3 nothing found (`search`, `ssdeep`), 130 interrupted.
+`--debug` shows the traceback of a failure.
 """
 
 from __future__ import annotations
@@ -16,13 +17,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearkin._core import __version__, set_num_threads
+from nearkin.cli_common import (
+    Bits,
+    FormatOption,
+    IdColumn,
+    Inputs,
+    Json,
+    Quiet,
+    Radius,
+    RecipeOption,
+    Strict,
+    TextColumn,
+    Threads,
+    Threshold,
+    VerifyOption,
+    progress_bars,
+    recipe_of,
+    report_malformed,
+    warn,
+)
+from nearkin.cli_index import app as index_app
+from nearkin.cli_index import search, search_examples
 from nearkin.cli_ssdeep import app as ssdeep_app
 from nearkin.errors import MismatchError, NearkinError, ParameterError, bad_parameter
 
 if TYPE_CHECKING:
-    from nearkin.dedup import DedupResult, Progress
+    from nearkin.dedup import DedupResult
     from nearkin.io import Corpus
-    from nearkin.recipe import Recipe
 
 app = typer.Typer(
     name="nearkin",
@@ -32,32 +53,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        help="Files, globs, folders, or - for standard input: JSONL, Parquet, CSV, TSV, text; also .gz and .zst."
-    ),
-]
-TextColumn = Annotated[str, typer.Option(help="Column of the text.")]
-IdColumn = Annotated[str | None, typer.Option(help="Column of the id; row numbers without it.")]
-FormatOption = Annotated[
-    str | None,
-    typer.Option("--format", help="jsonl, parquet, csv, tsv, txt (a document a line) or files; told by the names."),
-]
-RecipeOption = Annotated[
-    str | None, typer.Option("--recipe", help="Recipe or preset: how a text becomes a fingerprint.", metavar="RECIPE")
-]
-Bits = Annotated[int | None, typer.Option(help="Width of fingerprints: changes this slot of the recipe.")]
-Threshold = Annotated[float, typer.Option(help="Smallest similarity of a match, inclusive.")]
-Radius = Annotated[
-    int | None, typer.Option(help="Largest Hamming distance of a candidate; follows from the threshold.")
-]
-VerifyOption = Annotated[str, typer.Option(help="Verify candidates by jaccard, containment, indel, or none.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that can't be read.")]
-Threads = Annotated[int | None, typer.Option(help="Threads; one a core without it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -70,51 +65,6 @@ def _options(
     if version:
         print(f"nearkin {__version__}")  # noqa: T201
         raise typer.Exit
-
-
-def _recipe(text: str | None, bits: int | None) -> Recipe:
-    from nearkin.recipe import Recipe
-
-    recipe = Recipe.of(text)
-    return recipe if bits is None else recipe.with_(bits=bits)
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Progress]:
-    """Progress bars on a terminal, nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda stage, done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def report(stage: str, done: int, total: int | None) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
-
-        yield report
-
-
-def _warn(message: str) -> None:
-    typer.echo(f"nearkin: {message}", err=True)
-
-
-def _report_malformed(corpus: Corpus) -> None:
-    for record in corpus.malformed.first[:5]:
-        _warn(f"skipped: {record}")
-    if corpus.malformed.count > 5:
-        _warn(f"skipped {corpus.malformed.count} records in all that can't be read; --strict stops at the first")
 
 
 @app.command(
@@ -184,10 +134,10 @@ def dedup(
         inputs_named = [*corpus.inputs, *(older.inputs if older else [])]
         target = None if to_stdout else OutputDir(out, overwrite=overwrite, inputs=inputs_named)
         with _nothing() if target is None else target:
-            with _progress(quiet=quiet) as progress:
+            with progress_bars(quiet=quiet) as progress:
                 result = run(
                     corpus,
-                    recipe=_recipe(recipe, bits),
+                    recipe=recipe_of(recipe, bits),
                     threshold=threshold,
                     radius=radius,
                     verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
@@ -214,9 +164,9 @@ def dedup(
                 write_table(target, "clusters", result.clusters.columns, corpus.format)
                 write_table(target, "pairs", result.pairs.columns, corpus.format)
                 target.write_json("summary.json", summary)
-        _report_malformed(corpus)
+        report_malformed(corpus)
     for warning in summary.get("warnings", []):
-        _warn(f"warning: {warning}")
+        warn(f"warning: {warning}")
     if as_json and not to_stdout:
         print(json.dumps(summary, ensure_ascii=False))  # noqa: T201
     elif not quiet:
@@ -318,7 +268,7 @@ def hash_(
     from nearkin.io import open_corpus
 
     set_num_threads(threads)
-    made = _recipe(recipe, bits)
+    made = recipe_of(recipe, bits)
     with open_corpus(inputs, format=format, text_column=text_column, id_column=id_column, strict=strict) as corpus:
         for batch in corpus.batches():
             values, counts = made.core.fingerprints(batch.texts)
@@ -331,7 +281,7 @@ def hash_(
                 else:
                     line = f"{name}\t{fingerprint or '-'}"
                 print(line)  # noqa: T201
-        _report_malformed(corpus)
+        report_malformed(corpus)
 
 
 @app.command(
@@ -360,7 +310,7 @@ def compare(
     from nearkin.verify import similarity
 
     texts = [a, b] if text else [_read_text(a), _read_text(b)]
-    made = _recipe(recipe, bits)
+    made = recipe_of(recipe, bits)
     fingerprints, counts = fingerprint(texts, made, return_counts=True)
     hexadecimal = to_hex(fingerprints, made.bits)
     distance = int(np.asarray(hamming(fingerprints[:1], fingerprints[1:]))[0]) if counts.all() else None
@@ -431,17 +381,17 @@ def pairs(
 
     set_num_threads(threads)
     with open_corpus(inputs, format=format, text_column=text_column, id_column=id_column, strict=strict) as corpus:
-        with _progress(quiet=quiet) as progress:
+        with progress_bars(quiet=quiet) as progress:
             result = run(
                 corpus,
-                recipe=_recipe(recipe, bits),
+                recipe=recipe_of(recipe, bits),
                 threshold=threshold,
                 radius=radius,
                 verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
                 links="all",
                 progress=progress,
             )
-        _report_malformed(corpus)
+        report_malformed(corpus)
     for row in result.pairs.rows():
         similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
         if as_json:
@@ -458,10 +408,12 @@ def recipe(
     bits: Bits = None,
 ) -> None:
     """Print a recipe: its text form, its digest, and every slot as JSON."""
-    made = _recipe(text, bits)
+    made = recipe_of(text, bits)
     print(f"{made}\n{made.digest}\n{made.to_json()}")  # noqa: T201
 
 
+app.command("search", epilog=search_examples)(search)
+app.add_typer(index_app, name="index")
 app.add_typer(ssdeep_app, name="ssdeep")
 
 
@@ -477,7 +429,7 @@ def _run(program: Callable[..., Any], arguments: list[str] | None) -> int:
         # Not standalone: errors come here, in one place, to become messages and codes.
         code = program(args=arguments, standalone_mode=False, prog_name="nearkin")
     except (typer.Abort, KeyboardInterrupt):
-        _warn("interrupted; nothing was written")
+        warn("interrupted; nothing was written")
         return 130
     except typer.Exit as error:
         return error.exit_code
@@ -488,7 +440,7 @@ def _run(program: Callable[..., Any], arguments: list[str] | None) -> int:
     except (NearkinError, OSError) as error:
         if debug:
             raise
-        _warn(f"error: {error}")
+        warn(f"error: {error}")
         return 2 if isinstance(error, (ParameterError, MismatchError)) else 1
     except Exception as error:
         show = getattr(error, "show", None)

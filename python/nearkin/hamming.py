@@ -12,6 +12,7 @@ References
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Literal
 
@@ -20,7 +21,8 @@ import numpy.typing as npt
 
 from nearkin._core import HammingCore
 from nearkin.codes import check_bits, flat_rows, from_bytes, from_hex, from_signed, hamming, to_bytes, to_hex, to_signed
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismatch
+from nearkin.recipe import Recipe
 from nearkin.results import IdArray, Matches, Pairs, SearchResult, check_ids
 
 __all__ = [
@@ -46,8 +48,8 @@ class HammingIndex:
 
     Parameters
     ----------
-    bits : int, default=64
-        Width of the fingerprints, 1 to 1024.
+    bits : int, optional
+        Width of the fingerprints, 1 to 1024; that of the recipe, or 64, if not given.
     method : {"auto", "scan", "bits", "blocks", "tables", "multi"}, default="auto"
         "scan" compares with everything; "bits" walks one inverted list a bit (to teach: far slower than a scan);
         "blocks" looks up radius + 1 tables by one block each; "tables" one table for every choice of blocks that must
@@ -58,11 +60,21 @@ class HammingIndex:
         are built once the scans have cost as much as building would have.
     memory_limit : int, optional
         Bytes that fingerprints and tables may take; fewer tables are built, or none, to stay below it.
+    recipe : Recipe or str, optional
+        How the fingerprints were made: kept and saved with the index, so that `check_recipe` can refuse others.
+
+    Attributes
+    ----------
+    bits, method, radius, memory_limit
+        As given.
+    recipe : Recipe or None
 
     Raises
     ------
     ParameterError
         An argument outside of its range.
+    MismatchError
+        `bits` are not those of the recipe.
 
     Notes
     -----
@@ -97,9 +109,20 @@ class HammingIndex:
     """
 
     def __init__(
-        self, bits: int = 64, method: Method = "auto", *, radius: int | None = None, memory_limit: int | None = None
+        self,
+        bits: int | None = None,
+        method: Method = "auto",
+        *,
+        radius: int | None = None,
+        memory_limit: int | None = None,
+        recipe: Recipe | str | None = None,
     ) -> None:
+        made = None if recipe is None else Recipe.of(recipe)
+        if bits is None:
+            bits = 64 if made is None else made.bits
         self.bits = check_bits(bits)
+        if made is not None and made.bits != self.bits:
+            raise mismatch("bits", f"an index of {self.bits}", f"a recipe of {made.bits}")
         self.method: Method = method
         if not isinstance(method, str):
             raise bad_parameter("method", repr(method), '"auto", "scan", "bits", "blocks", "tables" or "multi"')
@@ -108,6 +131,8 @@ class HammingIndex:
             memory_limit = check_count("memory_limit", memory_limit, 0, (1 << 63) - 1, "0 to 2**63 - 1 bytes, or None")
         self.memory_limit = memory_limit
         self._core = HammingCore(self.bits, method, self.radius, memory_limit)
+        if made is not None:
+            self._core.set_note(json.dumps({"digest": made.digest, "recipe": json.loads(made.to_json())}))
 
     def _check_radius(self, radius: int) -> int:
         return check_count("radius", radius, 0, self.bits, f"0 to bits={self.bits}")
@@ -126,6 +151,61 @@ class HammingIndex:
 
     def __repr__(self) -> str:
         return f"HammingIndex(bits={self.bits}, method={self.method!r}, {len(self)} fingerprints)"
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """How the fingerprints were made, or None if the index was not told.
+
+        Raises
+        ------
+        CorruptStoreError
+            The file's recipe is not what its digest says.
+        MismatchError
+            The file's recipe is one of another version of the rules.
+        """
+        note = self._core.note()
+        if note is None:
+            return None
+        try:
+            content = json.loads(note)
+            slots, digest = json.dumps(content["recipe"]), content["digest"]
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"its note is no recipe ({error!r})"
+            raise CorruptStoreError(f"the index: {reason}", place="the index", reason=reason) from None
+        recipe = Recipe.from_json(slots)
+        if recipe.digest != digest:
+            reason = f"its recipe has the digest {recipe.digest} and not {digest}, as it says"
+            raise CorruptStoreError(f"the index: {reason}", place="the index", reason=reason)
+        return recipe
+
+    def check_recipe(self, recipe: Recipe | str) -> None:
+        """Refuses fingerprints that were made in another way than those of the index.
+
+        Raises
+        ------
+        MismatchError
+            Names the first slot in which the recipes differ; also if the index was not told a recipe.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex(recipe="char:4|count|xxh3|simhash:64")
+        >>> index.bits
+        64
+        >>> index.check_recipe("char:4|count|md5|simhash:64")
+        Traceback (most recent call last):
+            ...
+        nearkin.errors.MismatchError: recipe slot hash differs: xxh3 against md5; compare only what was made alike
+        """
+        other, own = Recipe.of(recipe), self.recipe
+        if own is None:
+            raise mismatch("recipe", "an index that was made without one", str(other))
+        own.check_same(other)
+
+    @property
+    def next_row(self) -> int:
+        """How many were ever added, removed ones included: the row number of the next one."""
+        return self._core.total()
 
     @property
     def nbytes(self) -> int:
@@ -231,7 +311,7 @@ class HammingIndex:
         """Saves the index as one file with a checksum for every part.
 
         The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
-        `docs/format.md` describes it.
+        It holds the tables for the announced radius, if there is one. `docs/format.md` describes it.
 
         Raises
         ------

@@ -326,6 +326,11 @@ impl Segment {
         Error::Corrupt { place: self.place.clone(), reason: reason.into() }
     }
 
+    /// Whether there is an array of a tag and number.
+    pub fn has(&self, tag: u32, number: u32) -> bool {
+        self.sections.iter().any(|section| (section.tag, section.number) == (tag, number))
+    }
+
     /// The array of a tag and number.
     ///
     /// # Errors

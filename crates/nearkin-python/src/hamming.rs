@@ -139,6 +139,20 @@ impl HammingCore {
         self.ask(py, Index::verify)
     }
 
+    /// What the caller keeps with the index.
+    fn note(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| self.read().note().map(str::to_owned))
+    }
+
+    fn set_note(&self, py: Python<'_>, note: Option<String>) {
+        py.detach(|| self.write().set_note(note));
+    }
+
+    /// Rows ever added.
+    fn total(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().total())
+    }
+
     fn __len__(&self, py: Python<'_>) -> usize {
         py.detach(|| self.read().len())
     }

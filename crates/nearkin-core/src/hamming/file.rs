@@ -1,6 +1,6 @@
 //! An index as a segment file: saved in one sorted run, opened through a memory map.
 //!
-//! Sections (tag, number): 1 what the index is, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 10
+//! Sections (tag, number): 1 what the index is, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 6 the note, 10
 //! fingerprints, 11 rows, 12 starts of the run; 20, 21 and 22 starts, slots and fingerprints of table `number`.
 //! `docs/format.md` says what each holds. Opening costs the header and, where ids are strings or do not grow, the look-up of
 //! ids, which is made anew; fingerprints and tables stay in the file until they are read.
@@ -10,6 +10,7 @@ use std::path::Path;
 use super::blocks::Layout;
 use super::ids::Ids;
 use super::runs::Run;
+use super::search::BATCH;
 use super::{Index, Method};
 use crate::segment::{Segment, Writer};
 use crate::{Error, Result};
@@ -21,6 +22,7 @@ const DEAD: u32 = 2;
 const INTS: u32 = 3;
 const NAMES: u32 = 4;
 const ENDS: u32 = 5;
+const NOTE: u32 = 6;
 const FPS: u32 = 10;
 const ROWS: u32 = 11;
 const STARTS: u32 = 12;
@@ -70,10 +72,14 @@ impl Index {
         if !self.tail_rows.is_empty() || self.runs.len() > 1 {
             self.compact();
         }
+        // The file of an announced radius has its tables, so that whoever opens it need not build them.
+        if let Some(radius) = self.radius {
+            self.prepare(radius, BATCH)?;
+        }
         let empty = Run::default();
         let run = self.runs.first().unwrap_or(&empty);
         let tables = run.layout.as_ref().map_or(0, |layout| layout.spec().len());
-        let mut writer = Writer::create(path, KIND, 8 + 3 * tables)?;
+        let mut writer = Writer::create(path, KIND, 9 + 3 * tables)?;
         let method = METHODS.iter().position(|&method| method == self.method).unwrap_or(0);
         let (kind, growing) = match &self.ids {
             Ids::Rows => (0, true),
@@ -103,6 +109,9 @@ impl Index {
                 writer.section(ENDS, 0, ends)?;
             }
         }
+        if let Some(note) = &self.note {
+            writer.section(NOTE, 0, note.as_bytes())?;
+        }
         writer.section(FPS, 0, &run.fps)?;
         writer.section(ROWS, 0, &run.rows)?;
         writer.section(STARTS, 0, run.starts())?;
@@ -123,6 +132,13 @@ impl Index {
         }
         segment.verify_one(ABOUT, 0)?;
         segment.verify_one(DEAD, 0)?;
+        let note = if segment.has(NOTE, 0) {
+            segment.verify_one(NOTE, 0)?;
+            let bytes = segment.column::<u8>(NOTE, 0)?.to_vec();
+            Some(String::from_utf8(bytes).map_err(|_| segment.corrupt("its note is not UTF-8"))?)
+        } else {
+            None
+        };
         let about = segment.column::<u64>(ABOUT, 0)?;
         let mut reader = Reader { segment: &segment, values: &about };
         let bits = reader.up_to(1024)? as usize;
@@ -134,6 +150,7 @@ impl Index {
         let growing = reader.up_to(1)? == 1;
         let mut index = Self::new(bits, method, radius, memory).map_err(|error| segment.corrupt(error.to_string()))?;
         index.total = total;
+        index.note = note;
         index.dead = segment.column::<u64>(DEAD, 0)?.to_vec();
         index.num_dead = index.dead.iter().map(|word| word.count_ones() as usize).sum();
         let behind = index.dead.iter().enumerate().skip(total / 64).any(|(word, &dead)| {

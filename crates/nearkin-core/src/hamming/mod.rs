@@ -65,6 +65,8 @@ pub struct Index {
     overspent: f64,
     /// The file that the index was opened from.
     segment: Option<Segment>,
+    /// What the caller keeps with the index: how its fingerprints were made.
+    note: Option<String>,
 }
 
 impl Index {
@@ -93,6 +95,7 @@ impl Index {
             tail_rows: Vec::new(),
             overspent: 0.0,
             segment: None,
+            note: None,
         };
         if let Some(radius) = radius {
             index.check_radius(radius)?;
@@ -120,6 +123,21 @@ impl Index {
     /// Width, method, announced radius and memory limit.
     pub fn settings(&self) -> (usize, Method, Option<u32>, Option<usize>) {
         (self.bits, self.method, self.radius, self.memory)
+    }
+
+    /// What the caller keeps with the index; saved and opened with it.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Keeps a text with the index.
+    pub fn set_note(&mut self, note: Option<String>) {
+        self.note = note;
+    }
+
+    /// Rows ever added: the number of the next one.
+    pub fn total(&self) -> usize {
+        self.total
     }
 
     /// Rows that are alive.

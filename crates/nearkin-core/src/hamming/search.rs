@@ -13,7 +13,7 @@ use super::{Index, Method, TAIL};
 use crate::{Error, Result};
 
 /// Queries of the batch that a plan assumes where it is not told.
-const BATCH: usize = 1024;
+pub(crate) const BATCH: usize = 1024;
 /// Queries of one task: few enough to share, many enough that a tile of rows is read for many.
 const CHUNK: usize = 2048;
 /// Word comparisons of a scan that are worth a task of their own.

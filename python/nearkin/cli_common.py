@@ -1,0 +1,91 @@
+"""What the commands share: options, progress bars, messages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from nearkin.io import Corpus
+    from nearkin.recipe import Recipe
+
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, globs, folders, or - for standard input: JSONL, Parquet, CSV, TSV, text; also .gz and .zst."
+    ),
+]
+TextColumn = Annotated[str, typer.Option(help="Column of the text.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column of the id; row numbers without it.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="jsonl, parquet, csv, tsv, txt (a document a line) or files; told by the names."),
+]
+RecipeOption = Annotated[
+    str | None, typer.Option("--recipe", help="Recipe or preset: how a text becomes a fingerprint.", metavar="RECIPE")
+]
+Bits = Annotated[int | None, typer.Option(help="Width of fingerprints: changes this slot of the recipe.")]
+Threshold = Annotated[float, typer.Option(help="Smallest similarity of a match, inclusive.")]
+Radius = Annotated[
+    int | None, typer.Option(help="Largest Hamming distance of a candidate; follows from the threshold.")
+]
+VerifyOption = Annotated[str, typer.Option(help="Verify candidates by jaccard, containment, indel, or none.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that can't be read.")]
+Threads = Annotated[int | None, typer.Option(help="Threads; one a core without it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
+
+Progress = Callable[[str, int, int | None], None]
+"""Takes a stage, how much of it is done, and how much there is, if that is known."""
+
+
+def recipe_of(text: str | None, bits: int | None) -> Recipe:
+    """The recipe of `--recipe` and `--bits`; the default for None."""
+    from nearkin.recipe import Recipe
+
+    recipe = Recipe.of(text)
+    return recipe if bits is None else recipe.with_(bits=bits)
+
+
+@contextmanager
+def progress_bars(*, quiet: bool) -> Iterator[Progress]:
+    """Progress bars on a terminal, nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.SpinnerColumn(),
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield report
+
+
+def warn(message: str) -> None:
+    """Write a message to standard error."""
+    typer.echo(f"nearkin: {message}", err=True)
+
+
+def report_malformed(corpus: Corpus) -> None:
+    """Write the first records that can't be read, and how many there are, to standard error."""
+    for record in corpus.malformed.first[:5]:
+        warn(f"skipped: {record}")
+    if corpus.malformed.count > 5:
+        warn(f"skipped {corpus.malformed.count} records in all that can't be read; --strict stops at the first")
