@@ -5,6 +5,7 @@ NearkinError
 ├── ParameterError (ValueError)      an argument outside of its range
 ├── MismatchError (ValueError)       two things made differently meet: bits, family, seed, recipe
 ├── InputError (ValueError)          a record or file that can't be read
+├── NotFittedError (ValueError)      a family or index that has not seen `fit`
 ├── StoreError
 │   ├── FormatVersionError           a file from a newer nearkin
 │   ├── CorruptStoreError            a file that is not what its header says
@@ -69,6 +70,10 @@ class MismatchError(NearkinError, ValueError):
 
 class InputError(NearkinError, ValueError):
     """A record or a file that can't be read. Attributes: place, reason."""
+
+
+class NotFittedError(NearkinError, ValueError):
+    """A family or an index that is asked before `fit`. Attributes: family."""
 
 
 class StoreError(NearkinError):

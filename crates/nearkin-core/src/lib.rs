@@ -1,10 +1,11 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
-//! Modules build on the ones to their left only:
-//! `error` · `segment` · `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
+//! Modules build on the ones to their left only: `error` · `segment` · `arrays` · `random` · `project` · `polytope` ·
+//! `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
 //! `absorb` · `cluster` · `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
+pub mod arrays;
 mod ascii_words;
 pub mod bitsum;
 pub mod cluster;
@@ -14,7 +15,10 @@ pub mod hamming;
 pub mod hash;
 pub mod idset;
 pub mod jsonl;
+pub mod polytope;
 pub mod popcount;
+pub mod project;
+pub mod random;
 pub mod records;
 pub mod segment;
 pub mod simhash;

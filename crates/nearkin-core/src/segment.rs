@@ -321,6 +321,12 @@ impl Segment {
         self.kind
     }
 
+    /// How many arrays it holds.
+    #[allow(clippy::len_without_is_empty, reason = "a count of sections; one without any is as good as another")]
+    pub fn len(&self) -> usize {
+        self.sections.len()
+    }
+
     /// The error for contents that do not hold together.
     pub fn corrupt(&self, reason: impl Into<String>) -> Error {
         Error::Corrupt { place: self.place.clone(), reason: reason.into() }

@@ -10,6 +10,7 @@ mod recipe;
 mod ssdeep;
 mod texts;
 mod threads;
+mod vectors;
 
 use pyo3::prelude::*;
 
@@ -23,5 +24,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hamming::register(module)?;
     recipe::register(module)?;
     ssdeep::register(module)?;
+    vectors::register(module)?;
     Ok(())
 }

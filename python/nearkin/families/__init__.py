@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from nearkin.families.base import Family, Probes, load
+from nearkin.families.cross_polytope import CrossPolytope
+from nearkin.families.hyperplane import Hyperplane
+from nearkin.families.pstable import PStable
 from nearkin.families.simhash import SimHash
 
-__all__ = ["SimHash"]
+__all__ = ["CrossPolytope", "Family", "Hyperplane", "PStable", "Probes", "SimHash", "load"]

@@ -1,0 +1,395 @@
+//! Kernels of the vector families: `random`, `project`, `polytope` and `arrays` of the core, arrays in and out.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::path::PathBuf;
+
+use nearkin_core::polytope::Polytope;
+use nearkin_core::project::{self, Bound as Limit, Decided, Measure, Sparse};
+use nearkin_core::{Error, arrays, random};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{IntoPython, to_python};
+use crate::threads::detached;
+
+type Array<T> = Py<PyArray1<T>>;
+
+/// A matrix in row order.
+#[derive(FromPyObject)]
+enum Matrix<'py> {
+    F32(PyReadonlyArray2<'py, f32>),
+    F64(PyReadonlyArray2<'py, f64>),
+}
+
+/// Calls the body with the matrix as a slice of its type.
+macro_rules! with {
+    ($matrix:expr, |$slice:ident| $body:expr) => {
+        match &$matrix {
+            Matrix::F32(values) => {
+                let $slice = values.as_slice()?;
+                $body
+            }
+            Matrix::F64(values) => {
+                let $slice = values.as_slice()?;
+                $body
+            }
+        }
+    };
+}
+
+impl Matrix<'_> {
+    fn shape(&self) -> (usize, usize) {
+        let shape = match self {
+            Self::F32(values) => values.as_array().dim(),
+            Self::F64(values) => values.as_array().dim(),
+        };
+        (shape.0, shape.1)
+    }
+}
+
+fn same(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(to_python(Error::parameter(name, format!("length {found}"), format!("length {expected}"))))
+}
+
+/// `columns` random numbers for each of `rows` functions from `first` on: "gaussian", "cauchy", "uniform" or "word",
+/// flat.
+#[pyfunction]
+fn draw_matrix<'py>(
+    py: Python<'py>,
+    kind: &str,
+    seed: u64,
+    stream: u64,
+    first: u64,
+    rows: usize,
+    columns: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let at = (seed, stream, first);
+    if rows.checked_mul(columns).is_none_or(|count| count > 1 << 40) {
+        let allowed = "rows and columns whose product fits memory";
+        return Err(to_python(Error::parameter("rows", format!("{rows} x {columns}"), allowed)));
+    }
+    Ok(match kind {
+        "gaussian" => {
+            detached(py, || random::matrix(at, rows, columns, random::gaussian_at))?.into_pyarray(py).into_any()
+        }
+        "cauchy" => detached(py, || random::matrix(at, rows, columns, random::cauchy_at))?.into_pyarray(py).into_any(),
+        "uniform" => {
+            let value = |base, column| random::uniform(random::word(base, column));
+            detached(py, || random::matrix(at, rows, columns, value))?.into_pyarray(py).into_any()
+        }
+        "word" => detached(py, || random::matrix(at, rows, columns, random::word))?.into_pyarray(py).into_any(),
+        other => {
+            let allowed = "\"gaussian\", \"cauchy\", \"uniform\" or \"word\"";
+            return Err(to_python(Error::parameter("kind", format!("{other:?}"), allowed)));
+        }
+    })
+}
+
+/// Rows of Gaussians of which each block of `columns` rows is orthonormal, flat.
+#[pyfunction]
+fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns: usize) -> PyResult<Array<f64>> {
+    let values = detached(py, || {
+        let value = |base, column| random::gaussian(random::word(base, column));
+        let mut values = random::matrix((seed, stream, 0), rows, columns, value);
+        project::orthonormalise(&mut values, columns.max(1));
+        values
+    })?;
+    Ok(values.into_pyarray(py).unbind())
+}
+
+/// The norm of each row; a row with values that are no finite numbers is an error.
+#[pyfunction]
+fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
+    let d = x.shape().1;
+    let found = with!(x, |x| detached(py, || project::norms(x, d, first))?);
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+/// As `row_norms`, of a CSR matrix with sorted, distinct columns.
+#[pyfunction]
+fn row_norms_csr(
+    py: Python<'_>,
+    indptr: PyReadonlyArray1<'_, i64>,
+    indices: PyReadonlyArray1<'_, i64>,
+    data: PyReadonlyArray1<'_, f64>,
+    columns: usize,
+    first: usize,
+) -> PyResult<Array<f64>> {
+    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
+    let found = detached(py, || project::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first))?;
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+/// The mean of each column, summed row by row.
+#[pyfunction]
+fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
+    let d = x.shape().1;
+    let found = with!(x, |x| detached(py, || project::means(x, d))?);
+    Ok(found.into_pyarray(py).unbind())
+}
+
+/// As `column_means`, of a CSR matrix with sorted, distinct columns.
+#[pyfunction]
+fn column_means_csr(
+    py: Python<'_>,
+    indptr: PyReadonlyArray1<'_, i64>,
+    indices: PyReadonlyArray1<'_, i64>,
+    data: PyReadonlyArray1<'_, f64>,
+    columns: usize,
+) -> PyResult<Array<f64>> {
+    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
+    let found =
+        detached(py, || Sparse::new(indptr, indices, data, columns).map(|sparse| project::means_sparse(&sparse)))?;
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+/// Every xᵢ·aⱼ in `f64` and the fixed order, flat.
+#[pyfunction]
+fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<f64>> {
+    let d = a.shape().1;
+    same("x", x.shape().1, d)?;
+    let found = with!(x, |x| with!(a, |a| detached(py, || project::all_products(x, a, d))?));
+    Ok(found.into_pyarray(py).unbind())
+}
+
+/// As `all_products`, of a CSR matrix with sorted, distinct columns.
+#[pyfunction]
+fn all_products_csr(
+    py: Python<'_>,
+    indptr: PyReadonlyArray1<'_, i64>,
+    indices: PyReadonlyArray1<'_, i64>,
+    data: PyReadonlyArray1<'_, f64>,
+    a: Matrix<'_>,
+) -> PyResult<Array<f64>> {
+    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
+    let columns = a.shape().1;
+    let found = with!(a, |a| detached(py, || {
+        Sparse::new(indptr, indices, data, columns).map(|sparse| project::all_products_sparse(&sparse, a))
+    })?);
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+fn measure(squares: bool) -> Measure {
+    if squares { Measure::SquareDistance } else { Measure::Product }
+}
+
+fn inside(name: &'static str, places: &[i64], count: usize) -> PyResult<()> {
+    match places.iter().find(|&&place| place < 0 || place >= count as i64) {
+        None => Ok(()),
+        Some(place) => Err(to_python(Error::parameter(name, place, format!("0 to {count}, exclusive")))),
+    }
+}
+
+/// xᵢ·aⱼ, or ‖xᵢ − aⱼ‖² with `squares`, in `f64` and the fixed order, for pairs of places.
+#[pyfunction]
+fn exact_values(
+    py: Python<'_>,
+    x: PyReadonlyArray2<'_, f64>,
+    a: Matrix<'_>,
+    rows: PyReadonlyArray1<'_, i64>,
+    columns: PyReadonlyArray1<'_, i64>,
+    squares: bool,
+) -> PyResult<Array<f64>> {
+    let (rows, columns) = (rows.as_slice()?, columns.as_slice()?);
+    let (m, d) = a.shape();
+    same("x", x.as_array().dim().1, d)?;
+    same("columns", columns.len(), rows.len())?;
+    inside("rows", rows, x.as_array().dim().0)?;
+    inside("columns", columns, m)?;
+    let x = x.as_slice()?;
+    let found = with!(a, |a| detached(py, || project::exact(x, a, d, (rows, columns), measure(squares)))?);
+    Ok(found.into_pyarray(py).unbind())
+}
+
+/// As `exact_values`, of a CSR matrix with sorted, distinct columns.
+#[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
+fn exact_values_csr(
+    py: Python<'_>,
+    indptr: PyReadonlyArray1<'_, i64>,
+    indices: PyReadonlyArray1<'_, i64>,
+    data: PyReadonlyArray1<'_, f64>,
+    a: Matrix<'_>,
+    rows: PyReadonlyArray1<'_, i64>,
+    columns: PyReadonlyArray1<'_, i64>,
+    squares: bool,
+) -> PyResult<Array<f64>> {
+    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
+    let (rows, columns) = (rows.as_slice()?, columns.as_slice()?);
+    let (m, d) = a.shape();
+    same("columns", columns.len(), rows.len())?;
+    inside("rows", rows, indptr.len().saturating_sub(1))?;
+    inside("columns", columns, m)?;
+    let found = with!(a, |a| detached(py, || {
+        let sparse = Sparse::new(indptr, indices, data, d)?;
+        Ok(project::exact_sparse(&sparse, a, (rows, columns), measure(squares)))
+    })?);
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+/// What `Bound` needs, checked against the shape of the products.
+struct Bounds<'py> {
+    rows: PyReadonlyArray1<'py, f64>,
+    columns: PyReadonlyArray1<'py, f64>,
+    row_slack: PyReadonlyArray1<'py, f64>,
+    column_slack: PyReadonlyArray1<'py, f64>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Bounds<'py> {
+    type Error = PyErr;
+
+    fn extract(value: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (rows, columns, row_slack, column_slack) = value.extract()?;
+        Ok(Self { rows, columns, row_slack, column_slack })
+    }
+}
+
+impl Bounds<'_> {
+    fn check(&self, (n, m): (usize, usize)) -> PyResult<Limit<'_>> {
+        let bound = Limit {
+            rows: self.rows.as_slice()?,
+            columns: self.columns.as_slice()?,
+            row_slack: self.row_slack.as_slice()?,
+            column_slack: self.column_slack.as_slice()?,
+        };
+        same("rows", bound.rows.len(), n)?;
+        same("row_slack", bound.row_slack.len(), n)?;
+        same("columns", bound.columns.len(), m)?;
+        same("column_slack", bound.column_slack.len(), m)?;
+        Ok(bound)
+    }
+}
+
+type Codes<T> = (Array<T>, Array<i64>, Array<i64>);
+
+fn decided<T: numpy::Element>(py: Python<'_>, found: Decided<T>) -> Codes<T> {
+    (
+        found.codes.into_pyarray(py).unbind(),
+        found.rows.into_pyarray(py).unbind(),
+        found.columns.into_pyarray(py).unbind(),
+    )
+}
+
+/// Packed bits row_offset + offset + factor · product > 0, and rows and columns of the places that are not sure.
+#[pyfunction]
+fn sign_codes(
+    py: Python<'_>,
+    products: Matrix<'_>,
+    factor: f64,
+    row_offset: PyReadonlyArray1<'_, f64>,
+    offset: PyReadonlyArray1<'_, f64>,
+    bounds: Bounds<'_>,
+) -> PyResult<Codes<u64>> {
+    let bound = bounds.check(products.shape())?;
+    let (row_offset, offset) = (row_offset.as_slice()?, offset.as_slice()?);
+    same("row_offset", row_offset.len(), products.shape().0)?;
+    same("offset", offset.len(), products.shape().1)?;
+    let found = with!(products, |p| detached(py, || project::signs(p, factor, row_offset, offset, bound))?);
+    Ok(decided(py, found))
+}
+
+/// Keys floor((product + offset) / width), and rows and columns of the places that are not sure.
+#[pyfunction]
+fn floor_codes(
+    py: Python<'_>,
+    products: Matrix<'_>,
+    width: f64,
+    offset: PyReadonlyArray1<'_, f64>,
+    bounds: Bounds<'_>,
+) -> PyResult<Codes<i64>> {
+    let bound = bounds.check(products.shape())?;
+    let offset = offset.as_slice()?;
+    same("offset", offset.len(), products.shape().1)?;
+    let found = with!(products, |p| detached(py, || project::floors(p, width, offset, bound))?);
+    Ok(decided(py, found))
+}
+
+/// Packed bits: product + offset lies within `half` of a whole number; and rows and columns of the places that are not
+/// sure.
+#[pyfunction]
+fn band_codes(
+    py: Python<'_>,
+    products: Matrix<'_>,
+    offset: PyReadonlyArray1<'_, f64>,
+    half: PyReadonlyArray1<'_, f64>,
+    bounds: Bounds<'_>,
+) -> PyResult<Codes<u64>> {
+    let bound = bounds.check(products.shape())?;
+    let (offset, half) = (offset.as_slice()?, half.as_slice()?);
+    same("offset", offset.len(), products.shape().1)?;
+    same("half", half.len(), products.shape().1)?;
+    let found = with!(products, |p| detached(py, || project::bands(p, offset, half, bound))?);
+    Ok(decided(py, found))
+}
+
+/// Cross-polytope functions; `nearkin.families.CrossPolytope` is their face.
+#[pyclass(frozen, module = "nearkin._core")]
+struct PolytopeCore {
+    polytope: Polytope,
+}
+
+#[pymethods]
+impl PolytopeCore {
+    #[new]
+    #[pyo3(signature = (dimension, dims, seed, matrix))]
+    fn new(py: Python<'_>, dimension: usize, dims: Vec<usize>, seed: u64, matrix: bool) -> PyResult<Self> {
+        let most = if matrix { dimension } else { dimension.max(1).next_power_of_two() };
+        if let Some(&bad) = dims.iter().find(|&&dims| dims == 0 || dims > most) {
+            return Err(to_python(Error::parameter("dims", bad, format!("1 to {most}"))));
+        }
+        Ok(Self { polytope: detached(py, || Polytope::new(dimension, dims, seed, matrix))? })
+    }
+
+    /// The value of every function for every row, flat.
+    fn values(&self, py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<i64>> {
+        same("x", x.shape().1, self.polytope.dimension())?;
+        let found = with!(x, |x| detached(py, || self.polytope.values(x))?);
+        Ok(found.into_pyarray(py).unbind())
+    }
+
+    /// The next `count` vertices for every row and function, and their costs, flat.
+    fn alternatives(&self, py: Python<'_>, x: Matrix<'_>, count: usize) -> PyResult<(Array<i64>, Array<f64>)> {
+        same("x", x.shape().1, self.polytope.dimension())?;
+        let (values, costs) = with!(x, |x| detached(py, || self.polytope.alternatives(x, count))?);
+        Ok((values.into_pyarray(py).unbind(), costs.into_pyarray(py).unbind()))
+    }
+}
+
+/// Writes a family's description and arrays to a file, which replaces one of that name only when it is whole.
+#[pyfunction]
+fn write_family(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
+    let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
+    py.detach(|| arrays::write(&path, arrays::FAMILY, text, &values)).into_python()
+}
+
+/// Reads what `write_family` wrote.
+#[pyfunction]
+fn read_family(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
+    let (text, values) = py.detach(|| arrays::read(&path, arrays::FAMILY)).into_python()?;
+    Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PolytopeCore>()?;
+    module.add_function(wrap_pyfunction!(all_products, module)?)?;
+    module.add_function(wrap_pyfunction!(all_products_csr, module)?)?;
+    module.add_function(wrap_pyfunction!(band_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(column_means, module)?)?;
+    module.add_function(wrap_pyfunction!(column_means_csr, module)?)?;
+    module.add_function(wrap_pyfunction!(draw_matrix, module)?)?;
+    module.add_function(wrap_pyfunction!(draw_orthonormal, module)?)?;
+    module.add_function(wrap_pyfunction!(exact_values, module)?)?;
+    module.add_function(wrap_pyfunction!(exact_values_csr, module)?)?;
+    module.add_function(wrap_pyfunction!(floor_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(read_family, module)?)?;
+    module.add_function(wrap_pyfunction!(row_norms, module)?)?;
+    module.add_function(wrap_pyfunction!(row_norms_csr, module)?)?;
+    module.add_function(wrap_pyfunction!(sign_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(write_family, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,93 @@
+"""Every family with a law: how often independent functions agree on planted pairs, against the formula.
+
+Each case draws 131,072 functions. The share of agreement p^ of n independent functions has standard deviation sqrt(p
+(1 - p) / n); it leaves five of them with probability below 6e-7 for each pair (normal tails). Where p is so near 0 or
+1 that fewer than about 30 events are expected, five deviations of a Poisson number with one event added are allowed,
+whose tail is below 1e-6 too. Seeds are fixed here and used by no benchmark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nearkin.families import CrossPolytope, Family, Hyperplane, PStable
+
+FUNCTIONS = 1 << 17
+D = 24
+
+
+def pairs(seed: int) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+    """Near, middle, far, translated by 100, mirrored at the origin: fixed for a seed."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(D)
+    x *= 3.0 / np.linalg.norm(x)
+    step = rng.standard_normal(D)
+    step /= np.linalg.norm(step)
+    for name, length in (("near", 0.4), ("middle", 2.0), ("far", 12.0)):
+        yield name, x, x + length * step
+    yield "translated", x + 100.0, x + 100.0 + 2.0 * step
+    yield "mirrored", x, -x
+
+
+def cosine(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+
+
+def l2(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    return float(np.linalg.norm(x - y))
+
+
+def l1(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    return float(np.abs(x - y).sum())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family with `count` functions and a seed, what its law takes, and what its approximation may be off by."""
+
+    make: Callable[[int, int], Family]
+    value: Callable[[NDArray[np.float64], NDArray[np.float64]], float]
+    off: float = 0.0
+    seed: int = 7001
+
+
+CASES = {
+    "hyperplane": Case(lambda count, seed: Hyperplane(count, seed=seed), cosine),
+    "pstable-l2": Case(lambda count, seed: PStable("l2", 4.0, count, seed=seed), l2),
+    "pstable-l1": Case(lambda count, seed: PStable("l1", 6.0, count, seed=seed), l1),
+    "cross-polytope": Case(lambda count, seed: CrossPolytope(count, dims=6, rotation="gaussian", seed=seed), cosine),
+}
+
+
+def agreement(case: Case, vectors: NDArray[np.float64], functions: int) -> NDArray[np.float64]:
+    """Share of functions that give vectors 2 i and 2 i + 1 the same value, for each i."""
+    block = 1 << 14
+    equal = np.zeros(len(vectors) // 2)
+    for part in range(functions // block):
+        values = case.make(block, case.seed + part).fit(vectors).hash_values(vectors)
+        equal += (values[::2] == values[1::2]).sum(axis=1)
+    return equal / functions
+
+
+def allowed(p: float, functions: int) -> float:
+    """Five standard deviations; never less than those of one expected event."""
+    rare = max(min(p, 1.0 - p), 1.0 / functions)
+    return 5.0 * math.sqrt(rare * (1.0 - rare) / functions)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_functions_agree_as_often_as_the_law_says(name: str) -> None:
+    """Every planted pair, within five standard errors."""
+    case = CASES[name]
+    planted = list(pairs(case.seed))
+    vectors = np.concatenate([np.stack([x, y]) for _, x, y in planted])
+    law = case.make(8, 0).fit(vectors).collision_probability
+    for (pair, x, y), found in zip(planted, agreement(case, vectors, FUNCTIONS), strict=True):
+        expected = float(law(case.value(x, y)))
+        assert abs(expected - found) <= allowed(expected, FUNCTIONS) + case.off, (pair, expected, found)

@@ -1,0 +1,148 @@
+"""Hash values depend on the vector and the fitted family alone: types, orders, batches, threads, sparse rows, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+import nearkin as nk
+from nearkin.families import CrossPolytope, Family, Hyperplane, PStable
+
+FAMILIES: dict[str, Family] = {
+    "hyperplane": Hyperplane(70, seed=1),
+    "hyperplane-centred": Hyperplane(64, center=True, orthogonal=True, seed=2),
+    "pstable-l2": PStable("l2", 2.0, 21, seed=3),
+    "pstable-l1": PStable("l1", hashes=21, seed=4),
+    "cross-polytope": CrossPolytope(5, seed=5),
+    "cross-polytope-matrix": CrossPolytope(4, dims=9, last_dims=5, group=2, rotation="gaussian", seed=6),
+}
+
+
+def vectors(seed: int = 1, n: int = 600, d: int = 37) -> NDArray[np.float32]:
+    """Half zeros, none of them a zero vector."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)).astype(np.float32)
+    X[rng.random(X.shape) < 0.5] = 0
+    X[:, 0] = 1
+    return X
+
+
+def on_boundaries(family: Family, X: NDArray[np.float32], name: str) -> NDArray[np.float64]:
+    """Vectors whose projections lie on a boundary of one function each, as near as `float64` allows, or just beside."""
+    matrix = getattr(family, name).astype(np.float64)
+    offset = getattr(family, "offset_", np.zeros(len(matrix)))
+    width = getattr(family, "width_", None)
+    rows = []
+    for i, x in enumerate(X[:200].astype(np.float64)):
+        a, b = matrix[i % len(matrix)], offset[i % len(matrix)]
+        aim = -b if width is None else width * (i % 7 - 3) - b
+        rows.append(x + (aim - a @ x) / (a @ a) * a + (i % 3 - 1) * 1e-15 * np.abs(x).max())
+    return np.array(rows)
+
+
+def forms(X: NDArray[Any]) -> Iterator[Any]:
+    """The same values in other forms."""
+    yield X.astype(np.float64)
+    yield np.asfortranarray(X)
+    yield X[:, ::-1].copy()[:, ::-1]
+    yield sp.csr_array(X)
+    yield sp.csr_matrix(X).astype(np.float64)
+    yield sp.coo_array(X)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_form_gives_the_same_values(name: str) -> None:
+    """float32 and float64, row and column order, views, sparse matrices; batches of 1, 2, 7; one thread."""
+    X = vectors()
+    family = FAMILIES[name].fit(X)
+    expected = family.transform(X)
+    for given in forms(X):
+        assert np.array_equal(expected, family.transform(given))
+    for size in (1, 2, 7):
+        parts = [family.transform(X[at : at + size]) for at in range(0, 70, size)]
+        assert np.array_equal(expected[: len(np.concatenate(parts))], np.concatenate(parts))
+    threads = nk.num_threads()
+    try:
+        nk.set_num_threads(1)
+        assert np.array_equal(expected, family.transform(X))
+    finally:
+        nk.set_num_threads(threads)
+
+
+@pytest.mark.parametrize(
+    ("name", "matrix"),
+    [
+        ("hyperplane", "normals_"),
+        ("hyperplane-centred", "normals_"),
+        ("pstable-l2", "directions_"),
+        ("pstable-l1", "directions_"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_vectors_on_boundaries_have_the_exact_value(name: str, matrix: str, dtype: Any, shift: float) -> None:
+    """Where the product of BLAS can't tell, the value is that of the product in the fixed order."""
+    X = vectors()
+    family = FAMILIES[name].fit(X)
+    hard = (on_boundaries(family, X, matrix) + shift).astype(dtype)
+    values = family.hash_values(hard)
+    assert np.array_equal(family.probes(hard).values, values)
+    for given in forms(hard):
+        assert np.array_equal(values, family.hash_values(given))
+    for size in (1, 3):
+        for at in range(0, 30, size):
+            assert np.array_equal(values[at : at + size], family.hash_values(hard[at : at + size]))
+
+
+def test_boundaries_are_met_at_all() -> None:
+    """The test above would pass with plain products if its vectors were not hard."""
+    X = vectors()
+    family = Hyperplane(70, seed=1).fit(X)
+    hard = on_boundaries(family, X, "normals_").astype(np.float32)
+    plain = hard @ family.normals_.T > 0
+    assert (plain != family.hash_values(hard)).sum() > 20
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_save_then_load_is_identity(name: str, tmp_path: Path) -> None:
+    """The same values, digest and parameters."""
+    X = vectors()
+    family = FAMILIES[name].fit(X)
+    family.save(tmp_path / "family")
+    again = nk.families.load(tmp_path / "family")
+    assert (repr(family), family.digest) == (repr(again), again.digest)
+    assert np.array_equal(family.transform(X), again.transform(X))
+    family.require_same(again)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_more_functions_begin_with_the_same_ones(name: str) -> None:
+    """Function j depends on seed, j and dimension alone."""
+    X = vectors()
+    family = FAMILIES[name].fit(X)
+    more = family.resized(2 * family.num_hashes, group=2).fit(X)
+    count = 1 if name.startswith("cross") else family.num_hashes
+    assert np.array_equal(family.hash_values(X)[:, :count], more.hash_values(X)[:, :count])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_alternatives_are_other_values_in_order_of_cost(name: str) -> None:
+    """Distinct, none of them the value itself, cheapest first; batch equals one by one."""
+    X = vectors()[:50]
+    family = FAMILIES[name].fit(X)
+    probes = family.probes(X)
+    assert (50, family.num_hashes, family.num_alternatives) == probes.others.shape == probes.costs.shape
+    assert np.array_equal(family.hash_values(X), probes.values)
+    assert (np.diff(probes.costs, axis=-1) >= 0).all()
+    assert (probes.costs >= 0).all()
+    whole = np.concatenate([probes.values[..., None], probes.others], axis=-1)
+    assert (np.diff(np.sort(whole, axis=-1), axis=-1) > 0).all()
+    one = family.probes(X[3:4], 1)
+    assert np.array_equal(probes.others[3:4, :, :1], one.others)
+    assert np.array_equal(probes.costs[3:4, :, :1], one.costs)
