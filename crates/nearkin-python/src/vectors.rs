@@ -275,7 +275,7 @@ fn decided<T: numpy::Element>(py: Python<'_>, found: Decided<T>) -> Codes<T> {
     )
 }
 
-/// Packed bits row_offset + offset + factor · product > 0, and rows and columns of the places that are not sure.
+/// Packed bits `row_offset + offset + factor · product > 0`, and rows and columns of the places that are not sure.
 #[pyfunction]
 fn sign_codes(
     py: Python<'_>,
