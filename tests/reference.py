@@ -222,3 +222,29 @@ def within(fps: Any, ids: Sequence[Any], query: Any, radius: int) -> list[tuple[
         (sum((a ^ b).bit_count() for a, b in zip(row, words, strict=True)), i) for row, i in zip(rows, ids, strict=True)
     ]
     return sorted(pair for pair in found if pair[0] <= radius)
+
+
+# Evaluation
+
+
+def bcubed(found: dict[str, int], true: dict[str, int]) -> tuple[Fraction, Fraction]:
+    """B-cubed precision and recall of two clusterings of the same ids, document by document."""
+    precision = recall = Fraction(0)
+    for name in found:
+        of_found = {other for other in found if found[other] == found[name]}
+        of_true = {other for other in true if true[other] == true[name]}
+        precision += Fraction(len(of_found & of_true), len(of_found))
+        recall += Fraction(len(of_found & of_true), len(of_true))
+    return precision / len(found), recall / len(found)
+
+
+def pairs_of_clusters(clusters: dict[str, int]) -> set[tuple[str, str]]:
+    """Every pair of ids in one cluster."""
+    return {(a, b) for a in clusters for b in clusters if a < b and clusters[a] == clusters[b]}
+
+
+def clusters_of_pairs(names: Iterable[str], pairs: set[tuple[str, str]]) -> dict[str, int]:
+    """Connected components of pairs."""
+    order = sorted(names)
+    by = components(range(len(order)), lambda i, j: (order[min(i, j)], order[max(i, j)]) in pairs)
+    return {order[row]: first for row, first in by.items()}

@@ -9,8 +9,10 @@ from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin.dedup import DedupResult, dedup
 from nearkin.digests import DigestIndex
+from nearkin.evaluate import Evaluation, evaluate
 from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
+from nearkin.labels import ClusterLabels, PairLabels
 from nearkin.recipe import Recipe
 from nearkin.verify import similarity
 
@@ -23,9 +25,12 @@ if _DEBUG_BUILD:
     )
 
 __all__ = [
+    "ClusterLabels",
     "DedupResult",
     "DigestIndex",
+    "Evaluation",
     "HammingIndex",
+    "PairLabels",
     "Pairs",
     "Recipe",
     "SearchResult",
@@ -33,6 +38,7 @@ __all__ = [
     "__version__",
     "dedup",
     "errors",
+    "evaluate",
     "families",
     "fingerprint",
     "hamming",

@@ -38,6 +38,7 @@ from nearkin.cli_common import (
 )
 from nearkin.cli_index import app as index_app
 from nearkin.cli_index import search, search_examples
+from nearkin.cli_quality import add_to as add_quality
 from nearkin.cli_ssdeep import app as ssdeep_app
 from nearkin.errors import MismatchError, NearkinError, ParameterError, bad_parameter
 
@@ -152,6 +153,10 @@ def dedup(
             summary = {
                 **result.summary,
                 "inputs": [str(path) for path in corpus.inputs],
+                "format": corpus.format,
+                "text_column": text_column,
+                "id_column": id_column,
+                "kept_file": corpus.kept_name,
                 "bytes_read": corpus.bytes_read,
                 "malformed": corpus.malformed.count,
                 "malformed_first": [str(record) for record in corpus.malformed.first],
@@ -414,6 +419,7 @@ def recipe(
 
 app.command("search", epilog=search_examples)(search)
 app.add_typer(index_app, name="index")
+add_quality(app)
 app.add_typer(ssdeep_app, name="ssdeep")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from nearkin.io.base import Corpus
 from nearkin.io.corpus import open_corpus
 from nearkin.io.output import OutputDir
+from nearkin.io.table_files import read_table
 from nearkin.io.tables import table_name, write_table
 from nearkin.io.values import BadRecord, Batch, Column, Malformed, Texts
 
@@ -20,6 +21,7 @@ __all__ = [
     "OutputDir",
     "Texts",
     "open_corpus",
+    "read_table",
     "table_name",
     "write_table",
 ]
