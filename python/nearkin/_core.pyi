@@ -94,6 +94,15 @@ def absorb_in_order(
     radius: int,
     threshold: float,
 ) -> _Decision: ...
+def absorb_listed(
+    texts: TextCache | None,
+    *,
+    documents: npt.NDArray[np.uint32],
+    offsets: npt.NDArray[np.int64],
+    later: npt.NDArray[np.uint32],
+    similarity: npt.NDArray[np.float64] | None,
+    threshold: float,
+) -> _Decision: ...
 
 _Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]
 

@@ -1,15 +1,17 @@
 """Which documents are kept: keep-then-absorb, and connected components.
 
 **Keep, then absorb.** Documents are visited in keep order; one that nothing has absorbed is kept and absorbs every
-later document within the radius whose verified similarity reaches the threshold. No chain forms, no two survivors
+later candidate whose verified similarity reaches the threshold. No chain forms, no two survivors
 match, a second run removes nothing. The order is cut into batches: a batch is searched among the kept documents of
 earlier batches, each document is verified against these in keep order until the first match, and the rest of the batch
 is absorbed within itself. Kernel: `crates/nearkin-core/src/absorb.rs`.
 
-**Connected components.** Every link within the radius that verifies joins two documents; the first of a component in
+**Connected components.** Every candidate that verifies joins two documents; the first of a component in
 keep order is kept. A chain of small changes is one component. Candidates that are connected already are not verified.
 
-Cost: one search and, for a document with candidates, at least one verification a document. Memory: fingerprints of the
+Candidates come from the family's `Search` (`nearkin.proposers`).
+
+Cost: one search and, for a document with candidates, at least one verification a document. Memory: the index of the
 kept documents, the texts compared at once (at most `_BATCH_CHARACTERS`, or one longer text), and `_CACHE_BYTES` of
 feature sets for later batches. Components hold the candidates of a batch, too, which grow with the size of a cluster.
 """
@@ -23,9 +25,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import TextCache, absorb_in_order, near_in_batch
+from nearkin._core import TextCache
 from nearkin._core import components as _components
-from nearkin.hamming import HammingIndex
+from nearkin.proposers import Candidates, Proposer, Search, Values
 from nearkin.recipe import Recipe
 
 _BATCH = 4096
@@ -54,7 +56,7 @@ class Absorbed:
     similarity : (n,) float64
         Verified similarity to it; NaN for kept documents and without verification.
     candidates, verified : int
-        Pairs within the radius that were looked at, and those verified.
+        Pairs that the family proposed and that were looked at, and those verified by their texts.
     """
 
     by: NDArray[np.int64]
@@ -69,12 +71,14 @@ class Clustering:
 
     Parameters
     ----------
-    recipe, radius, threshold
-        Of the run; a radius and a threshold are inclusive.
+    recipe, threshold
+        Of the run; the threshold is inclusive.
     measure : str or None
         How matches are verified; None takes every candidate as a match.
-    fingerprints : (n, words) uint64
-        In keep order; the first `old` ones are older documents, which are kept whatever they are like.
+    proposer : Proposer
+        The family, which proposes candidates.
+    values : (n, ...) array
+        Hashed documents in keep order; the first `old` ones are older documents, which are kept whatever they are like.
     rows : (n,) int64
         Row of each document, for `documents.texts`.
     lengths : (n,) uint64
@@ -86,25 +90,21 @@ class Clustering:
     """
 
     recipe: Recipe
-    radius: int
     threshold: float
     measure: str | None
-    fingerprints: NDArray[np.uint64]
+    proposer: Proposer
+    values: Values
     rows: NDArray[np.int64]
     lengths: NDArray[np.uint64]
     documents: Documents
     old: int = 0
     tick: Callable[[int], None] = field(default=lambda _: None)
 
-    def _index(self) -> HammingIndex:
-        return HammingIndex(self.recipe.bits, radius=self.radius)
-
-    def _flat(self, places: NDArray[np.int64]) -> NDArray[np.uint64]:
-        return np.ascontiguousarray(self.fingerprints[places]).reshape(-1)
-
-    def _shaped(self, places: NDArray[np.int64]) -> NDArray[np.uint64]:
-        rows = self.fingerprints[places]
-        return rows[:, 0] if self.recipe.words == 1 else rows
+    def _search(self) -> Search:
+        search = self.proposer.search(self.values)
+        if self.old:
+            search.add(np.arange(self.old))
+        return search
 
     def _load(self, cache: TextCache, places: NDArray[np.int64]) -> None:
         """Make the texts of some places ready to be compared, by place."""
@@ -122,15 +122,13 @@ class Clustering:
         """Keep, then absorb."""
         n = len(self.rows)
         result = Absorbed(np.full(n, -1, np.int64), np.full(n, np.nan))
-        index, cache = self._index(), self._cache()
-        if self.old:
-            index.add(np.arange(self.old), self._shaped(np.arange(self.old)))
+        search, cache = self._search(), self._cache()
         for batch in self._batches():
             left = batch
-            if len(index):
-                left = self._absorb_into_kept(index, cache, batch, result)
-            left = self._absorb_within(cache, left, result)
-            index.add(left, self._shaped(left))
+            if len(search):
+                left = self._absorb_into_kept(search, cache, batch, result)
+            left = self._absorb_within(search, cache, left, result)
+            search.add(left)
             self.tick(len(batch))
         return result
 
@@ -146,21 +144,19 @@ class Clustering:
             start = end
 
     def _absorb_into_kept(
-        self, index: HammingIndex, cache: TextCache | None, batch: NDArray[np.int64], result: Absorbed
+        self, search: Search, cache: TextCache | None, batch: NDArray[np.int64], result: Absorbed
     ) -> NDArray[np.int64]:
         """Give each document of the batch to its first match among the kept; the documents that have none."""
-        hits = index.search(self._shaped(batch), self.radius)
-        counts = np.diff(hits.offsets)
+        hits = search.find(batch)
         result.candidates += int(hits.offsets[-1])
-        found = np.flatnonzero(counts)
-        # Candidates in keep order within each document.
-        candidates = np.asarray(hits.ids, np.int64)
-        candidates = candidates[np.lexsort((candidates, np.repeat(np.arange(len(batch)), counts)))]
+        found = np.flatnonzero(np.diff(hits.offsets))
         if cache is None:
-            result.by[batch[found]] = candidates[hits.offsets[found]]
+            result.by[batch[found]] = hits.places[hits.offsets[found]]
+            if hits.similarity is not None:
+                result.similarity[batch[found]] = hits.similarity[hits.offsets[found]]
         else:
             offsets = hits.offsets[np.append(found, len(batch))]
-            for part in self._parts(batch[found], offsets, candidates):
+            for part in self._parts(batch[found], offsets, hits.places):
                 self._first_matches(cache, *part, result)
         return batch[result.by[batch] < 0]
 
@@ -201,20 +197,16 @@ class Clustering:
         result.by[places] = by
         result.similarity[places] = similarity
 
-    def _absorb_within(self, cache: TextCache | None, places: NDArray[np.int64], result: Absorbed) -> NDArray[np.int64]:
+    def _absorb_within(
+        self, search: Search, cache: TextCache | None, places: NDArray[np.int64], result: Absorbed
+    ) -> NDArray[np.int64]:
         """Visit documents in order, each kept one absorbing later ones; the kept documents."""
         if len(places):
-            close = places[near_in_batch(self._flat(places), self.recipe.words, self.radius)]
+            batch = search.within(places)
+            close = places[batch.close]
             if cache is not None:
                 self._load(cache, close)
-            by, similarity, verified, candidates = absorb_in_order(
-                cache,
-                documents=close.astype(np.uint32),
-                fingerprints=self._flat(close),
-                words=self.recipe.words,
-                radius=self.radius,
-                threshold=self.threshold,
-            )
+            by, similarity, verified, candidates = batch.absorb(cache, close, self.threshold)
             result.verified += verified
             result.candidates += candidates
             matched = by >= 0
@@ -227,36 +219,34 @@ class Clustering:
         n = len(self.rows)
         result = Absorbed(np.full(n, -1, np.int64), np.full(n, np.nan))
         labels = np.arange(n, dtype=np.uint32)
-        index = self._index()
-        if self.old:
-            index.add(np.arange(self.old), self._shaped(np.arange(self.old)))
+        search = self._search()
         for batch in self._batches():
-            index.add(batch, self._shaped(batch))
-            hits = index.search(self._shaped(batch), self.radius)
+            search.add(batch)
+            hits: Candidates = search.find(batch)
             right = np.repeat(batch, np.diff(hits.offsets))
-            left = np.asarray(hits.ids, np.int64)
+            left = hits.places
             earlier = left < right
             labels = self._join(labels, left[earlier], right[earlier], result)
             self.tick(len(batch))
         members = np.flatnonzero(labels != np.arange(n))
         members = members[members >= self.old]
         result.by[members] = labels[members]
-        if self.measure is not None:
-            result.similarity[members] = self._similarities(result.by[members], members, self.measure)
+        result.similarity[members] = self._similarities(search, result.by[members], members)
         return result
 
     def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Every verified link as places (left before right) with its similarity, NaN without verification."""
-        index = self._index()
-        index.add(np.arange(len(self.rows)), self._shaped(np.arange(len(self.rows))))
-        pairs = index.pairs(self.radius)
-        left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
-        left, right = np.minimum(left, right), np.maximum(left, right)
+        search = self.proposer.search(self.values)
+        search.add(np.arange(len(self.rows)))
+        pairs = search.pairs()
+        left, right = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
         new = right >= self.old
         left, right = left[new], right[new]
+        if pairs.similarity is not None:
+            return left, right, pairs.similarity[new]
+        similarity = self._similarities(search, left, right)
         if self.measure is None:
-            return left, right, np.full(len(left), np.nan)
-        similarity = self._similarities(left, right, self.measure)
+            return left, right, similarity
         matched = similarity >= self.threshold
         return left[matched], right[matched], similarity[matched]
 
@@ -275,7 +265,7 @@ class Clustering:
             other, right = np.split(right, [count])
             if self.measure is not None and len(now):
                 result.verified += len(now)
-                matched = self._similarities(now, other, self.measure) >= self.threshold
+                matched = self._verified(now, other, self.measure) >= self.threshold
                 now, other = now[matched], other[matched]
             labels = _components(
                 len(labels),
@@ -284,7 +274,13 @@ class Clustering:
             )
         return labels
 
-    def _similarities(self, left: NDArray[np.int64], right: NDArray[np.int64], measure: str) -> NDArray[np.float64]:
+    def _similarities(self, search: Search, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+        """By texts, or by the family where texts are not compared."""
+        if self.measure is None:
+            return search.similarities(left, right)
+        return self._verified(left, right, self.measure)
+
+    def _verified(self, left: NDArray[np.int64], right: NDArray[np.int64], measure: str) -> NDArray[np.float64]:
         cache = TextCache(self.recipe.core, measure, _CACHE_BYTES)
         ends = np.cumsum((self.lengths[left] + self.lengths[right]).astype(np.int64))
         parts = [np.zeros(0)]

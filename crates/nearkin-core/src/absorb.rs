@@ -109,6 +109,55 @@ pub fn absorb(
     result
 }
 
+/// As [`absorb`], with candidates that were listed before: document d has the later documents
+/// `later[offsets[d]..offsets[d + 1]]`. Without texts every candidate is a match, with the similarity that stands beside it, NaN
+/// without.
+///
+/// # Panics
+/// If the offsets do not belong to the documents and candidates.
+pub fn absorb_listed(
+    texts: Option<&Cache>,
+    threshold: f64,
+    documents: &[u32],
+    offsets: &[i64],
+    later: &[u32],
+    similarity: Option<&[f64]>,
+) -> Matches {
+    assert_eq!(documents.len() + 1, offsets.len(), "one offset a document and one more");
+    let n = documents.len();
+    let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
+    let mut subject = Subject::default();
+    let mut open = Vec::new();
+    for d in 0..n {
+        if result.by[d] >= 0 {
+            continue;
+        }
+        open.clear();
+        open.extend((offsets[d] as usize..offsets[d + 1] as usize).filter(|&at| result.by[later[at] as usize] < 0));
+        if open.is_empty() {
+            continue;
+        }
+        result.candidates += open.len() as u64;
+        let similarities: Vec<Option<f64>> = match texts {
+            Some(texts) => {
+                result.verified += open.len() as u64;
+                texts.subject(documents[d], &mut subject);
+                let subject = &subject;
+                let similarity = |&at: &usize| texts.at_least(documents[later[at] as usize], subject, threshold);
+                open.par_iter().with_min_len(8).map(similarity).collect()
+            }
+            None => open.iter().map(|&at| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]))).collect(),
+        };
+        for (&at, similarity) in open.iter().zip(similarities) {
+            if let Some(similarity) = similarity {
+                result.by[later[at] as usize] = d as i64;
+                result.similarity[later[at] as usize] = similarity;
+            }
+        }
+    }
+    result
+}
+
 /// The fingerprints of a batch, word by word, so that distances from one to many run in vectors.
 pub struct Fingerprints {
     n: usize,
@@ -244,6 +293,14 @@ mod tests {
                 let documents: Vec<u32> = left.iter().map(|&d| d as u32).collect();
                 let batch = Fingerprints::new(&slots, 2);
                 let result = absorb(measured.then_some(&cache), threshold, &batch, radius, &documents);
+                let (mut offsets, mut later) = (vec![0_i64], Vec::new());
+                for (d, &place) in left.iter().enumerate() {
+                    later.extend((d + 1..left.len()).filter(|&e| distance(place, left[e]) <= radius).map(|e| e as u32));
+                    offsets.push(later.len() as i64);
+                }
+                let listed = absorb_listed(measured.then_some(&cache), threshold, &documents, &offsets, &later, None);
+                prop_assert_eq!((&result.by, result.verified), (&listed.by, listed.verified));
+                prop_assert_eq!(result.candidates, listed.candidates);
                 for (&d, (&by, &value)) in left.iter().zip(result.by.iter().zip(&result.similarity)) {
                     found[d] = usize::try_from(by).ok().map(|by| left[by]);
                     if let (Some(by), true) = (found[d], measured) {

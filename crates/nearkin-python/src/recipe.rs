@@ -338,6 +338,39 @@ fn absorb_in_order(
     Ok(decision(py, found))
 }
 
+/// As `absorb_in_order` with listed candidates: see `absorb_listed` in the core.
+#[pyfunction]
+#[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold))]
+fn absorb_listed(
+    py: Python<'_>,
+    texts: Option<Py<TextCache>>,
+    documents: PyReadonlyArray1<'_, u32>,
+    offsets: PyReadonlyArray1<'_, i64>,
+    later: PyReadonlyArray1<'_, u32>,
+    similarity: Option<PyReadonlyArray1<'_, f64>>,
+    threshold: f64,
+) -> PyResult<Decision> {
+    let (documents, offsets, later) = (documents.as_slice()?, offsets.as_slice()?, later.as_slice()?);
+    let similarity = similarity.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    same_length("offsets", offsets.len(), documents.len() + 1)?;
+    check_offsets(offsets, later.len())?;
+    check_places("later", later, documents.len())?;
+    same_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
+    let found = detached_with(
+        py,
+        || texts.as_ref().map(|texts| texts.get().read()),
+        |pool, cache| {
+            let cache: Option<&Cache> = cache.as_deref();
+            if let Some(cache) = cache {
+                check_added(cache, documents)?;
+            }
+            Ok(pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity)))
+        },
+    )?
+    .into_python()?;
+    Ok(decision(py, found))
+}
+
 /// By, similarity, verified pairs, candidate pairs.
 type Decision = (Array<i64>, Array<f64>, u64, u64);
 
@@ -411,6 +444,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RecipeCore>()?;
     module.add_class::<TextCache>()?;
     module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
+    module.add_function(wrap_pyfunction!(absorb_listed, module)?)?;
     module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
     module.add_function(wrap_pyfunction!(components, module)?)?;
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
