@@ -132,7 +132,7 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
         content = Path(data).read_bytes() if isinstance(data, (str, os.PathLike)) else _content(data)
         return _core.ssdeep_hash(ssdeep_text.normalize(content, steps), eliminate_runs, truncate)
     if isinstance(data, (str, os.PathLike)):
-        return str(hash_files([data], eliminate_runs=eliminate_runs, truncate=truncate)[0])
+        return _core.ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
     buffer = _bytes_like(data)
     if buffer is not None:
         return _core.ssdeep_hash(buffer, eliminate_runs, truncate)

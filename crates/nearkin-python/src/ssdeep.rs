@@ -8,18 +8,19 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use nearkin_core::Error;
 use nearkin_core::ssdeep::file::Ids;
-use nearkin_core::ssdeep::hash::FileSource;
 use nearkin_core::ssdeep::index::{Limit, Linkage};
 use nearkin_core::ssdeep::{
-    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_source, list,
+    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_file, list,
 };
+use nearkin_core::text::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 use rayon::prelude::*;
 
 use crate::errors::{IntoPython, to_python};
+use crate::texts::Texts;
 use crate::threads::{detached, detached_with};
 
 /// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
@@ -57,19 +58,40 @@ fn parse(text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
     if strict { Digest::parse(text) } else { Digest::parse_lenient(text) }
 }
 
-/// All digests of an iterable; an error names the row.
+/// A parsed digest; an error names its row.
+fn parse_row(row: usize, text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
+    parse(text, strict).map_err(|error| match error {
+        Error::Input { place, reason } => Error::Input { place: format!("row {row}, {place}"), reason },
+        other => other,
+    })
+}
+
+/// All digests of an iterable, or of an Arrow array of strings, which is read in place and in parallel.
 fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
     if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() {
         return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
     }
     let mut digests = Vec::with_capacity(texts.len().unwrap_or(0));
+    if let Ok(list) = texts.cast_exact::<PyList>() {
+        for (row, text) in list.iter().enumerate() {
+            digests.push(parse_row(row, &digest_bytes(&text)?, strict).into_python()?);
+        }
+        return Ok(digests);
+    }
+    if texts.hasattr("__arrow_c_stream__")? || texts.hasattr("__arrow_c_array__")? {
+        let strings = Texts::new(texts)?;
+        let rows = 0..strings.len();
+        let read = |row: usize| match strings.get(row) {
+            Some(text) => parse_row(row, text.as_bytes(), strict),
+            None => Err(Error::input(format!("row {row}"), "is null, not a digest; drop it first")),
+        };
+        let found: Vec<nearkin_core::Result<Digest>> =
+            detached(texts.py(), || rows.into_par_iter().with_min_len(1024).map(read).collect())?;
+        // In order, so that the first fault is reported whatever the threads.
+        return found.into_iter().collect::<nearkin_core::Result<_>>().into_python();
+    }
     for (row, text) in texts.try_iter()?.enumerate() {
-        let text = text?;
-        let digest = parse(&digest_bytes(&text)?, strict).map_err(|error| match error {
-            Error::Input { place, reason } => Error::Input { place: format!("row {row}, {place}"), reason },
-            other => other,
-        });
-        digests.push(digest.into_python()?);
+        digests.push(parse_row(row, &digest_bytes(&text?)?, strict).into_python()?);
     }
     Ok(digests)
 }
@@ -82,6 +104,12 @@ fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, tr
     })
 }
 
+#[pyfunction]
+fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
+    let options = options(eliminate_runs, truncate);
+    py.detach(|| hash_file(&path, options)).into_python()
+}
+
 /// One digest or exception a path, in order.
 #[pyfunction]
 fn ssdeep_hash_files(
@@ -92,7 +120,7 @@ fn ssdeep_hash_files(
 ) -> PyResult<Vec<(Option<String>, Option<PyErr>)>> {
     let options = options(eliminate_runs, truncate);
     let digests: Vec<nearkin_core::Result<String>> =
-        detached(py, || paths.par_iter().map(|path| hash_source(&mut FileSource::open(path)?, options)).collect())?;
+        detached(py, || paths.par_iter().map(|path| hash_file(path, options)).collect())?;
     Ok(digests
         .into_iter()
         .map(|digest| match digest {
@@ -404,6 +432,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(ssdeep_read_list, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_write_list, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_hash_file, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_hash_files, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_compare, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_compare_many, module)?)?;

@@ -17,10 +17,12 @@
 //! zeros of h count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so that
 //! unrelated parts are dismissed after about two characters in five.
 //!
-//! A [`Query`] keeps the masks of one digest for many comparisons.
+//! A [`Query`] keeps the masks of one digest for many comparisons, dismisses what shares no pair of successive
+//! characters where a 7-gram would hold one, and measures the rest in lanes ([`super::lanes`]).
 
+use super::GRAM;
+use super::lanes::{LANES, Table, Texts};
 use super::parse::{Digest, Part, lenient_block_size};
-use super::{GRAM, MAX_PART};
 use crate::error::Result;
 
 /// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of
@@ -41,19 +43,14 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
         Self { masks, length: part.as_bytes().len() }
     }
 
-    /// Whether `text` shares seven successive characters with this part. `absent` may say of two successive characters
-    /// that they stand nowhere in the part.
+    /// Whether `text` shares seven successive characters with this part.
     #[inline]
-    fn shares_gram(&self, text: &[u8], absent: impl Fn(u8, u8) -> bool) -> bool {
+    fn shares_gram(&self, text: &[u8]) -> bool {
         if self.length < GRAM {
             return false;
         }
         let mut end = GRAM - 1;
         while end < text.len() {
-            if absent(text[end - 1], text[end]) {
-                end += GRAM - 1;
-                continue;
-            }
             // Bit j of `at`: the last k characters up to `end` stand in the part from j on.
             let mut at = self.masks[usize::from(text[end]) % CHARACTERS];
             let mut k = 1;
@@ -83,11 +80,7 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
 
     #[inline]
     fn score(&self, text: &[u8], block_size: u64) -> u32 {
-        if self.shares_gram(text, |_, _| false) {
-            rate(self.length, text.len(), self.common(text), block_size)
-        } else {
-            0
-        }
+        if self.shares_gram(text) { rate(self.length, text.len(), self.common(text), block_size) } else { 0 }
     }
 }
 
@@ -175,38 +168,6 @@ pub fn compare_lenient(left: &[u8], right: &[u8]) -> Result<u32> {
     Ok(compare(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?))
 }
 
-/// Subsequences that are measured together: each step waits for the one before, so four of them cost little more than
-/// one.
-const TOGETHER: usize = 4;
-
-/// A part that shares a 7-gram with the query and waits to be measured.
-#[derive(Clone, Copy)]
-struct Waiting<'a> {
-    pattern: &'a Pattern,
-    text: &'a Part,
-    block_size: u64,
-    place: usize,
-}
-
-/// Raises the scores of up to [`TOGETHER`] waiting parts.
-fn measure(waiting: &[Waiting<'_>], scores: &mut [u8]) {
-    let Some(&first) = waiting.first() else { return };
-    let four: [Waiting<'_>; TOGETHER] = std::array::from_fn(|i| waiting.get(i).copied().unwrap_or(first));
-    let steps = four.iter().map(|one| one.text.as_bytes().len()).max().unwrap_or(0).min(MAX_PART);
-    let mut h = [u64::MAX; TOGETHER];
-    for at in 0..steps {
-        for (h, one) in h.iter_mut().zip(&four) {
-            // A zero behind the end stands nowhere in the pattern and changes nothing.
-            let p = *h & one.pattern.masks[usize::from(one.text.padded()[at])];
-            *h = h.wrapping_add(p) | (*h - p);
-        }
-    }
-    for (h, one) in h.iter().zip(waiting) {
-        let score = rate(one.pattern.length, one.text.as_bytes().len(), h.count_zeros(), one.block_size) as u8;
-        scores[one.place] = scores[one.place].max(score);
-    }
-}
-
 /// Which pairs of successive characters a part holds, by their low six bits: what it does not hold is absent, and of
 /// two random characters one pair in sixty stands in a full part.
 #[derive(Clone)]
@@ -215,23 +176,80 @@ struct CharacterPairs([u64; 64]);
 impl CharacterPairs {
     fn new(part: &Part) -> Self {
         let mut rows = [0; 64];
-        for two in part.as_bytes().windows(2) {
-            rows[usize::from(two[0] & 63)] |= 1 << (two[1] & 63);
+        // A part without a 7-gram shares none.
+        if part.as_bytes().len() >= GRAM {
+            for two in part.as_bytes().windows(2) {
+                rows[usize::from(two[0] & 63)] |= 1 << (two[1] & 63);
+            }
         }
         Self(rows)
     }
 
+    /// False only if the part and `text` share no seven successive characters: any seven of `text` hold the pair of
+    /// characters that ends at one of every six places.
     #[inline]
-    fn may_hold(&self, first: u8, second: u8) -> bool {
-        self.0[usize::from(first & 63)] >> (second & 63) & 1 == 1
+    fn may_share(&self, text: &Part) -> bool {
+        let text = text.as_bytes();
+        let mut end = GRAM - 1;
+        while end < text.len() {
+            if self.0[usize::from(text[end - 1] & 63)] >> (text[end] & 63) & 1 == 1 {
+                return true;
+            }
+            end += GRAM - 1;
+        }
+        false
     }
 }
 
-/// A digest made ready for many comparisons. 5 KB.
+/// Parts that wait to be measured against one of the query's.
+struct Queue<'a> {
+    own: &'a Part,
+    table: &'a Table,
+    texts: Texts,
+    /// Place, length and block size of each.
+    waiting: [(usize, usize, u64); LANES],
+    count: usize,
+}
+
+impl<'a> Queue<'a> {
+    fn new(own: &'a Part, table: &'a Table) -> Self {
+        Self { own, table, texts: Texts::new(), waiting: [(0, 0, 0); LANES], count: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, text: &Part, block_size: u64, place: usize, scores: &mut [u8]) {
+        self.texts.set(self.count, text);
+        self.waiting[self.count] = (place, text.as_bytes().len(), block_size);
+        self.count += 1;
+        if self.count == LANES {
+            self.measure(scores);
+        }
+    }
+
+    /// Raises the scores of all that wait.
+    #[inline]
+    fn measure(&mut self, scores: &mut [u8]) {
+        if self.count == 0 {
+            return;
+        }
+        let common = self.texts.measure(self.table);
+        for (lane, &(place, length, block_size)) in self.waiting[..self.count].iter().enumerate() {
+            if common.gram[lane] {
+                let score = rate(self.own.as_bytes().len(), length, common.subsequence[lane], block_size) as u8;
+                scores[place] = scores[place].max(score);
+            }
+        }
+        self.count = 0;
+    }
+}
+
+/// A digest made ready for many comparisons. 6 KB.
 #[derive(Clone)]
 pub struct Query {
     digest: Digest,
     pairs: [CharacterPairs; 2],
+    /// None unless both parts are base64 alone.
+    tables: Option<[Table; 2]>,
     part1: Pattern,
     part2: Pattern,
 }
@@ -240,7 +258,8 @@ impl Query {
     /// The masks of `digest`.
     pub fn new(digest: &Digest) -> Self {
         let pairs = [CharacterPairs::new(&digest.part1), CharacterPairs::new(&digest.part2)];
-        Self { digest: *digest, pairs, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
+        let tables = Table::new(&digest.part1).zip(Table::new(&digest.part2)).map(|(first, second)| [first, second]);
+        Self { digest: *digest, pairs, tables, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
     }
 
     /// The digest.
@@ -249,36 +268,32 @@ impl Query {
     }
 
     /// The scores with `others`, as [`compare`] gives them.
-    pub fn scores<'a>(&'a self, others: impl ExactSizeIterator<Item = &'a Digest>) -> Vec<u8> {
+    pub fn scores<'a>(&self, others: impl ExactSizeIterator<Item = &'a Digest>) -> Vec<u8> {
         let mut scores = vec![0u8; others.len()];
-        if self.part1.masks[0] | self.part2.masks[0] != 0 {
-            // A digest that was read leniently may hold zeros, which the ends of parts are filled with.
+        let Some(tables) = &self.tables else {
+            // A digest that was read leniently may hold any characters.
             for (score, other) in scores.iter_mut().zip(others) {
                 *score = self.score(other) as u8;
             }
             return scores;
-        }
+        };
         let size = self.digest.block_size;
         let twice = size.saturating_mul(2);
-        // Short parts and long ones wait apart, so that those measured together are of a length.
-        let blank = Waiting { pattern: &self.part1, text: &self.digest.part1, block_size: size, place: 0 };
-        let mut queues = [([blank; TOGETHER], 0), ([blank; TOGETHER], 0)];
-        let mut consider = |own: usize, of: usize, place: usize, text: &'a Part, block_size: u64, scores: &mut [u8]| {
-            let (pattern, pairs) = ([&self.part1, &self.part2][own], &self.pairs[own]);
-            if pattern.shares_gram(text.as_bytes(), |a, b| !pairs.may_hold(a, b)) {
-                let (waiting, count) = &mut queues[of];
-                waiting[*count] = Waiting { pattern, text, block_size, place };
-                *count += 1;
-                if *count == TOGETHER {
-                    measure(waiting, scores);
-                    *count = 0;
-                }
+        let (part1, part2) = (&self.digest.part1, &self.digest.part2);
+        // Parts of a kind wait together, so that those measured together are of a length.
+        let mut queues: [Queue; 4] = std::array::from_fn(|kind| {
+            let (own, table) = if kind < 2 { (part1, &tables[0]) } else { (part2, &tables[1]) };
+            Queue::new(own, table)
+        });
+        let mut consider = |own: usize, of: usize, place: usize, text: &Part, block_size: u64, scores: &mut [u8]| {
+            if self.pairs[own].may_share(text) {
+                queues[2 * own + of].push(text, block_size, place, scores);
             }
         };
         for (place, other) in others.enumerate() {
             match meeting(size, other.block_size) {
                 Meeting::Never => {}
-                Meeting::Same if self.digest == *other => scores[place] = 100,
+                Meeting::Same if *part1 == other.part1 && *part2 == other.part2 => scores[place] = 100,
                 Meeting::Same => {
                     consider(0, 0, place, &other.part1, size, &mut scores);
                     consider(1, 1, place, &other.part2, twice, &mut scores);
@@ -287,8 +302,8 @@ impl Query {
                 Meeting::SecondFirst => consider(1, 0, place, &other.part1, other.block_size, &mut scores),
             }
         }
-        for (waiting, count) in &queues {
-            measure(&waiting[..*count], &mut scores);
+        for queue in &mut queues {
+            queue.measure(&mut scores);
         }
         scores
     }

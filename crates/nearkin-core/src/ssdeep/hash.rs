@@ -13,6 +13,7 @@
 //! final S == 0:  nothing, or, when reset points beyond the counted ones exist, the hash up to the last of them
 //! ```
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -47,12 +48,30 @@ impl Source for &[u8] {
 /// Bytes of a file that are kept between the two passes; longer files are read twice in buffers of this size.
 const BUFFER: u64 = 1 << 22;
 
+thread_local! {
+    /// The buffer of this thread's last file, so that many small files cost one allocation.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// A regular file that is open for reading.
 pub struct FileSource {
     file: File,
     name: String,
     length: u64,
+    /// At least as long as what is read at a time.
     buffer: Vec<u8>,
+    /// Whether `buffer` holds the whole file.
+    whole: bool,
+    /// Whether a byte was read, so that a further pass begins by going back.
+    moved: bool,
+}
+
+impl Drop for FileSource {
+    fn drop(&mut self) {
+        let buffer = std::mem::take(&mut self.buffer);
+        // A thread that is ending has no place for it.
+        let _ = SPARE.try_with(|spare| spare.set(buffer));
+    }
 }
 
 impl FileSource {
@@ -66,24 +85,33 @@ impl FileSource {
             let action = format!("{action} {name}");
             move |source| Error::Io { action, source }
         };
-        // Asked before opening: opening a FIFO waits for its other end.
+        // Asked before opening: opening a FIFO waits for its other end. A file that is changed in between shows by its
+        // length when it is read.
         let kind = std::fs::metadata(path).map_err(fail("reading the kind of"))?;
         if !kind.is_file() {
             let kind = if kind.is_dir() { "a directory" } else { "a pipe, socket or device" };
             return Err(Error::input(name, format!("{kind}, not a regular file; name regular files")));
         }
-        let file = File::open(path).map_err(fail("opening"))?;
-        let length = file.metadata().map_err(fail("reading the length of"))?.len();
+        let length = kind.len();
         check_length(length)?;
-        Ok(Self { file, name, length, buffer: Vec::new() })
+        let file = File::open(path).map_err(fail("opening"))?;
+        let buffer = SPARE.try_with(Cell::take).unwrap_or_default();
+        Ok(Self { file, name, length, buffer, whole: false, moved: false })
     }
 
-    fn fill(&mut self, wanted: usize) -> Result<usize> {
+    /// Reads up to `wanted` bytes: fewer only at the end of the file, or when the `expected` ones are there and a call
+    /// that asked for more brought no more.
+    fn fill(&mut self, wanted: usize, expected: usize) -> Result<usize> {
         let mut got = 0;
         while got < wanted {
             match self.file.read(&mut self.buffer[got..wanted]) {
                 Ok(0) => break,
-                Ok(n) => got += n,
+                Ok(n) => {
+                    got += n;
+                    if got == expected && got < wanted {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(Error::Io { action: format!("reading {}", self.name), source }),
             }
@@ -98,20 +126,25 @@ impl Source for FileSource {
     }
 
     fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let whole = self.length <= BUFFER;
-        if whole && !self.buffer.is_empty() {
+        if self.whole {
             each(&self.buffer[..self.length as usize]);
             return Ok(());
         }
-        self.file
-            .seek(SeekFrom::Start(0))
-            .map_err(|source| Error::Io { action: format!("reading {}", self.name), source })?;
+        if self.moved {
+            self.file
+                .seek(SeekFrom::Start(0))
+                .map_err(|source| Error::Io { action: format!("reading {}", self.name), source })?;
+        }
+        self.moved = true;
         // One byte more than stated: a file that has grown, or that hid its length, is noticed.
-        self.buffer.resize((self.length + 1).min(BUFFER + 1) as usize, 0);
+        let room = (self.length + 1).min(BUFFER + 1) as usize;
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
         let mut total = 0;
         loop {
             let wanted = (self.length + 1 - total).min(BUFFER + 1) as usize;
-            let got = self.fill(wanted)?;
+            let got = self.fill(wanted, (self.length - total) as usize)?;
             total += got as u64;
             if total > self.length || (got < wanted && total < self.length) {
                 return Err(Error::input(
@@ -124,6 +157,7 @@ impl Source for FileSource {
             }
             each(&self.buffer[..got]);
             if total == self.length && got < wanted {
+                self.whole = self.length <= BUFFER;
                 return Ok(());
             }
         }
@@ -137,6 +171,14 @@ impl Source for FileSource {
 pub fn hash(data: &[u8], options: Options) -> Result<String> {
     let mut data = data;
     hash_source(&mut data, options)
+}
+
+/// The digest of the regular file at `path`.
+///
+/// # Errors
+/// As [`FileSource::open`], and if it can't be read or changes meanwhile.
+pub fn hash_file(path: &std::path::Path, options: Options) -> Result<String> {
+    hash_source(&mut FileSource::open(path)?, options)
 }
 
 /// The digest of what `source` reads.

@@ -44,6 +44,7 @@ pub mod explain;
 pub mod file;
 pub mod hash;
 pub mod index;
+mod lanes;
 pub mod list;
 pub mod parse;
 mod piece;
@@ -52,7 +53,7 @@ pub mod stream;
 
 pub use compare::{Query, compare, compare_lenient};
 pub use explain::explain;
-pub use hash::{Source, hash, hash_source};
+pub use hash::{Source, hash, hash_file, hash_source};
 pub use index::Index;
 pub use parse::Digest;
 pub use stream::Hasher;

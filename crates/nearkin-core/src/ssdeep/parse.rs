@@ -114,6 +114,18 @@ impl Digest {
     /// [`Error::Input`], which quotes the digest and says what is wrong.
     #[inline]
     pub fn parse(text: &[u8]) -> Result<Self> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+            // SAFETY: the processor has these instructions.
+            if let Some(digest) = unsafe { parse_avx512(text) } {
+                return Ok(digest);
+            }
+        }
+        Self::parse_any(text)
+    }
+
+    /// What [`Self::parse`] does, for every digest and with its errors.
+    fn parse_any(text: &[u8]) -> Result<Self> {
         let (size, parts) = split_at_colon(text).ok_or_else(|| fault(text, NO_COLON))?;
         let (part1, part2) = split_at_colon(parts).ok_or_else(|| fault(text, NO_COLON))?;
         let block_size = strict_block_size(size).ok_or_else(|| fault(text, BAD_SIZE))?;
@@ -149,6 +161,61 @@ impl Digest {
         }
         text
     }
+}
+
+/// Reads a digest without long runs as [`Digest::parse_any`] does; None for all others, faulty ones too.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn parse_avx512(text: &[u8]) -> Option<Digest> {
+    use std::arch::x86_64::{
+        _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_set1_epi8,
+        _mm512_storeu_si512, _mm512_sub_epi8,
+    };
+    let first = |count: usize| if count >= 64 { u64::MAX } else { (1 << count) - 1 };
+    let set = |c: u8| _mm512_set1_epi8(c as i8);
+    let load = |from: &[u8]| {
+        // SAFETY: only bytes of the slice are read.
+        unsafe { _mm512_maskz_loadu_epi8(first(from.len()), from.as_ptr().cast()) }
+    };
+    let colons = |from: &[u8]| _mm512_cmpeq_epi8_mask(load(from), set(b':'));
+    // Block size, part 1 and two colons are at most 76 characters.
+    let head = colons(text);
+    let one = head.trailing_zeros() as usize;
+    let after = head & head.wrapping_sub(1);
+    let two = if after == 0 {
+        64 + colons(text.get(64..)?).trailing_zeros() as usize
+    } else {
+        after.trailing_zeros() as usize
+    };
+    if head == 0 || two >= text.len() || two == 128 {
+        return None;
+    }
+    let part = |text: &[u8]| {
+        if text.len() > MAX_PART {
+            return None;
+        }
+        let c = load(text);
+        let letter = _mm512_cmplt_epu8_mask(_mm512_sub_epi8(_mm512_or_si512(c, set(32)), set(b'a')), set(26));
+        // '/' and the digits follow one another.
+        let other =
+            _mm512_cmplt_epu8_mask(_mm512_sub_epi8(c, set(b'/')), set(11)) | _mm512_cmpeq_epi8_mask(c, set(b'+'));
+        if (letter | other) & first(text.len()) != first(text.len()) {
+            return None;
+        }
+        let mut part = Part { bytes: [0; MAX_PART], length: text.len() as u8 };
+        // SAFETY: the array has 64 bytes.
+        unsafe { _mm512_storeu_si512(part.bytes.as_mut_ptr().cast(), c) };
+        // Bit i: characters i and i + 1 are equal.
+        let next = load(text.get(1..).unwrap_or(&[]));
+        let twins = _mm512_cmpeq_epi8_mask(c, next) & first(text.len().saturating_sub(1));
+        (twins & (twins >> 1) & (twins >> 2) == 0).then_some(part)
+    };
+    Some(Digest {
+        block_size: strict_block_size(&text[..one])?,
+        part1: part(&text[one + 1..two])?,
+        part2: part(&text[two + 1..])?,
+    })
 }
 
 const NO_COLON: &str = "fewer than two colons";
@@ -262,6 +329,19 @@ mod tests {
         fn no_bytes_crash_the_parsers(text in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Digest::parse(&text);
             let _ = Digest::parse_lenient(&text);
+        }
+
+        #[test]
+        fn the_wide_form_reads_as_the_plain_one(
+            text in prop_oneof![
+                "(3|6|12|96|768|3221225472|7|0|)(:[A-Za-z0-9+/]{0,66}){1,3}",
+                "(3|48):[a-b:]{0,70}:[a-b]{0,70}",
+                "[0-9:a,/+ -]{0,140}",
+            ],
+        ) {
+            let plain = Digest::parse_any(text.as_bytes());
+            let read = Digest::parse(text.as_bytes());
+            prop_assert_eq!(plain.as_ref().map_err(ToString::to_string), read.as_ref().map_err(ToString::to_string));
         }
 
         #[test]
