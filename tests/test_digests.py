@@ -7,10 +7,11 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import nearkin as nk
-from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, ParameterError
+from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
 
 A = "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"
 B = "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U"
@@ -221,18 +222,26 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     index.add(["a", "b"], [A, B])
     path = tmp_path / "index"
     index.save(path)
-    data = path.read_bytes()
+    data, recipe = path.read_bytes(), index.recipe.to_json().encode()
     for changed in (b"", b"text", data[:30], data[:-1], data[:50] + bytes([data[50] ^ 1]) + data[51:]):
         path.write_bytes(changed)
         with pytest.raises(CorruptStoreError, match="is damaged"):
             nk.DigestIndex.load(path)
-    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0aa", True))
+    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0aa", recipe, True))
     with pytest.raises(CorruptStoreError, match="1 ids for 2 digests"):
         nk.DigestIndex.load(path)
-    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0a\xff", True))
+    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0a\xff", recipe, True))
     with pytest.raises(CorruptStoreError, match="its ids can't be read"):
         nk.DigestIndex.load(path)
-    path.write_bytes(data[:8] + b"\2" + data[9:])
+    ids = b"\1\0\0\0\1\0\0\0ab"
+    for form in (b"", b"{}", b"\xff", recipe.replace(b"ssdeep", b"sdhash")):
+        path.write_bytes(index._core.encode(2, False, ids, form, True))
+        with pytest.raises(CorruptStoreError, match="its recipe can't be read"):
+            nk.DigestIndex.load(path)
+    path.write_bytes(index._core.encode(2, False, ids, recipe.replace(b'"normalize":1', b'"normalize":2'), True))
+    with pytest.raises(MismatchError, match="versions of the recipe"):
+        nk.DigestIndex.load(path)
+    path.write_bytes(data[:8] + b"\3" + data[9:])
     with pytest.raises(FormatVersionError, match="upgrade nearkin"):
         nk.DigestIndex.load(path)
 
@@ -243,3 +252,42 @@ def test_files_of_format_version_1_open_for_ever() -> None:
     assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
     assert "3:aaX8v:aV" == index.digest("short")
     assert 3 == len(index)
+    assert nk.ssdeep.DigestRecipe() == index.recipe
+
+
+def test_files_of_format_version_2_open_for_ever() -> None:
+    """The committed fixture, written once."""
+    index = nk.DigestIndex.load(Path(__file__).parent / "fixtures" / "digests-v2.nkd")
+    assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
+    assert "html+space|ssdeep" == str(index.recipe)
+    assert 3 == len(index)
+
+
+def test_an_index_refuses_digests_of_another_recipe(tmp_path: Path) -> None:
+    """The recipe is part of the index, is saved with it, and is checked wherever one is named."""
+    index = nk.DigestIndex(recipe="space|ssdeep")
+    assert 1 == index.add(["a"], [A], recipe="space|ssdeep")
+    for call in (
+        lambda: index.add(["b"], [A], recipe="ssdeep"),
+        lambda: index.search([A], recipe="ssdeep"),
+        lambda: index.nearest([A], recipe=nk.ssdeep.DigestRecipe()),
+    ):
+        with pytest.raises(MismatchError, match="recipe slot normalize differs: space against none"):
+            call()
+    assert 1 == len(index)
+    index.save(tmp_path / "index")
+    assert index.recipe == nk.DigestIndex.load(tmp_path / "index").recipe
+    assert ["a"] == index.search([A], recipe=index.recipe)[0].ids.tolist()
+
+
+def test_columns_of_digests_are_added_in_place() -> None:
+    """An Arrow column with and without ids."""
+    column = pa.array([A, "3:E:E"])
+    index = nk.DigestIndex()
+    assert 2 == index.add(None, column)
+    assert 2 == index.add(None, pa.chunked_array([column]))
+    assert [0, 2] == index.search(column)[0].ids.tolist()
+    named = nk.DigestIndex()
+    assert 2 == named.add(pa.array(["x", "y"]), column)
+    with pytest.raises(ParameterError, match="1 ids for 2 digests"):
+        named.add(["z"], column)

@@ -9,6 +9,7 @@ import itertools
 import json
 import mmap
 import os
+import pickle
 import random
 import re
 import shutil
@@ -19,12 +20,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.errors import InputError, ParameterError
+from nearkin.errors import InputError, MismatchError, ParameterError
 
 FLAGS: dict[str, dict[str, bool]] = {
     "ssdeep": {},
@@ -318,9 +320,115 @@ def test_normalisation_happens_on_request_and_keeps_bytes() -> None:
     expected = nk.ssdeep.hash(" ".join(words).encode())
     assert expected == nk.ssdeep.hash(plain, normalize="space") == nk.ssdeep.hash(page, normalize=["space", "html"])
     assert expected == nk.ssdeep.hash(io.BytesIO(page), normalize=("html", "space"))
-    assert b"a\xff\nb" == nk.ssdeep_text.normalize(b"a\xff\r\nb", "lines")
-    assert b"\xff x \xed\xa0\x80 \xef\xbf\xbd" == nk.ssdeep_text.normalize(
-        b"\xff <b>x</b> \xed\xa0\x80 &#xd800;", "html"
-    )
+    assert b"a\xff\nb" == nk.ssdeep.normalize(b"a\xff\r\nb", "lines")
+    assert b"\xff x \xed\xa0\x80 \xef\xbf\xbd" == nk.ssdeep.normalize(b"\xff <b>x</b> \xed\xa0\x80 &#xd800;", "html")
     with pytest.raises(ParameterError, match="any of 'html'"):
         nk.ssdeep.hash(b"", normalize="xml")
+
+
+MARKUP = [
+    (b"a<br>b<p>c</p>", b"a\nb\nc\n"),
+    (b"one <b class='>'>two</b> \"three\"", b'one two "three"'),
+    (b"1 < 2 <3 <!-- x > y --> &amp; <?pi?><!DOCTYPE html>4", b"1 < 2 <3  & 4"),
+    (b"<script>if (a < b) '</p>'</script >x<STYLE>p</STYLE>y<template><p>no</p></template>", b"xy"),
+    (b"x<!-- never closed <p>gone", b"x"),
+    (b"x<a href='never closed>gone", b"x"),
+    (b"<script>never closed", b""),
+    (b"it's <i>it's</i> 5'", b"it's it's 5'"),
+    (
+        b"&#0000065;&#x000041;&#99999999999999999999;&#xfffffffffff; &nosuch; &lt;b&gt;",
+        "AA\ufffd\ufffd &nosuch; <b>".encode(),
+    ),
+    (b"&#" + b"9" * 6000 + b";", "\ufffd".encode()),
+]
+
+
+@pytest.mark.parametrize(("markup", "expected"), MARKUP)
+def test_markup_becomes_its_text(markup: bytes, expected: bytes) -> None:
+    """Tags, comments and scripts go, blocks are parted, references are resolved; a quotation mark in text is text."""
+    assert expected == nk.ssdeep.normalize(markup, "html")
+
+
+CRAFTED = [
+    (b"<!--", b""),
+    (b"<a ", b""),
+    (b"<a b='", b""),
+    (b"</", b""),
+    (b"<script>", b""),
+    (b"</script", b""),
+    (b'<i ="', b""),
+    (b"<![CDATA[", b""),
+    (b"<", b"<" * 300_000),
+    (b"&amp", b"&" * 300_000),
+]
+
+
+@pytest.mark.parametrize(("unit", "expected"), CRAFTED)
+def test_crafted_markup_ends(unit: bytes, expected: bytes) -> None:
+    """300,000 unfinished beginnings: none is scanned to the end more than once, which would take 10^11 steps."""
+    assert expected == nk.ssdeep.normalize(unit * 300_000, "html")
+
+
+def test_a_recipe_says_how_digests_are_made() -> None:
+    """Text form, JSON form, digest and pickle name the same recipe; wrong ones are refused."""
+    recipe = nk.ssdeep.DigestRecipe("space+html|ssdeep:notrunc")
+    assert "html+space|ssdeep:notrunc" == str(recipe)
+    assert ("html", "space") == recipe.normalize
+    assert not recipe.truncate
+    for other in (
+        nk.ssdeep.DigestRecipe(str(recipe)),
+        nk.ssdeep.DigestRecipe.from_json(recipe.to_json()),
+        pickle.loads(pickle.dumps(recipe)),  # noqa: S301 - our own bytes
+        nk.ssdeep.DigestRecipe().with_(normalize=["html", "space"], truncate=False),
+    ):
+        assert recipe == other
+        assert (recipe.digest, hash(recipe)) == (other.digest, hash(other))
+    # Promised for ever: files hold this form.
+    slots = '"eliminate_runs":false,"family":"ssdeep","normalize":[],"truncate":true'
+    expected = "{" + slots + ',"versions":{"normalize":1,"recipe":1,"ssdeep":1}}'
+    assert expected == nk.ssdeep.DigestRecipe().to_json()
+    data = b"<p>some   words</p>\n" * 400
+    assert nk.ssdeep.hash(data, truncate=False, normalize=["html", "space"]) == recipe.hash(data)
+    for text in ("", "space", "ssdeep:x", "ssdeep:notrunc:notrunc", "space+space|ssdeep", "a|b|ssdeep", "xml|ssdeep"):
+        with pytest.raises(ParameterError):
+            nk.ssdeep.DigestRecipe(text)
+    with pytest.raises(MismatchError, match="recipe slot normalize differs: html\\+space against none"):
+        recipe.check_same(nk.ssdeep.DigestRecipe())
+    with pytest.raises(MismatchError, match="recipe slot truncate"):
+        nk.ssdeep.DigestRecipe().check_same(nk.ssdeep.DigestRecipe("ssdeep:notrunc"))
+    with pytest.raises(AttributeError, match="frozen"):
+        recipe.truncate = True
+
+
+def test_normalised_files_are_hashed_as_their_content(tmp_path: Path) -> None:
+    """A path, its bytes and many paths give one digest; what is no regular file is refused without being opened."""
+    path = tmp_path / "page.html"
+    path.write_bytes(b"<p>some   words</p>\r\n" * 400)
+    recipe = nk.ssdeep.DigestRecipe("html+lines+space|ssdeep")
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    digest, error, missing = recipe.hash_files([path, fifo, tmp_path / "none"], on_error="return")
+    assert digest == recipe.hash(path) == recipe.hash(path.read_bytes())
+    assert isinstance(error, InputError)
+    assert isinstance(missing, FileNotFoundError)
+    with pytest.raises(InputError, match="not a regular file"):
+        recipe.hash(fifo)
+
+
+def test_columns_of_strings_are_read_in_place(vectors: dict[str, Any]) -> None:
+    """Arrow arrays, chunked ones and other iterables score as lists do; a fault names its row, the first of many."""
+    digests = [entry["ssdeep"] for entry in vectors["files"]]
+    expected = nk.ssdeep.compare_many(digests[0], digests)
+    array = pa.array(digests)
+    for column in (
+        array,
+        pa.chunked_array([array[:7], array[7:]]),
+        array.cast(pa.large_string()),
+        tuple(digests),
+        iter(digests),
+    ):
+        assert np.array_equal(expected, nk.ssdeep.compare_many(digests[0], column))
+    with pytest.raises(InputError, match=r"^row 1500, digest"):
+        nk.ssdeep.compare_many(digests[0], pa.array([*(digests * 20)[:1500], "x", *digests, "y"]))
+    with pytest.raises(InputError, match=r"^row 1: is null"):
+        nk.ssdeep.compare_many(digests[0], pa.array([digests[0], None]))

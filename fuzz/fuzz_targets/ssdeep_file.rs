@@ -7,11 +7,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 fuzz_target!(|input: &[u8]| {
     let _ = decode(input, "input");
-    let mut bytes = [b"NKDIGEST\x01\0\0\0", input].concat();
-    let sum = xxh3_64(&bytes);
-    bytes.extend_from_slice(&sum.to_le_bytes());
-    if let Ok((index, ids)) = decode(&bytes, "input") {
-        let (again, _) = decode(&encode(&index, &ids, false), "again").expect("a file that was just written");
-        assert_eq!((index.slots(), index.len()), (again.slots(), again.len()));
+    for version in [1, 2] {
+        let mut bytes = [b"NKDIGEST", &[version, 0, 0, 0][..], input].concat();
+        let sum = xxh3_64(&bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+        if let Ok((index, about)) = decode(&bytes, "input") {
+            let (again, same) = decode(&encode(&index, &about, false), "again").expect("a file that was just written");
+            assert_eq!((index.slots(), index.len()), (again.slots(), again.len()));
+            assert_eq!(about, same);
+        }
     }
 });

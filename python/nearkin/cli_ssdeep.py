@@ -126,7 +126,7 @@ def _paths(inputs: Iterable[Path], null: Path | None, recursive: bool, run: _Run
     return paths
 
 
-def _hashed(paths: list[Path], run: _Run, **flags: bool) -> Iterator[tuple[str, str]]:
+def _hashed(paths: list[Path], run: _Run, **flags: Any) -> Iterator[tuple[str, str]]:
     """Digest and name of each path that can be read."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("hashing"), MofNCompleteColumn(), TimeElapsedColumn())

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -23,8 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import DigestCore
-from nearkin.errors import CorruptStoreError, bad_parameter
-from nearkin.results import IdArray, IdMatches, IdPairs, QueryMatches, check_ids, plain_id
+from nearkin.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
+from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter
+from nearkin.results import IdArray, check_ids, plain_id
+from nearkin.ssdeep import DigestRecipe
 
 __all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub"]
 
@@ -33,122 +34,20 @@ Linkage = Literal["centred", "connected"]
 _Slots = npt.NDArray[np.uint32]
 
 
-@dataclass(frozen=True)
-class ScoredMatch:
-    """One match: the id and its score."""
-
-    id: Any
-    score: int
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ScoredMatches(IdMatches):
-    """The matches of one query, highest score first, ties by id.
-
-    Attributes
-    ----------
-    ids : int64 array, or object array of str
-    scores : uint8 array
-    """
-
-    _measure = "score"
-
-    ids: IdArray
-    scores: npt.NDArray[np.uint8]
-
-    def _match(self, found: Any, value: Any) -> ScoredMatch:
-        return ScoredMatch(found, value)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DigestResult(QueryMatches[ScoredMatches]):
-    """Matches of a batch of queries, highest score first, ties by id.
-
-    Attributes
-    ----------
-    offsets : int64 array of shape (n_queries + 1,)
-        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two.
-    ids : int64 array, or object array of str, of shape (n_matches,)
-    scores : uint8 array of shape (n_matches,)
-        1 to 100.
-    skipped : int
-        How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
-    """
-
-    _measure = "score"
-
-    offsets: npt.NDArray[np.int64]
-    ids: IdArray
-    scores: npt.NDArray[np.uint8]
-    skipped: int
-
-    def _row(self, ids: IdArray, values: Any) -> ScoredMatches:
-        return ScoredMatches(ids, values)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DigestPairs(IdPairs):
-    """Pairs at or above a threshold: each once, `left < right`, sorted by left and right.
-
-    Attributes
-    ----------
-    left, right : int64 arrays, or object arrays of str, of shape (n_pairs,)
-        Ids.
-    scores : uint8 array of shape (n_pairs,)
-        1 to 100.
-    skipped : int
-        How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
-    """
-
-    _measure = "score"
-
-    left: IdArray
-    right: IdArray
-    scores: npt.NDArray[np.uint8]
-    skipped: int
-
-
-@dataclass(frozen=True, eq=False)
-class DigestClusters(Sequence[list[Any]]):
-    """Clusters of two and more digests, as lists of ids, in order of their first member.
-
-    Attributes
-    ----------
-    members : list of list
-        The ids of each cluster in order of addition; the first one is the representative.
-    skipped : int
-        How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
-    """
-
-    members: list[list[Any]]
-    skipped: int
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.members[place]
-
-    def __repr__(self) -> str:
-        return f"DigestClusters({len(self)} clusters, {sum(map(len, self.members))} members)"
-
-
-@dataclass(frozen=True)
-class Hub:
-    """Seven characters that many digests share at one block size."""
-
-    block_size: int
-    gram: str
-    count: int
-
-
 class DigestIndex:
     """Exact search of fuzzy digests by score.
 
     Parameters
     ----------
+    recipe : DigestRecipe or str, default "ssdeep"
+        How the digests are made. An index holds digests of one recipe; it is saved with them.
     strict : bool, default=True
         Accept only digests as ssdeep prints them; False accepts what the original library accepts.
+
+    Attributes
+    ----------
+    recipe : DigestRecipe
+        `index.recipe.hash(data)` and `index.recipe.hash_files(paths)` give digests that belong here.
 
     Notes
     -----
@@ -173,7 +72,8 @@ class DigestIndex:
     [['new', 'old']]
     """
 
-    def __init__(self, *, strict: bool = True) -> None:
+    def __init__(self, *, recipe: DigestRecipe | str | None = None, strict: bool = True) -> None:
+        self.recipe = DigestRecipe.of(recipe)
         self.strict = strict
         self._core = DigestCore()
         # The id of each slot ever given, in order of addition.
@@ -222,7 +122,11 @@ class DigestIndex:
             raise bad_parameter("id", repr(key), "an id of the index")
         return found
 
-    def add(self, ids: Any, digests: Iterable[Digest]) -> int:
+    def _check_recipe(self, recipe: DigestRecipe | str | None) -> None:
+        if recipe is not None:
+            self.recipe.check_same(DigestRecipe.of(recipe))
+
+    def add(self, ids: Any, digests: Iterable[Digest], *, recipe: DigestRecipe | str | None = None) -> int:
         """Adds digests; returns how many were added.
 
         Parameters
@@ -230,30 +134,36 @@ class DigestIndex:
         ids : iterable of int or str, array, column, or None
             One id for each digest, integers of 64 bits or strings, of one kind in an index. None stands for row
             numbers, counted from the first digest ever added.
-        digests : iterable of str or bytes
+        digests : iterable of str or bytes, or an Arrow column of strings
+        recipe : DigestRecipe or str, optional
+            How these digests were made, to be checked; None takes them to be made as the index says.
 
         Raises
         ------
         InputError
             What is no digest; the message names its row. The index is unchanged.
+        MismatchError
+            Digests of another recipe. The index is unchanged.
         ParameterError
             An id that is there or occurs twice, ids of another kind, counts that differ. The index is unchanged.
         """
-        digests = list(digests) if not isinstance(digests, (str, bytes)) else digests
+        self._check_recipe(recipe)
+        in_place = isinstance(digests, (str, bytes)) or hasattr(digests, "__arrow_c_stream__")
+        digests = digests if in_place or hasattr(digests, "__arrow_c_array__") else list(digests)
         before = self._core.slots()
         if ids is None:
             if self._slots is not None and before:
                 raise bad_parameter("ids", None, "ids, as for the digests that are there")
-            added = len(digests)
             self._core.add(digests, self.strict)
             self._array = self._ranks = None
-            return added
+            return self._core.slots() - before
         keys: Any = check_ids(ids)
         names = keys if isinstance(keys, list) else keys.tolist()
         if self._slots is None and before:
             raise bad_parameter("ids", "given", "None: the digests that are there have row numbers")
-        if len(names) != len(digests):
-            raise bad_parameter("ids", f"{len(names)} ids for {len(digests)} digests", "one id for each digest")
+        count = len(digests)  # type: ignore[arg-type]  # a list, or a column that knows its length
+        if len(names) != count:
+            raise bad_parameter("ids", f"{len(names)} ids for {count} digests", "one id for each digest")
         slots = self._slots if self._slots is not None else {}
         if names and self._names:
             other = next((name for name in self._names if name is not None), names[0])
@@ -315,7 +225,14 @@ class DigestIndex:
             raise bad_parameter("skip_hubs", repr(skip_hubs), "1 or more digests, or None to follow every gram")
         return int(threshold), None if skip_hubs is None else int(skip_hubs)
 
-    def search(self, queries: Iterable[Digest], threshold: int = 1, *, skip_hubs: int | None = None) -> DigestResult:
+    def search(
+        self,
+        queries: Iterable[Digest],
+        threshold: int = 1,
+        *,
+        skip_hubs: int | None = None,
+        recipe: DigestRecipe | str | None = None,
+    ) -> DigestResult:
         """Everything that scores at least `threshold` with each query, highest score first, ties by id.
 
         Parameters
@@ -326,14 +243,19 @@ class DigestIndex:
         skip_hubs : int, optional
             Leave out 7-grams that more digests share. Matches may then be missed; `result.skipped` counts look-ups
             that were left out. Default: none is left out.
+        recipe : DigestRecipe or str, optional
+            How the queries were made, to be checked.
 
         Raises
         ------
         InputError
             A query that is no digest; the message names its row.
+        MismatchError
+            Queries of another recipe than the index's.
         ParameterError
             A threshold outside of its range.
         """
+        self._check_recipe(recipe)
         offsets, slots, scores, skipped = self._core.search(queries, self.strict, *self._limit(threshold, skip_hubs))
         if not self._is_ordered():
             of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
@@ -342,7 +264,13 @@ class DigestIndex:
         return DigestResult(offsets, self._named(slots), scores, skipped)
 
     def nearest(
-        self, queries: Iterable[Digest], k: int = 10, *, threshold: int = 1, skip_hubs: int | None = None
+        self,
+        queries: Iterable[Digest],
+        k: int = 10,
+        *,
+        threshold: int = 1,
+        skip_hubs: int | None = None,
+        recipe: DigestRecipe | str | None = None,
     ) -> DigestResult:
         """The k highest scores of each query; of those at the last score, the least ids.
 
@@ -351,19 +279,21 @@ class DigestIndex:
         queries : iterable of str or bytes
         k : int, default=10
             1 or more; fewer are returned where fewer score at least `threshold`.
-        threshold, skip_hubs : int
+        threshold, skip_hubs, recipe
             As for `search`.
 
         Raises
         ------
         InputError
             A query that is no digest; the message names its row.
+        MismatchError
+            Queries of another recipe than the index's.
         ParameterError
             A k below 1, a threshold outside of its range.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise bad_parameter("k", repr(k), "1 or more")
-        found = self.search(queries, threshold, skip_hubs=skip_hubs)
+        found = self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe)
         lengths = np.diff(found.offsets)
         place = np.arange(len(found.ids)) - np.repeat(found.offsets[:-1], lengths)
         kept = place < k
@@ -456,7 +386,7 @@ class DigestIndex:
             kind, ids = 2, np.array([len(name) for name in encoded], dtype="<u4").tobytes() + b"".join(encoded)
         else:
             kind, ids = 1, np.array(names, dtype="<i8").tobytes()
-        data = self._core.encode(kind, not self.strict, ids, kind != 0)
+        data = self._core.encode(kind, not self.strict, ids, self.recipe.to_json().encode(), kind != 0)
         target = Path(path)
         handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
@@ -479,6 +409,8 @@ class DigestIndex:
             If the file is not a digest index, or changed since it was written.
         FormatVersionError
             If a newer nearkin wrote it.
+        MismatchError
+            If its recipe is of another version of the rules.
         OSError
             If it can't be read.
 
@@ -493,8 +425,15 @@ class DigestIndex:
         True
         """
         place = os.fspath(path)
-        core, kind, lenient, ids = DigestCore.decode(Path(path).read_bytes(), place)
-        index = cls(strict=not lenient)
+        core, kind, lenient, ids, recipe = DigestCore.decode(Path(path).read_bytes(), place)
+        try:
+            # Version 1 knew one recipe.
+            made = DigestRecipe() if recipe is None else DigestRecipe.from_json(recipe.decode())
+        except (ParameterError, UnicodeDecodeError) as error:
+            raise CorruptStoreError(
+                f"{place} is damaged: its recipe can't be read ({error})", place=place, reason=str(error)
+            ) from None
+        index = cls(recipe=made, strict=not lenient)
         index._core = core
         if kind == 0:
             return index

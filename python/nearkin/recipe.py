@@ -21,14 +21,13 @@ Unassigned code points are the exception: a later Unicode version may give them 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 from nearkin._core import RecipeCore, feature_hash_names
 from nearkin.errors import bad_parameter, mismatch
+from nearkin.recipe_base import FrozenRecipe
 
 Norm = Literal["nfkc", "nfc", "none"]
 Case = Literal["fold", "lower", "keep"]
@@ -49,7 +48,22 @@ PRESETS = {
 """Named recipes. `simhash-pypi` gives the values of `simhash.Simhash(text).value` of the PyPI package 2.x."""
 
 
-class Recipe:
+_DEFAULTS: dict[str, Any] = {
+    "norm": "nfkc",
+    "case": "fold",
+    "letters": "word",
+    "stop_words": (),
+    "features": "char",
+    "n": 4,
+    "weight": "binary",
+    "hash": "xxh3",
+    "seed": 0,
+    "family": "simhash",
+    "bits": 128,
+}
+
+
+class Recipe(FrozenRecipe):
     """How a text becomes a fingerprint.
 
     Parameters
@@ -89,6 +103,8 @@ class Recipe:
     >>> recipe.features_of("One, two, three, FOUR")
     {'one two three': 1, 'two three four': 1}
     """
+
+    _defaults = _DEFAULTS
 
     norm: Norm
     case: Case
@@ -138,18 +154,6 @@ class Recipe:
         self.__dict__.update(slots, core=RecipeCore(**compiled))
 
     @classmethod
-    def _of_slots(cls, slots: dict[str, Any]) -> Recipe:
-        recipe = cls.__new__(cls)
-        recipe._fill(slots)
-        return recipe
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a recipe is frozen; recipe.with_({name}=...) gives another one")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a recipe is frozen; slot {name} can't be deleted")
-
-    @classmethod
     def preset(cls, name: str) -> Recipe:
         """The recipe called `name`: `default` or `simhash-pypi`.
 
@@ -172,29 +176,6 @@ class Recipe:
             return recipe
         return cls.preset(recipe) if recipe in PRESETS else cls(recipe)
 
-    @classmethod
-    def from_json(cls, text: str) -> Recipe:
-        """The recipe of a JSON form.
-
-        Raises
-        ------
-        MismatchError
-            If the form was written by another version of the rules.
-        ParameterError
-            If it is no JSON form of a recipe.
-        """
-        try:
-            slots = json.loads(text)
-            versions = slots.pop("versions")
-            recipe = cls._of_slots({name: slots.pop(name) for name in _DEFAULTS})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise bad_parameter("recipe", f"JSON with {error!r}", "the text of Recipe.to_json()") from error
-        if versions != recipe.versions:
-            raise mismatch("versions of the recipe", versions, recipe.versions)
-        if slots:
-            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(_DEFAULTS))
-        return recipe
-
     @property
     def versions(self) -> dict[str, int]:
         """Version of each part: raised when its values change."""
@@ -205,31 +186,6 @@ class Recipe:
         """Words of 64 bits in a fingerprint."""
         return (self.bits + 63) // 64
 
-    def to_json(self) -> str:
-        """Every slot and the version of each part, as JSON with sorted keys."""
-        slots: dict[str, Any] = {name: getattr(self, name) for name in _DEFAULTS}
-        slots["stop_words"] = list(self.stop_words)
-        slots["versions"] = self.versions
-        return json.dumps(slots, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-    @cached_property
-    def digest(self) -> str:
-        """First 16 hexadecimal digits of SHA-256 of the JSON form."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
-
-    def with_(self, **slots: Any) -> Recipe:
-        """The recipe with other values in the slots named: `recipe.with_(bits=64)`."""
-        unknown = sorted(set(slots) - set(_DEFAULTS))
-        if unknown:
-            raise bad_parameter("slot", unknown[0], "one of " + ", ".join(_DEFAULTS))
-        return Recipe._of_slots({**{name: getattr(self, name) for name in _DEFAULTS}, **slots})
-
-    def check_same(self, other: Recipe) -> None:
-        """Raise MismatchError naming the first slot in which `other` differs."""
-        for name in (*_DEFAULTS, "versions"):
-            if getattr(self, name) != getattr(other, name):
-                raise mismatch(f"recipe slot {name}", getattr(self, name), getattr(other, name))
-
     def features_of(self, text: str) -> dict[str, int]:
         """The features of `text` and how often each occurs, in order of first occurrence."""
         return dict(self.core.features(text))
@@ -237,36 +193,7 @@ class Recipe:
     def __str__(self) -> str:
         return _text_form(self)
 
-    def __repr__(self) -> str:
-        return f"Recipe({str(self)!r})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Recipe) and self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (self.to_json(),))
-
-
-def _rebuild(text: str) -> Recipe:
-    return Recipe.from_json(text)
-
-
-_DEFAULTS: dict[str, Any] = {
-    "norm": "nfkc",
-    "case": "fold",
-    "letters": "word",
-    "stop_words": (),
-    "features": "char",
-    "n": 4,
-    "weight": "binary",
-    "hash": "xxh3",
-    "seed": 0,
-    "family": "simhash",
-    "bits": 128,
-}
 _RANGES = {"n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024)}
 _NAMED = {"norm": get_args(Norm), "case": get_args(Case), "letters": get_args(Letters)}
 _ALLOWED = (

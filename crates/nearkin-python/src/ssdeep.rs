@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use nearkin_core::Error;
-use nearkin_core::ssdeep::file::Ids;
+use nearkin_core::ssdeep::file::About;
 use nearkin_core::ssdeep::index::{Limit, Linkage};
 use nearkin_core::ssdeep::{
-    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_file, list,
+    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_file, list, read_file,
 };
 use nearkin_core::text::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -108,6 +108,13 @@ fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, tr
 fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
     let options = options(eliminate_runs, truncate);
     py.detach(|| hash_file(&path, options)).into_python()
+}
+
+/// The bytes of a regular file; anything else is refused without being opened.
+#[pyfunction]
+fn ssdeep_read_file<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| read_file(&path)).into_python()?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// One digest or exception a path, in order.
@@ -257,6 +264,7 @@ struct DigestCore {
     index: RwLock<Index>,
 }
 
+type Decoded<'py> = (DigestCore, u16, bool, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 type Slots = Py<PyArray1<u32>>;
 type Scores = Py<PyArray1<u8>>;
 
@@ -401,18 +409,21 @@ impl DigestCore {
         kind: u16,
         lenient: bool,
         ids: &[u8],
+        recipe: &[u8],
         compact: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let ids = Ids { kind, lenient, bytes: ids.to_vec() };
-        let bytes = self.ask(py, |index| file::encode(index, &ids, compact))?;
+        let about = About { kind, lenient, ids: ids.to_vec(), recipe: Some(recipe.to_vec()) };
+        let bytes = self.ask(py, |index| file::encode(index, &about, compact))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The index that `bytes` hold, kind of ids, whether digests were read leniently, and the ids.
+    /// The index that `bytes` hold, kind of ids, whether digests were read leniently, the ids, and the recipe's JSON
+    /// form (None from version 1).
     #[staticmethod]
-    fn decode<'py>(py: Python<'py>, bytes: &[u8], place: &str) -> PyResult<(Self, u16, bool, Bound<'py, PyBytes>)> {
-        let (index, ids) = detached(py, || file::decode(bytes, place))?.into_python()?;
-        Ok((Self { index: RwLock::new(index) }, ids.kind, ids.lenient, PyBytes::new(py, &ids.bytes)))
+    fn decode<'py>(py: Python<'py>, bytes: &[u8], place: &str) -> PyResult<Decoded<'py>> {
+        let (index, about) = detached(py, || file::decode(bytes, place))?.into_python()?;
+        let recipe = about.recipe.map(|recipe| PyBytes::new(py, &recipe));
+        Ok((Self { index: RwLock::new(index) }, about.kind, about.lenient, PyBytes::new(py, &about.ids), recipe))
     }
 
     /// Block size, seven characters and count of digests, most frequent first.
@@ -429,6 +440,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyHasher>()?;
     module.add_class::<DigestCore>()?;
     module.add_function(wrap_pyfunction!(ssdeep_explain, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_read_file, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_read_list, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_write_list, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_hash, module)?)?;

@@ -1,15 +1,17 @@
-//! A digest index as a file: `docs/format-digests.md`, version 1.
+//! A digest index as a file: `docs/format-digests.md`, version 2.
 //!
 //! ```text
 //! 0   8  "NKDIGEST"
-//! 8   4  version, 1                                              all integers little-endian
+//! 8   4  version, 2                                              all integers little-endian
 //! 12  2  kind of ids: 0 row numbers, 1 integers, 2 strings       opaque to this module
 //! 14  2  1 if digests were read leniently, else 0
 //! 16  8  n, number of slots
 //! 24  8  d, bytes of digests
 //! 32  8  i, bytes of ids
-//! 40     n digests: block size u64, lengths u8 u8, characters; a removed slot has both lengths 255 and no characters
+//! 40  8  r, bytes of the recipe                                  version 1 has neither this field nor a recipe
+//! 48     n digests: block size u64, lengths u8 u8, characters; a removed slot has both lengths 255 and no characters
 //!        ids
+//!        recipe, its JSON form                                   opaque to this module
 //! end 8  XXH3-64 of everything before it
 //! ```
 //!
@@ -24,25 +26,31 @@ use crate::error::{Error, Result};
 const MAGIC: &[u8; 8] = b"NKDIGEST";
 
 /// The newest version, which is the one that is written.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
-const HEAD: usize = 40;
+/// Bytes before the digests, by version.
+const fn head_bytes(version: u32) -> usize {
+    if version < 2 { 40 } else { 48 }
+}
+
 const SUM: usize = 8;
 const REMOVED: u8 = 255;
 
 /// What a file holds beside the digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ids {
+pub struct About {
     /// 0 row numbers, 1 integers, 2 strings.
     pub kind: u16,
     /// Whether the digests were read leniently.
     pub lenient: bool,
     /// The ids, in the writer's own layout.
-    pub bytes: Vec<u8>,
+    pub ids: Vec<u8>,
+    /// How the digests were made, in JSON. None is written as version 1, which says nothing of it.
+    pub recipe: Option<Vec<u8>>,
 }
 
 /// The bytes of a file. With `compact`, removed slots are left out and later ones move up.
-pub fn encode(index: &Index, ids: &Ids, compact: bool) -> Vec<u8> {
+pub fn encode(index: &Index, about: &About, compact: bool) -> Vec<u8> {
     let mut digests = Vec::new();
     let mut slots = 0u64;
     for slot in 0..index.slots() as u32 {
@@ -62,37 +70,48 @@ pub fn encode(index: &Index, ids: &Ids, compact: bool) -> Vec<u8> {
         }
         slots += 1;
     }
-    let mut bytes = Vec::with_capacity(HEAD + digests.len() + ids.bytes.len() + SUM);
+    let version = if about.recipe.is_some() { VERSION } else { 1 };
+    let recipe = about.recipe.as_deref().unwrap_or_default();
+    let mut bytes = Vec::with_capacity(head_bytes(version) + digests.len() + about.ids.len() + recipe.len() + SUM);
     bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
-    bytes.extend_from_slice(&ids.kind.to_le_bytes());
-    bytes.extend_from_slice(&u16::from(ids.lenient).to_le_bytes());
+    bytes.extend_from_slice(&version.to_le_bytes());
+    bytes.extend_from_slice(&about.kind.to_le_bytes());
+    bytes.extend_from_slice(&u16::from(about.lenient).to_le_bytes());
     bytes.extend_from_slice(&slots.to_le_bytes());
     bytes.extend_from_slice(&(digests.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&(ids.bytes.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&(about.ids.len() as u64).to_le_bytes());
+    if version > 1 {
+        bytes.extend_from_slice(&(recipe.len() as u64).to_le_bytes());
+    }
     bytes.extend_from_slice(&digests);
-    bytes.extend_from_slice(&ids.bytes);
+    bytes.extend_from_slice(&about.ids);
+    bytes.extend_from_slice(recipe);
     let sum = xxh3_64(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
 }
 
-/// The index and ids that `bytes` hold; `place` names them in errors.
+/// The index that `bytes` hold, and what stands beside it; `place` names them in errors.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if they are not such a file or a byte of it changed, [`Error::FormatVersion`] if it is too new.
-pub fn decode(bytes: &[u8], place: &str) -> Result<(Index, Ids)> {
+pub fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
     let corrupt = |reason: &str| Error::Corrupt { place: place.to_owned(), reason: reason.to_owned() };
     if !bytes.starts_with(MAGIC) {
         return Err(corrupt("it does not begin as a digest index does; name a file that DigestIndex.save wrote"));
     }
-    if bytes.len() < HEAD + SUM {
-        return Err(corrupt("it ends within its header; copy it again"));
-    }
+    let short = || corrupt("it ends within its header; copy it again");
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+    if bytes.len() < 16 {
+        return Err(short());
+    }
     let version = word(8) as u32;
     if version > VERSION {
         return Err(Error::FormatVersion { found: version, newest: VERSION });
+    }
+    let head = head_bytes(version);
+    if bytes.len() < head + SUM {
+        return Err(short());
     }
     let body = bytes.len() - SUM;
     if word(body) != xxh3_64(&bytes[..body]) {
@@ -100,16 +119,19 @@ pub fn decode(bytes: &[u8], place: &str) -> Result<(Index, Ids)> {
     }
     let (kind, lenient) = ((word(8) >> 32) as u16, (word(8) >> 48) as u16);
     let (slots, digest_bytes, id_bytes) = (word(16), word(24), word(32));
-    let room = (body - HEAD) as u64;
+    let recipe_bytes = if version > 1 { word(40) } else { 0 };
+    let room = (body - head) as u64;
+    let parts = [digest_bytes, id_bytes, recipe_bytes];
     if version == 0
         || kind > 2
         || lenient > 1
-        || digest_bytes.checked_add(id_bytes) != Some(room)
+        || parts.iter().try_fold(0u64, |sum, &part| sum.checked_add(part)) != Some(room)
         || slots > digest_bytes / 10
     {
         return Err(corrupt("its header contradicts itself"));
     }
-    let (mut rest, ids) = bytes[HEAD..body].split_at(digest_bytes as usize);
+    let (mut rest, after) = bytes[head..body].split_at(digest_bytes as usize);
+    let (ids, recipe) = after.split_at(id_bytes as usize);
     let mut digests = Vec::with_capacity(slots as usize);
     let bad = || corrupt("a digest in it is none");
     for _ in 0..slots {
@@ -129,7 +151,8 @@ pub fn decode(bytes: &[u8], place: &str) -> Result<(Index, Ids)> {
     if !rest.is_empty() {
         return Err(corrupt("it holds more than its header says"));
     }
-    Ok((Index::from_slots(&digests)?, Ids { kind, lenient: lenient == 1, bytes: ids.to_vec() }))
+    let recipe = (version > 1).then(|| recipe.to_vec());
+    Ok((Index::from_slots(&digests)?, About { kind, lenient: lenient == 1, ids: ids.to_vec(), recipe }))
 }
 
 #[cfg(test)]
@@ -137,21 +160,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sample(removed: u32) -> (Index, Ids) {
+    fn sample(removed: u32) -> (Index, About) {
         let texts = ["96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U", "3::", "3:E:E", "96:abcdefghijkl:"];
         let digests: Vec<Digest> = texts.iter().map(|text| Digest::parse(text.as_bytes()).unwrap()).collect();
         let mut index = Index::new();
         index.add(&digests).unwrap();
         index.remove(removed);
-        (index, Ids { kind: 1, lenient: false, bytes: vec![1, 2, 3] })
+        (index, About { kind: 1, lenient: false, ids: vec![1, 2, 3], recipe: Some(b"{}".to_vec()) })
     }
 
     proptest! {
         #[test]
         fn save_then_open_is_identity(removed in 0u32..5) {
-            let (index, ids) = sample(removed);
+            let (index, mut ids) = sample(removed);
             let (read, read_ids) = decode(&encode(&index, &ids, false), "test").unwrap();
             prop_assert_eq!(&ids, &read_ids);
+            ids.recipe = None;
+            let (first, first_ids) = decode(&encode(&index, &ids, false), "test").unwrap();
+            prop_assert_eq!((&ids, read.slots()), (&first_ids, first.slots()));
             prop_assert_eq!(index.slots(), read.slots());
             for slot in 0..5 {
                 prop_assert_eq!(index.get(slot), read.get(slot));
@@ -171,8 +197,11 @@ mod tests {
         }
 
         #[test]
-        fn a_right_checksum_over_nonsense_is_no_crash(mut bytes in prop::collection::vec(any::<u8>(), 32..120)) {
-            bytes.splice(..0, [&MAGIC[..], &[1, 0, 0, 0, 1, 0, 0, 0]].concat());
+        fn a_right_checksum_over_nonsense_is_no_crash(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..120),
+            version in 0u8..3,
+        ) {
+            bytes.splice(..0, [&MAGIC[..], &[version, 0, 0, 0, 1, 0, 0, 0]].concat());
             let sum = xxh3_64(&bytes);
             bytes.extend_from_slice(&sum.to_le_bytes());
             let _ = decode(&bytes, "test");
@@ -183,7 +212,7 @@ mod tests {
     fn a_newer_version_is_refused_by_name() {
         let (index, ids) = sample(9);
         let mut bytes = encode(&index, &ids, false);
-        bytes[8] = 2;
-        assert!(matches!(decode(&bytes, "test"), Err(Error::FormatVersion { found: 2, newest: 1 })));
+        bytes[8] = 3;
+        assert!(matches!(decode(&bytes, "test"), Err(Error::FormatVersion { found: 3, newest: 2 })));
     }
 }

@@ -181,6 +181,16 @@ pub fn hash_file(path: &std::path::Path, options: Options) -> Result<String> {
     hash_source(&mut FileSource::open(path)?, options)
 }
 
+/// The bytes of the regular file at `path`.
+///
+/// # Errors
+/// As [`FileSource::open`], and if it can't be read or changes meanwhile.
+pub fn read_file(path: &std::path::Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    FileSource::open(path)?.pass(&mut |some| bytes.extend_from_slice(some))?;
+    Ok(bytes)
+}
+
 /// The digest of what `source` reads.
 ///
 /// # Errors

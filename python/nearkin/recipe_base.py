@@ -1,0 +1,100 @@
+"""What every recipe is: a frozen value with named slots, a text form, a JSON form, and a digest of that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+from nearkin.errors import bad_parameter, mismatch
+
+__all__ = ["FrozenRecipe"]
+
+_R = TypeVar("_R", bound="FrozenRecipe")
+
+
+class FrozenRecipe:
+    """Slots that are filled once. A subclass names them with their defaults, and fills and checks them in `_fill`."""
+
+    _defaults: ClassVar[dict[str, Any]]
+
+    def _fill(self, slots: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Version of each part: raised when its values change."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of_slots(cls: type[_R], slots: dict[str, Any]) -> _R:
+        recipe = cls.__new__(cls)
+        recipe._fill(slots)
+        return recipe
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a recipe is frozen; recipe.with_({name}=...) gives another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a recipe is frozen; slot {name} can't be deleted")
+
+    @classmethod
+    def from_json(cls: type[_R], text: str) -> _R:
+        """The recipe of a JSON form.
+
+        Raises
+        ------
+        MismatchError
+            If the form was written by another version of the rules.
+        ParameterError
+            If it is no JSON form of a recipe.
+        """
+        try:
+            slots = json.loads(text)
+            versions = slots.pop("versions")
+            recipe = cls._of_slots({name: slots.pop(name) for name in cls._defaults})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise bad_parameter("recipe", f"JSON with {error!r}", "the text of Recipe.to_json()") from error
+        if versions != recipe.versions:
+            raise mismatch("versions of the recipe", versions, recipe.versions)
+        if slots:
+            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(cls._defaults))
+        return recipe
+
+    def to_json(self) -> str:
+        """Every slot and the version of each part, as JSON with sorted keys."""
+        slots: dict[str, Any] = {name: getattr(self, name) for name in self._defaults}
+        return json.dumps(
+            {**slots, "versions": self.versions}, sort_keys=True, ensure_ascii=False, separators=(",", ":")
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """First 16 hexadecimal digits of SHA-256 of the JSON form."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    def with_(self: _R, **slots: Any) -> _R:
+        """The recipe with other values in the slots named: `recipe.with_(bits=64)`."""
+        unknown = sorted(set(slots) - set(self._defaults))
+        if unknown:
+            raise bad_parameter("slot", unknown[0], "one of " + ", ".join(self._defaults))
+        return self._of_slots({**{name: getattr(self, name) for name in self._defaults}, **slots})
+
+    def check_same(self: _R, other: _R) -> None:
+        """Raise MismatchError naming the first slot in which `other` differs."""
+        for name in (*self._defaults, "versions"):
+            if getattr(self, name) != getattr(other, name):
+                raise mismatch(f"recipe slot {name}", getattr(self, name), getattr(other, name))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self).from_json, (self.to_json(),))

@@ -1,0 +1,254 @@
+"""Digests of bytes, of files and of streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin import _core
+from nearkin.errors import NearkinError, bad_parameter
+from nearkin.ssdeep.text import chosen
+from nearkin.ssdeep.text import normalize as normalized
+
+__all__ = ["Hasher", "hash", "hash_files"]
+
+
+class Readable(Protocol):
+    """A binary file-like object."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes; none at the end."""
+        ...
+
+
+# How much of a file-like object is read at a time.
+_CHUNK = 1 << 20
+
+
+def _bytes_like(data: object) -> bytes | npt.NDArray[np.uint8] | None:
+    """What the compiled hasher reads in place: bytes, or any other buffer seen as an array; None if it is no buffer."""
+    if isinstance(data, bytes):
+        return data
+    try:
+        view = memoryview(data)  # type: ignore[arg-type]  # whether it is a buffer is what is being asked
+    except TypeError:
+        return None
+    if not view.c_contiguous:
+        raise bad_parameter("data", "a buffer with gaps", "a C-contiguous buffer; copy it with bytes(data)")
+    return np.frombuffer(view, dtype=np.uint8) if view.nbytes else np.empty(0, dtype=np.uint8)
+
+
+def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
+    data: bytes | bytearray | memoryview | str | os.PathLike[str] | Readable | Any,
+    *,
+    eliminate_runs: bool = False,
+    truncate: bool = True,
+    normalize: str | Iterable[str] = (),
+) -> str:
+    r"""The fuzzy digest of bytes, of a file or of a stream.
+
+    Parameters
+    ----------
+    data : bytes-like, str, os.PathLike or binary file-like
+        The input: any C-contiguous buffer (read in place); a str or path, which names a regular file; or an object
+        whose `read(size)` gives bytes. For a text, pass `text.encode()`. At most 192 GiB.
+    eliminate_runs : bool, default False
+        Write runs of more than three equal characters as three, as the library's flag ELIMSEQ does.
+    truncate : bool, default True
+        Cut part 2 at 32 characters, as the program does; False is the library's flag NOTRUNC.
+    normalize : str or iterable of str, default none
+        Treat the input as text and apply "html", "lines" or "space" first (`nearkin.ssdeep.normalize`). Such a digest
+        compares only with digests normalised alike: `nearkin.ssdeep.DigestRecipe` names what a digest was made by.
+        The input is read into memory.
+
+    Returns
+    -------
+    str
+        `blocksize:part1:part2`. Empty input gives `3::`.
+
+    Raises
+    ------
+    InputError
+        If the path is no regular file (a directory, FIFO or device), or the file changes while it is read.
+    OSError
+        If the file can't be read.
+    ParameterError
+        If `data` is none of the above, or too long.
+
+    Notes
+    -----
+    The value is that of ssdeep 2.14.1 and is promised for ever. The GIL is released while hashing.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> nk.ssdeep.hash(b"Hello, World!\n")
+    '3:aaX8v:aV'
+    >>> nk.ssdeep.hash(bytes(5000))
+    '3::'
+    """
+    steps = chosen(normalize)
+    if steps:
+        return _core.ssdeep_hash(normalized(content(data), steps), eliminate_runs, truncate)
+    if isinstance(data, (str, os.PathLike)):
+        return _core.ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
+    buffer = _bytes_like(data)
+    if buffer is not None:
+        return _core.ssdeep_hash(buffer, eliminate_runs, truncate)
+    if hasattr(data, "read"):
+        hasher = Hasher()
+        while chunk := data.read(_CHUNK):
+            hasher.update(chunk)
+        return hasher.digest(eliminate_runs=eliminate_runs, truncate=truncate)
+    raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
+
+
+def content(data: Any) -> bytes:
+    """All bytes of a buffer, of a regular file or of a file-like object."""
+    if isinstance(data, (str, os.PathLike)):
+        return _core.ssdeep_read_file(os.fspath(data))
+    buffer = _bytes_like(data)
+    if buffer is not None:
+        return bytes(buffer)
+    if hasattr(data, "read"):
+        return b"".join(iter(lambda: data.read(_CHUNK), b""))
+    raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
+
+
+class Hasher:
+    r"""A digest of data that arrives in pieces, of any size and unknown total length.
+
+    The digest is that of the whole, however it was cut. Memory is constant (5 KB).
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> hasher = nk.ssdeep.Hasher()
+    >>> hasher.update(b"Hello, ")
+    >>> hasher.update(b"World!\n")
+    >>> hasher.digest()
+    '3:aaX8v:aV'
+    """
+
+    __slots__ = ("_hasher",)
+
+    def __init__(self) -> None:
+        self._hasher = _core.SsdeepHasher()
+
+    @property
+    def total(self) -> int:
+        """Bytes taken in so far."""
+        return self._hasher.total
+
+    def update(self, data: bytes | bytearray | memoryview | Any) -> None:
+        """Take in more data.
+
+        Parameters
+        ----------
+        data : bytes-like
+            Any C-contiguous buffer.
+
+        Raises
+        ------
+        ParameterError
+            If `data` is no buffer; a text must be encoded first.
+        """
+        buffer = _bytes_like(data)
+        if buffer is None:
+            raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer")
+        self._hasher.update(buffer)
+
+    def copy(self) -> Hasher:
+        """A hasher in the same state that goes on by itself."""
+        other = Hasher()
+        other._hasher = self._hasher.copy()
+        return other
+
+    def digest(self, *, eliminate_runs: bool = False, truncate: bool = True) -> str:
+        """The digest of all data so far; more may follow.
+
+        Parameters
+        ----------
+        eliminate_runs, truncate : bool
+            As for `hash`.
+
+        Returns
+        -------
+        str
+            `blocksize:part1:part2`.
+
+        Raises
+        ------
+        ParameterError
+            If more than 192 GiB were taken in.
+        """
+        return self._hasher.digest(eliminate_runs, truncate)
+
+
+def hash_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    on_error: str = "raise",
+    eliminate_runs: bool = False,
+    truncate: bool = True,
+    normalize: str | Iterable[str] = (),
+) -> list[Any]:
+    """The digests of many files, hashed in parallel.
+
+    Parameters
+    ----------
+    paths : iterable of str or os.PathLike
+        Regular files; symbolic links to them are followed. Directories, FIFOs and devices are errors and are never
+        opened.
+    on_error : {"raise", "return"}, default "raise"
+        Raise the first file's error, or put the exception in the place of its digest.
+    eliminate_runs, truncate : bool
+        As for `hash`.
+    normalize : str or iterable of str, default none
+        As for `hash`; normalised files are hashed one after the other.
+
+    Returns
+    -------
+    list of str (and, with ``on_error="return"``, exceptions)
+        One entry a path, in order, whatever the number of threads.
+
+    Raises
+    ------
+    OSError, InputError
+        As for `hash`, unless they are returned.
+    ParameterError
+        If `on_error` is something else.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> nk.ssdeep.hash_files(["/no/such/file"], on_error="return")
+    [FileNotFoundError(2, 'reading the kind of /no/such/file: No such file or directory (os error 2)')]
+    """
+    if on_error not in ("raise", "return"):
+        raise bad_parameter("on_error", repr(on_error), '"raise" or "return"')
+    names = [os.fspath(path) for path in paths]
+    steps = chosen(normalize)
+    if steps:
+        found = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in names]
+    else:
+        found = _core.ssdeep_hash_files(names, eliminate_runs, truncate)
+    results: list[Any] = []
+    for digest_or_none, fault in found:
+        if fault is not None and on_error == "raise":
+            raise fault
+        results.append(digest_or_none if fault is None else fault)
+    return results
+
+
+def _hash_normalised(
+    path: str, steps: tuple[str, ...], eliminate_runs: bool, truncate: bool
+) -> tuple[str | None, Exception | None]:
+    try:
+        return hash(path, eliminate_runs=eliminate_runs, truncate=truncate, normalize=steps), None
+    except (NearkinError, OSError) as error:
+        return None, error

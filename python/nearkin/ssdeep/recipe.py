@@ -1,0 +1,117 @@
+"""How a file becomes a fuzzy digest, as one line: `[html+lines+space|]ssdeep[:elimseq][:notrunc]`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from nearkin.errors import bad_parameter, mismatch
+from nearkin.recipe_base import FrozenRecipe
+from nearkin.ssdeep.hashing import hash, hash_files  # noqa: A004 - the promised name
+from nearkin.ssdeep.text import chosen
+
+__all__ = ["DigestRecipe"]
+
+_SLOTS: dict[str, Any] = {"normalize": (), "family": "ssdeep", "eliminate_runs": False, "truncate": True}
+_FLAGS = {"elimseq": ("eliminate_runs", True), "notrunc": ("truncate", False)}
+
+
+class DigestRecipe(FrozenRecipe):
+    """How a file becomes a fuzzy digest: digests compare if their recipes are equal.
+
+    Parameters
+    ----------
+    text : str, default "ssdeep"
+        Text form: steps of normalisation joined by `+`, a bar, and the family with its flags.
+
+    Attributes
+    ----------
+    normalize : tuple of str
+        Steps of `nearkin.ssdeep.normalize`, in the order in which they are applied.
+    family : str
+        "ssdeep".
+    eliminate_runs, truncate : bool
+        As for `nearkin.ssdeep.hash`.
+
+    Raises
+    ------
+    ParameterError
+        For a step, family or flag that is unknown or stands twice.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> recipe = nk.ssdeep.DigestRecipe("space+html|ssdeep")
+    >>> str(recipe)
+    'html+space|ssdeep'
+    >>> recipe.hash(b"<p>Hello,   World!") == nk.ssdeep.hash(b"Hello, World!")
+    True
+    >>> recipe.check_same(nk.ssdeep.DigestRecipe())  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    nearkin.errors.MismatchError: recipe slot normalize differs: html+space against none; compare only what was...
+    """
+
+    _defaults = _SLOTS
+
+    normalize: tuple[str, ...]
+    family: str
+    eliminate_runs: bool
+    truncate: bool
+
+    def __init__(self, text: str = "ssdeep") -> None:
+        if not isinstance(text, str):
+            raise bad_parameter("recipe", repr(text), "the text form, such as html+space|ssdeep")
+        *before, kernel = text.split("|")
+        family, *flags = kernel.strip().split(":")
+        if len(before) > 1 or any(flag not in _FLAGS or flags.count(flag) > 1 for flag in flags):
+            raise bad_parameter("recipe", text, "[html+lines+space|]ssdeep[:elimseq][:notrunc], each once")
+        steps = [step.strip() for step in before[0].split("+")] if before else []
+        if len(set(steps)) != len(steps):
+            raise bad_parameter("recipe", text, "each step of normalisation once")
+        self._fill({"normalize": steps, "family": family, **dict(_FLAGS[flag] for flag in flags)})
+
+    def _fill(self, slots: dict[str, Any]) -> None:
+        slots = {**_SLOTS, **slots}
+        slots["normalize"] = chosen(slots["normalize"])
+        if slots["family"] != "ssdeep":
+            raise bad_parameter("family", repr(slots["family"]), "ssdeep")
+        for name in ("eliminate_runs", "truncate"):
+            if not isinstance(slots[name], bool):
+                raise bad_parameter(name, repr(slots[name]), "True or False")
+        self.__dict__.update(slots)
+
+    @classmethod
+    def of(cls, recipe: DigestRecipe | str | None) -> DigestRecipe:
+        """`recipe` itself, the one of a text form, or the default for None."""
+        return recipe if isinstance(recipe, DigestRecipe) else cls() if recipe is None else cls(recipe)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Version of each part: raised when its values change."""
+        return {"recipe": 1, "normalize": 1, self.family: 1}
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """What `nearkin.ssdeep.hash` is called with."""
+        return {"eliminate_runs": self.eliminate_runs, "truncate": self.truncate, "normalize": self.normalize}
+
+    def hash(self, data: Any) -> str:
+        """The digest of bytes, of a file or of a stream, as `nearkin.ssdeep.hash` gives it."""
+        return hash(data, **self.flags)
+
+    def hash_files(self, paths: Iterable[str | os.PathLike[str]], *, on_error: str = "raise") -> list[Any]:
+        """The digests of many files, as `nearkin.ssdeep.hash_files` gives them."""
+        return hash_files(paths, on_error=on_error, **self.flags)
+
+    def check_same(self, other: DigestRecipe) -> None:
+        """Raise MismatchError naming the first slot in which `other` differs."""
+        if isinstance(other, DigestRecipe) and self.normalize != other.normalize:
+            names = ["+".join(recipe.normalize) or "none" for recipe in (self, other)]
+            raise mismatch("recipe slot normalize", *names)
+        super().check_same(other)
+
+    def __str__(self) -> str:
+        flags = [flag for flag, (name, value) in _FLAGS.items() if getattr(self, name) == value]
+        return "|".join([*(["+".join(self.normalize)] if self.normalize else []), ":".join([self.family, *flags])])

@@ -1,0 +1,115 @@
+"""Scores of digests, 0 to 100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin import _core
+
+__all__ = ["Digest", "compare", "compare_many", "matrix"]
+
+Digest: TypeAlias = "str | bytes"
+
+
+def compare(a: Digest, b: Digest, *, strict: bool = True) -> int:
+    """The score of two digests, 0 (not known to be alike) to 100.
+
+    Parameters
+    ----------
+    a, b : str or bytes
+        Digests. The order does not matter.
+    strict : bool, default True
+        Accept only what the program prints: a block size 3 * 2**i and parts of at most 64 base64 characters. False
+        accepts what the original library accepts, such as `digest,"name"` and other block sizes.
+
+    Returns
+    -------
+    int
+        0 to 100; 100 for equal digests of any length.
+
+    Raises
+    ------
+    InputError
+        If one of them is no digest.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> nk.ssdeep.compare("96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U",
+    ...                   "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U")
+    97
+    """
+    return _core.ssdeep_compare(a, b, strict)
+
+
+def compare_many(query: Digest, digests: Iterable[Digest], *, strict: bool = True) -> npt.NDArray[np.uint8]:
+    """The scores of one digest with many.
+
+    Parameters
+    ----------
+    query : str or bytes
+        A digest.
+    digests : iterable of str or bytes
+        The others.
+    strict : bool, default True
+        As for `compare`.
+
+    Returns
+    -------
+    ndarray of shape (n_digests,) uint8
+        0 to 100, in order.
+
+    Raises
+    ------
+    InputError
+        If one of them is no digest; the message names its row.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> nk.ssdeep.compare_many("3:aaX8v:aV", ["3:aaX8v:aV", "3:E:E"])
+    array([100,   0], dtype=uint8)
+    """
+    return _core.ssdeep_compare_many(query, digests, strict)
+
+
+def matrix(
+    left: Iterable[Digest], right: Iterable[Digest] | None = None, *, strict: bool = True
+) -> npt.NDArray[np.uint8]:
+    """The scores of all pairs of two lists, or of one list with itself.
+
+    Parameters
+    ----------
+    left : iterable of str or bytes
+        Digests of the rows.
+    right : iterable of str or bytes, optional
+        Digests of the columns; default: those of the rows.
+    strict : bool, default True
+        As for `compare`.
+
+    Returns
+    -------
+    ndarray of shape (n_left, n_right) uint8
+        0 to 100.
+
+    Raises
+    ------
+    InputError
+        If one of them is no digest; the message names its row.
+
+    Notes
+    -----
+    Takes n_left * n_right bytes. To find the pairs above a threshold among many digests, use `nearkin.DigestIndex`.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> nk.ssdeep.matrix(["3:aaX8v:aV", "3:E:E"])
+    array([[100,   0],
+           [  0, 100]], dtype=uint8)
+    """
+    return _core.ssdeep_matrix(left, right, strict)
