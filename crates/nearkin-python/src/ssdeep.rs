@@ -58,42 +58,94 @@ fn parse(text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
     if strict { Digest::parse(text) } else { Digest::parse_lenient(text) }
 }
 
-/// A parsed digest; an error names its row.
-fn parse_row(row: usize, text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
-    parse(text, strict).map_err(|error| match error {
+fn name_row(row: usize, error: Error) -> Error {
+    match error {
         Error::Input { place, reason } => Error::Input { place: format!("row {row}, {place}"), reason },
         other => other,
-    })
+    }
 }
 
-/// All digests of an iterable, or of an Arrow array of strings, which is read in place and in parallel.
-fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
-    if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() {
-        return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
-    }
-    let mut digests = Vec::with_capacity(texts.len().unwrap_or(0));
-    if let Ok(list) = texts.cast_exact::<PyList>() {
-        for (row, text) in list.iter().enumerate() {
-            digests.push(parse_row(row, &digest_bytes(&text)?, strict).into_python()?);
+/// Digests as they were given: borrowed, so that they are read with the GIL released.
+struct Spelled {
+    /// Borrowed from the owners below: the lifetime is that of this struct.
+    texts: Vec<&'static [u8]>,
+    _objects: Vec<Py<PyAny>>,
+    _columns: Option<Texts>,
+    _owned: Vec<Box<[u8]>>,
+}
+
+impl Spelled {
+    /// Those of an iterable of str and bytes, or of an Arrow column of strings.
+    fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if source.is_instance_of::<PyString>() || source.is_instance_of::<PyBytes>() {
+            return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
         }
-        return Ok(digests);
+        let count = source.len().unwrap_or(0);
+        let mut spelled =
+            Self { texts: Vec::with_capacity(count), _objects: Vec::new(), _columns: None, _owned: Vec::new() };
+        if let Ok(list) = source.cast_exact::<PyList>() {
+            spelled._objects.reserve(count);
+            for object in list.iter() {
+                spelled.push(object)?;
+            }
+        } else if source.hasattr("__arrow_c_stream__")? || source.hasattr("__arrow_c_array__")? {
+            let column = Texts::new(source)?;
+            for row in 0..column.len() {
+                let text = column.get(row).ok_or_else(|| {
+                    to_python(Error::input(format!("row {row}"), "is null, not a digest; drop it first"))
+                })?;
+                // SAFETY: the strings live as long as the column, which is kept.
+                spelled.texts.push(unsafe { std::mem::transmute::<&[u8], &'static [u8]>(text.as_bytes()) });
+            }
+            spelled._columns = Some(column);
+        } else {
+            for object in source.try_iter()? {
+                spelled.push(object?)?;
+            }
+        }
+        Ok(spelled)
     }
-    if texts.hasattr("__arrow_c_stream__")? || texts.hasattr("__arrow_c_array__")? {
-        let strings = Texts::new(texts)?;
-        let rows = 0..strings.len();
-        let read = |row: usize| match strings.get(row) {
-            Some(text) => parse_row(row, text.as_bytes(), strict),
-            None => Err(Error::input(format!("row {row}"), "is null, not a digest; drop it first")),
-        };
-        let found: Vec<nearkin_core::Result<Digest>> =
-            detached(texts.py(), || rows.into_par_iter().with_min_len(1024).map(read).collect())?;
-        // In order, so that the first fault is reported whatever the threads.
-        return found.into_iter().collect::<nearkin_core::Result<_>>().into_python();
+
+    #[inline]
+    fn push(&mut self, object: Bound<'_, PyAny>) -> PyResult<()> {
+        // SAFETY: str and bytes are immutable and don't move; the object, or the owned copy, is kept.
+        let keep = |text: &[u8]| unsafe { std::mem::transmute::<&[u8], &'static [u8]>(text) };
+        match digest_bytes(&object)? {
+            Cow::Borrowed(text) => self.texts.push(keep(text)),
+            Cow::Owned(text) => {
+                let text = text.into_boxed_slice();
+                self.texts.push(keep(&text));
+                self._owned.push(text);
+            }
+        }
+        self._objects.push(object.unbind());
+        Ok(())
     }
-    for (row, text) in texts.try_iter()?.enumerate() {
-        digests.push(parse_row(row, &digest_bytes(&text?)?, strict).into_python()?);
+
+    /// The digests, read in the pool; the first fault names its row whatever the threads.
+    fn parse(&self, py: Python<'_>, strict: bool) -> PyResult<Vec<Digest>> {
+        let texts = &self.texts;
+        let found: Vec<Result<Vec<Digest>, (usize, Error)>> = detached(py, || {
+            let read = |(number, texts): (usize, &[&[u8]])| {
+                let row = |at: usize| number * PARSED_TOGETHER + at;
+                texts.iter().enumerate().map(|(at, text)| parse(text, strict).map_err(|e| (row(at), e))).collect()
+            };
+            texts.par_chunks(PARSED_TOGETHER).enumerate().map(read).collect()
+        })?;
+        let mut digests = Vec::with_capacity(texts.len());
+        for part in found {
+            digests.append(&mut part.map_err(|(row, error)| to_python(name_row(row, error)))?);
+        }
+        Ok(digests)
     }
-    Ok(digests)
+}
+
+/// Digests that one task reads.
+const PARSED_TOGETHER: usize = 4096;
+
+/// All digests of an iterable, or of an Arrow column of strings.
+fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Digest>> {
+    Spelled::new(texts)?.parse(texts.py(), strict)
 }
 
 #[pyfunction]
@@ -193,9 +245,17 @@ fn ssdeep_compare_many<'py>(
     strict: bool,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let query = Query::new(&parse(&digest_bytes(query)?, strict).into_python()?);
-    let digests = parse_all(digests, strict)?;
-    let scores: Vec<u8> =
-        detached(py, || digests.par_chunks(4096).flat_map_iter(|some| query.scores(some.iter())).collect())?;
+    let spelled = Spelled::new(digests)?;
+    let texts = &spelled.texts;
+    let found: Vec<Result<Vec<u8>, (usize, Error)>> = detached(py, || {
+        let score = |some: &[&[u8]]| query.scores_of_texts(some, |text| parse(text, strict));
+        texts.par_chunks(PARSED_TOGETHER).map(score).collect()
+    })?;
+    let mut scores = Vec::with_capacity(texts.len());
+    for part in found {
+        let first = scores.len();
+        scores.append(&mut part.map_err(|(row, error)| to_python(name_row(first + row, error)))?);
+    }
     Ok(PyArray1::from_vec(py, scores))
 }
 

@@ -216,14 +216,18 @@ impl<'a> Queue<'a> {
         Self { own, table, texts: Texts::new(), waiting: [(0, 0, 0); LANES], count: 0 }
     }
 
+    /// False, and nothing is done, for a text that lanes don't take.
     #[inline]
-    fn push(&mut self, text: &Part, block_size: u64, place: usize, scores: &mut [u8]) {
-        self.texts.set(self.count, text);
+    fn push(&mut self, text: &Part, block_size: u64, place: usize, scores: &mut [u8]) -> bool {
+        if !self.texts.set(self.count, text) {
+            return false;
+        }
         self.waiting[self.count] = (place, text.as_bytes().len(), block_size);
         self.count += 1;
         if self.count == LANES {
             self.measure(scores);
         }
+        true
     }
 
     /// Raises the scores of all that wait.
@@ -243,12 +247,15 @@ impl<'a> Queue<'a> {
     }
 }
 
+/// Digests that are held between reading and scoring: 36 KB, within the first cache.
+const HELD: usize = 256;
+
 /// A digest made ready for many comparisons. 6 KB.
 #[derive(Clone)]
 pub struct Query {
     digest: Digest,
     pairs: [CharacterPairs; 2],
-    /// None unless both parts are base64 alone.
+    /// None where a part can't be measured in lanes.
     tables: Option<[Table; 2]>,
     part1: Pattern,
     part2: Pattern,
@@ -271,7 +278,7 @@ impl Query {
     pub fn scores<'a>(&self, others: impl ExactSizeIterator<Item = &'a Digest>) -> Vec<u8> {
         let mut scores = vec![0u8; others.len()];
         let Some(tables) = &self.tables else {
-            // A digest that was read leniently may hold any characters.
+            // A digest that was read leniently may hold any characters, one of 64 distinct ones fills the table.
             for (score, other) in scores.iter_mut().zip(others) {
                 *score = self.score(other) as u8;
             }
@@ -286,14 +293,15 @@ impl Query {
             Queue::new(own, table)
         });
         let mut consider = |own: usize, of: usize, place: usize, text: &Part, block_size: u64, scores: &mut [u8]| {
-            if self.pairs[own].may_share(text) {
-                queues[2 * own + of].push(text, block_size, place, scores);
+            if self.pairs[own].may_share(text) && !queues[2 * own + of].push(text, block_size, place, scores) {
+                let score = [&self.part1, &self.part2][own].score(text.as_bytes(), block_size) as u8;
+                scores[place] = scores[place].max(score);
             }
         };
         for (place, other) in others.enumerate() {
             match meeting(size, other.block_size) {
                 Meeting::Never => {}
-                Meeting::Same if *part1 == other.part1 && *part2 == other.part2 => scores[place] = 100,
+                Meeting::Same if part1.is(&other.part1) && part2.is(&other.part2) => scores[place] = 100,
                 Meeting::Same => {
                     consider(0, 0, place, &other.part1, size, &mut scores);
                     consider(1, 1, place, &other.part2, twice, &mut scores);
@@ -306,6 +314,27 @@ impl Query {
             queue.measure(&mut scores);
         }
         scores
+    }
+
+    /// The scores with the digests that `texts` spell, as [`Self::scores`] gives them; a small number is held at a time.
+    ///
+    /// # Errors
+    /// The first text that is no digest, and its number.
+    pub fn scores_of_texts(
+        &self,
+        texts: &[&[u8]],
+        read: impl Fn(&[u8]) -> Result<Digest>,
+    ) -> std::result::Result<Vec<u8>, (usize, crate::Error)> {
+        let mut scores = Vec::with_capacity(texts.len());
+        let mut digests = Vec::with_capacity(HELD.min(texts.len()));
+        for texts in texts.chunks(HELD) {
+            digests.clear();
+            for text in texts {
+                digests.push(read(text).map_err(|error| (scores.len() + digests.len(), error))?);
+            }
+            scores.extend(self.scores(digests.iter()));
+        }
+        Ok(scores)
     }
 
     /// The score with `other`, as [`compare`] gives it.

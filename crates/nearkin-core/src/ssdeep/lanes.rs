@@ -9,13 +9,14 @@
 //! a = p & (p' << 1),  b = a & (a'' << 2),  g = b & (b''' << 3)  runs of 2, 4 and 7; ' is the step before
 //! ```
 //!
-//! so that bit j of g says that the seven characters up to this one are those of the pattern up to j. 22 vector
+//! so that bit j of g says that the seven characters up to this one are those of the pattern up to j. 15 to 20 vector
 //! operations a step: about one cycle a character and text.
 //!
-//! The table of masks has 64 entries, one for each character of base64, and lies in eight AVX-512 registers; a text's
-//! bytes become entry numbers by one `vpermi2b`. What is not base64 has an empty mask: right for every text, as long as
-//! the *pattern* is base64 alone. The portable form looks the same table up in memory
-//! (`kernels_equal_the_definition` holds both to it).
+//! The table of masks has an entry for each distinct character of the pattern, and an empty one for all other bytes, in
+//! two registers for each 16 entries; a text's bytes become entry numbers by one `vpermi2b`. A pattern of 64 distinct
+//! characters, or of others than ASCII, has no table, and a text of others than ASCII is not put here: both are
+//! measured one by one. The portable form looks the same table up in memory (`kernels_equal_the_definition` holds both
+//! to it).
 
 use super::MAX_PART;
 use super::parse::Part;
@@ -26,46 +27,41 @@ pub(super) const LANES: usize = 8;
 /// Steps of one word of a text.
 const STEPS: usize = 8;
 
-/// The entry of every byte in a table of masks; 64 for what is not base64.
-const ENTRY: [u8; 256] = {
-    let mut entries = [64; 256];
-    let mut c = 0;
-    let mut next = 0;
-    while c < 256 {
-        if is_base64(c as u8) {
-            entries[c] = next;
-            next += 1;
-        }
-        c += 1;
-    }
-    entries
-};
-
-/// Whether `c` is one of `A-Z a-z 0-9 + /`.
-pub(super) const fn is_base64(c: u8) -> bool {
-    c.is_ascii_alphanumeric() || c == b'+' || c == b'/'
-}
-
-/// The positions of each character of a part that is base64 alone.
+/// The positions of each character of a pattern.
 #[derive(Clone)]
-pub(super) struct Table([u64; 64]);
+pub(super) struct Table {
+    /// Entry 0 is empty.
+    masks: [u64; 64],
+    /// The entry of every ASCII character.
+    entries: [u8; 128],
+    /// How many entries there are.
+    length: usize,
+}
 
 impl Table {
-    /// None if a character is not base64.
-    pub(super) fn new(part: &Part) -> Option<Self> {
-        let mut masks = [0; 64];
-        for (i, &c) in part.as_bytes().iter().enumerate() {
-            *masks.get_mut(usize::from(ENTRY[usize::from(c)]))? |= 1 << i;
+    /// None if the pattern has 64 distinct characters, or others than ASCII.
+    pub(super) fn new(pattern: &Part) -> Option<Self> {
+        let mut table = Self { masks: [0; 64], entries: [0; 128], length: 1 };
+        for (i, &c) in pattern.as_bytes().iter().enumerate() {
+            let entry = table.entries.get_mut(usize::from(c))?;
+            if *entry == 0 {
+                *entry = table.length as u8;
+                table.length += 1;
+            }
+            *table.masks.get_mut(usize::from(*entry))? |= 1 << i;
         }
-        Some(Self(masks))
+        // What fills a text up behind its end is no character of the pattern.
+        (table.entries[0] == 0).then_some(table)
     }
 }
 
-/// Up to eight texts, word by word beside each other.
+/// Up to eight ASCII texts, word by word beside each other.
 #[derive(Clone)]
 pub(super) struct Texts {
     words: [[u64; LANES]; MAX_PART / STEPS],
     longest: usize,
+    /// Whether the upper half of `words` is in use.
+    wide: bool,
 }
 
 /// What a pattern and eight texts have in common.
@@ -78,23 +74,39 @@ pub(super) struct Common {
 
 impl Texts {
     pub(super) fn new() -> Self {
-        Self { words: [[0; LANES]; MAX_PART / STEPS], longest: 0 }
+        Self { words: [[0; LANES]; MAX_PART / STEPS], longest: 0, wide: false }
     }
 
-    /// Puts a text into a lane.
+    /// Puts a text into a lane. False, and nothing is done, if it is not ASCII.
     #[inline]
-    pub(super) fn set(&mut self, lane: usize, text: &Part) {
-        for (k, words) in self.words.iter_mut().enumerate() {
-            words[lane] = u64::from_le_bytes(std::array::from_fn(|i| text.padded()[STEPS * k + i]));
+    pub(super) fn set(&mut self, lane: usize, text: &Part) -> bool {
+        if !text.is_ascii() {
+            return false;
         }
-        self.longest = self.longest.max(text.as_bytes().len());
+        let (lower, upper) = self.words.split_at_mut(MAX_PART / STEPS / 2);
+        let fill = |words: &mut [[u64; LANES]], from: usize| {
+            for (k, words) in words.iter_mut().enumerate() {
+                words[lane] = u64::from_le_bytes(std::array::from_fn(|i| text.padded()[from + STEPS * k + i]));
+            }
+        };
+        fill(lower, 0);
+        let length = text.as_bytes().len();
+        if length > MAX_PART / 2 && !self.wide {
+            upper.fill([0; LANES]);
+            self.wide = true;
+        }
+        if self.wide {
+            fill(upper, MAX_PART / 2);
+        }
+        self.longest = self.longest.max(length);
+        true
     }
 
     /// Measures all lanes and begins anew. Lanes that were not set hold an earlier text.
     #[inline]
     pub(super) fn measure(&mut self, table: &Table) -> Common {
         let words = &self.words[..self.longest.div_ceil(STEPS)];
-        self.longest = 0;
+        (self.longest, self.wide) = (0, false);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -102,7 +114,13 @@ impl Texts {
             && is_x86_feature_detected!("avx512vpopcntdq")
         {
             // SAFETY: the processor has these instructions.
-            return unsafe { measure_avx512(table, words) };
+            return unsafe {
+                match table.length.div_ceil(16) {
+                    1 | 2 => measure_avx512::<2>(table, words),
+                    3 => measure_avx512::<3>(table, words),
+                    _ => measure_avx512::<4>(table, words),
+                }
+            };
         }
         measure_portable(table, words)
     }
@@ -115,7 +133,7 @@ fn measure_portable(table: &Table, words: &[[u64; LANES]]) -> Common {
         let (mut a, mut b) = ([0; 2], [0; 3]);
         for words in words {
             for c in words[lane].to_le_bytes() {
-                let p = table.0.get(usize::from(ENTRY[usize::from(c)])).copied().unwrap_or(0);
+                let p = table.masks[usize::from(table.entries[usize::from(c & 127)] & 63)];
                 h = h.wrapping_add(h & p) | (h & !p);
                 let a0 = p & (p1 << 1);
                 let b0 = a0 & (a[1] << 2);
@@ -131,42 +149,41 @@ fn measure_portable(table: &Table, words: &[[u64; LANES]]) -> Common {
     common
 }
 
+/// `SIXTEENS` times 16 entries are looked up, 2 to 4.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq")]
-fn measure_avx512(table: &Table, words: &[[u64; LANES]]) -> Common {
+fn measure_avx512<const SIXTEENS: usize>(table: &Table, words: &[[u64; LANES]]) -> Common {
     use std::arch::x86_64::{
-        __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_mask_blend_epi64, _mm512_maskz_mov_epi64, _mm512_or_si512,
-        _mm512_permutex2var_epi8, _mm512_permutex2var_epi64, _mm512_popcnt_epi64, _mm512_set1_epi8, _mm512_set1_epi64,
+        __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_mask_blend_epi64,
+        _mm512_permutex2var_epi8, _mm512_permutex2var_epi64, _mm512_popcnt_epi64, _mm512_set1_epi64,
         _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srli_epi64, _mm512_sub_epi64, _mm512_ternarylogic_epi64,
-        _mm512_test_epi64_mask, _mm512_testn_epi64_mask,
+        _mm512_test_epi64_mask,
     };
-    // SAFETY: both sides are 64 bytes, and every bit pattern is a value of both.
-    let load = |eight: &[u64; LANES]| unsafe { std::mem::transmute::<[u64; LANES], __m512i>(*eight) };
-    let part = |k: usize| load(&std::array::from_fn(|i| table.0[LANES * k + i]));
-    let tables: [__m512i; 8] = std::array::from_fn(part);
-    let entries = |from: usize| {
-        load(&std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| ENTRY[from + 8 * i + j]))))
-    };
+    // SAFETY: the array has 64 bytes.
+    let load = |eight: &[u64; LANES]| unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) };
+    let tables: [__m512i; 8] = std::array::from_fn(|k| load(&std::array::from_fn(|i| table.masks[LANES * k + i])));
+    // SAFETY: each load reads 64 of 128 bytes.
+    let entries = |from: usize| unsafe { _mm512_loadu_si512(table.entries[from..from + 64].as_ptr().cast()) };
     let (low_entries, high_entries) = (entries(0), entries(64));
     let (bit4, bit5) = (_mm512_set1_epi64(16), _mm512_set1_epi64(32));
-    // An entry of 64 and more, or a byte of 128 and more: no character of the pattern.
-    let outside = _mm512_set1_epi64(0xc0);
-    let high_bits = _mm512_set1_epi8(-128);
     let zero = _mm512_setzero_si512();
     let (mut h, mut found, mut p1) = (_mm512_set1_epi64(-1), zero, zero);
     let (mut a, mut b) = ([zero; 2], [zero; 3]);
     for words in words {
-        let text = load(words);
-        let mut entry = _mm512_permutex2var_epi8(low_entries, text, high_entries);
-        entry = _mm512_or_si512(entry, _mm512_and_si512(text, high_bits));
+        let mut entry = _mm512_permutex2var_epi8(low_entries, load(words), high_entries);
         for _ in 0..STEPS {
-            // The low four bits choose among sixteen entries, the next two among four such choices.
-            let (upper, top) = (_mm512_test_epi64_mask(entry, bit4), _mm512_test_epi64_mask(entry, bit5));
-            let inside = _mm512_testn_epi64_mask(entry, outside);
+            // The low four bits choose among sixteen entries, the next two among up to four such choices.
+            let upper = _mm512_test_epi64_mask(entry, bit4);
             let sixteen = |k: usize| _mm512_permutex2var_epi64(tables[2 * k], entry, tables[2 * k + 1]);
-            let lower_half = _mm512_mask_blend_epi64(upper, sixteen(0), sixteen(1));
-            let upper_half = _mm512_mask_blend_epi64(upper, sixteen(2), sixteen(3));
-            let p = _mm512_maskz_mov_epi64(inside, _mm512_mask_blend_epi64(top, lower_half, upper_half));
+            let mut p = _mm512_mask_blend_epi64(upper, sixteen(0), sixteen(1));
+            if SIXTEENS > 2 {
+                let top = _mm512_test_epi64_mask(entry, bit5);
+                let mut high = sixteen(2);
+                if SIXTEENS > 3 {
+                    high = _mm512_mask_blend_epi64(upper, high, sixteen(3));
+                }
+                p = _mm512_mask_blend_epi64(top, p, high);
+            }
             let sum = _mm512_add_epi64(h, _mm512_and_si512(h, p));
             // sum | (h & !p)
             h = _mm512_ternarylogic_epi64::<0xf4>(sum, h, p);
@@ -181,7 +198,7 @@ fn measure_avx512(table: &Table, words: &[[u64; LANES]]) -> Common {
         }
     }
     let zeros = _mm512_sub_epi64(_mm512_set1_epi64(64), _mm512_popcnt_epi64(h));
-    // SAFETY: both sides are 64 bytes, and every bit pattern is a value of both.
+    // SAFETY: both sides have 64 bytes, and every bit pattern is a value of both.
     let zeros = unsafe { std::mem::transmute::<__m512i, [u64; LANES]>(zeros) };
     let found = _mm512_test_epi64_mask(found, found);
     Common {
@@ -214,13 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn every_base64_character_has_an_entry_of_its_own() {
-        let mut seen = [0; 65];
-        for c in 0..=255u8 {
-            assert_eq!(is_base64(c), ENTRY[usize::from(c)] < 64, "{c}");
-            seen[usize::from(ENTRY[usize::from(c)])] += 1;
-        }
-        assert!(seen[..64].iter().all(|&count| count == 1));
+    fn patterns_that_fill_the_table_are_left_to_the_others() {
+        let all: Vec<u8> = (0..64).map(|i| b'0' + i).collect();
+        assert!(Table::new(&part(&all)).is_none());
+        assert!(Table::new(&part(&all[1..])).is_some());
+        assert!(Table::new(&part(b"abc\x80")).is_none());
+        assert!(Table::new(&part(b"abc\0")).is_none());
     }
 
     proptest! {
@@ -233,19 +249,25 @@ mod tests {
                 prop_oneof![
                     "[a-d]{0,64}".prop_map(String::into_bytes),
                     "(abcdefg|hijklm|xyz){1,8}".prop_map(String::into_bytes),
-                    prop::collection::vec(any::<u8>(), 0..64),
+                    prop::collection::vec(0u8..128, 0..64),
                 ],
                 LANES,
             ),
+            before in "[a-d]{0,64}",
         ) {
             let pattern = part(pattern.as_bytes());
-            let table = Table::new(&pattern).unwrap();
+            let Some(table) = Table::new(&pattern) else { return Ok(()) };
             let mut lanes = Texts::new();
+            // What an earlier round left behind must not count.
+            for lane in 0..LANES {
+                lanes.set(lane, &part(before.as_bytes()));
+            }
+            lanes.measure(&table);
             let texts: Vec<Part> = texts.iter().map(|text| part(text)).collect();
             for (lane, text) in texts.iter().enumerate() {
-                lanes.set(lane, text);
+                prop_assert!(lanes.set(lane, text));
             }
-            let portable = measure_portable(&table, &lanes.words);
+            let portable = measure_portable(&table, &lanes.words[..lanes.longest.div_ceil(STEPS)]);
             let best = lanes.measure(&table);
             for (lane, text) in texts.iter().enumerate() {
                 let (s, t) = (pattern.as_bytes(), text.as_bytes());

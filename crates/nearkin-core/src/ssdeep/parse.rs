@@ -21,6 +21,16 @@ pub struct Part {
 }
 
 impl Part {
+    /// Whether both parts are equal, in whole words.
+    #[inline]
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let words = |part: &Self| -> [u64; 8] {
+            std::array::from_fn(|k| u64::from_le_bytes(std::array::from_fn(|i| part.bytes[8 * k + i])))
+        };
+        let differ = words(self).iter().zip(words(other)).fold(0, |differ, (a, b)| differ | (a ^ b));
+        differ == 0 && self.length == other.length
+    }
+
     /// Whether all characters are ASCII, as they are in every digest that is strictly one.
     #[inline]
     pub(super) fn is_ascii(&self) -> bool {
