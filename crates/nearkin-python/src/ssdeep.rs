@@ -10,7 +10,8 @@ use nearkin_core::Error;
 use nearkin_core::ssdeep::file::About;
 use nearkin_core::ssdeep::index::{Limit, Linkage};
 use nearkin_core::ssdeep::{
-    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_file, list, read_file,
+    Digest, Hasher, Index, Options, Query, compare, compare_lenient, explain, file, hash, hash_file,
+    hash_file_and_content, list, read_file,
 };
 use nearkin_core::text::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
@@ -160,6 +161,28 @@ fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, tr
 fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
     let options = options(eliminate_runs, truncate);
     py.detach(|| hash_file(&path, options)).into_python()
+}
+
+type HashedFile = (Option<(String, u64, u64, u64)>, Option<PyErr>);
+
+/// Digest, upper and lower half of the content hash, and length of each file, or its exception, in order.
+#[pyfunction]
+fn ssdeep_hash_contents(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    eliminate_runs: bool,
+    truncate: bool,
+) -> PyResult<Vec<HashedFile>> {
+    let options = options(eliminate_runs, truncate);
+    let hashed: Vec<nearkin_core::Result<_>> =
+        detached(py, || paths.par_iter().map(|path| hash_file_and_content(path, options)).collect())?;
+    Ok(hashed
+        .into_iter()
+        .map(|file| match file {
+            Ok(file) => (Some((file.digest, (file.content >> 64) as u64, file.content as u64, file.length)), None),
+            Err(error) => (None, Some(to_python(error))),
+        })
+        .collect())
 }
 
 /// The bytes of a regular file; anything else is refused without being opened.
@@ -500,6 +523,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyHasher>()?;
     module.add_class::<DigestCore>()?;
     module.add_function(wrap_pyfunction!(ssdeep_explain, module)?)?;
+    module.add_function(wrap_pyfunction!(ssdeep_hash_contents, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_read_file, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_read_list, module)?)?;
     module.add_function(wrap_pyfunction!(ssdeep_write_list, module)?)?;

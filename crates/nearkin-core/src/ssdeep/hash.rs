@@ -17,6 +17,8 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::piece::{Job, START, character, run};
 use super::rolling::Window;
 use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
@@ -181,6 +183,50 @@ pub fn hash_file(path: &std::path::Path, options: Options) -> Result<String> {
     hash_source(&mut FileSource::open(path)?, options)
 }
 
+/// A file as deduplication knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hashed {
+    /// Its digest.
+    pub digest: String,
+    /// XXH3-128 (seed 0) of its bytes: n files collide with a probability below n² / 2^129.
+    pub content: u128,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+/// The digest, content hash and length of the regular file at `path`, which is read as often as for its digest alone.
+///
+/// # Errors
+/// As [`FileSource::open`], and if it can't be read or changes meanwhile.
+pub fn hash_file_and_content(path: &std::path::Path, options: Options) -> Result<Hashed> {
+    let mut source = Summed { file: FileSource::open(path)?, sum: Some(Xxh3::new()), content: 0 };
+    let digest = hash_source(&mut source, options)?;
+    Ok(Hashed { digest, content: source.content, length: source.file.length })
+}
+
+/// A file whose first pass also sums its content.
+struct Summed {
+    file: FileSource,
+    sum: Option<Xxh3>,
+    content: u128,
+}
+
+impl Source for Summed {
+    fn length(&self) -> u64 {
+        self.file.length
+    }
+
+    fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let Some(mut sum) = self.sum.take() else { return self.file.pass(each) };
+        self.file.pass(&mut |bytes| {
+            sum.update(bytes);
+            each(bytes);
+        })?;
+        self.content = sum.digest128();
+        Ok(())
+    }
+}
+
 /// The bytes of the regular file at `path`.
 ///
 /// # Errors
@@ -332,6 +378,23 @@ mod tests {
             each(self.data);
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_file_is_summed_once_whatever_its_length() {
+        let path = std::env::temp_dir().join(format!("nearkin-{}-summed", std::process::id()));
+        for length in [0, 1, 5000, BUFFER as usize, BUFFER as usize + 1, 3 * BUFFER as usize] {
+            let data: Vec<u8> = (0..length).map(|i| (i * i >> 7) as u8).collect();
+            std::fs::write(&path, &data).unwrap();
+            let expected = Hashed {
+                digest: hash(&data, Options::default()).unwrap(),
+                content: xxhash_rust::xxh3::xxh3_128(&data),
+                length: length as u64,
+            };
+            assert_eq!(expected, hash_file_and_content(&path, Options::default()).unwrap());
+            assert_eq!(data, read_file(&path).unwrap());
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

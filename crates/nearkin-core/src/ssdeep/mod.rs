@@ -53,7 +53,7 @@ pub mod stream;
 
 pub use compare::{Query, compare, compare_lenient};
 pub use explain::explain;
-pub use hash::{Source, hash, hash_file, hash_source, read_file};
+pub use hash::{Source, hash, hash_file, hash_file_and_content, hash_source, read_file};
 pub use index::Index;
 pub use parse::Digest;
 pub use stream::Hasher;
