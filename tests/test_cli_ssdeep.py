@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 import nearkin as nk
 from nearkin.cli_ssdeep import app
+from nearkin.errors import MismatchError, ParameterError
 
 
 def run(*arguments: object, stdin: bytes | None = None) -> Result:
@@ -47,9 +48,10 @@ def test_hash_writes_the_programs_list(folder: Path) -> None:
 def test_hash_writes_json_csv_and_tables(folder: Path) -> None:
     """One object a line, a header and quoted cells, a table."""
     digest = nk.ssdeep.hash(folder / "a")
-    assert {"digest": digest, "path": str(folder / "a")} == json.loads(run("hash", "--json", folder / "a").stdout)
+    expected = {"digest": digest, "path": str(folder / "a"), "recipe": "ssdeep"}
+    assert expected == json.loads(run("hash", "--json", folder / "a").stdout)
     rows = list(csv.reader(io.StringIO(run("hash", "--csv", folder / "deep" / 'b "2"').stdout)))
-    assert ["digest", "path"] == rows[0]
+    assert ["digest", "path", "recipe"] == rows[0]
     assert 'b "2"' == Path(rows[1][1]).name
     assert digest in run("hash", "--table", folder / "a").stdout
     assert 2 == run("hash", "--json", "--csv", folder / "a").exit_code
@@ -124,3 +126,38 @@ def test_cluster_groups_what_is_alike(folder: Path) -> None:
     known.write_bytes(run("hash", "-r", folder).stdout_bytes)
     listed = run("cluster", "--list", known, "--json", "--linkage", "connected")
     assert 2 == len(listed.stdout.splitlines())
+
+
+def test_a_recipe_goes_with_digests_and_is_never_mixed(folder: Path) -> None:
+    """JSON lines and index files carry it, inputs are hashed by it, and another one is refused."""
+    words = [f"word{i}" for i in range(3000)]
+    (folder / "page").write_text("<p>" + "</p>\n<p>".join(words))
+    (folder / "text").write_text("  ".join(words))
+    assert "0\n" == run("compare", folder / "page", folder / "text").stdout
+    assert "100\n" == run("compare", "--recipe", "html+space|ssdeep", folder / "page", folder / "text").stdout
+    assert 2 == run("hash", "--recipe", "space|ssdeep", folder / "page").exit_code
+    done = run("hash", "--recipe", "space+html|ssdeep", "--no-truncate", "--json", folder / "page")
+    assert "html+space|ssdeep:notrunc" == json.loads(done.stdout)["recipe"]
+    known = folder / "known.jsonl"
+    known.write_bytes(run("hash", "--recipe", "html+space|ssdeep", "--json", folder / "page").stdout_bytes)
+    found = json.loads(run("search", "--known", known, "--json", folder / "text").stdout)
+    assert (str(folder / "page"), 100) == (found["known"], found["score"])
+    index = nk.DigestIndex(recipe="html+space|ssdeep")
+    index.add(["the page"], index.recipe.hash_files([folder / "page"]))
+    index.save(folder / "index")
+    both = run("search", "--known", known, "--known", folder / "index", "--csv", folder / "text")
+    assert [str(folder / "page"), "the page"] == [row[1] for row in csv.reader(io.StringIO(both.stdout))][1:]
+    listed = folder / "list"
+    listed.write_bytes(run("hash", folder / "text").stdout_bytes)
+    for arguments in (
+        ["--known", known, "--known", listed, folder / "text"],
+        ["--known", known, "--recipe", "space|ssdeep", folder / "text"],
+        ["--known", known, "--list", listed],
+    ):
+        assert isinstance(run("search", *arguments).exception, MismatchError)
+    known.write_text('{"digest": "3::"}\n')
+    done = run("search", "--known", known, folder / "text")
+    assert (1, True) == (done.exit_code, "line 1: no entry of" in done.stderr)
+    (folder / "index").write_bytes((folder / "index").read_bytes()[:-1])
+    assert 1 == run("search", "--known", folder / "index", folder / "text").exit_code
+    assert isinstance(run("hash", "--recipe", "xml|ssdeep", folder / "text").exception, ParameterError)

@@ -8,6 +8,7 @@ from nearkin import errors, families, ssdeep, theory
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin.dedup import DedupResult, dedup
+from nearkin.dedup_files import dedup_files
 from nearkin.digests import DigestIndex
 from nearkin.evaluate import Evaluation, evaluate
 from nearkin.families.simhash import SimHash, fingerprint
@@ -37,6 +38,7 @@ __all__ = [
     "SimHash",
     "__version__",
     "dedup",
+    "dedup_files",
     "errors",
     "evaluate",
     "families",

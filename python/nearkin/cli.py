@@ -36,6 +36,7 @@ from nearkin.cli_common import (
     report_malformed,
     warn,
 )
+from nearkin.cli_dedup_files import dedup_files
 from nearkin.cli_index import app as index_app
 from nearkin.cli_index import search, search_examples
 from nearkin.cli_quality import add_to as add_quality
@@ -77,9 +78,12 @@ def _options(
   nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
 
   nearkin dedup today.jsonl.gz --against yesterday.jsonl.gz --out new --threshold 0.7
+
+  nearkin dedup --family ssdeep Documents --out report --keep newest
 """
 )
 def dedup(
+    context: typer.Context,
     inputs: Inputs,
     out: Annotated[
         str, typer.Option("--out", "-o", help="New folder for kept, clusters and summary; - prints what is kept.")
@@ -89,12 +93,21 @@ def dedup(
     format: FormatOption = None,
     recipe: RecipeOption = None,
     bits: Bits = None,
-    threshold: Threshold = 0.8,
+    family: Annotated[
+        str | None,
+        typer.Option(help="ssdeep compares files as bytes, and goes into folders; the recipe names other families."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Smallest similarity of a match, inclusive: 0.8, or a score of 80 of ssdeep.")
+    ] = None,
     radius: Radius = None,
     verify: VerifyOption = "jaccard",
     cluster: Annotated[str, typer.Option(help="absorb (no chains) or components (chains are one cluster).")] = "absorb",
     keep: Annotated[
-        str, typer.Option(help="Which of a cluster stays: first, last, longest, shortest, max:COLUMN, min:COLUMN.")
+        str,
+        typer.Option(
+            help="Which stays: first, last, longest, shortest, max:COLUMN, min:COLUMN; of files also oldest, newest."
+        ),
     ] = "first",
     source_column: Annotated[str | None, typer.Option(help="Count removals by this column, warn of outliers.")] = None,
     against: Annotated[
@@ -114,10 +127,30 @@ def dedup(
     DIR/kept.* has the documents that stay, in the input's format and order; DIR/clusters.* names for each removed
     document the one kept, their distance and similarity; DIR/pairs.* the links; DIR/summary.json counts and timings.
     """
+    from nearkin.dedup import THRESHOLD
     from nearkin.dedup import dedup as run
     from nearkin.io import OutputDir, open_corpus, write_table
 
     set_num_threads(threads)
+    if family == "ssdeep":
+        dedup_files(
+            context,
+            inputs=inputs,
+            out=out,
+            recipe=recipe,
+            threshold=threshold,
+            cluster=cluster,
+            keep=keep,
+            against=against,
+            links=links,
+            strict=strict,
+            overwrite=overwrite,
+            as_json=as_json,
+            quiet=quiet,
+        )
+        return
+    if family is not None:
+        raise bad_parameter("family", repr(family), "ssdeep for files as bytes; the recipe names other families")
     rule, _, field = keep.partition(":")
     if (rule in ("max", "min")) != bool(field):
         raise bad_parameter("keep", keep, "first, last, longest, shortest, max:COLUMN or min:COLUMN")
@@ -139,7 +172,7 @@ def dedup(
                 result = run(
                     corpus,
                     recipe=recipe_of(recipe, bits),
-                    threshold=threshold,
+                    threshold=THRESHOLD if threshold is None else threshold,
                     radius=radius,
                     verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
                     cluster=cluster,  # type: ignore[arg-type]

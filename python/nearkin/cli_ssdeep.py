@@ -22,9 +22,10 @@ from rich.table import Column, Table
 
 from nearkin import ssdeep
 from nearkin.digests import DigestIndex
-from nearkin.errors import InputError, NearkinError
+from nearkin.errors import InputError, NearkinError, StoreError
+from nearkin.ssdeep import DigestRecipe
 
-__all__ = ["app"]
+__all__ = ["Run", "app", "named_paths", "printable"]
 
 app = typer.Typer(help="Fuzzy digests: hash, compare, search and cluster files.", no_args_is_help=True)
 
@@ -65,27 +66,51 @@ Lists = Annotated[
 Threshold = Annotated[
     int, typer.Option("--threshold", "-t", min=1, max=100, help="Smallest score that counts, inclusive.")
 ]
+RecipeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe", help="How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header.")]
 
 
-class _Run:
-    """Messages and the exit code of one call."""
+class Run:
+    """Messages, the exit code and the recipe of one call."""
 
-    def __init__(self) -> None:
+    def __init__(self, recipe: str | None = None) -> None:
         self.failed = False
+        self._recipe = None if recipe is None else DigestRecipe(recipe)
+
+    @property
+    def recipe(self) -> DigestRecipe:
+        """How files are hashed: as asked for, or as the digests that were read say, or the program's way."""
+        return self._recipe or DigestRecipe()
+
+    def change(self, **slots: bool | None) -> None:
+        """Change slots of the recipe; None leaves one as it is."""
+        self._recipe = self.recipe.with_(**{name: value for name, value in slots.items() if value is not None})
+
+    def meet(self, recipe: DigestRecipe) -> None:
+        """Take the recipe of digests that were read; raise MismatchError if another one is there already."""
+        if self._recipe is not None:
+            self._recipe.check_same(recipe)
+        self._recipe = recipe
 
     def refuse(self, message: object) -> None:
+        """Write why an input is left out; the exit code will say so."""
         self.failed = True
-        typer.echo(f"nearkin ssdeep: {_printable(str(message))}", err=True)
+        typer.echo(f"nearkin ssdeep: {printable(str(message))}", err=True)
 
     def end(self, *, found: bool = True) -> None:
+        """Leave with the exit code that says what happened, unless all is well."""
         code = FAILURE if self.failed else 0 if found else NO_MATCH
         if code:
             raise typer.Exit(code)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """A text that any terminal takes: lone surrogates and control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
@@ -95,7 +120,7 @@ def _usage(message: str) -> typer.Exit:
     return typer.Exit(USAGE)
 
 
-def _walk(folder: Path, run: _Run) -> Iterator[Path]:
+def _walk(folder: Path, run: Run) -> Iterator[Path]:
     """Entries below a directory that are not links, sorted by name."""
     for place, folders, files in os.walk(folder, onerror=run.refuse, followlinks=False):
         folders.sort()
@@ -105,7 +130,7 @@ def _walk(folder: Path, run: _Run) -> Iterator[Path]:
                 yield path
 
 
-def _paths(inputs: Iterable[Path], null: Path | None, recursive: bool, run: _Run) -> list[Path]:
+def named_paths(inputs: Iterable[Path], null: Path | None, recursive: bool, run: Run) -> list[Path]:
     """All files that the arguments name, in order."""
     named = list(inputs)
     if null is not None:
@@ -126,7 +151,7 @@ def _paths(inputs: Iterable[Path], null: Path | None, recursive: bool, run: _Run
     return paths
 
 
-def _hashed(paths: list[Path], run: _Run, **flags: Any) -> Iterator[tuple[str, str]]:
+def _hashed(paths: list[Path], run: Run) -> Iterator[tuple[str, str]]:
     """Digest and name of each path that can be read."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("hashing"), MofNCompleteColumn(), TimeElapsedColumn())
@@ -134,7 +159,7 @@ def _hashed(paths: list[Path], run: _Run, **flags: Any) -> Iterator[tuple[str, s
         task = progress.add_task("hashing", total=len(paths))
         for start in range(0, len(paths), _BATCH):
             batch = paths[start : start + _BATCH]
-            for path, digest in zip(batch, ssdeep.hash_files(batch, on_error="return", **flags), strict=True):
+            for path, digest in zip(batch, run.recipe.hash_files(batch, on_error="return"), strict=True):
                 if isinstance(digest, Exception):
                     run.refuse(digest)
                 else:
@@ -142,28 +167,55 @@ def _hashed(paths: list[Path], run: _Run, **flags: Any) -> Iterator[tuple[str, s
             progress.advance(task, len(batch))
 
 
-def _listed(lists: Iterable[Path], run: _Run) -> Iterator[tuple[str, str]]:
+def _listed(lists: Iterable[Path], run: Run) -> Iterator[tuple[str, str]]:
     """Digest and name of each entry of lists; in a list of bare digests the name is the file and line."""
     for path in lists:
-        yield from _read(path, run)
+        yield from _read_or_refuse(path, run)
 
 
-def _read(path: Path, run: _Run) -> list[tuple[str, str]]:
+def _read_or_refuse(path: Path, run: Run) -> Iterator[tuple[str, str]]:
     try:
-        content = path.read_bytes()
-        if content.startswith(b"ssdeep,1."):
-            return ssdeep.read_list(content)
+        yield from _read(path, run)
     except OSError as error:
         run.refuse(error)
-        return []
-    except InputError as error:
-        run.refuse(f"{path}, {error}")
-        return []
-    lines = enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1)
-    return [(line.strip(), f"{path}:{number}") for number, line in lines if line.strip()]
+    except (InputError, StoreError) as error:
+        run.refuse(error if str(path) in str(error) else f"{path}, {error}")
 
 
-def _index(entries: Iterable[tuple[str, str]], run: _Run) -> tuple[DigestIndex, list[str]]:
+def _read(path: Path, run: Run) -> Iterator[tuple[str, str]]:
+    content = path.read_bytes()
+    if content.startswith(b"NKDIGEST"):
+        index = DigestIndex.load(path)
+        run.meet(index.recipe)
+        yield from ((index.digest(name), str(name)) for name in index.ids())
+    elif content.startswith(b"ssdeep,1."):
+        entries = ssdeep.read_list(content)
+        run.meet(DigestRecipe())
+        yield from entries
+    elif content.lstrip().startswith(b"{"):
+        yield from _read_json(content, run)
+    else:
+        run.meet(DigestRecipe())
+        lines = enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1)
+        yield from ((line.strip(), f"{path}:{number}") for number, line in lines if line.strip())
+
+
+def _read_json(content: bytes, run: Run) -> Iterator[tuple[str, str]]:
+    """Entries of what `nearkin ssdeep hash --json` writes."""
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            digest, name, recipe = entry["digest"], entry["path"], DigestRecipe(entry["recipe"])
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"no entry of `nearkin ssdeep hash --json`: {error!r}"
+            raise InputError(f"line {number}: {reason}", place=f"line {number}", reason=reason) from None
+        run.meet(recipe)
+        yield str(digest), str(name)
+
+
+def _index(entries: Iterable[tuple[str, str]], run: Run) -> tuple[DigestIndex, list[str]]:
     """An index whose row numbers are places in the list of names."""
     digests, names = [], []
     for digest, name in entries:
@@ -174,8 +226,8 @@ def _index(entries: Iterable[tuple[str, str]], run: _Run) -> tuple[DigestIndex, 
             continue
         digests.append(digest)
         names.append(name)
-    index = DigestIndex()
-    index.add(None, digests)
+    index = DigestIndex(recipe=run.recipe)
+    index.add(None, digests, recipe=run.recipe)
     return index, names
 
 
@@ -200,7 +252,7 @@ def _write(form: Form, columns: list[str], rows: Iterable[list[Any]]) -> None:
     else:
         table = Table(*(Column(name, overflow="fold") for name in columns))
         for row in rows:
-            table.add_row(*(_printable(str(value)) for value in row))
+            table.add_row(*(printable(str(value)) for value in row))
         # A pipe has no width to keep to.
         Console(markup=False, width=None if sys.stdout.isatty() else 1 << 16).print(table)
 
@@ -216,6 +268,7 @@ def hash_(
     inputs: Inputs = None,
     recursive: Recursive = False,
     files0_from: Null = None,
+    recipe: RecipeOption = None,
     eliminate_runs: Annotated[bool, typer.Option("--eliminate-runs", help="Cut runs of a character to three.")] = False,
     no_truncate: Annotated[bool, typer.Option("--no-truncate", help="Let part 2 have 64 characters.")] = False,
     table: Annotated[bool, typer.Option("--table", help="A table instead of the program's list.")] = False,
@@ -224,11 +277,14 @@ def hash_(
 ) -> None:
     """Write the digests of files, as the program ssdeep writes its lists unless another form is asked for."""
     form = _form(json_, csv_, Form.table if table else Form.list)
-    run = _Run()
-    paths = _paths(inputs or [], files0_from, recursive, run)
+    run = Run(recipe)
+    run.change(eliminate_runs=eliminate_runs or None, truncate=False if no_truncate else None)
+    if form is Form.list and run.recipe.normalize:
+        raise _usage("a list of the program has no place for the recipe of normalised text; add --json or --csv")
+    paths = named_paths(inputs or [], files0_from, recursive, run)
     if not paths and not run.failed:
         raise _usage("no inputs; name files, directories with --recursive, or --files0-from")
-    entries = _hashed(paths, run, eliminate_runs=eliminate_runs, truncate=not no_truncate)
+    entries = _hashed(paths, run)
     if form is Form.list:
         out = sys.stdout.buffer
         head = ssdeep.write_list([])
@@ -237,15 +293,16 @@ def hash_(
             out.write(ssdeep.write_list([entry])[len(head) :])
         out.flush()
     else:
-        _write(form, ["digest", "path"], ([digest, path] for digest, path in entries))
+        recipe_text = str(run.recipe)
+        _write(form, ["digest", "path", "recipe"], ([digest, path, recipe_text] for digest, path in entries))
     run.end()
 
 
-def _digest(text: str) -> str:
+def _digest(text: str, run: Run) -> str:
     """A digest as given, or that of the file of this name."""
     if text.count(":") == 2 and not Path(text).exists():
         return text
-    return ssdeep.hash(Path(text))
+    return run.recipe.hash(Path(text))
 
 
 @app.command()
@@ -254,12 +311,13 @@ def compare(
     b: Annotated[str, typer.Argument(help="A file, or a digest.")],
     threshold: Threshold = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say why.")] = False,
+    recipe: RecipeOption = None,
     json_: Json = False,
 ) -> None:
     """Write the score of two files or digests; exit code 3 if it is below the threshold."""
-    run = _Run()
+    run = Run(recipe)
     try:
-        digests = _digest(a), _digest(b)
+        digests = _digest(a, run), _digest(b, run)
         why = ssdeep.explain(*digests)
     except (NearkinError, OSError) as error:
         run.refuse(error)
@@ -275,7 +333,9 @@ def compare(
 @app.command()
 def search(
     inputs: Inputs = None,
-    known: Annotated[list[Path] | None, typer.Option("--known", help="A list to search in; may be repeated.")] = None,
+    known: Annotated[
+        list[Path] | None, typer.Option("--known", help="List, JSON lines or index file to search in; may be repeated.")
+    ] = None,
     lists: Lists = None,
     recursive: Recursive = False,
     files0_from: Null = None,
@@ -283,16 +343,17 @@ def search(
     limit: Annotated[
         int | None, typer.Option("--limit", "-k", min=1, help="At most this many matches an input.")
     ] = None,
+    recipe: RecipeOption = None,
     json_: Json = False,
     csv_: Csv = False,
 ) -> None:
     """Find what is like the inputs among known digests; exit code 3 if nothing is."""
     form = _form(json_, csv_, Form.table)
-    run = _Run()
+    run = Run(recipe)
     if not known:
         raise _usage("nothing to search in; give --known LIST, which `nearkin ssdeep hash` writes")
     index, names = _index(_listed(known, run), run)
-    paths = _paths(inputs or [], files0_from, recursive, run)
+    paths = named_paths(inputs or [], files0_from, recursive, run)
     queries = [*_listed(lists or [], run), *_hashed(paths, run)]
     if not queries and not run.failed:
         raise _usage("no inputs; name files, directories with --recursive, --list or --files0-from")
@@ -318,13 +379,14 @@ def cluster(
     linkage: Annotated[
         Linkage, typer.Option("--linkage", help="Members match the first one, or chains.")
     ] = Linkage.centred,
+    recipe: RecipeOption = None,
     json_: Json = False,
     csv_: Csv = False,
 ) -> None:
     """Group files that are like one another; exit code 3 if none are."""
     form = _form(json_, csv_, Form.table)
-    run = _Run()
-    paths = _paths(inputs or [], files0_from, recursive, run)
+    run = Run(recipe)
+    paths = named_paths(inputs or [], files0_from, recursive, run)
     entries = [*_listed(lists or [], run), *_hashed(paths, run)]
     if not entries and not run.failed:
         raise _usage("no inputs; name files, directories with --recursive, --list or --files0-from")

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,43 @@ class DedupResult:
         return f"<kept {len(self.kept)} of {documents} documents, removed {removed} in {clusters} clusters>"
 
 
-class _Stages:
+class RunOptions(Protocol):
+    """What the stages ask of the options of a run, whatever was hashed."""
+
+    @property
+    def recipe(self) -> Any:
+        """How documents were hashed."""
+
+    @property
+    def threshold(self) -> float:
+        """Smallest similarity of a match, inclusive."""
+
+    @property
+    def verify(self) -> str:
+        """How matches are verified, as the summary names it."""
+
+    @property
+    def measure(self) -> Measure | None:
+        """Similarity of texts that verifies candidates; None takes every candidate as a match."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The rule of clusters."""
+
+    @property
+    def keep(self) -> str:
+        """The rule of the order."""
+
+    @property
+    def links(self) -> Links:
+        """Which pairs are told."""
+
+    @property
+    def proposer(self) -> Proposer:
+        """The family."""
+
+
+class Stages:
     """Wall and CPU seconds of stages that may run several times."""
 
     def __init__(self) -> None:
@@ -92,6 +128,7 @@ class _Stages:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
+        """Count what is done in this context to a stage."""
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             yield
@@ -182,7 +219,7 @@ def dedup(
     """
     recipe = Recipe.of(recipe)
     options = _Options(recipe, threshold, radius, verify, cluster, keep, links)
-    stages = _Stages()
+    stages = Stages()
     report = progress or (lambda stage, done, total: None)
     with stages("hash"):
         new = hash_texts(texts, ids, options.proposer, report, _columns(values, sources, options))
@@ -191,12 +228,12 @@ def dedup(
     if against is not None:
         with stages("hash"):
             if isinstance(against, options.proposer.index_type):
-                old_index = _check_index(against, options)
+                old_index = check_older_index(against, options)
             else:
                 old = hash_texts(against, against_ids, options.proposer, report, {})
     elif against_ids is not None:
         raise bad_parameter("against_ids", "ids without texts", "ids of the texts in against")
-    return _run(new, old, old_index, options, stages, report)
+    return run_stages(new, old, old_index, options, stages, report)
 
 
 @dataclass(frozen=True)
@@ -227,7 +264,8 @@ class _Options:
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
 
 
-def _check_index(index: Any, options: _Options) -> Any:
+def check_older_index(index: Any, options: RunOptions) -> Any:
+    """The index, if it may be searched as `against`."""
     options.proposer.check_index(index)
     if options.measure is not None:
         raise bad_parameter(
@@ -250,14 +288,15 @@ def _columns(values: Any, sources: Any, options: _Options) -> dict[str, Column]:
     }
 
 
-def _run(
+def run_stages(
     new: Hashed,
     old: Hashed | None,
     old_index: Any,
-    options: _Options,
-    stages: _Stages,
+    options: RunOptions,
+    stages: Stages,
     report: Progress,
 ) -> DedupResult:
+    """Collapse, search, cluster and keep what was hashed."""
     check_ids(new.ids, "ids")
     if old is not None:
         check_ids(old.ids, "against_ids")
@@ -307,7 +346,7 @@ def _run(
         found = clustering.absorb() if options.cluster == "absorb" else clustering.components()
     with stages("result"):
         by = np.arange(len(rows))
-        similarity = np.ones(len(rows))
+        similarity = np.full(len(rows), options.proposer.equal)
         absorbed = found.by >= 0
         by[searched[absorbed]] = searched[found.by[absorbed]]
         similarity[searched[absorbed]] = found.similarity[absorbed]
@@ -342,7 +381,7 @@ def _summary(
     kept: NDArray[np.bool_],
     original: NDArray[np.int64],
     hashed_old: int,
-    options: _Options,
+    options: RunOptions,
 ) -> dict[str, Any]:
     sizes = np.bincount(clusters["cluster"]) if len(clusters) else np.zeros(1, np.int64)
     reasons = {reason: clusters["reason"].count(reason) for reason in REASONS[1:]}

@@ -161,7 +161,7 @@ def all_links(
     copies = np.flatnonzero(original != np.arange(len(original)))
     left = np.concatenate([places[left], original[copies]])
     right = np.concatenate([places[right], copies])
-    similarity = np.concatenate([similarity, np.ones(len(copies))])
+    similarity = np.concatenate([similarity, np.full(len(copies), proposer.equal)])
     some_new = (outcome.rows[left] >= 0) | (outcome.rows[right] >= 0)
     left, right, similarity = left[some_new], right[some_new], similarity[some_new]
     return Table(

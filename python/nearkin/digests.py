@@ -108,6 +108,11 @@ class DigestIndex:
             return None
         return int(key) if self._core.digest(int(key)) is not None else None
 
+    def ids(self) -> list[Any]:
+        """The ids of all digests, in order of addition."""
+        names = range(self._core.slots()) if self._slots is None else self._names
+        return [name for slot, name in enumerate(names) if self._core.digest(slot) is not None]
+
     def digest(self, key: Any) -> str:
         """The digest of an id, its runs cut to three.
 
@@ -378,7 +383,7 @@ class DigestIndex:
         OSError
             If it can't be written.
         """
-        names = [self._names[slot] for slot in range(len(self._names)) if self._core.digest(slot) is not None]
+        names = [] if self._slots is None else self.ids()
         if self._slots is None:
             kind, ids = 0, b""
         elif names and isinstance(names[0], str):

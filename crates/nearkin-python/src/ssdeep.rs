@@ -67,12 +67,13 @@ fn name_row(row: usize, error: Error) -> Error {
 }
 
 /// Digests as they were given: borrowed, so that they are read with the GIL released.
+#[allow(dead_code, reason = "the owners are held for what is borrowed from them")]
 struct Spelled {
     /// Borrowed from the owners below: the lifetime is that of this struct.
     texts: Vec<&'static [u8]>,
-    _objects: Vec<Py<PyAny>>,
-    _columns: Option<Texts>,
-    _owned: Vec<Box<[u8]>>,
+    objects: Vec<Py<PyAny>>,
+    columns: Option<Texts>,
+    owned: Vec<Box<[u8]>>,
 }
 
 impl Spelled {
@@ -83,9 +84,9 @@ impl Spelled {
         }
         let count = source.len().unwrap_or(0);
         let mut spelled =
-            Self { texts: Vec::with_capacity(count), _objects: Vec::new(), _columns: None, _owned: Vec::new() };
+            Self { texts: Vec::with_capacity(count), objects: Vec::new(), columns: None, owned: Vec::new() };
         if let Ok(list) = source.cast_exact::<PyList>() {
-            spelled._objects.reserve(count);
+            spelled.objects.reserve(count);
             for object in list.iter() {
                 spelled.push(object)?;
             }
@@ -98,7 +99,7 @@ impl Spelled {
                 // SAFETY: the strings live as long as the column, which is kept.
                 spelled.texts.push(unsafe { std::mem::transmute::<&[u8], &'static [u8]>(text.as_bytes()) });
             }
-            spelled._columns = Some(column);
+            spelled.columns = Some(column);
         } else {
             for object in source.try_iter()? {
                 spelled.push(object?)?;
@@ -116,10 +117,10 @@ impl Spelled {
             Cow::Owned(text) => {
                 let text = text.into_boxed_slice();
                 self.texts.push(keep(&text));
-                self._owned.push(text);
+                self.owned.push(text);
             }
         }
-        self._objects.push(object.unbind());
+        self.objects.push(object.unbind());
         Ok(())
     }
 
@@ -187,7 +188,7 @@ fn ssdeep_hash_contents(
 
 /// The bytes of a regular file; anything else is refused without being opened.
 #[pyfunction]
-fn ssdeep_read_file<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyBytes>> {
+fn ssdeep_read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     let bytes = py.detach(|| read_file(&path)).into_python()?;
     Ok(PyBytes::new(py, &bytes))
 }
@@ -270,10 +271,13 @@ fn ssdeep_compare_many<'py>(
     let query = Query::new(&parse(&digest_bytes(query)?, strict).into_python()?);
     let spelled = Spelled::new(digests)?;
     let texts = &spelled.texts;
-    let found: Vec<Result<Vec<u8>, (usize, Error)>> = detached(py, || {
-        let score = |some: &[&[u8]]| query.scores_of_texts(some, |text| parse(text, strict));
-        texts.par_chunks(PARSED_TOGETHER).map(score).collect()
-    })?;
+    let score = |some: &[&[u8]]| query.scores_of_texts(some, strict);
+    let found: Vec<Result<Vec<u8>, (usize, Error)>> = if texts.len() <= PARSED_TOGETHER {
+        // One task: handing it to the pool would take longer than a good part of it.
+        vec![py.detach(|| score(texts))]
+    } else {
+        detached(py, || texts.par_chunks(PARSED_TOGETHER).map(score).collect())?
+    };
     let mut scores = Vec::with_capacity(texts.len());
     for part in found {
         let first = scores.len();

@@ -101,6 +101,9 @@ class Proposer(Protocol):
     index_type: ClassVar[type]
     """Index of older documents that `against` may be."""
 
+    equal: ClassVar[float]
+    """Similarity of equal documents: the largest."""
+
     def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
         """Values, one row a text, and how many features each has; 0 means that it has none and is never compared."""
 

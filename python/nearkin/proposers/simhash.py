@@ -35,6 +35,7 @@ class SimHashProposer:
     """
 
     index_type: ClassVar[type] = HammingIndex
+    equal: ClassVar[float] = 1.0
 
     def __init__(self, recipe: Recipe, threshold: float, radius: int | None) -> None:
         reach = simhash_radius(threshold, recipe.bits) if radius is None else radius

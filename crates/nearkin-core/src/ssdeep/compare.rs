@@ -323,16 +323,17 @@ impl Query {
     pub fn scores_of_texts(
         &self,
         texts: &[&[u8]],
-        read: impl Fn(&[u8]) -> Result<Digest>,
+        strict: bool,
     ) -> std::result::Result<Vec<u8>, (usize, crate::Error)> {
         let mut scores = Vec::with_capacity(texts.len());
-        let mut digests = Vec::with_capacity(HELD.min(texts.len()));
+        let mut digests = vec![Digest::default(); HELD.min(texts.len())];
         for texts in texts.chunks(HELD) {
-            digests.clear();
-            for text in texts {
-                digests.push(read(text).map_err(|error| (scores.len() + digests.len(), error))?);
+            for (at, (text, digest)) in texts.iter().zip(&mut digests).enumerate() {
+                let read =
+                    if strict { digest.read(text) } else { Digest::parse_lenient(text).map(|found| *digest = found) };
+                read.map_err(|error| (scores.len() + at, error))?;
             }
-            scores.extend(self.scores(digests.iter()));
+            scores.extend(self.scores(digests[..texts.len()].iter()));
         }
         Ok(scores)
     }

@@ -384,7 +384,7 @@ mod tests {
     fn a_file_is_summed_once_whatever_its_length() {
         let path = std::env::temp_dir().join(format!("nearkin-{}-summed", std::process::id()));
         for length in [0, 1, 5000, BUFFER as usize, BUFFER as usize + 1, 3 * BUFFER as usize] {
-            let data: Vec<u8> = (0..length).map(|i| (i * i >> 7) as u8).collect();
+            let data: Vec<u8> = (0..length).map(|i| ((i * i) >> 7) as u8).collect();
             std::fs::write(&path, &data).unwrap();
             let expected = Hashed {
                 digest: hash(&data, Options::default()).unwrap(),

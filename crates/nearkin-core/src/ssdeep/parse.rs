@@ -124,14 +124,26 @@ impl Digest {
     /// [`Error::Input`], which quotes the digest and says what is wrong.
     #[inline]
     pub fn parse(text: &[u8]) -> Result<Self> {
+        let mut digest = Self::default();
+        digest.read(text)?;
+        Ok(digest)
+    }
+
+    /// Becomes what [`Self::parse`] reads; after an error it is of no use.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    #[inline]
+    pub fn read(&mut self, text: &[u8]) -> Result<()> {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
             // SAFETY: the processor has these instructions.
-            if let Some(digest) = unsafe { parse_avx512(text) } {
-                return Ok(digest);
+            if unsafe { read_avx512(text, self) }.is_some() {
+                return Ok(());
             }
         }
-        Self::parse_any(text)
+        *self = Self::parse_any(text)?;
+        Ok(())
     }
 
     /// What [`Self::parse`] does, for every digest and with its errors.
@@ -177,7 +189,7 @@ impl Digest {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn parse_avx512(text: &[u8]) -> Option<Digest> {
+fn read_avx512(text: &[u8], digest: &mut Digest) -> Option<()> {
     use std::arch::x86_64::{
         _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_set1_epi8,
         _mm512_storeu_si512, _mm512_sub_epi8,
@@ -201,7 +213,7 @@ fn parse_avx512(text: &[u8]) -> Option<Digest> {
     if head == 0 || two >= text.len() || two == 128 {
         return None;
     }
-    let part = |text: &[u8]| {
+    let read = |text: &[u8], part: &mut Part| {
         if text.len() > MAX_PART {
             return None;
         }
@@ -213,19 +225,17 @@ fn parse_avx512(text: &[u8]) -> Option<Digest> {
         if (letter | other) & first(text.len()) != first(text.len()) {
             return None;
         }
-        let mut part = Part { bytes: [0; MAX_PART], length: text.len() as u8 };
+        part.length = text.len() as u8;
         // SAFETY: the array has 64 bytes.
         unsafe { _mm512_storeu_si512(part.bytes.as_mut_ptr().cast(), c) };
         // Bit i: characters i and i + 1 are equal.
         let next = load(text.get(1..).unwrap_or(&[]));
         let twins = _mm512_cmpeq_epi8_mask(c, next) & first(text.len().saturating_sub(1));
-        (twins & (twins >> 1) & (twins >> 2) == 0).then_some(part)
+        (twins & (twins >> 1) & (twins >> 2) == 0).then_some(())
     };
-    Some(Digest {
-        block_size: strict_block_size(&text[..one])?,
-        part1: part(&text[one + 1..two])?,
-        part2: part(&text[two + 1..])?,
-    })
+    digest.block_size = strict_block_size(&text[..one])?;
+    read(&text[one + 1..two], &mut digest.part1)?;
+    read(&text[two + 1..], &mut digest.part2)
 }
 
 const NO_COLON: &str = "fewer than two colons";
