@@ -4,15 +4,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup check format test test-rust test-python demo bench docs fuzz clean
+.PHONY: setup check format test test-rust test-python demo bench bench-ssdeep docs fuzz clean
 
-setup: $(VENV)/.built
+setup: $(VENV)/.built $(VENV)/.ssdeep
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'maturin>=1.9,<2'
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
+
+# The program ssdeep, which tests run beside ours: installed where that asks nobody, else those tests are skipped.
+$(VENV)/.ssdeep: $(VENV)/.tools
+	@if command -v ssdeep >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		{ apt-get install -y -qq ssdeep || { apt-get update -qq && apt-get install -y -qq ssdeep; }; } >/dev/null 2>&1 \
+			|| echo "setup: ssdeep could not be installed; tests beside it are skipped"; \
+	else echo "setup: ssdeep is not installed (Debian: apt-get install ssdeep); tests beside it are skipped"; fi
+	@touch $@
 
 # An editable release build: Python files are used in place, Rust is compiled.
 $(VENV)/.built: $(VENV)/.tools $(RUST)
@@ -64,6 +74,15 @@ bench: setup .venv-pybind/.built .venv-text-dedup/.built
 	$(BIN)/python bench/text.py --data $(DATA)
 	$(BIN)/python bench/dedup.py --data $(DATA)
 	$(BIN)/python bench/quality.py --data $(DATA)
+	$(MAKE) --no-print-directory bench-ssdeep
+
+# The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's
+# libfuzzy-dev, and python-ssdeep asks for a setuptools of its time.
+bench-ssdeep: setup
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get install -y -qq libfuzzy-dev >/dev/null; fi
+	$(BIN)/python -m pip install --quiet 'setuptools<81' wheel cffi six
+	$(BIN)/python -m pip install --quiet --no-build-isolation --group bench-ssdeep
+	$(BIN)/python bench/ssdeep.py --digests $(DATA)/ssdeep_digests.txt.gz
 
 # Peers that can't share an environment: one has simhash's import name, the other pins old versions and asks for Spark and
 # a neural model, which its MinHash does not use.

@@ -1,10 +1,11 @@
 """Fuzzy digests beside the real program and the packages: hashing, comparing, searching; one thread, CPU time.
 
-    python bench/ssdeep.py [--digests FILE.gz]
+    python bench/ssdeep.py [--digests FILE.gz] [--parts hashing comparing searching]
 
 The program `ssdeep` (a Debian package) runs by itself on files in memory-backed storage; its CPU time includes its
 start. Packages that are not installed are left out, and said so. Every digest and score is compared with nearkin's,
-and a peer that gives others is marked.
+and a peer that gives others is marked. Figures go to `bench/runs/ssdeep-DATE.json`; parts that are not run keep those
+of the last run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import importlib
+import importlib.metadata
 import os
 import platform
 import random
@@ -27,10 +29,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import nearkin as nk
+from common import latest, save
 
 ROUNDS = 3
+PARTS = ("hashing", "comparing", "searching")
 
 
 def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]]]:
@@ -95,7 +100,9 @@ def text(size: int) -> bytes:
     return joined[:size]
 
 
-def hashing() -> None:
+def hashing() -> list[dict[str, Any]]:
+    """Rows of MB/s: input, size, and each candidate."""
+    found: list[dict[str, Any]] = []
     print("\n## Hashing, MB/s of CPU time\n")
     packages = peers()
     folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - storage in memory, if there is one
@@ -110,6 +117,7 @@ def hashing() -> None:
                 ("zeros", bytes(size)),
             ):
                 digest = nk.ssdeep.hash(data)
+                row: dict[str, Any] = {"input": kind, "bytes": size}
                 cells = []
                 for name, (hash_one, _) in packages.items():
                     if name == "ppdeep" and size > 1_000_000:
@@ -119,10 +127,13 @@ def hashing() -> None:
                     given = given.decode() if isinstance(given, bytes) else given
                     note = "" if given == digest else " (other digest)"
                     times = best(lambda h=hash_one, d=data: h(d), 1 if name == "ppdeep" else repeats)
+                    row[name] = size / times / 1e6
+                    row[f"{name} agrees"] = given == digest
                     cells.append(f"{size / times / 1e6:.0f}{note}")
                 if program:
                     seconds, given = program_seconds(Path(place), data, repeats)
                     assert digest == given, (kind, size)
+                    row["program"] = size / seconds / 1e6
                     cells.append(f"{size / seconds / 1e6:.0f}")
                 else:
                     cells.append("not installed")
@@ -133,13 +144,17 @@ def hashing() -> None:
                     return hasher.digest()
 
                 assert digest == stream()
-                cells.append(f"{size / best(stream, repeats) / 1e6:.0f}")
+                row["Hasher"] = size / best(stream, repeats) / 1e6
+                cells.append(f"{row['Hasher']:.0f}")
                 path = Path(place) / "input"
                 path.write_bytes(data)
                 assert digest == nk.ssdeep.hash(path)
-                cells.append(f"{size / best(lambda p=path: nk.ssdeep.hash(p), repeats) / 1e6:.0f}")
+                row["path"] = size / best(lambda p=path: nk.ssdeep.hash(p), repeats) / 1e6
+                cells.append(f"{row['path']:.0f}")
                 path.unlink()
+                found.append(row)
                 print(f"| {kind} {size:,} | " + " | ".join(cells) + " |", flush=True)
+    return found
 
 
 def pairs(near: bool, count: int) -> list[tuple[str, str]]:
@@ -160,13 +175,16 @@ def pairs(near: bool, count: int) -> list[tuple[str, str]]:
     return found
 
 
-def comparing() -> None:
+def comparing() -> list[dict[str, Any]]:
+    """Rows of million pairs a second: calls one by one, then batches."""
+    found: list[dict[str, Any]] = []
     print("\n## Comparing, million pairs a second of CPU time\n")
     packages = peers()
     print("| call by call from Python | " + " | ".join(packages) + " |")
     print("|---" * (len(packages) + 1) + "|")
     for kind, near in (("unrelated", False), ("near", True)):
         chosen = pairs(near, 500)
+        row: dict[str, Any] = {"pairs": kind, "by": "call"}
         cells = []
         for name, (_, compare) in packages.items():
             same = all(nk.ssdeep.compare(a, b) == compare(a, b) for a, b in chosen[:100])
@@ -176,9 +194,11 @@ def comparing() -> None:
                     compare(a, b)
 
             rate = len(chosen) / best(work, 1 if name == "ppdeep" else 200) / 1e6
+            row[name], row[f"{name} agrees"] = rate, same
             cells.append(f"{rate:.3f}{'' if same else ' (other scores)'}")
+        found.append(row)
         print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
-    print("\n| in a batch, nearkin | compare_many | matrix |\n|---|---|---|")
+    print("\n| in a batch, nearkin | compare_many, list | compare_many, Arrow | matrix |\n|---|---|---|---|")
     for kind, near in (("unrelated", False), ("near", True)):
         # Near: all copies of one input, each edited on its own.
         generator = random.Random(4)
@@ -193,16 +213,32 @@ def comparing() -> None:
         common = max(set(sizes), key=sizes.count)
         digests = [digest for digest, size in zip(digests, sizes, strict=True) if size == common]
         many = best(lambda d=digests: nk.ssdeep.compare_many(d[0], d), 50)
+        column = pa.array(digests)
+        assert np.array_equal(nk.ssdeep.compare_many(digests[0], column), nk.ssdeep.compare_many(digests[0], digests))
+        in_place = best(lambda d=digests, c=column: nk.ssdeep.compare_many(d[0], c), 50)
         whole = best(lambda d=digests: nk.ssdeep.matrix(d))
         positive = np.count_nonzero(nk.ssdeep.matrix(digests)) / len(digests) ** 2
         print(
             f"| {kind} ({positive:.0%} above 0) | {len(digests) / many / 1e6:.1f} "
-            f"| {len(digests) ** 2 / whole / 1e6:.1f} |",
+            f"| {len(digests) / in_place / 1e6:.1f} | {len(digests) ** 2 / whole / 1e6:.1f} |",
             flush=True,
         )
+        found.append(
+            {
+                "pairs": kind,
+                "by": "batch",
+                "above 0": positive,
+                "compare_many list": len(digests) / many / 1e6,
+                "compare_many Arrow": len(digests) / in_place / 1e6,
+                "matrix": len(digests) ** 2 / whole / 1e6,
+            }
+        )
+    return found
 
 
-def searching(path: Path) -> None:
+def searching(path: Path) -> dict[str, Any]:
+    """Seconds of CPU time by what was done, results, and milliseconds of one search."""
+    found: dict[str, Any] = {}
     print("\n## Searching real digests, seconds of CPU time\n")
     with gzip.open(path, "rt") as file:
         digests = file.read().split()
@@ -211,7 +247,8 @@ def searching(path: Path) -> None:
     def timed(name: str, work: Callable[[], Any]) -> Any:
         start = time.process_time()
         result = work()
-        print(f"| {name} | {time.process_time() - start:.3f} | {result!r} |", flush=True)
+        found[name] = {"seconds": time.process_time() - start, "result": repr(result)}
+        print(f"| {name} | {found[name]['seconds']:.3f} | {result!r} |", flush=True)
         return result
 
     print("| what | seconds | result |\n|---|---|---|")
@@ -227,25 +264,52 @@ def searching(path: Path) -> None:
         index.search([query])
         times.append(time.perf_counter() - start)
     for query in sample[:50]:
-        assert np.count_nonzero(nk.ssdeep.compare_many(query, digests)) == len(index.search([query]).ids)
+        scores = nk.ssdeep.compare_many(query, digests)
+        hits = index.search([query])
+        assert np.array_equal(np.flatnonzero(scores), np.sort(hits.ids))
+        assert np.array_equal(scores[hits.ids], hits.scores)
     low, middle, high = 1000 * np.percentile(times, [50, 99, 100])
     print(f"\nOne search, wall: median {low:.3f} ms, 99% {middle:.3f} ms, longest {high:.3f} ms")
     print(f"Memory: {index.nbytes / len(digests):.0f} bytes a digest")
+    found["search"] = {"median ms": low, "99% ms": middle, "longest ms": high, "queries checked by brute force": 50}
+    found["bytes a digest"] = index.nbytes / len(digests)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     shared = Path(__file__).resolve().parents[2] / "shared" / "data" / "ssdeep_digests.txt.gz"
     parser.add_argument("--digests", type=Path, default=shared, help="gzip of digests, one a line")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
     nk.set_num_threads(1)
     print(f"nearkin {nk.__version__}, Python {platform.python_version()}, {platform.machine()}")
-    hashing()
-    comparing()
-    if arguments.digests.is_file():
-        searching(arguments.digests)
-    else:
-        print(f"\n{arguments.digests} is missing: searching is left out")
+    run: dict[str, Any] = {}
+    if "hashing" in arguments.parts:
+        run["hashing"] = hashing()
+    if "comparing" in arguments.parts:
+        run["comparing"] = comparing()
+    if "searching" in arguments.parts:
+        if arguments.digests.is_file():
+            run["searching"] = searching(arguments.digests)
+        else:
+            print(f"\n{arguments.digests} is missing: searching is left out")
+    if set(run) != set(PARTS):
+        try:
+            last = latest("ssdeep")
+        except IndexError:
+            last = {}
+        run = {part: last[part] for part in PARTS if part in last} | run
+    versions = {name: importlib.metadata.version(name) for name in ("ssdeep", "pydeep2", "ppdeep") if _installed(name)}
+    print(f"\n{save('ssdeep', run, versions={'nearkin': nk.__version__, **versions}, threads=1)}")
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -114,6 +114,16 @@ def test_search_finds_known_files(folder: Path) -> None:
     assert 2 == run("search", "--known", known).exit_code
 
 
+def test_a_list_that_never_ends_is_refused(folder: Path) -> None:
+    """A FIFO, a device, a directory and a missing file as lists give messages."""
+    os.mkfifo(folder / "fifo")
+    for place in (folder / "fifo", "/dev/zero", folder):
+        done = run("search", "--known", place, folder / "a")
+        assert (1, True) == (done.exit_code, "not a regular file" in done.stderr), done.stderr
+    done = run("search", "--known", folder / "none", folder / "a")
+    assert (1, True) == (done.exit_code, "No such file" in done.stderr)
+
+
 def test_cluster_groups_what_is_alike(folder: Path) -> None:
     """The pair and not the other; exit code 3 where nothing is alike."""
     done = run("cluster", "-r", "--json", folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from enum import Enum
@@ -101,7 +102,10 @@ class Run:
     def refuse(self, message: object) -> None:
         """Write why an input is left out; the exit code will say so."""
         self.failed = True
-        typer.echo(f"nearkin ssdeep: {printable(str(message))}", err=True)
+        # The core's messages name the file themselves.
+        own = isinstance(message, OSError) and message.strerror and message.filename is None
+        text = message.strerror if isinstance(message, OSError) and own else message
+        typer.echo(f"nearkin ssdeep: {printable(str(text))}", err=True)
 
     def end(self, *, found: bool = True) -> None:
         """Leave with the exit code that says what happened, unless all is well."""
@@ -183,6 +187,7 @@ def _read_or_refuse(path: Path, run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: Path, run: Run) -> Iterator[tuple[str, str]]:
+    _check_readable(path)
     content = path.read_bytes()
     if content.startswith(b"NKDIGEST"):
         index = DigestIndex.load(path)
@@ -198,6 +203,14 @@ def _read(path: Path, run: Run) -> Iterator[tuple[str, str]]:
         run.meet(DigestRecipe())
         lines = enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1)
         yield from ((line.strip(), f"{path}:{number}") for number, line in lines if line.strip())
+
+
+def _check_readable(path: Path) -> None:
+    """Raise InputError for a FIFO or device, which may never end; a shell's `<(...)` and standard input are read."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/")):
+        reason = "a directory, pipe or device, not a regular file; name a list, JSON lines or an index file"
+        raise InputError(f"{path}: {reason}", place=str(path), reason=reason)
 
 
 def _read_json(content: bytes, run: Run) -> Iterator[tuple[str, str]]:
