@@ -32,10 +32,12 @@ import numpy as np
 import pyarrow as pa
 
 import nearkin as nk
-from common import latest, save
+from common import ROOT, latest, save, splice, table
 
 ROUNDS = 3
 PARTS = ("hashing", "comparing", "searching")
+NAMES = {"python-ssdeep": "python-ssdeep 3.4", "pydeep2": "pydeep2 0.5.1", "ppdeep": "ppdeep"}
+WAYS = {"program": "ssdeep 2.14.1 (program)", "Hasher": "nearkin `Hasher`", "path": "nearkin, a path"}
 
 
 def peers() -> dict[str, tuple[Callable[[bytes], str], Callable[[str, str], int]]]:
@@ -301,7 +303,55 @@ def main() -> None:
             last = {}
         run = {part: last[part] for part in PARTS if part in last} | run
     versions = {name: importlib.metadata.version(name) for name in ("ssdeep", "pydeep2", "ppdeep") if _installed(name)}
+    publish(run)
     print(f"\n{save('ssdeep', run, versions={'nearkin': nk.__version__, **versions}, threads=1)}")
+
+
+def publish(run: dict[str, Any]) -> None:
+    """Write the tables of docs/benchmarks.md."""
+    page = ROOT / "docs" / "benchmarks.md"
+    if "hashing" in run:
+        names = [name for name in ("nearkin", *NAMES, "program", "Hasher", "path") if name in run["hashing"][0]]
+        rows = [
+            [f"{row['input']}, {_size(row['bytes'])}", *(_figure(row.get(name), 0) for name in names)]
+            for row in run["hashing"]
+        ]
+        splice(
+            page,
+            "ssdeep-hashing",
+            table(["MB a CPU second, one thread", *((NAMES | WAYS).get(n, n) for n in names)], rows),
+        )
+    if "comparing" in run:
+        calls = [row for row in run["comparing"] if row["by"] == "call"]
+        names = [name for name in ("nearkin", *NAMES) if name in calls[0]]
+        rows = [[f"call by call, {row['pairs']}", *(_figure(row[name], 3) for name in names)] for row in calls]
+        head = ["million pairs a CPU second, one thread", *(NAMES.get(name, name) for name in names)]
+        for row in run["comparing"]:
+            if row["by"] == "batch":
+                for way in ("compare_many list", "compare_many Arrow", "matrix"):
+                    rows.append([f"{way}, {row['pairs']}", _figure(row[way], 1), *("" for _ in names[1:])])
+        splice(page, "ssdeep-comparing", table(head, rows))
+    if "searching" in run:
+        found = run["searching"]
+        rows = [
+            [name, f"{row['seconds']:.2f}", row["result"]]
+            for name, row in found.items()
+            if isinstance(row, dict) and "seconds" in row
+        ]
+        search = found["search"]
+        rows.append(
+            ["one search, wall, median", f"{search['median ms']:.3f} ms", f"99% below {search['99% ms']:.2f} ms"]
+        )
+        rows.append(["memory", f"{found['bytes a digest']:.0f} bytes", "a digest"])
+        splice(page, "ssdeep-searching", table(["82,858 real digests", "CPU seconds", "result"], rows))
+
+
+def _size(size: int) -> str:
+    return f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size // 1000} KB"
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:,.{digits}f}" if value >= 10 or digits else f"{value:.1f}"
 
 
 def _installed(name: str) -> bool:
