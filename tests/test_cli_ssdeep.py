@@ -92,7 +92,9 @@ def test_compare_takes_files_and_digests(folder: Path) -> None:
     assert "no seven successive characters" in run("compare", "--explain", a, other).stdout
     assert score == json.loads(run("compare", "--json", a, b).stdout)["score"]
     assert 1 == run("compare", a, folder / "none").exit_code
-    assert 1 == run("compare", a, "7:a:b").exit_code
+    done = run("compare", a, "7:a:b")
+    assert (1, True) == (done.exit_code, "add --lenient" in done.stderr)
+    assert (0, "100\n") == ((done := run("compare", "--lenient", "7:a-:b", '7:a-:b,"c:d"')).exit_code, done.stdout)
 
 
 def test_search_finds_known_files(folder: Path) -> None:
@@ -107,6 +109,10 @@ def test_search_finds_known_files(folder: Path) -> None:
     done = run("search", "--known", bare, "--csv", folder / "a")
     assert [str(folder / "a"), f"{bare}:1", "100"] == list(csv.reader(io.StringIO(done.stdout)))[1]
     assert (1, True) == (done.exit_code, f"{bare}:3" in done.stderr)
+    bare.write_text("7:abcdefghij-:b\n")
+    for options, code in (([], 1), (["--lenient"], 0)):
+        assert code == run("search", "--known", bare, "--list", bare, *options).exit_code
+    assert 3 == run("cluster", "--list", bare, "--lenient").exit_code
     stranger = folder / "stranger"
     stranger.write_bytes(random.Random(9).randbytes(9000))
     assert 3 == run("search", "--known", known, stranger).exit_code

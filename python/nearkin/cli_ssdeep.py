@@ -73,6 +73,9 @@ RecipeOption = Annotated[
         "--recipe", help="How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'."
     ),
 ]
+Lenient = Annotated[
+    bool, typer.Option("--lenient", help="Read old digests: other block sizes, any characters, as the library does.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header.")]
 
@@ -80,8 +83,9 @@ Csv = Annotated[bool, typer.Option("--csv", help="Comma-separated values with a 
 class Run:
     """Messages, the exit code and the recipe of one call."""
 
-    def __init__(self, recipe: str | None = None) -> None:
+    def __init__(self, recipe: str | None = None, *, strict: bool = True) -> None:
         self.failed = False
+        self.strict = strict
         self._recipe = None if recipe is None else DigestRecipe(recipe)
 
     @property
@@ -105,7 +109,8 @@ class Run:
         # The core's messages name the file themselves.
         own = isinstance(message, OSError) and message.strerror and message.filename is None
         text = message.strerror if isinstance(message, OSError) and own else message
-        typer.echo(f"nearkin ssdeep: {printable(str(text))}", err=True)
+        named = str(text).replace("pass strict=False", "add --lenient")
+        typer.echo(f"nearkin ssdeep: {printable(named)}", err=True)
 
     def end(self, *, found: bool = True) -> None:
         """Leave with the exit code that says what happened, unless all is well."""
@@ -233,13 +238,13 @@ def _index(entries: Iterable[tuple[str, str]], run: Run) -> tuple[DigestIndex, l
     digests, names = [], []
     for digest, name in entries:
         try:
-            ssdeep.compare(digest, digest)
+            ssdeep.compare(digest, digest, strict=run.strict)
         except InputError as error:
             run.refuse(f"{name}: {error}")
             continue
         digests.append(digest)
         names.append(name)
-    index = DigestIndex(recipe=run.recipe)
+    index = DigestIndex(recipe=run.recipe, strict=run.strict)
     index.add(None, digests, recipe=run.recipe)
     return index, names
 
@@ -313,7 +318,7 @@ def hash_(
 
 def _digest(text: str, run: Run) -> str:
     """A digest as given, or that of the file of this name."""
-    if text.count(":") == 2 and not Path(text).exists():
+    if (text.count(":") == 2 or (text.count(":") > 2 and not run.strict)) and not Path(text).exists():
         return text
     return run.recipe.hash(Path(text))
 
@@ -325,13 +330,14 @@ def compare(
     threshold: Threshold = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say why.")] = False,
     recipe: RecipeOption = None,
+    lenient: Lenient = False,
     json_: Json = False,
 ) -> None:
     """Write the score of two files or digests; exit code 3 if it is below the threshold."""
-    run = Run(recipe)
+    run = Run(recipe, strict=not lenient)
     try:
         digests = _digest(a, run), _digest(b, run)
-        why = ssdeep.explain(*digests)
+        why = ssdeep.explain(*digests, strict=run.strict)
     except (NearkinError, OSError) as error:
         run.refuse(error)
         run.end()
@@ -357,12 +363,13 @@ def search(
         int | None, typer.Option("--limit", "-k", min=1, help="At most this many matches an input.")
     ] = None,
     recipe: RecipeOption = None,
+    lenient: Lenient = False,
     json_: Json = False,
     csv_: Csv = False,
 ) -> None:
     """Find what is like the inputs among known digests; exit code 3 if nothing is."""
     form = _form(json_, csv_, Form.table)
-    run = Run(recipe)
+    run = Run(recipe, strict=not lenient)
     if not known:
         raise _usage("nothing to search in; give --known LIST, which `nearkin ssdeep hash` writes")
     index, names = _index(_listed(known, run), run)
@@ -393,12 +400,13 @@ def cluster(
         Linkage, typer.Option("--linkage", help="Members match the first one, or chains.")
     ] = Linkage.centred,
     recipe: RecipeOption = None,
+    lenient: Lenient = False,
     json_: Json = False,
     csv_: Csv = False,
 ) -> None:
     """Group files that are like one another; exit code 3 if none are."""
     form = _form(json_, csv_, Form.table)
-    run = Run(recipe)
+    run = Run(recipe, strict=not lenient)
     paths = named_paths(inputs or [], files0_from, recursive, run)
     entries = [*_listed(lists or [], run), *_hashed(paths, run)]
     if not entries and not run.failed:
@@ -408,7 +416,7 @@ def cluster(
     rows = []
     for number, members in enumerate(clusters, 1):
         first = index.digest(members[0])
-        scores = ssdeep.compare_many(first, [index.digest(member) for member in members])
+        scores = ssdeep.compare_many(first, [index.digest(member) for member in members], strict=run.strict)
         rows += [[number, names[member], int(score)] for member, score in zip(members, scores, strict=True)]
     _write(form, ["cluster", "path", "score with the first"], rows)
     run.end(found=bool(rows))
