@@ -19,7 +19,8 @@ $(VENV)/.ssdeep: $(VENV)/.tools
 	@if command -v ssdeep >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		export DEBIAN_FRONTEND=noninteractive; \
-		{ apt-get install -y -qq ssdeep || { apt-get update -qq && apt-get install -y -qq ssdeep; }; } >/dev/null 2>&1 \
+		{ timeout 120 apt-get install -y -qq ssdeep \
+			|| { timeout 120 apt-get update -qq && timeout 120 apt-get install -y -qq ssdeep; }; } >/dev/null 2>&1 \
 			|| echo "setup: ssdeep could not be installed; tests beside it are skipped"; \
 	else echo "setup: ssdeep is not installed (Debian: apt-get install ssdeep); tests beside it are skipped"; fi
 	@touch $@
