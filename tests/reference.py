@@ -216,12 +216,14 @@ def components(order: Sequence[int], match: Callable[[int, int], bool]) -> dict[
 
 def within(fps: Any, ids: Sequence[Any], query: Any, radius: int) -> list[tuple[int, Any]]:
     """(distance, id) of the fingerprints within a radius of one query, sorted."""
-    rows = np.asarray(fps).reshape(len(ids), -1).tolist() if len(ids) else []
-    words = np.atleast_1d(query).tolist()
-    found = [
-        (sum((a ^ b).bit_count() for a, b in zip(row, words, strict=True)), i) for row, i in zip(rows, ids, strict=True)
-    ]
+    found = ((distance(fp, query), i) for fp, i in zip(fps, ids, strict=True))
     return sorted(pair for pair in found if pair[0] <= radius)
+
+
+def distance(a: Any, b: Any) -> int:
+    """Bits in which two fingerprints differ."""
+    pairs = zip(np.atleast_1d(a).tolist(), np.atleast_1d(b).tolist(), strict=True)
+    return sum((x ^ y).bit_count() for x, y in pairs)
 
 
 # Evaluation

@@ -11,6 +11,6 @@ fuzz_target!(|input: &[u8]| {
     if index.verify().is_ok() {
         let words = index.bits().div_ceil(64);
         index.prepare(0, 1).expect("a radius of 0");
-        index.search(&vec![0; words], 0).expect("one query");
+        index.search(&vec![0; words], 0, None).expect("one query");
     }
 });

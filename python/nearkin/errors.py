@@ -121,5 +121,5 @@ def check_count(name: str, value: object, least: int, most: int, allowed: str) -
     except TypeError:
         number = None
     if number is None or isinstance(value, bool) or not least <= number <= most:
-        raise bad_parameter(name, repr(value) if number is None else number, allowed)
+        raise bad_parameter(name, repr(value) if number is None or isinstance(value, bool) else number, allowed)
     return number

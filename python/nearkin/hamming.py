@@ -14,18 +14,31 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import HammingCore
-from nearkin.codes import check_bits, flat_rows, from_bytes, from_hex, from_signed, hamming, to_bytes, to_hex, to_signed
+from nearkin.codes import (
+    check_bits,
+    flat_rows,
+    from_bytes,
+    from_hex,
+    from_signed,
+    hamming,
+    to_bytes,
+    to_hex,
+    to_signed,
+    words_of,
+)
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismatch
 from nearkin.recipe import Recipe
-from nearkin.results import IdArray, Matches, Pairs, SearchResult, check_ids
+from nearkin.results import Clusters, IdArray, Matches, Pairs, SearchResult, check_ids
 
 __all__ = [
+    "Clusters",
     "HammingIndex",
     "Matches",
     "Pairs",
@@ -41,6 +54,10 @@ __all__ = [
 
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
 Existing = Literal["error", "update", "skip"]
+Linkage = Literal["centred", "connected"]
+Rank = Literal["hamming", "jaccard", "spherical"]
+
+_MOST = (1 << 63) - 1
 
 
 class HammingIndex:
@@ -128,7 +145,7 @@ class HammingIndex:
             raise bad_parameter("method", repr(method), '"auto", "scan", "bits", "blocks", "tables" or "multi"')
         self.radius = None if radius is None else self._check_radius(radius)
         if memory_limit is not None:
-            memory_limit = check_count("memory_limit", memory_limit, 0, (1 << 63) - 1, "0 to 2**63 - 1 bytes, or None")
+            memory_limit = check_count("memory_limit", memory_limit, 0, _MOST, "0 to 2**63 - 1 bytes, or None")
         self.memory_limit = memory_limit
         self._core = HammingCore(self.bits, method, self.radius, memory_limit)
         if made is not None:
@@ -263,7 +280,7 @@ class HammingIndex:
             return self._core.remove_names(keys, missing_ok)
         return self._core.remove_ints(keys, missing_ok)
 
-    def search(self, queries: npt.ArrayLike, radius: int) -> SearchResult:
+    def search(self, queries: npt.ArrayLike, radius: int, *, limit: int | None = None) -> SearchResult:
         """Everything within a radius of each query, nearest first, ties by id.
 
         Parameters
@@ -272,15 +289,53 @@ class HammingIndex:
             One fingerprint (an int, or an array of `words` words) is one query.
         radius : int
             Largest distance that counts, 0 to bits, inclusive.
+        limit : int, optional
+            Most matches of a query, 1 or more: the first ones in the order of results. `hits.truncated` tells which
+            queries had more. No limit by default.
 
         Raises
         ------
         ParameterError
-            A radius outside of its range, queries of another width.
-        """
-        return self._result(self._core.search(flat_rows(queries, self.bits, "queries"), self._check_radius(radius)))
+            A radius or limit outside of its range, queries of another width.
 
-    def nearest(self, queries: npt.ArrayLike, k: int = 10) -> SearchResult:
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex(bits=8)
+        >>> _ = index.add(None, [0, 0, 0, 1])
+        >>> hits = index.search([0, 3], radius=1, limit=2)
+        >>> hits.ids, hits.truncated
+        (array([0, 1, 3]), array([ True, False]))
+        """
+        return self._search(flat_rows(queries, self.bits, "queries"), self._check_radius(radius), _check_limit(limit))
+
+    def iter_search(
+        self, queries: npt.ArrayLike, radius: int, *, batch_size: int = 4096, limit: int | None = None
+    ) -> Iterator[SearchResult]:
+        """The results of `search`, `batch_size` queries at a time, so that never more than theirs are held.
+
+        Parameters
+        ----------
+        queries, radius, limit
+            As for `search`; with a limit a batch holds at most `batch_size * limit` matches.
+        batch_size : int, default=4096
+            Queries of a result, 1 or more; the last one may have fewer.
+
+        Raises
+        ------
+        ParameterError
+            As for `search`; a batch size below 1.
+        """
+        rows = flat_rows(queries, self.bits, "queries")
+        radius, limit = self._check_radius(radius), _check_limit(limit)
+        step = check_count("batch_size", batch_size, 1, _MOST, "1 or more") * words_of(self.bits)
+        return (self._search(rows[i : i + step], radius, limit) for i in range(0, len(rows), step))
+
+    def _search(self, rows: npt.NDArray[np.uint64], radius: int, limit: int | None) -> SearchResult:
+        offsets, ids, distances, truncated = self._core.search(rows, radius, limit)
+        return SearchResult(offsets, self._named(ids), distances, None if limit is None else truncated)
+
+    def nearest(self, queries: npt.ArrayLike, k: int = 10, *, rank: Rank = "hamming") -> SearchResult:
         """The k nearest of each query; of those at the last distance, the least ids.
 
         Parameters
@@ -288,14 +343,37 @@ class HammingIndex:
         queries : uint64 array of shape (n_queries,) up to 64 bits, (n_queries, words) above
         k : int, default=10
             1 or more; everything where the index holds fewer.
+        rank : {"hamming", "jaccard", "spherical"}, default="hamming"
+            The distance: `|a xor b|`, the bits that differ; `|a xor b| / |a or b|`; or `|a xor b| / |a and b|` [1]_,
+            for codes whose 1 means "inside" (of a set, of a sphere). The latter two are float64, always take a scan,
+            and rank alike. Without a common bit they are 1 and infinity; two empty fingerprints are at 0.
 
         Raises
         ------
         ParameterError
-            A k below 1, queries of another width.
+            A k below 1, a rank that does not exist, queries of another width.
+
+        References
+        ----------
+        .. [1] J.-P. Heo, Y. Lee, J. He, S.-F. Chang, S.-E. Yoon, "Spherical Hashing", CVPR 2012, section 3.4.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex(bits=8)
+        >>> _ = index.add(None, [0b0000_0001, 0b1111_0111])
+        >>> index.nearest(0b1111_1111, k=2, rank="jaccard")[0]
+        Matches([(1, 0.125), (0, 0.875)])
         """
-        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
-        return self._result(self._core.nearest(flat_rows(queries, self.bits, "queries"), k))
+        k = check_count("k", k, 1, _MOST, "1 or more")
+        rows = flat_rows(queries, self.bits, "queries")
+        if rank != "hamming":
+            if not isinstance(rank, str):
+                raise bad_parameter("rank", repr(rank), '"hamming", "jaccard" or "spherical"')
+            offsets, ids, quotients = self._core.ranked(rows, k, rank)
+            return SearchResult(offsets, self._named(ids), quotients)
+        offsets, ids, distances, _ = self._core.nearest(rows, k)
+        return SearchResult(offsets, self._named(ids), distances)
 
     def pairs(self, radius: int) -> Pairs:
         """All pairs within a radius (0 to bits, inclusive), each once.
@@ -303,9 +381,123 @@ class HammingIndex:
         Notes
         -----
         The result takes about 40 bytes a pair while it is made; n equal fingerprints are n (n - 1) / 2 pairs.
+        `iter_pairs` holds fewer at once.
         """
         left, right, distances = self._core.pairs(self._check_radius(radius))
         return Pairs(self._named(left), self._named(right), distances)
+
+    def iter_pairs(self, radius: int, *, batch_size: int = 1_000_000) -> Iterator[Pairs]:
+        """The pairs of `pairs`, in the same order, `batch_size` at a time.
+
+        Parameters
+        ----------
+        radius : int
+            0 to bits, inclusive.
+        batch_size : int, default=1_000_000
+            Pairs of a batch, 1 or more; the last one may have fewer.
+
+        Raises
+        ------
+        ParameterError
+            A radius or batch size outside of its range; while iterating, if the index was changed.
+
+        Notes
+        -----
+        Memory: about 20 bytes for each of `batch_size` pairs (at least a million), and 4 to 8 bytes a row. Every row is
+        searched once, which takes longer than `pairs`.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex(bits=8)
+        >>> _ = index.add(["a", "b", "c"], [0, 1, 3])
+        >>> [list(zip(pairs.left, pairs.right)) for pairs in index.iter_pairs(radius=2, batch_size=2)]
+        [[('a', 'b'), ('a', 'c')], [('b', 'c')]]
+        """
+        radius = self._check_radius(radius)
+        batch_size = check_count("batch_size", batch_size, 1, _MOST, "1 or more")
+        return self._batches(radius, batch_size)
+
+    def _batches(self, radius: int, batch_size: int) -> Iterator[Pairs]:
+        stream = self._core.pair_stream(radius, batch_size)
+        while True:
+            left, right, distances = stream.next_batch()
+            if not len(left):
+                return
+            yield Pairs(self._named(left), self._named(right), distances)
+
+    def join(self, other: HammingIndex | npt.ArrayLike, radius: int) -> Pairs:
+        """All pairs of something in `other` and something in this index within a radius: new against old.
+
+        Parameters
+        ----------
+        other : HammingIndex, or uint64 array of shape (n,) up to 64 bits, (n, words) above
+            Fingerprints of an array are named by their row numbers.
+        radius : int
+            0 to bits, inclusive.
+
+        Returns
+        -------
+        Pairs
+            `left` names what is in `other`, `right` what is in this index; sorted by left, then right. `iter_search`
+            gives the same as a stream.
+
+        Raises
+        ------
+        MismatchError
+            An index of another width.
+        ParameterError
+            A radius outside of its range, fingerprints of another width.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> old = HammingIndex(bits=8)
+        >>> _ = old.add(["a", "b"], [0b0000, 0b1111])
+        >>> old.join([0b1110, 0b0001], radius=1).to_arrow().to_pylist()
+        [{'left': 0, 'right': 'b', 'distance': 1}, {'left': 1, 'right': 'a', 'distance': 1}]
+        """
+        radius = self._check_radius(radius)
+        if isinstance(other, HammingIndex):
+            left, right, distances = self._core.join(other._core, radius)
+            return Pairs(other._named(left), self._named(right), distances)
+        left, right, distances = self._core.join_rows(flat_rows(other, self.bits, "other"), radius)
+        return Pairs(left, self._named(right), distances)
+
+    def clusters(self, radius: int, *, linkage: Linkage = "centred") -> Clusters:
+        """Groups of fingerprints within a radius; what is near to nothing is left out.
+
+        Parameters
+        ----------
+        radius : int
+            0 to bits, inclusive.
+        linkage : {"centred", "connected"}, default="centred"
+            "centred" visits the ids in order of addition; one that is not yet in a cluster opens one and takes in all
+            free ones within the radius, so every member is near to the first and no two first ones are near to each
+            other. "connected" takes chains of matches, whose ends may be any distance apart.
+
+        Raises
+        ------
+        ParameterError
+            A radius or linkage outside of its range.
+
+        Notes
+        -----
+        Pairs are never held: memory is about 30 bytes an id beside the index, and with "centred" 32 MB for the matches
+        at hand.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex
+        >>> index = HammingIndex(bits=8)
+        >>> _ = index.add(["a", "b", "c", "d"], [0b0000, 0b0001, 0b0011, 0b1111_0000])
+        >>> list(index.clusters(radius=1)), list(index.clusters(radius=1, linkage="connected"))
+        ([['a', 'b']], [['a', 'b', 'c']])
+        """
+        if not isinstance(linkage, str):
+            raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
+        offsets, ids, distances = self._core.clusters(self._check_radius(radius), linkage)
+        return Clusters(offsets, self._named(ids), distances)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index as one file with a checksum for every part.
@@ -407,8 +599,6 @@ class HammingIndex:
         names[:] = self._core.names(rows)
         return names
 
-    def _result(
-        self, found: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint16]]
-    ) -> SearchResult:
-        offsets, ids, distances = found
-        return SearchResult(offsets, self._named(ids), distances)
+
+def _check_limit(limit: int | None) -> int | None:
+    return None if limit is None else check_count("limit", limit, 1, _MOST, "1 or more, or None")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Match", "Matches", "Pairs", "SearchResult"]
+__all__ = ["Clusters", "Match", "Matches", "Pairs", "SearchResult"]
 
 IdArray: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 """Ids of matches: int64, or object arrays of str."""
@@ -251,6 +251,51 @@ class Pairs(IdPairs):
     left: IdArray
     right: IdArray
     distances: Distances
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clusters(Columns, Sequence[list[Any]]):
+    """Clusters of two and more ids, in order of their first members; each is a list of ids in order of addition.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_clusters + 1,)
+        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of the other two.
+    ids : int64 array, or object array of str, of shape (n_members,)
+        The first of each cluster is its representative.
+    distances : uint16 array of shape (n_members,)
+        Distance of each member to the representative.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    distances: Distances
+
+    def __len__(self) -> int:
+        """How many clusters there are."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, place: Any) -> Any:
+        """The ids of one cluster; for a slice, a list of such lists."""
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        number = operator.index(place)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"cluster {place} of {len(self)}")
+        number %= len(self)
+        return self.ids[int(self.offsets[number]) : int(self.offsets[number + 1])].tolist()
+
+    def __repr__(self) -> str:
+        return f"Clusters({len(self)} clusters, {len(self.ids)} members)"
+
+    def _columns(self) -> dict[str, Any]:
+        sizes = np.diff(self.offsets)
+        return {
+            "id": self.ids,
+            "cluster": np.repeat(np.arange(len(self), dtype=np.int64), sizes),
+            "representative": np.repeat(self.ids[self.offsets[:-1]], sizes),
+            "distance": self.distances,
+        }
 
 
 def check_ids(ids: Any) -> npt.NDArray[np.int64] | list[str]:

@@ -1,8 +1,8 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
 //! Modules build on the ones to their left only: `error` · `segment` · `arrays` · `random` · `project` · `polytope` ·
-//! `popcount` · `hash` · `bitsum` · `idset` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` · `verify` ·
-//! `absorb` · `cluster` · `records` · `jsonl` · `csv` · `ssdeep`.
+//! `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` ·
+//! `verify` · `absorb` · `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
 pub mod arrays;

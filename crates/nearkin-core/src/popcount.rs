@@ -165,6 +165,10 @@ pub(crate) unsafe trait Lanes {
     unsafe fn splat(value: u64) -> Self::V;
     /// popcount(a XOR b) of each 64-bit lane.
     unsafe fn count_xor(a: Self::V, b: Self::V) -> Self::V;
+    /// popcount(a AND b) of each 64-bit lane.
+    unsafe fn count_and(a: Self::V, b: Self::V) -> Self::V;
+    /// Lane-wise product of lanes below 2^32.
+    unsafe fn multiply(a: Self::V, b: Self::V) -> Self::V;
     /// Lane-wise sum.
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// Bit i is set where lane i of `a` is at most lane i of `b`; lanes are below 2^31.
@@ -200,6 +204,14 @@ unsafe impl Lanes for ScalarLanes {
     #[inline(always)]
     unsafe fn count_xor(a: u64, b: u64) -> u64 {
         u64::from((a ^ b).count_ones())
+    }
+    #[inline(always)]
+    unsafe fn count_and(a: u64, b: u64) -> u64 {
+        u64::from((a & b).count_ones())
+    }
+    #[inline(always)]
+    unsafe fn multiply(a: u64, b: u64) -> u64 {
+        a * b
     }
     #[inline(always)]
     unsafe fn add(a: u64, b: u64) -> u64 {
@@ -261,6 +273,16 @@ pub(crate) mod x86 {
         unsafe fn count_xor(a: __m512i, b: __m512i) -> __m512i {
             // SAFETY: see above.
             unsafe { _mm512_popcnt_epi64(_mm512_xor_si512(a, b)) }
+        }
+        #[inline(always)]
+        unsafe fn count_and(a: __m512i, b: __m512i) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_popcnt_epi64(_mm512_and_si512(a, b)) }
+        }
+        #[inline(always)]
+        unsafe fn multiply(a: __m512i, b: __m512i) -> __m512i {
+            // SAFETY: see above.
+            unsafe { _mm512_mul_epu32(a, b) }
         }
         #[inline(always)]
         unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
@@ -351,6 +373,16 @@ pub(crate) mod x86 {
             unsafe { _mm256_sad_epu8(Self::count_bytes(a, b), _mm256_setzero_si256()) }
         }
         #[inline(always)]
+        unsafe fn count_and(a: __m256i, b: __m256i) -> __m256i {
+            // SAFETY: see above.
+            unsafe { Self::count_xor(_mm256_and_si256(a, b), _mm256_setzero_si256()) }
+        }
+        #[inline(always)]
+        unsafe fn multiply(a: __m256i, b: __m256i) -> __m256i {
+            // SAFETY: see above.
+            unsafe { _mm256_mul_epu32(a, b) }
+        }
+        #[inline(always)]
         unsafe fn add(a: __m256i, b: __m256i) -> __m256i {
             // SAFETY: see above.
             unsafe { _mm256_add_epi64(a, b) }
@@ -427,6 +459,16 @@ pub(crate) mod arm {
         unsafe fn count_xor(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
             // SAFETY: NEON is always there.
             unsafe { vpaddlq_u32(vpaddlq_u16(vpaddlq_u8(vcntq_u8(vreinterpretq_u8_u64(veorq_u64(a, b)))))) }
+        }
+        #[inline(always)]
+        unsafe fn count_and(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { Self::count_xor(vandq_u64(a, b), vdupq_n_u64(0)) }
+        }
+        #[inline(always)]
+        unsafe fn multiply(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {
+            // SAFETY: NEON is always there.
+            unsafe { vmull_u32(vmovn_u64(a), vmovn_u64(b)) }
         }
         #[inline(always)]
         unsafe fn add(a: uint64x2_t, b: uint64x2_t) -> uint64x2_t {

@@ -7,10 +7,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
-use nearkin_core::hamming::{Existing, Hits, Index, Method, NewIds, Pairs};
+use nearkin_core::hamming::{Existing, Hits, Index, Linkage, Method, NewIds, PairStream, Pairs, Ranking};
 use nearkin_core::popcount;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -25,6 +25,8 @@ pub(crate) struct HammingCore {
     index: RwLock<Index>,
 }
 
+type Bools = Py<PyArray1<bool>>;
+type Float64s = Py<PyArray1<f64>>;
 type Int64s = Py<PyArray1<i64>>;
 type Uint16s = Py<PyArray1<u16>>;
 
@@ -104,12 +106,71 @@ impl HammingCore {
         rows.iter().map(|&row| index.int_id(row)).collect()
     }
 
-    fn hits(py: Python<'_>, (hits, ids): (Hits, Vec<i64>)) -> (Int64s, Int64s, Uint16s) {
+    fn hits(py: Python<'_>, (hits, ids): (Hits, Vec<i64>)) -> (Int64s, Int64s, Uint16s, Bools) {
         (
             hits.offsets.into_pyarray(py).unbind(),
             ids.into_pyarray(py).unbind(),
             hits.distances.into_pyarray(py).unbind(),
+            hits.truncated.into_pyarray(py).unbind(),
         )
+    }
+
+    /// Calls `work` with this index and another to read, in the pool. Locks are taken in order of address, so that two
+    /// calls with the sides exchanged never wait for each other.
+    fn ask_both<T: Send>(
+        &self,
+        py: Python<'_>,
+        other: &Self,
+        work: impl FnOnce(&Index, &Index) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        if std::ptr::eq(self, other) {
+            return self.ask(py, |index| work(index, index));
+        }
+        let locks = || {
+            if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
+                let first = self.read();
+                (first, other.read())
+            } else {
+                let first = other.read();
+                (self.read(), first)
+            }
+        };
+        detached_with(py, locks, |pool, (index, other)| {
+            let (index, other): (&Index, &Index) = (&index, &other);
+            pool.install(|| guarded(index.is_mapped() || other.is_mapped(), || work(index, other)))
+        })?
+        .into_python()
+    }
+}
+
+/// Ids of pairs, and their distances.
+fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> (Vec<i64>, Vec<i64>, Vec<u16>) {
+    (HammingCore::ints(left, &pairs.left), HammingCore::ints(right, &pairs.right), pairs.distances)
+}
+
+fn pair_arrays(py: Python<'_>, (left, right, distances): (Vec<i64>, Vec<i64>, Vec<u16>)) -> (Int64s, Int64s, Uint16s) {
+    (left.into_pyarray(py).unbind(), right.into_pyarray(py).unbind(), distances.into_pyarray(py).unbind())
+}
+
+/// All pairs of an index, a batch at a time.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct HammingPairs {
+    core: Py<HammingCore>,
+    stream: Mutex<PairStream>,
+}
+
+#[pymethods]
+impl HammingPairs {
+    /// left, right (ids, or rows where ids are strings), distances; empty at the end.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<(Int64s, Int64s, Uint16s)> {
+        let core = self.core.get();
+        let locks = || (self.stream.lock().unwrap_or_else(PoisonError::into_inner), core.read());
+        let found = detached_with(py, locks, |pool, (mut stream, index)| {
+            let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
+            pool.install(|| guarded(index.is_mapped(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
+        })?
+        .into_python()?;
+        Ok(pair_arrays(py, found))
     }
 }
 
@@ -214,33 +275,34 @@ impl HammingCore {
         self.change(py, |index| index.remove_names(&ids, missing_ok))
     }
 
-    /// offsets, ids (or rows where ids are strings), distances.
+    /// offsets, ids (or rows where ids are strings), distances; with a limit, which queries had more.
     fn search(
         &self,
         py: Python<'_>,
         queries: PyReadonlyArray1<'_, u64>,
         radius: u32,
-    ) -> PyResult<(Int64s, Int64s, Uint16s)> {
+        limit: Option<usize>,
+    ) -> PyResult<(Int64s, Int64s, Uint16s, Bools)> {
         let queries = words(&queries)?;
         self.change(py, |index| {
             let count = queries.len() / popcount::words_of(index.bits());
             index.prepare(radius, count)
         })?;
         let found = self.ask(py, |index| {
-            let hits = index.search(queries, radius)?;
+            let hits = index.search(queries, radius, limit)?;
             let ids = Self::ints(index, &hits.rows);
             Ok((hits, ids))
         })?;
         Ok(Self::hits(py, found))
     }
 
-    /// offsets, ids (or rows where ids are strings), distances.
+    /// offsets, ids (or rows where ids are strings), distances; an empty array.
     fn nearest(
         &self,
         py: Python<'_>,
         queries: PyReadonlyArray1<'_, u64>,
         k: usize,
-    ) -> PyResult<(Int64s, Int64s, Uint16s)> {
+    ) -> PyResult<(Int64s, Int64s, Uint16s, Bools)> {
         let queries = words(&queries)?;
         self.change(py, |index| index.prepare_nearest(queries, k))?;
         let found = self.ask(py, |index| {
@@ -251,14 +313,81 @@ impl HammingCore {
         Ok(Self::hits(py, found))
     }
 
+    /// offsets, ids (or rows where ids are strings), distances, by "jaccard" or "spherical" distance.
+    fn ranked(
+        &self,
+        py: Python<'_>,
+        queries: PyReadonlyArray1<'_, u64>,
+        k: usize,
+        rank: &str,
+    ) -> PyResult<(Int64s, Int64s, Float64s)> {
+        let queries = words(&queries)?;
+        let ranking = Ranking::parse(rank).into_python()?;
+        let (found, ids) = self.ask(py, |index| {
+            let found = index.ranked(queries, k, ranking)?;
+            let ids = Self::ints(index, &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((
+            found.offsets.into_pyarray(py).unbind(),
+            ids.into_pyarray(py).unbind(),
+            found.distances.into_pyarray(py).unbind(),
+        ))
+    }
+
     /// left, right (ids, or rows where ids are strings), distances.
     fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<(Int64s, Int64s, Uint16s)> {
         self.change(py, |index| index.prepare_pairs(radius))?;
-        let (left, right, distances) = self.ask(py, |index| {
-            let Pairs { left, right, distances } = index.pairs(radius)?;
-            Ok((Self::ints(index, &left), Self::ints(index, &right), distances))
+        let found = self.ask(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
+        Ok(pair_arrays(py, found))
+    }
+
+    /// The same, a batch at a time.
+    fn pair_stream(slf: Bound<'_, Self>, radius: u32, batch: usize) -> PyResult<HammingPairs> {
+        let stream = slf.get().change(slf.py(), |index| PairStream::new(index, radius, batch))?;
+        Ok(HammingPairs { core: slf.unbind(), stream: Mutex::new(stream) })
+    }
+
+    /// left (ids of `other`), right (ids of this index), distances; rows where ids are strings.
+    fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<(Int64s, Int64s, Uint16s)> {
+        let other = other.get();
+        let count = py.detach(|| other.read().len());
+        self.change(py, |index| index.prepare(radius, count))?;
+        let found = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
+        Ok(pair_arrays(py, found))
+    }
+
+    /// left (rows of `fps`), right (ids, or rows where ids are strings), distances.
+    fn join_rows(
+        &self,
+        py: Python<'_>,
+        fps: PyReadonlyArray1<'_, u64>,
+        radius: u32,
+    ) -> PyResult<(Int64s, Int64s, Uint16s)> {
+        let fps = words(&fps)?;
+        self.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
+        let found = self.ask(py, |index| {
+            let pairs = index.join_rows(fps, radius)?;
+            let left = pairs.left.iter().map(|&row| i64::from(row)).collect();
+            Ok((left, Self::ints(index, &pairs.right), pairs.distances))
         })?;
-        Ok((left.into_pyarray(py).unbind(), right.into_pyarray(py).unbind(), distances.into_pyarray(py).unbind()))
+        Ok(pair_arrays(py, found))
+    }
+
+    /// offsets of clusters, ids (or rows where ids are strings), distances to the first of each.
+    fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<(Int64s, Int64s, Uint16s)> {
+        let linkage = Linkage::parse(linkage).into_python()?;
+        let (found, ids) = self.change(py, |index| {
+            index.prepare_clusters(radius, linkage)?;
+            let found = index.clusters(radius, linkage)?;
+            let ids = Self::ints(index, &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((
+            found.offsets.into_pyarray(py).unbind(),
+            ids.into_pyarray(py).unbind(),
+            found.distances.into_pyarray(py).unbind(),
+        ))
     }
 
     /// String ids of rows.
@@ -314,6 +443,7 @@ fn hamming_distances(
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<HammingCore>()?;
+    module.add_class::<HammingPairs>()?;
     module.add_function(wrap_pyfunction!(hamming_distances, module)?)?;
     module.add("KERNEL", popcount::Kernel::best().name())?;
     Ok(())

@@ -193,6 +193,7 @@ impl Index {
         segment.verify()?;
         for run in &self.runs {
             let sound = run.is_sound(self.words, self.total)
+                && run.copies_are_in_order(|a, b| self.ids.compare(a, b))
                 && run.layout.as_ref().is_none_or(|layout| layout.is_sound(self.words, &run.fps));
             if !sound {
                 return Err(segment.corrupt("its runs and tables do not hold together"));

@@ -5,16 +5,19 @@
 //!
 //! **Parts.** Rows have ids (`ids`); their fingerprints live in sorted runs of distinct values and an unsorted tail
 //! (`runs`); a run is searched (`search`) by the tiled scan (`scan`), by tables (`blocks`) or by inverted lists (`bits`);
-//! `plan` chooses by a cost model. Removal marks
-//! a row dead; dead rows are filtered from results and leave at the next merge.
+//! `plan` chooses by a cost model. `links` finds pairs (all of one index, a join of two, a stream), `groups` clusters, and
+//! `rank` ranks by common bits. Removal marks a row dead; dead rows are filtered from results and leave at the next merge.
 //!
 //! **Limits.** 2^32 - 2 rows over the life of an index; 2^32 slots a run.
 
 mod bits;
 mod blocks;
 mod file;
+mod groups;
 mod ids;
+mod links;
 mod plan;
+mod rank;
 mod runs;
 mod scan;
 mod search;
@@ -25,11 +28,14 @@ use std::hash::Hash;
 use crate::popcount::{Kernel, check_bits, check_fingerprints, words_of};
 use crate::segment::Segment;
 use crate::{Error, Result};
+pub use groups::{Clusters, Linkage};
 use ids::Ids;
 pub use ids::NewIds;
+pub use links::{PairStream, Pairs};
 pub use plan::Method;
+pub use rank::{Ranked, Ranking};
 use runs::Run;
-pub use search::{Hits, Pairs, Part};
+pub use search::{Hits, Part};
 
 /// Rows that wait unsorted: scanned in about a microsecond a query.
 const TAIL: usize = 8192;
@@ -63,6 +69,8 @@ pub struct Index {
     tail_rows: Vec<u32>,
     /// Nanoseconds that scans have cost beyond what tables would have, by the model.
     overspent: f64,
+    /// How often rows were added or removed.
+    version: u64,
     /// The file that the index was opened from.
     segment: Option<Segment>,
     /// What the caller keeps with the index: how its fingerprints were made.
@@ -94,6 +102,7 @@ impl Index {
             tail: Vec::new(),
             tail_rows: Vec::new(),
             overspent: 0.0,
+            version: 0,
             segment: None,
             note: None,
         };
@@ -333,6 +342,7 @@ impl Index {
         self.tail.extend_from_slice(fps);
         self.tail_rows.extend(self.total as u32..(self.total + count) as u32);
         self.total += count;
+        self.version += 1;
     }
 
     fn kill(&mut self, row: u32) {
@@ -343,6 +353,7 @@ impl Index {
         }
         self.dead[word] |= 1 << (row % 64);
         self.num_dead += 1;
+        self.version += 1;
     }
 
     /// Removes integer ids (or row numbers); nothing is changed by a call that fails.
@@ -401,10 +412,7 @@ impl Index {
             self.merge_last();
         }
         if let Some(run) = self.runs.pop() {
-            let run = Run::merge(self.words, &run, &Run::default(), |row| self.alive(row));
-            if run.len() > 0 {
-                self.runs.push(run);
-            }
+            self.push_run(Run::merge(self.words, &run, &Run::default(), |row| self.alive(row)));
         }
     }
 
@@ -421,8 +429,7 @@ impl Index {
             self.tail = fps;
         }
         if !self.tail_rows.is_empty() {
-            let run = Run::new(self.words, &self.tail, &self.tail_rows);
-            self.runs.push(run);
+            self.push_run(Run::new(self.words, &self.tail, &self.tail_rows));
         }
         self.tail = Vec::new();
         self.tail_rows = Vec::new();
@@ -436,10 +443,16 @@ impl Index {
 
     fn merge_last(&mut self) {
         if let (Some(b), Some(a)) = (self.runs.pop(), self.runs.pop()) {
-            let run = Run::merge(self.words, &a, &b, |row| self.alive(row));
-            if run.len() > 0 {
-                self.runs.push(run);
+            self.push_run(Run::merge(self.words, &a, &b, |row| self.alive(row)));
+        }
+    }
+
+    fn push_run(&mut self, mut run: Run) {
+        if run.len() > 0 {
+            if !self.ids.ascending() {
+                run.order_copies(|a, b| self.ids.compare(a, b));
             }
+            self.runs.push(run);
         }
     }
 }

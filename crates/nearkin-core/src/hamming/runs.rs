@@ -47,7 +47,7 @@ fn sorted_pairs(fps: &[u64], rows: &[u32]) -> Vec<(u64, u32)> {
 pub(crate) struct Run {
     /// Fingerprints, row-major, ascending as numbers (the last word is the most significant).
     pub(crate) fps: Column<u64>,
-    /// Rows of slot 0, then of slot 1, ...; ascending within a slot.
+    /// Rows of slot 0, then of slot 1, ...; in order of id within a slot, so that the first of them are the first results.
     pub(crate) rows: Column<u32>,
     /// First place of each slot in `rows`, and the end; empty where slot i is `rows[i]`.
     starts: Column<u32>,
@@ -111,8 +111,8 @@ impl Run {
                 list.extend(b.rows_of(j).iter().copied().filter(|&row| alive(row)));
                 j += 1;
             }
-            if take_left && take_right {
-                list.sort_unstable();
+            if take_left && take_right && list.windows(2).any(|pair| pair[0] > pair[1]) {
+                list.sort();
             }
             if !list.is_empty() {
                 run.push(fp, &list);
@@ -185,7 +185,21 @@ impl Run {
         &self.fps[slot * words..(slot + 1) * words]
     }
 
-    /// The rows of a slot, ascending.
+    /// Puts the rows of each slot in order.
+    pub(crate) fn order_copies(&mut self, compare: impl Fn(u32, u32) -> Ordering) {
+        let rows = self.rows.to_mut();
+        for slot in self.starts.windows(2).filter(|slot| slot[1] - slot[0] > 1) {
+            // Two ordered lists follow each other after a merge, which this sort makes use of.
+            rows[slot[0] as usize..slot[1] as usize].sort_by(|&a, &b| compare(a, b));
+        }
+    }
+
+    /// Whether the rows of each slot are in order.
+    pub(crate) fn copies_are_in_order(&self, compare: impl Fn(u32, u32) -> Ordering) -> bool {
+        (0..self.len()).all(|slot| self.rows_of(slot).windows(2).all(|pair| compare(pair[0], pair[1]).is_le()))
+    }
+
+    /// The rows of a slot, in order of id.
     pub(crate) fn rows_of(&self, slot: usize) -> &[u32] {
         if self.starts.is_empty() {
             &self.rows[slot..=slot]

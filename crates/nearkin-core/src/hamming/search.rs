@@ -1,7 +1,5 @@
 //! Searches over all runs and the tail, by the method that the plan of each prefers.
 
-use std::cmp::Ordering;
-
 use rayon::prelude::*;
 
 use super::bits::Lists;
@@ -15,11 +13,11 @@ use crate::{Error, Result};
 /// Queries of the batch that a plan assumes where it is not told.
 pub(crate) const BATCH: usize = 1024;
 /// Queries of one task: few enough to share, many enough that a tile of rows is read for many.
-const CHUNK: usize = 2048;
+pub(super) const CHUNK: usize = 2048;
 /// Word comparisons of a scan that are worth a task of their own.
 const SHARD: usize = 1 << 22;
-/// Entries of the buckets that one task joins.
-const JOIN: usize = 1 << 16;
+/// Limited matches that are gathered before they are cut, at least; few in tests, which must reach it.
+const ROOM: usize = if cfg!(test) { 64 } else { 1 << 16 };
 /// Queries whose nearest rows are found by scan to learn the radius that tables should have.
 const PROBED: usize = 32;
 
@@ -32,17 +30,8 @@ pub struct Hits {
     pub rows: Vec<u32>,
     /// Distance of each match.
     pub distances: Vec<u16>,
-}
-
-/// Pairs of rows within a radius, each once, the smaller id left, sorted by ids.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Pairs {
-    /// The row of the smaller id.
-    pub left: Vec<u32>,
-    /// The row of the larger id.
-    pub right: Vec<u32>,
-    /// Their distance.
-    pub distances: Vec<u16>,
+    /// Where matches were limited: which queries had more; else empty.
+    pub truncated: Vec<bool>,
 }
 
 /// How one part of an index would be searched.
@@ -72,14 +61,14 @@ pub struct Part {
 
 /// A run or the tail, as the searches see it.
 #[derive(Clone, Copy)]
-struct Source<'a> {
-    fps: &'a [u64],
-    run: Option<&'a Run>,
+pub(super) struct Source<'a> {
+    pub(super) fps: &'a [u64],
+    pub(super) run: Option<&'a Run>,
     rows: &'a [u32],
 }
 
 impl<'a> Source<'a> {
-    fn rows_of(&self, slot: u32) -> &'a [u32] {
+    pub(super) fn rows_of(&self, slot: u32) -> &'a [u32] {
         match self.run {
             Some(run) => run.rows_of(slot as usize),
             None => &self.rows[slot as usize..=slot as usize],
@@ -88,7 +77,7 @@ impl<'a> Source<'a> {
 }
 
 /// How a source is searched.
-enum Way<'a> {
+pub(super) enum Way<'a> {
     Scan,
     Tables(&'a Layout, Probing),
     Lists(&'a Lists),
@@ -105,20 +94,6 @@ impl Index {
             self.flush();
         }
         self.build(radius, queries, false);
-        Ok(())
-    }
-
-    /// Brings the index into one run without dead rows, with the tables in which all pairs within `radius` cost least.
-    ///
-    /// # Errors
-    /// `radius` above `bits`.
-    pub fn prepare_pairs(&mut self, radius: u32) -> Result<()> {
-        self.check_radius(radius)?;
-        if !self.tail_rows.is_empty() || self.runs.len() > 1 {
-            self.compact();
-        }
-        // A join compares each pair once.
-        self.build(radius, self.len() / 2, true);
         Ok(())
     }
 
@@ -152,7 +127,7 @@ impl Index {
     }
 
     /// Builds the tables that pay.
-    fn build(&mut self, radius: u32, queries: usize, join: bool) {
+    pub(super) fn build(&mut self, radius: u32, queries: usize, join: bool) {
         let (words, bits, method) = (self.words, self.bits, self.method);
         let mut used = self.bytes().0;
         for run in &mut self.runs {
@@ -204,7 +179,7 @@ impl Index {
         }
     }
 
-    fn sources(&self) -> Vec<Source<'_>> {
+    pub(super) fn sources(&self) -> Vec<Source<'_>> {
         let mut sources: Vec<Source<'_>> =
             self.runs.iter().map(|run| Source { fps: &run.fps, run: Some(run), rows: &[] }).collect();
         sources.push(Source { fps: &self.tail, run: None, rows: &self.tail_rows });
@@ -212,7 +187,7 @@ impl Index {
     }
 
     /// How a source is best searched as it is, and what that is expected to cost.
-    fn way<'a>(&self, source: &Source<'a>, radius: u32, queries: usize, join: bool) -> (Way<'a>, f64) {
+    pub(super) fn way<'a>(&self, source: &Source<'a>, radius: u32, queries: usize, join: bool) -> (Way<'a>, f64) {
         let slots = source.fps.len() / self.words;
         let scan = plan::scan_cost(slots, self.words, radius, queries);
         if let Some(lists) = source.run.and_then(|run| run.lists.as_ref()) {
@@ -232,7 +207,7 @@ impl Index {
     }
 
     /// The parts of a source that are scanned as tasks of their own: one for many queries, several for few.
-    fn shards(&self, source: &Source<'_>, queries: usize) -> Vec<(u32, usize)> {
+    pub(super) fn shards(&self, source: &Source<'_>, queries: usize) -> Vec<(u32, usize)> {
         let slots = source.fps.len() / self.words;
         let most = if queries < CHUNK { 4 * rayon::current_num_threads() } else { 1 };
         let wanted = (slots * self.words * queries / SHARD + 1).min(most);
@@ -240,53 +215,95 @@ impl Index {
         (0..slots).step_by(length).map(|start| (start as u32, length.min(slots - start))).collect()
     }
 
-    /// Every live row within `radius` of a chunk of queries, packed, in no order.
-    fn find(&self, sources: &[Source<'_>], queries: &[u64], radius: u32) -> Vec<u64> {
+    /// Gives sinks every (query, slot, distance) within `radius` of a chunk of queries, slots being those of a source.
+    pub(super) fn each_hit<'a, S: Sink + Send>(
+        &self,
+        source: &Source<'a>,
+        queries: &[u64],
+        radius: u32,
+        sink: impl Fn() -> S + Sync,
+    ) -> Vec<S> {
         let count = queries.len() / self.words;
+        match self.way(source, radius, count, false).0 {
+            Way::Tables(layout, Probing { radii, .. }) => {
+                let mut sink = sink();
+                let search = Search { words: self.words, fps: source.fps, queries, radius, radii: &radii };
+                layout.search(self.kernel, search, &mut sink);
+                vec![sink]
+            }
+            Way::Lists(lists) => {
+                let mut sink = sink();
+                lists.search(self.words, queries, radius, &mut sink);
+                vec![sink]
+            }
+            Way::Scan => {
+                let shards = self.shards(source, count).into_par_iter().map(|(first, length)| {
+                    let mut sink = sink();
+                    let fps = &source.fps[first as usize * self.words..][..length * self.words];
+                    let mut limits = vec![radius; count];
+                    scan(self.kernel, self.words, fps, first, queries, &mut limits, &mut sink);
+                    sink
+                });
+                shards.collect()
+            }
+        }
+    }
+
+    /// Every live row within `radius` of a chunk of queries, packed, in no order; with a cap, at least the first `cap` of each
+    /// query in the order of results.
+    fn find(&self, sources: &[Source<'_>], queries: &[u64], radius: u32, cap: Option<usize>) -> Vec<u64> {
+        let room = cap.map_or(usize::MAX, |cap| (2 * cap.saturating_mul(queries.len() / self.words)).max(ROOM));
         let mut found: Vec<u64> = Vec::new();
         for source in sources {
-            let mut sink = Collect { index: self, source, radius, found: Vec::new() };
-            match self.way(source, radius, count, false).0 {
-                Way::Tables(layout, Probing { radii, .. }) => {
-                    let search = Search { words: self.words, fps: source.fps, queries, radius, radii: &radii };
-                    layout.search(self.kernel, search, &mut sink);
-                    found.append(&mut sink.found);
-                }
-                Way::Lists(lists) => {
-                    lists.search(self.words, queries, radius, &mut sink);
-                    found.append(&mut sink.found);
-                }
-                Way::Scan => {
-                    let shards = self.shards(source, count).into_par_iter().map(|(first, length)| {
-                        let mut sink = Collect { index: self, source, radius, found: Vec::new() };
-                        let fps = &source.fps[first as usize * self.words..][..length * self.words];
-                        let mut limits = vec![radius; count];
-                        scan(self.kernel, self.words, fps, first, queries, &mut limits, &mut sink);
-                        sink.found
-                    });
-                    for mut list in shards.collect::<Vec<_>>() {
-                        found.append(&mut list);
-                    }
-                }
+            let sink = || Collect { index: self, source, radius, cap, room, found: Vec::new() };
+            for mut part in self.each_hit(source, queries, radius, sink) {
+                found.append(&mut part.found);
             }
         }
         found
     }
 
-    /// Every row within `radius` (inclusive) of each query.
+    /// Sorts packed matches and leaves the first `limit` of each query.
+    fn cut(&self, found: &mut Vec<u64>, limit: usize) {
+        self.order(found);
+        let (mut query, mut place) = (u64::MAX, 0);
+        found.retain(|&hit| {
+            place = if hit >> 44 == query { place + 1 } else { 0 };
+            query = hit >> 44;
+            place < limit
+        });
+    }
+
+    /// Every row within `radius` (inclusive) of each query; with a limit, the first so many of each, and which had more.
     ///
     /// # Errors
-    /// `radius` above `bits`; queries of another width.
-    pub fn search(&self, queries: &[u64], radius: u32) -> Result<Hits> {
+    /// `radius` above `bits`; a limit of 0; queries of another width.
+    pub fn search(&self, queries: &[u64], radius: u32, limit: Option<usize>) -> Result<Hits> {
         self.check_radius(radius)?;
         let count = self.check_rows(queries)?;
+        if limit == Some(0) {
+            return Err(Error::parameter("limit", 0, "1 or more"));
+        }
+        // No query can have more than all rows.
+        let limit = limit.map(|limit| limit.min(self.len().max(1)));
         let sources = self.sources();
-        let parts: Vec<(Vec<u64>, usize)> = queries
+        let parts: Vec<(Vec<u64>, usize, Vec<bool>)> = queries
             .par_chunks(chunk_of(count) * self.words)
             .map(|queries| {
-                let mut found = self.find(&sources, queries, radius);
-                self.order(&mut found);
-                (found, queries.len() / self.words)
+                let count = queries.len() / self.words;
+                let mut found = self.find(&sources, queries, radius, limit.map(|limit| limit + 1));
+                let mut truncated = Vec::new();
+                if let Some(limit) = limit {
+                    self.cut(&mut found, limit + 1);
+                    truncated.resize(count, false);
+                    for matches in found.chunk_by(|a, b| a >> 44 == b >> 44).filter(|matches| matches.len() > limit) {
+                        truncated[(matches[0] >> 44) as usize] = true;
+                    }
+                    self.cut(&mut found, limit);
+                } else {
+                    self.order(&mut found);
+                }
+                (found, count, truncated)
             })
             .collect();
         Ok(gather(&parts, count))
@@ -307,12 +324,12 @@ impl Index {
         let k = k.min(self.len().max(1));
         let sources = self.sources();
         let radii = self.deepening(&sources, count);
-        let parts: Vec<(Vec<u64>, usize)> = queries
+        let parts: Vec<(Vec<u64>, usize, Vec<bool>)> = queries
             .par_chunks(chunk_of(count) * self.words)
             .map(|queries| {
                 let mut found = self.nearest_of(&sources, queries, k, &radii);
                 self.order(&mut found);
-                (found, queries.len() / self.words)
+                (found, queries.len() / self.words, Vec::new())
             })
             .collect();
         Ok(gather(&parts, count))
@@ -350,7 +367,7 @@ impl Index {
         let mut open: Vec<u32> = (0..(queries.len() / self.words) as u32).collect();
         for &radius in radii {
             let asked: Vec<u64> = self.rows_at(queries, &open);
-            let mut hits = self.find(sources, &asked, radius);
+            let mut hits = self.find(sources, &asked, radius, Some(k));
             self.order(&mut hits);
             let mut still = Vec::new();
             let mut at = 0;
@@ -427,118 +444,6 @@ impl Index {
         }
     }
 
-    /// All pairs of rows within `radius` (inclusive), each once.
-    ///
-    /// # Errors
-    /// `radius` above `bits`.
-    pub fn pairs(&self, radius: u32) -> Result<Pairs> {
-        self.check_radius(radius)?;
-        let sources = self.sources();
-        let mut all: Vec<(u64, u16)> = Vec::new();
-        for (i, left) in sources.iter().enumerate() {
-            let slots = left.fps.len() / self.words;
-            all.par_extend((0..slots).into_par_iter().flat_map_iter(|slot| self.copies(left.rows_of(slot as u32))));
-            for (j, right) in sources.iter().enumerate().skip(i) {
-                let lists: Vec<Vec<(u64, u16)>> =
-                    if i == j { self.join_self(left, radius) } else { self.join_with(left, right, radius) };
-                all.reserve(lists.iter().map(Vec::len).sum());
-                for mut list in lists {
-                    all.append(&mut list);
-                }
-            }
-        }
-        let (left, right) = (|pair: u64| (pair >> 32) as u32, |pair: u64| pair as u32);
-        if self.ids.ascending() {
-            all.par_sort_unstable();
-        } else {
-            all.par_sort_unstable_by(|a, b| {
-                self.ids.compare(left(a.0), left(b.0)).then_with(|| self.ids.compare(right(a.0), right(b.0)))
-            });
-        }
-        Ok(Pairs {
-            left: all.iter().map(|pair| left(pair.0)).collect(),
-            right: all.iter().map(|pair| right(pair.0)).collect(),
-            distances: all.iter().map(|pair| pair.1).collect(),
-        })
-    }
-
-    /// The pairs of different slots of one source.
-    fn join_self(&self, source: &Source<'_>, radius: u32) -> Vec<Vec<(u64, u16)>> {
-        let slots = source.fps.len() / self.words;
-        let sink = |start: usize| PairSink {
-            index: self,
-            left: source,
-            start,
-            right: source,
-            later: true,
-            radius,
-            pairs: Vec::new(),
-        };
-        if let (Way::Tables(layout, Probing { radii, .. }), _) = self.way(source, radius, slots, true) {
-            let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii };
-            let ranges = layout.bucket_ranges(&radii, JOIN);
-            return ranges
-                .into_par_iter()
-                .map(|buckets| {
-                    let mut sink = PairSink { later: false, ..sink(0) };
-                    layout.join(self.kernel, search, buckets, &mut sink);
-                    sink.pairs
-                })
-                .collect();
-        }
-        (0..slots)
-            .into_par_iter()
-            .step_by(CHUNK)
-            .map(|start| {
-                let count = CHUNK.min(slots - start);
-                let mut sink = sink(start);
-                let queries = &source.fps[start * self.words..][..count * self.words];
-                let fps = &source.fps[start * self.words..];
-                scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], &mut sink);
-                sink.pairs
-            })
-            .collect()
-    }
-
-    /// The pairs of a slot of `left` and a slot of `right`.
-    fn join_with(&self, left: &Source<'_>, right: &Source<'_>, radius: u32) -> Vec<Vec<(u64, u16)>> {
-        let slots = left.fps.len() / self.words;
-        (0..slots)
-            .into_par_iter()
-            .step_by(CHUNK)
-            .map(|start| {
-                let count = CHUNK.min(slots - start);
-                let queries = &left.fps[start * self.words..][..count * self.words];
-                let mut sink = PairSink { index: self, left, start, right, later: false, radius, pairs: Vec::new() };
-                match self.way(right, radius, count, false).0 {
-                    Way::Tables(layout, Probing { radii, .. }) => {
-                        let search = Search { words: self.words, fps: right.fps, queries, radius, radii: &radii };
-                        layout.search(self.kernel, search, &mut sink);
-                    }
-                    Way::Lists(_) | Way::Scan => {
-                        let mut limits = vec![radius; count];
-                        scan(self.kernel, self.words, right.fps, 0, queries, &mut limits, &mut sink);
-                    }
-                }
-                sink.pairs
-            })
-            .collect()
-    }
-
-    fn pair(&self, a: u32, b: u32, distance: u32) -> (u64, u16) {
-        let (a, b) = if self.ids.compare(a, b) == Ordering::Greater { (b, a) } else { (a, b) };
-        (u64::from(a) << 32 | u64::from(b), distance as u16)
-    }
-
-    /// The pairs among the rows of one slot.
-    fn copies<'a>(&'a self, rows: &'a [u32]) -> impl Iterator<Item = (u64, u16)> + 'a {
-        let alive = |row: &&u32| self.alive(**row);
-        rows.iter()
-            .enumerate()
-            .filter(move |(_, row)| alive(row))
-            .flat_map(move |(i, &a)| rows[i + 1..].iter().filter(alive).map(move |&b| self.pair(a, b, 0)))
-    }
-
     /// How each part of the index would answer a radius search, tables not yet built included.
     ///
     /// # Errors
@@ -600,7 +505,7 @@ impl Index {
 }
 
 /// Queries of one task: an even share of a large batch, at most `CHUNK`.
-fn chunk_of(queries: usize) -> usize {
+pub(super) fn chunk_of(queries: usize) -> usize {
     queries.div_ceil(4 * rayon::current_num_threads()).clamp(64, CHUNK)
 }
 
@@ -610,15 +515,16 @@ fn pack(query: u32, distance: u32, row: u32) -> u64 {
 }
 
 /// Sorted packed matches of consecutive chunks of queries as one result.
-fn gather(parts: &[(Vec<u64>, usize)], queries: usize) -> Hits {
-    let total = parts.iter().map(|(found, _)| found.len()).sum();
+fn gather(parts: &[(Vec<u64>, usize, Vec<bool>)], queries: usize) -> Hits {
+    let total = parts.iter().map(|(found, ..)| found.len()).sum();
     let mut hits = Hits {
         offsets: Vec::with_capacity(queries + 1),
         rows: Vec::with_capacity(total),
         distances: Vec::with_capacity(total),
+        truncated: Vec::new(),
     };
     hits.offsets.push(0);
-    for (found, count) in parts {
+    for (found, count, truncated) in parts {
         let base = hits.rows.len();
         let mut at = 0;
         for query in 0..*count as u64 {
@@ -629,22 +535,31 @@ fn gather(parts: &[(Vec<u64>, usize)], queries: usize) -> Hits {
         }
         hits.rows.extend(found.iter().map(|&hit| hit as u32));
         hits.distances.extend(found.iter().map(|&hit| (hit >> 32 & 0xfff) as u16));
+        hits.truncated.extend_from_slice(truncated);
     }
     hits
 }
 
-/// Takes every live row of a slot.
+/// Takes every live row of a slot, or with a cap at least what the cap lets through.
 struct Collect<'a> {
     index: &'a Index,
     source: &'a Source<'a>,
     radius: u32,
+    cap: Option<usize>,
+    /// Matches beyond which they are cut to the cap.
+    room: usize,
     found: Vec<u64>,
 }
 
 impl Sink for Collect<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let rows = self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row));
-        self.found.extend(rows.map(|&row| pack(query, distance, row)));
+        let matches = rows.map(|&row| pack(query, distance, row));
+        // Rows of a slot are in order of id.
+        self.found.extend(matches.take(self.cap.unwrap_or(usize::MAX)));
+        if let (Some(cap), true) = (self.cap, self.found.len() > self.room) {
+            self.index.cut(&mut self.found, cap);
+        }
         self.radius
     }
 }
@@ -662,38 +577,12 @@ impl Sink for Top<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let best = &mut self.best[query as usize];
         let limit = &mut self.limits[query as usize];
-        for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row)) {
+        for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row)).take(self.k) {
             best.push((distance, row));
             if best.len() >= 2 * self.k + 32 {
                 *limit = self.index.prune(best, self.k).min(*limit);
             }
         }
         *limit
-    }
-}
-
-/// Takes pairs of a slot on the left and a slot on the right.
-struct PairSink<'a> {
-    index: &'a Index,
-    left: &'a Source<'a>,
-    /// The slot of query 0.
-    start: usize,
-    right: &'a Source<'a>,
-    /// Whether only slots behind the left one count, as both sides are the same source and each pair is met twice.
-    later: bool,
-    radius: u32,
-    pairs: Vec<(u64, u16)>,
-}
-
-impl Sink for PairSink<'_> {
-    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let left = self.start as u32 + query;
-        if !self.later || slot > left {
-            for &a in self.left.rows_of(left).iter().filter(|&&row| self.index.alive(row)) {
-                let rows = self.right.rows_of(slot).iter().filter(|&&row| self.index.alive(row));
-                self.pairs.extend(rows.map(|&b| self.index.pair(a, b, distance)));
-            }
-        }
-        self.radius
     }
 }

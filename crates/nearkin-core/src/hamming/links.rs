@@ -1,0 +1,429 @@
+//! Pairs of rows within a radius: of one index, of two, and as a stream.
+//!
+//! **All pairs** of one index are found slot by slot: by the join inside of the tables (`blocks`), or by a scan of every slot
+//! against the later ones. Copies of one fingerprint are pairs of their slot and cost nothing but their output. **A join** of two
+//! indexes asks one for the slots of the other. Both hold all pairs (16 bytes each while they are sorted).
+//!
+//! **A stream** ([`PairStream`]) gives the same pairs in the same order and holds few of them: it takes the left rows in order of
+//! id, block by block, searches their neighbours of larger id, and halves the block whenever it finds more than its budget;
+//! one row is the smallest block. Cost: one search a row, where the join compares each pair of buckets once; memory 4 bytes
+//! a row, 8 where ids do not only grow, and the pairs of a block.
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use super::Index;
+use super::blocks::{Probing, Search};
+use super::scan::{Sink, scan};
+use super::search::{CHUNK, Source, Way, chunk_of};
+use crate::{Error, Result};
+
+/// Entries of the buckets that one task joins.
+const JOIN: usize = 1 << 16;
+/// Most left rows of a block of a stream.
+const BLOCK: usize = 8192;
+/// Pairs that a block of a stream may find whatever the batch; few in tests, which must reach it.
+const BUDGET: usize = if cfg!(test) { 64 } else { 1 << 20 };
+
+/// Pairs of rows within a radius, sorted by ids.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// The row of the smaller id, or in a join that of the other index.
+    pub left: Vec<u32>,
+    /// The row of the larger id, or in a join that of this index.
+    pub right: Vec<u32>,
+    /// Their distance.
+    pub distances: Vec<u16>,
+}
+
+impl Pairs {
+    fn of(pairs: &[(u64, u16)]) -> Self {
+        Self {
+            left: pairs.iter().map(|pair| (pair.0 >> 32) as u32).collect(),
+            right: pairs.iter().map(|pair| pair.0 as u32).collect(),
+            distances: pairs.iter().map(|pair| pair.1).collect(),
+        }
+    }
+}
+
+fn packed(left: u32, right: u32, distance: u32) -> (u64, u16) {
+    (u64::from(left) << 32 | u64::from(right), distance as u16)
+}
+
+impl Index {
+    /// Brings the index into one run without dead rows.
+    pub(super) fn unite(&mut self) {
+        let held: usize = self.runs.iter().map(|run| run.rows.len()).sum();
+        if !self.tail_rows.is_empty() || self.runs.len() > 1 || held != self.len() {
+            self.compact();
+        }
+    }
+
+    /// Brings the index into one run without dead rows, with the tables in which all pairs within `radius` cost least.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn prepare_pairs(&mut self, radius: u32) -> Result<()> {
+        self.check_radius(radius)?;
+        self.unite();
+        // A join compares each pair once.
+        self.build(radius, self.len() / 2, true);
+        Ok(())
+    }
+
+    /// As `prepare_pairs`, with the tables in which searches of all rows cost least.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn prepare_blocks(&mut self, radius: u32) -> Result<()> {
+        self.check_radius(radius)?;
+        self.unite();
+        self.build(radius, self.len(), false);
+        Ok(())
+    }
+
+    /// All pairs of rows within `radius` (inclusive), each once, the smaller id left.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn pairs(&self, radius: u32) -> Result<Pairs> {
+        self.check_radius(radius)?;
+        let sources = self.sources();
+        let mut all: Vec<(u64, u16)> = Vec::new();
+        for (i, left) in sources.iter().enumerate() {
+            let slots = left.fps.len() / self.words;
+            all.par_extend((0..slots).into_par_iter().flat_map_iter(|slot| self.copies(left.rows_of(slot as u32))));
+            for (j, right) in sources.iter().enumerate().skip(i) {
+                let sink = |start, later| PairSink {
+                    left_index: self,
+                    right_index: self,
+                    ordered: true,
+                    left,
+                    start,
+                    right,
+                    later,
+                    radius,
+                    pairs: Vec::new(),
+                };
+                if i == j {
+                    gather(&mut all, self.join_slots(left, radius, sink));
+                } else {
+                    gather(&mut all, self.join_sources(left, right, radius, |start| sink(start, false)));
+                }
+            }
+        }
+        self.sort_pairs(self, &mut all);
+        Ok(Pairs::of(&all))
+    }
+
+    /// All pairs of a row of `fps`, by its number, and a row of this index within `radius` (inclusive).
+    ///
+    /// # Errors
+    /// `radius` above `bits`; fingerprints of another width.
+    pub fn join_rows(&self, fps: &[u64], radius: u32) -> Result<Pairs> {
+        let mut other = Self::new(self.bits, super::Method::Scan, None, None)?;
+        other.add(super::NewIds::Rows, fps, super::Existing::Error)?;
+        // Sorted, so that neighbours in order are neighbours in memory, and equal ones asked once.
+        other.unite();
+        self.join(&other, radius)
+    }
+
+    /// All pairs of a row of `other` and a row of this index within `radius` (inclusive), the row of `other` left.
+    ///
+    /// # Errors
+    /// `radius` above `bits`; an index of another width.
+    pub fn join(&self, other: &Self, radius: u32) -> Result<Pairs> {
+        self.check_radius(radius)?;
+        if self.bits != other.bits {
+            return Err(Error::mismatch("bits", other.bits, self.bits));
+        }
+        let mut all: Vec<(u64, u16)> = Vec::new();
+        for left in &other.sources() {
+            for right in &self.sources() {
+                let sink = |start| PairSink {
+                    left_index: other,
+                    right_index: self,
+                    ordered: false,
+                    left,
+                    start,
+                    right,
+                    later: false,
+                    radius,
+                    pairs: Vec::new(),
+                };
+                gather(&mut all, self.join_sources(left, right, radius, sink));
+            }
+        }
+        other.sort_pairs(self, &mut all);
+        Ok(Pairs::of(&all))
+    }
+
+    /// Sorts pairs by the ids of their left rows, which are this index's, and of their right rows, which are those of `right`.
+    fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)]) {
+        if self.ids.ascending() && right.ids.ascending() {
+            pairs.par_sort_unstable();
+        } else {
+            pairs.par_sort_unstable_by(|a, b| {
+                let first = self.ids.compare((a.0 >> 32) as u32, (b.0 >> 32) as u32);
+                first.then_with(|| right.ids.compare(a.0 as u32, b.0 as u32))
+            });
+        }
+    }
+
+    /// Gives sinks the pairs of different slots of one source. A sink is made for the slot that is its query 0, and told whether
+    /// it must leave out slots up to its query's because it meets each pair twice.
+    pub(super) fn join_slots<S: Sink + Send>(
+        &self,
+        source: &Source<'_>,
+        radius: u32,
+        sink: impl Fn(usize, bool) -> S + Sync,
+    ) -> Vec<S> {
+        let slots = source.fps.len() / self.words;
+        if let (Way::Tables(layout, Probing { radii, .. }), _) = self.way(source, radius, slots, true) {
+            let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii };
+            let ranges = layout.bucket_ranges(&radii, JOIN);
+            return ranges
+                .into_par_iter()
+                .map(|buckets| {
+                    let mut sink = sink(0, false);
+                    layout.join(self.kernel, search, buckets, &mut sink);
+                    sink
+                })
+                .collect();
+        }
+        (0..slots)
+            .into_par_iter()
+            .step_by(CHUNK)
+            .map(|start| {
+                let count = CHUNK.min(slots - start);
+                let mut sink = sink(start, true);
+                let queries = &source.fps[start * self.words..][..count * self.words];
+                let fps = &source.fps[start * self.words..];
+                scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], &mut sink);
+                sink
+            })
+            .collect()
+    }
+
+    /// Gives sinks the pairs of a slot of `left` and a slot of `right`, which is a source of this index.
+    fn join_sources<S: Sink + Send>(
+        &self,
+        left: &Source<'_>,
+        right: &Source<'_>,
+        radius: u32,
+        sink: impl Fn(usize) -> S + Sync,
+    ) -> Vec<S> {
+        let slots = left.fps.len() / self.words;
+        (0..slots)
+            .into_par_iter()
+            .step_by(CHUNK)
+            .flat_map_iter(|start| {
+                let count = CHUNK.min(slots - start);
+                let queries = &left.fps[start * self.words..][..count * self.words];
+                self.each_hit(right, queries, radius, || sink(start))
+            })
+            .collect()
+    }
+
+    /// The pairs among the rows of one slot.
+    fn copies<'a>(&'a self, rows: &'a [u32]) -> impl Iterator<Item = (u64, u16)> + 'a {
+        let alive = |row: &&u32| self.alive(**row);
+        rows.iter()
+            .enumerate()
+            .filter(move |(_, row)| alive(row))
+            .flat_map(move |(i, &a)| rows[i + 1..].iter().filter(alive).map(move |&b| self.pair(a, b, 0)))
+    }
+
+    fn pair(&self, a: u32, b: u32, distance: u32) -> (u64, u16) {
+        let (a, b) = if self.ids.compare(a, b) == Ordering::Greater { (b, a) } else { (a, b) };
+        packed(a, b, distance)
+    }
+}
+
+/// Moves what sinks have found into one list.
+fn gather(all: &mut Vec<(u64, u16)>, sinks: Vec<PairSink<'_>>) {
+    all.reserve(sinks.iter().map(|sink| sink.pairs.len()).sum());
+    for mut sink in sinks {
+        all.append(&mut sink.pairs);
+    }
+}
+
+/// Takes pairs of a slot on the left and a slot on the right.
+struct PairSink<'a> {
+    left_index: &'a Index,
+    right_index: &'a Index,
+    /// Whether both sides are one index and the smaller id is to be left.
+    ordered: bool,
+    left: &'a Source<'a>,
+    /// The slot of query 0.
+    start: usize,
+    right: &'a Source<'a>,
+    /// Whether only slots behind the left one count, as both sides are the same source and each pair is met twice.
+    later: bool,
+    radius: u32,
+    pairs: Vec<(u64, u16)>,
+}
+
+impl Sink for PairSink<'_> {
+    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
+        let left = self.start as u32 + query;
+        if !self.later || slot > left {
+            for &a in self.left.rows_of(left).iter().filter(|&&row| self.left_index.alive(row)) {
+                let rows = self.right.rows_of(slot).iter().filter(|&&row| self.right_index.alive(row));
+                if self.ordered {
+                    self.pairs.extend(rows.map(|&b| self.left_index.pair(a, b, distance)));
+                } else {
+                    self.pairs.extend(rows.map(|&b| packed(a, b, distance)));
+                }
+            }
+        }
+        self.radius
+    }
+}
+
+/// All pairs of an index within a radius, in the order of [`Index::pairs`], a batch at a time.
+#[derive(Debug)]
+pub struct PairStream {
+    radius: u32,
+    batch: usize,
+    /// Rows in order of id; None where that is their order.
+    order: Option<Vec<u32>>,
+    /// Slot of each row in the index's one run; `DEAD` where the row is dead.
+    slots: Vec<u32>,
+    /// Rows that were left rows already, in order of id.
+    at: usize,
+    block: usize,
+    /// What the index was when the stream began.
+    version: u64,
+    /// Pairs found and not yet given.
+    ready: Vec<(u64, u16)>,
+    given: usize,
+}
+
+const DEAD: u32 = u32::MAX;
+
+impl PairStream {
+    /// A stream over `index`, to be prepared by `prepare_blocks`, in batches of `batch` pairs, the last one excepted.
+    ///
+    /// # Errors
+    /// `radius` above `bits`; a batch of 0.
+    pub fn new(index: &mut Index, radius: u32, batch: usize) -> Result<Self> {
+        if batch == 0 {
+            return Err(Error::parameter("batch_size", batch, "1 or more"));
+        }
+        index.prepare_blocks(radius)?;
+        let mut slots = vec![DEAD; index.total];
+        for run in &index.runs {
+            for slot in 0..run.len() {
+                for &row in run.rows_of(slot) {
+                    slots[row as usize] = slot as u32;
+                }
+            }
+        }
+        let order = (!index.ids.ascending()).then(|| {
+            let mut order: Vec<u32> = (0..index.total as u32).filter(|&row| slots[row as usize] != DEAD).collect();
+            order.par_sort_unstable_by(|&a, &b| index.ids.compare(a, b));
+            order
+        });
+        let version = index.version;
+        Ok(Self { radius, batch, order, slots, at: 0, block: 256, version, ready: Vec::new(), given: 0 })
+    }
+
+    /// The next batch; empty at the end.
+    ///
+    /// # Errors
+    /// The index has changed since the stream began.
+    pub fn next_batch(&mut self, index: &Index) -> Result<Pairs> {
+        if index.version != self.version {
+            let allowed = "an index that is left as it is while its pairs are streamed";
+            return Err(Error::parameter("index", "changed during the iteration", allowed));
+        }
+        while self.ready.len() - self.given < self.batch && self.step(index) {}
+        let count = self.batch.min(self.ready.len() - self.given);
+        let pairs = Pairs::of(&self.ready[self.given..self.given + count]);
+        self.given += count;
+        Ok(pairs)
+    }
+
+    /// Finds the pairs of the next block of left rows; whether there was one.
+    fn step(&mut self, index: &Index) -> bool {
+        let total = self.order.as_ref().map_or(index.total, Vec::len);
+        let Some(source) = index.sources().into_iter().find(|source| source.run.is_some()) else { return false };
+        let row_at = |place: usize| self.order.as_ref().map_or(place as u32, |order| order[place]);
+        while self.at < total {
+            let end = (self.at + self.block).min(total);
+            let rows: Vec<u32> = (self.at..end).map(row_at).filter(|&row| self.slots[row as usize] != DEAD).collect();
+            let budget = (2 * self.batch).max(BUDGET);
+            let Some(mut found) = self.found(index, &source, &rows, budget) else {
+                self.block = (self.block / 2).max(1);
+                continue;
+            };
+            self.at = end;
+            if found.len() < budget / 4 {
+                self.block = (2 * self.block).min(BLOCK);
+            }
+            if found.is_empty() {
+                continue;
+            }
+            self.ready.drain(..self.given);
+            self.given = 0;
+            self.ready.append(&mut found);
+            return true;
+        }
+        false
+    }
+
+    /// The pairs of some left rows, sorted; None where there are more than `budget` and more than one left row.
+    fn found(&self, index: &Index, source: &Source<'_>, rows: &[u32], budget: usize) -> Option<Vec<(u64, u16)>> {
+        let words = index.words;
+        let parts: Vec<Option<Vec<(u64, u16)>>> = rows
+            .par_chunks(chunk_of(rows.len()))
+            .map(|rows| {
+                let queries: Vec<u64> = rows
+                    .iter()
+                    .flat_map(|&row| &source.fps[self.slots[row as usize] as usize * words..][..words])
+                    .copied()
+                    .collect();
+                let most = if rows.len() == 1 { usize::MAX } else { budget };
+                let sink = || Later { index, source, rows, radius: self.radius, most, pairs: Vec::new() };
+                let mut pairs = Vec::new();
+                for mut sink in index.each_hit(source, &queries, self.radius, sink) {
+                    pairs.append(&mut sink.pairs);
+                }
+                if pairs.len() > most {
+                    return None;
+                }
+                index.sort_pairs(index, &mut pairs);
+                Some(pairs)
+            })
+            .collect();
+        // Chunks are in order of their left rows.
+        let mut all = Vec::new();
+        for part in parts {
+            all.append(&mut part?);
+        }
+        (rows.len() == 1 || all.len() <= budget).then_some(all)
+    }
+}
+
+/// Takes pairs of a left row and a row of larger id, up to one more than `most`.
+struct Later<'a> {
+    index: &'a Index,
+    source: &'a Source<'a>,
+    rows: &'a [u32],
+    radius: u32,
+    most: usize,
+    pairs: Vec<(u64, u16)>,
+}
+
+impl Sink for Later<'_> {
+    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
+        let left = self.rows[query as usize];
+        let room = self.most.saturating_add(1).saturating_sub(self.pairs.len());
+        let later = |&&row: &&u32| self.index.ids.compare(left, row) == Ordering::Less;
+        let rows = self.source.rows_of(slot).iter().filter(later).take(room);
+        self.pairs.extend(rows.map(|&row| packed(left, row, distance)));
+        self.radius
+    }
+}
