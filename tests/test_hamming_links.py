@@ -163,6 +163,12 @@ def test_bad_arguments_of_links_say_what_is_allowed() -> None:
         (lambda: index.iter_pairs(1, batch_size=-1), "batch_size=-1"),
         (lambda: index.join([1024], 1), "at or above"),
         (lambda: index.join(HammingIndex(bits=11), 1), "bits differs: 11 against 10"),
+        (
+            lambda: HammingIndex(recipe="char:4|count|xxh3|simhash:64").join(
+                HammingIndex(recipe="char:3|count|xxh3|simhash:64"), 1
+            ),
+            "recipe slot n differs",
+        ),
         (lambda: index.clusters(1, linkage="single"), 'linkage="single"'),
         (lambda: index.clusters(1, linkage=None), "linkage=None"),
         (lambda: index.nearest([1], 1, rank="cosine"), 'rank="cosine"'),

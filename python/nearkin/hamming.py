@@ -445,7 +445,7 @@ class HammingIndex:
         Raises
         ------
         MismatchError
-            An index of another width.
+            An index of another width or recipe.
         ParameterError
             A radius outside of its range, fingerprints of another width.
 
@@ -459,6 +459,8 @@ class HammingIndex:
         """
         radius = self._check_radius(radius)
         if isinstance(other, HammingIndex):
+            if self.recipe is not None and other.recipe is not None:
+                self.check_recipe(other.recipe)
             left, right, distances = self._core.join(other._core, radius)
             return Pairs(other._named(left), self._named(right), distances)
         left, right, distances = self._core.join_rows(flat_rows(other, self.bits, "other"), radius)
