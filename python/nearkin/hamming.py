@@ -58,6 +58,15 @@ Linkage = Literal["centred", "connected"]
 Rank = Literal["hamming", "jaccard", "spherical"]
 
 _MOST = (1 << 63) - 1
+_BARE = "8 * words + 4, and 4 where any two are equal"
+_TABLE = "8 * sketch words + 4, the 4 only in the first half where a sketch is the whole; 4 * 2**p a directory"
+_MEMORY = {
+    "scan": _BARE,
+    "bits": f"{_BARE}; 4 * set bits + 2",
+    "blocks": f"{_BARE}; radius tables of {_TABLE}",
+    "tables": f"{_BARE}; C(m, radius) - 1 tables of {_TABLE}",
+    "multi": f"{_BARE}; m - 1 tables of {_TABLE}",
+}
 
 
 class HammingIndex:
@@ -96,8 +105,9 @@ class HammingIndex:
     Notes
     -----
     Equal fingerprints are held once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; a table but the
-    first takes 4 bytes each, and 8 * words more up to 256 bits; integer ids take 8 bytes, and a look-up of 5 to 11
-    bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once; sorting and merging
+    first takes 8 bytes for each word of a sketch, the first words that a random fingerprint fails on, and 4 more for
+    a number, which the later half of the tables needs not where a sketch is the whole; integer ids take 8 bytes, and a
+    look-up of 5 to 11 bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once; sorting and merging
     them is amortised, and the longest pause is one merge of all.
 
     Several threads may search at once.
@@ -573,9 +583,11 @@ class HammingIndex:
         dict
             `bits`, `radius`, `fingerprints` (how many), `ids` (their kind), `bytes_fingerprints`, `bytes_ids`,
             `kernel`;
+            `memory`, the formula of each method's bytes a fingerprint;
             and `parts`: for each sorted run and the unsorted tail its distinct fingerprints (`slots`), `method`,
             whether its tables are `built`, how many (`tables`), the radius in each block (`radii`), expected `probes`
-            and `candidates` a query, expected nanoseconds a query (`cost`) and by scan (`scan_cost`), and its `bytes`.
+            and `candidates` a query, expected nanoseconds a query (`cost`) and by scan (`scan_cost`), its `bytes`, and
+            what the part would cost by each of the `methods` that are possible (`cost` and `bytes`).
         """
         from nearkin._core import KERNEL
 
@@ -591,6 +603,7 @@ class HammingIndex:
             "bytes_fingerprints": fingerprints,
             "bytes_ids": ids,
             "kernel": KERNEL,
+            "memory": dict(_MEMORY),
             "parts": self._core.explain(radius),
         }
 

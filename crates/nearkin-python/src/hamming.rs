@@ -416,6 +416,14 @@ impl HammingCore {
             dict.set_item("cost", part.cost)?;
             dict.set_item("scan_cost", part.scan_cost)?;
             dict.set_item("bytes", part.bytes)?;
+            let methods = PyDict::new(py);
+            for (name, cost, bytes) in part.methods {
+                let method = PyDict::new(py);
+                method.set_item("cost", cost)?;
+                method.set_item("bytes", bytes)?;
+                methods.set_item(name, method)?;
+            }
+            dict.set_item("methods", methods)?;
             list.append(dict)?;
         }
         Ok(list.unbind())

@@ -69,6 +69,12 @@ impl Lists {
         }
     }
 
+    /// Bytes that the lists of `fps` would take.
+    pub(crate) fn expected_bytes(words: usize, fps: &[u64]) -> usize {
+        let ones: usize = fps.iter().map(|word| word.count_ones() as usize).sum();
+        8 * (64 * words + 1) + 4 * ones + 2 * (fps.len() / words)
+    }
+
     /// Bytes of the lists.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * 8 + self.slots.capacity() * 4 + self.weights.capacity() * 2

@@ -14,8 +14,16 @@
 //!
 //! Cost of a query: `sum of probes_i * (PROBE + ENTRY * n / 2^p)` ([`Spec::plan`] spreads the radius over the blocks by
 //! least marginal cost, which is optimal as the marginal cost of a block grows with its radius). Memory: for each table
-//! but the run itself, 4 bytes a slot, and 8 * words more where words <= 4 (entries beside each other in memory instead of a
-//! look-up each); for every table 2^p * 4 bytes of directory.
+//! but the run itself, 4 bytes a slot for its number and 8 bytes for each word of its sketch; for every table 2^p * 4
+//! bytes of directory.
+//!
+//! **Sketches.** An entry carries some words of its fingerprint, those behind the word of the key: as many as a random
+//! fingerprint needs to fail on them (`first_test`). What passes is counted in full. Where the sketch is the whole
+//! fingerprint, a slot can be found from it by a binary search in its bucket of the run; so the later half of the tables,
+//! which report only what no earlier table has, keep no slot numbers.
+//!
+//! **Parts.** A batch visits a table part by part, a part being the buckets whose keys share their highest bits: the keys
+//! within a radius, ascending, that lead from a key into a part are a range. So what is read again is still in the cache.
 //!
 //! **Combinations** (Manku et al.): cut the bits into m > radius blocks; at least m - radius of them agree, so one table for
 //! every choice of m - radius blocks, keyed by all their bits, finds all by equality: `C(m, radius)` tables of fewer
@@ -39,15 +47,19 @@
 #![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
 
 use super::file::{Reader, TABLE};
-use super::scan::Sink;
+use super::scan::{Sink, first_test};
 use crate::Result;
 use crate::popcount::{Kernel, Lanes, ScalarLanes, distance};
 use crate::segment::{Column, Segment, Writer};
 
 /// Widest key: a directory of 2^26 starts takes 256 MiB.
 const MAX_KEY_BITS: u32 = 26;
-/// Words up to which a table keeps its own copies of the fingerprints.
-const COPIED_WORDS: usize = 4;
+/// Most words of a sketch.
+const SKETCH_WORDS: usize = 4;
+/// Bytes of a part of a table, half of a second-level cache.
+const PART_BYTES: usize = 1 << 19;
+/// Keys within the radius of a key that a part holds on average, at least.
+const PART_PROBES: usize = 4;
 /// Probes that are prefetched together.
 const PROBES: usize = 64;
 /// Cache lines of a bucket that are prefetched; the hardware follows from there.
@@ -132,8 +144,19 @@ pub(crate) struct Spec {
     loads: Vec<f64>,
     /// The radius of tables by combinations of blocks; None where the blocks are disjoint and any radius can be spread.
     combined: Option<u32>,
-    /// Whether tables keep copies of the fingerprints.
-    copies: bool,
+    /// Words of a fingerprint that an entry carries; 0 where tables hold slot numbers alone.
+    sketch: usize,
+}
+
+/// The share of random fingerprints whose first `bits` bits differ in at most `radius`.
+fn passes(bits: usize, radius: u32) -> f64 {
+    let mut term = 0.5_f64.powi(bits as i32);
+    let mut sum = 0.0;
+    for differing in 0..=(radius as usize).min(bits) {
+        sum += term;
+        term *= (bits - differing) as f64 / (differing + 1) as f64;
+    }
+    sum.min(1.0)
 }
 
 /// How tables answer a radius: the radius of each (-1: left out) and the expected cost of a query.
@@ -156,17 +179,23 @@ fn key_bits(slots: usize, fewer: u32) -> u32 {
 
 impl Spec {
     /// Tables of `tables` disjoint blocks in equal shares.
-    pub(crate) fn disjoint(bits: usize, tables: usize, sample: &Sample<'_>, fewer: u32, copies: bool) -> Self {
+    pub(crate) fn disjoint(bits: usize, tables: usize, sample: &Sample<'_>, fewer: u32, sketch: usize) -> Self {
         let wanted = key_bits(sample.slots, fewer);
         let keys = (0..tables).map(|i| {
             let (start, end) = (i * bits / tables, (i + 1) * bits / tables);
             Key::new(&[Piece::ending(end, ((end - start) as u32).min(wanted))])
         });
-        Self::new(keys.collect(), None, sample, copies)
+        Self::new(keys.collect(), None, sample, sketch)
     }
 
     /// Tables of every choice of `blocks - radius` of `blocks` blocks; None where a key would have too many pieces.
-    pub(crate) fn combined(bits: usize, blocks: usize, radius: u32, sample: &Sample<'_>, copies: bool) -> Option<Self> {
+    pub(crate) fn combined(
+        bits: usize,
+        blocks: usize,
+        radius: u32,
+        sample: &Sample<'_>,
+        sketch: usize,
+    ) -> Option<Self> {
         let chosen = blocks.checked_sub(radius as usize).filter(|chosen| (1..=MAX_PIECES).contains(chosen))?;
         if blocks > bits || binomial(blocks, chosen) > MAX_COMBINED {
             return None;
@@ -189,12 +218,22 @@ impl Spec {
             }
             Key::new(&pieces)
         });
-        Some(Self::new(keys.collect(), Some(radius), sample, copies))
+        Some(Self::new(keys.collect(), Some(radius), sample, sketch))
     }
 
-    fn new(keys: Vec<Key>, combined: Option<u32>, sample: &Sample<'_>, copies: bool) -> Self {
+    fn new(keys: Vec<Key>, combined: Option<u32>, sample: &Sample<'_>, sketch: usize) -> Self {
         let loads = keys.iter().map(|key| sample.load(key)).collect();
-        Self { keys, loads, combined, copies }
+        Self { keys, loads, combined, sketch }
+    }
+
+    /// Words of a sketch that random fingerprints fail at `radius`.
+    pub(crate) fn sketch_for(words: usize, radius: u32) -> usize {
+        first_test(words, radius).min(SKETCH_WORDS)
+    }
+
+    /// Whether table `t` holds slot numbers: all but the last, which is the run, and the later half of tables of whole fingerprints.
+    fn has_slots(&self, t: usize, words: usize) -> bool {
+        t + 1 < self.keys.len() && (self.sketch < words || 2 * t < self.keys.len())
     }
 
     /// Tables.
@@ -211,7 +250,7 @@ impl Spec {
     pub(crate) fn describe(&self, about: &mut Vec<u64>) {
         about.push(self.keys.len() as u64);
         about.push(self.combined.map_or(0, |radius| u64::from(radius) + 1));
-        about.push(u64::from(self.copies));
+        about.push(self.sketch as u64);
         for (key, load) in self.keys.iter().zip(&self.loads) {
             about.push(load.to_bits());
             about.push(key.count as u64);
@@ -223,8 +262,10 @@ impl Spec {
 
     /// Bytes that the tables take over `slots` slots.
     pub(crate) fn bytes(&self, slots: usize, words: usize) -> usize {
-        let entry = 4 + if self.copies && words <= COPIED_WORDS { 8 * words } else { 0 };
-        (self.keys.len() - 1) * slots * entry + self.keys.iter().map(|key| 4 << key.len).sum::<usize>()
+        let copied = self.keys.len() - 1;
+        let numbered = (0..copied).filter(|&t| self.has_slots(t, words)).count();
+        let directories: usize = self.keys.iter().map(|key| 4 * ((1 << key.len) + 1)).sum();
+        slots * (4 * numbered + 8 * self.sketch * copied) + directories
     }
 
     /// How these tables would answer `radius`: by equality for combinations, else the radius is spread by least marginal
@@ -232,9 +273,15 @@ impl Spec {
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, join: bool) -> Option<Probing> {
         let last = self.keys.len() - 1;
         let probe = if join { JOIN_PROBE } else { probe_cost(self.bytes(slots, words) + slots * 8 * words) };
-        let near = |i: usize| i == last || (self.copies && words <= COPIED_WORDS);
-        let entry = if join { JOIN_ENTRY } else { ENTRY } * words as f64;
-        let look = |i: usize| probe + self.loads[i] * if near(i) { entry } else { FAR_ENTRY };
+        let word = if join { JOIN_ENTRY } else { ENTRY };
+        let sketched = word * self.sketch as f64 + FAR_ENTRY * passes(64 * self.sketch, radius);
+        let entry = |i: usize| match self.sketch {
+            _ if i == last => word * words as f64,
+            0 => FAR_ENTRY,
+            sketch if sketch == words => word * words as f64,
+            _ => sketched,
+        };
+        let look = |i: usize| probe + self.loads[i] * entry(i);
         let mut probing = Probing { radii: Vec::new(), cost: 0.0, probes: 0.0, candidates: 0.0 };
         if let Some(most) = self.combined {
             probing.radii = vec![0; self.keys.len()];
@@ -300,6 +347,17 @@ impl<'a> Sample<'a> {
         Self { slots, fps: fps.chunks_exact(words).step_by(step).collect() }
     }
 
+    /// A sample that stands for another number of slots than its own.
+    #[cfg(test)]
+    pub(crate) fn standing_for(words: usize, fps: &'a [u64], slots: usize) -> Self {
+        Self { slots, ..Self::new(words, fps) }
+    }
+
+    /// Slots that the sample stands for.
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
     /// Entries in the bucket of an entry: n / 2^p, or n times the share of equal pairs where that is more by two deviations.
     fn load(&self, key: &Key) -> f64 {
         let mut keys: Vec<u32> = self.fps.iter().map(|fp| key.of(fp)).collect();
@@ -318,10 +376,22 @@ struct Table {
     key: Key,
     /// First entry of each key, and the end.
     starts: Column<u32>,
-    /// Slot of each entry; empty in the table that is the run itself.
+    /// Slot of each entry; empty in the table that is the run itself, and where whole fingerprints lead to it.
     slots: Column<u32>,
-    /// Fingerprint of each entry, where copies are kept; empty in the table that is the run itself.
+    /// Sketch of each entry; empty in the table that is the run itself, and where sketches have no words.
     fps: Column<u64>,
+    /// The run itself?
+    own: bool,
+}
+
+/// Words `0..sketch` of the sketch of a fingerprint in a table of this key: those behind the word of the key.
+#[inline(always)]
+fn sketch_word(key: &Key, fp: &[u64], sketch: usize, word: usize) -> u64 {
+    if sketch == fp.len() {
+        return fp[word];
+    }
+    let at = key.pieces[0].start as usize / 64 + 1 + word;
+    fp[if at >= fp.len() { at - fp.len() } else { at }]
 }
 
 /// The tables of a run.
@@ -350,9 +420,15 @@ impl Layout {
     /// Tables of `fps`, built one at a time.
     pub(crate) fn build(mut spec: Spec, words: usize, fps: &[u64]) -> Self {
         let last = spec.keys.len() - 1;
-        let copies = spec.copies && words <= COPIED_WORDS;
-        let tables: Vec<Table> =
-            spec.keys.iter().enumerate().map(|(i, &key)| Table::build(key, words, fps, i == last, copies)).collect();
+        let tables: Vec<Table> = spec
+            .keys
+            .iter()
+            .enumerate()
+            .map(|(t, &key)| match t == last {
+                true => Table::own(key, words, fps),
+                false => Table::build(key, words, fps, spec.sketch, spec.has_slots(t, words)),
+            })
+            .collect();
         let slots = (fps.len() / words).max(1) as f64;
         for (load, table) in spec.loads.iter_mut().zip(&tables) {
             let squares = table.starts.windows(2).map(|pair| f64::from(pair[1] - pair[0]).powi(2));
@@ -394,8 +470,8 @@ impl Layout {
             return Ok(None);
         }
         let combined = reader.optional(bits as u64)?.map(|radius| radius as u32);
-        let copies = reader.up_to(1)? == 1;
-        let mut spec = Spec { keys: Vec::new(), loads: Vec::new(), combined, copies };
+        let sketch = reader.up_to(words as u64)? as usize;
+        let mut spec = Spec { keys: Vec::new(), loads: Vec::new(), combined, sketch };
         let mut tables = Vec::new();
         for number in 0..count {
             let load = f64::from_bits(reader.next()?);
@@ -419,11 +495,12 @@ impl Layout {
                 starts: segment.column(TABLE, number as u32)?,
                 slots: segment.column(TABLE + 1, number as u32)?,
                 fps: segment.column(TABLE + 2, number as u32)?,
+                own,
             };
-            let copied = if own || !copies || words > COPIED_WORDS { 0 } else { slots * words };
+            let whole = own || sketch == words;
             let agree = table.starts.len() == (1 << key.len) + 1
-                && table.slots.len() == if own { 0 } else { slots }
-                && table.fps.len() == copied;
+                && (table.slots.len() == if own { 0 } else { slots } || (whole && table.slots.is_empty()))
+                && table.fps.len() == if own { 0 } else { slots * sketch };
             if !agree {
                 return Err(reader.corrupt("the arrays of a table are not of its size"));
             }
@@ -437,21 +514,47 @@ impl Layout {
     /// Whether every table holds every slot of a run in the bucket of its key.
     pub(crate) fn is_sound(&self, words: usize, fps: &[u64]) -> bool {
         let slots = fps.len() / words;
-        self.tables.iter().all(|table| {
-            let bounds = table.starts.first() == Some(&0)
+        let sketch = self.spec.sketch;
+        let bounds = |table: &Table| {
+            table.starts.first() == Some(&0)
                 && table.starts.last() == Some(&(slots as u32))
-                && table.starts.windows(2).all(|pair| pair[0] <= pair[1]);
-            bounds
-                && (0..table.starts.len() - 1).all(|bucket| {
-                    (table.starts[bucket] as usize..table.starts[bucket + 1] as usize).all(|entry| {
-                        let slot = table.slots.get(entry).map_or(entry, |&slot| slot as usize);
-                        fps.get(slot * words..(slot + 1) * words).is_some_and(|fp| {
-                            table.key.of(fp) as usize == bucket
-                                && table.fps.get(entry * words..(entry + 1) * words).is_none_or(|copy| copy == fp)
-                        })
-                    })
+                && table.starts.windows(2).all(|pair| pair[0] <= pair[1])
+        };
+        let entry_is_sound = |table: &Table, bucket: usize, entry: usize| {
+            let slot = match table.slots.get(entry) {
+                Some(&slot) => slot as usize,
+                None if table.own => entry,
+                None => self.locate(words, fps, &table.fps[entry * words..(entry + 1) * words]) as usize,
+            };
+            fps.get(slot * words..(slot + 1) * words).is_some_and(|fp| {
+                let words = || (0..sketch).map(|word| sketch_word(&table.key, fp, sketch, word));
+                table.key.of(fp) as usize == bucket
+                    && (table.own || words().eq(table.fps[entry * sketch..(entry + 1) * sketch].iter().copied()))
+            })
+        };
+        // The run's own table first: the others are held against it.
+        self.tables.iter().rev().all(|table| {
+            bounds(table)
+                && table.starts.windows(2).enumerate().all(|(bucket, range)| {
+                    (range[0] as usize..range[1] as usize).all(|entry| entry_is_sound(table, bucket, entry))
                 })
         })
+    }
+
+    /// The slot of a fingerprint that the run holds, by a binary search in its bucket.
+    fn locate(&self, words: usize, fps: &[u64], fp: &[u64]) -> u32 {
+        let own = &self.tables[self.tables.len() - 1];
+        let bucket = own.key.of(fp) as usize;
+        let (mut low, mut high) = (own.starts[bucket] as usize, own.starts[bucket + 1] as usize);
+        while low < high {
+            let middle = low.midpoint(high);
+            if fps[middle * words..(middle + 1) * words].iter().rev().lt(fp.iter().rev()) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low as u32
     }
 
     /// Buckets of all tables that take part in a search, in parts of at most `most`: (table, first, end).
@@ -483,9 +586,8 @@ impl Layout {
 }
 
 impl Table {
-    /// A counting sort of the slots by key; the table of the run's own order (`own`) is its directory alone.
-    fn build(key: Key, words: usize, fps: &[u64], own: bool, copied: bool) -> Self {
-        let slots = fps.len() / words;
+    /// First entry of each key, and the end.
+    fn directory(key: Key, words: usize, fps: &[u64]) -> Vec<u32> {
         let mut starts = vec![0u32; (1 << key.len) + 1];
         for fp in fps.chunks_exact(words) {
             starts[key.of(fp) as usize + 1] += 1;
@@ -493,46 +595,69 @@ impl Table {
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        if own {
-            return Self { key, starts: starts.into(), slots: Column::default(), fps: Column::default() };
-        }
-        let mut order = vec![0u32; slots];
-        let mut copies = vec![0u64; if copied { slots * words } else { 0 }];
-        let put = |order: &mut [u32], copies: &mut [u64], at: usize, slot: u32, fp: &[u64]| {
-            order[at] = slot;
-            if copied {
-                copies[at * words..(at + 1) * words].copy_from_slice(fp);
-            }
-        };
+        starts
+    }
+
+    /// The table that is the run: its directory alone.
+    fn own(key: Key, words: usize, fps: &[u64]) -> Self {
+        let starts = Self::directory(key, words, fps);
+        Self { key, starts: starts.into(), slots: Column::default(), fps: Column::default(), own: true }
+    }
+
+    /// A counting sort of the slots by key.
+    fn build(key: Key, words: usize, fps: &[u64], sketch: usize, numbered: bool) -> Self {
+        let slots = fps.len() / words;
+        let starts = Self::directory(key, words, fps);
+        let mut sorted = Entries::new(slots, sketch, numbered);
         // Scattering into 2^len places at once would miss every cache: first by the high bits, then within each part.
         let low = key.len.saturating_sub(PART_BITS);
-        let mut parts: Vec<u32> = starts.iter().step_by(1 << low).copied().collect();
+        let mut next: Vec<u32> = starts.iter().step_by(1 << low).copied().collect();
+        let mut keys = vec![0u32; if low > 0 { slots } else { 0 }];
         for (slot, fp) in fps.chunks_exact(words).enumerate() {
-            let at = &mut parts[(key.of(fp) >> low) as usize];
-            put(&mut order, &mut copies, *at as usize, slot as u32, fp);
-            *at += 1;
-        }
-        if low == 0 {
-            return Self { key, starts: starts.into(), slots: order.into(), fps: copies.into() };
-        }
-        let (mut part, mut part_fps) = (Vec::new(), Vec::new());
-        let mut next = Vec::new();
-        for first in (0..1usize << key.len).step_by(1 << low) {
-            let range = starts[first] as usize..starts[first + (1 << low)] as usize;
-            part.clear();
-            part.extend_from_slice(&order[range.clone()]);
-            part_fps.clear();
-            part_fps.extend_from_slice(if copied { &copies[range.start * words..range.end * words] } else { &[] });
-            next.clear();
-            next.extend_from_slice(&starts[first..first + (1 << low)]);
-            for (i, &slot) in part.iter().enumerate() {
-                let fp = if copied { &part_fps[i * words..][..words] } else { &fps[slot as usize * words..][..words] };
-                let at = &mut next[key.of(fp) as usize - first];
-                put(&mut order, &mut copies, *at as usize, slot, fp);
-                *at += 1;
+            let value = key.of(fp);
+            let at = next[(value >> low) as usize] as usize;
+            next[(value >> low) as usize] += 1;
+            if let Some(place) = keys.get_mut(at) {
+                *place = value;
+            }
+            if let Some(place) = sorted.slots.get_mut(at) {
+                *place = slot as u32;
+            }
+            for word in 0..sketch {
+                sorted.fps[at * sketch + word] = sketch_word(&key, fp, sketch, word);
             }
         }
-        Self { key, starts: starts.into(), slots: order.into(), fps: copies.into() }
+        let mut part = Entries::new(0, sketch, numbered);
+        for begin in (0..1usize << key.len).step_by(1 << low).take(if low == 0 { 0 } else { usize::MAX }) {
+            let range = starts[begin] as usize..starts[begin + (1 << low)] as usize;
+            part.slots.clear();
+            part.slots.extend_from_slice(sorted.slots.get(range.clone()).unwrap_or_default());
+            part.fps.clear();
+            part.fps.extend_from_slice(&sorted.fps[range.start * sketch..range.end * sketch]);
+            next.clear();
+            next.extend_from_slice(&starts[begin..begin + (1 << low)]);
+            for (i, &value) in keys[range].iter().enumerate() {
+                let at = next[value as usize - begin] as usize;
+                next[value as usize - begin] += 1;
+                if let Some(&slot) = part.slots.get(i) {
+                    sorted.slots[at] = slot;
+                }
+                sorted.fps[at * sketch..(at + 1) * sketch].copy_from_slice(&part.fps[i * sketch..(i + 1) * sketch]);
+            }
+        }
+        Self { key, starts: starts.into(), slots: sorted.slots.into(), fps: sorted.fps.into(), own: false }
+    }
+}
+
+/// Entries of a table while it is sorted.
+struct Entries {
+    slots: Vec<u32>,
+    fps: Vec<u64>,
+}
+
+impl Entries {
+    fn new(slots: usize, sketch: usize, numbered: bool) -> Self {
+        Self { slots: vec![0; if numbered { slots } else { 0 }], fps: vec![0; slots * sketch] }
     }
 }
 
@@ -643,27 +768,42 @@ impl<'a> Job<'a> {
             unsafe { self.run_join::<L, S>(t, first, end, sink) };
             return;
         }
+        let words = self.search.words;
         let mut probes = [Probe::default(); PROBES];
+        let (mut keys, mut bounds, mut sketches) = (Vec::new(), Vec::new(), Vec::new());
         for (t, table) in self.layout.tables.iter().enumerate() {
+            let flips = &self.flips[t];
+            let queries = || self.search.queries.chunks_exact(words);
+            keys.clear();
+            keys.extend(queries().map(|query| table.key.of(query)));
+            sketches.clear();
+            sketches.extend(queries().map(|query| self.sketch(table, query)));
+            let parts = (self.entries(table).len() * 8 / PART_BYTES).min(flips.len() / PART_PROBES).max(1);
+            let bits = parts.ilog2().min(table.key.len);
+            let low = table.key.len - bits;
+            bounds.clear();
+            bounds.extend((0..=1u32 << bits).map(|part| flips.partition_point(|&flip| flip >> low < part)));
             let mut gathered = 0;
-            for (number, query) in self.search.queries.chunks_exact(self.search.words).enumerate() {
-                let key = table.key.of(query);
-                for flip in &self.flips[t] {
-                    let bucket = key ^ flip;
-                    prefetch(&table.starts, bucket as usize);
-                    probes[gathered] = Probe { query: number as u32, from: bucket, to: 0 };
-                    gathered += 1;
-                    if gathered == PROBES {
-                        self.resolve(table, &mut probes[..gathered]);
-                        // SAFETY: the caller vouches for `L`.
-                        unsafe { self.count::<L, S>(t, self.search.queries, &probes[..gathered], sink) };
-                        gathered = 0;
+            for part in 0..1u32 << bits {
+                for (number, &key) in keys.iter().enumerate() {
+                    let high = (part ^ key >> low) as usize;
+                    for flip in &flips[bounds[high]..bounds[high + 1]] {
+                        let bucket = key ^ flip;
+                        prefetch(&table.starts, bucket as usize);
+                        probes[gathered] = Probe { query: number as u32, from: bucket, to: 0 };
+                        gathered += 1;
+                        if gathered == PROBES {
+                            self.resolve(table, &mut probes[..gathered]);
+                            // SAFETY: the caller vouches for `L`.
+                            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], sink) };
+                            gathered = 0;
+                        }
                     }
                 }
             }
             self.resolve(table, &mut probes[..gathered]);
             // SAFETY: the caller vouches for `L`.
-            unsafe { self.count::<L, S>(t, self.search.queries, &probes[..gathered], sink) };
+            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], sink) };
         }
     }
 
@@ -675,8 +815,9 @@ impl<'a> Job<'a> {
     unsafe fn run_join<L: Lanes, S: Sink>(&self, t: usize, first: u32, end: u32, sink: &mut S) {
         let table = &self.layout.tables[t];
         let entries = self.entries(table);
-        // What is compared: entries by their place, or slots where the table has no fingerprints.
-        let left = if entries.is_empty() { self.search.fps } else { entries };
+        // What is compared: entries by their place where they hold whole fingerprints, else slots.
+        let whole = self.stride(table) == self.search.words;
+        let left = if whole { entries } else { self.search.fps };
         let mut probes = [Probe::default(); PROBES];
         let mut gathered = 0;
         for bucket in first..end {
@@ -695,32 +836,63 @@ impl<'a> Job<'a> {
                     if begin == stop {
                         continue;
                     }
-                    prefetch(entries, begin as usize * self.search.words);
-                    let query = if entries.is_empty() { table.slots[entry as usize] } else { entry };
+                    prefetch(entries, begin as usize * self.stride(table));
+                    let query = if whole { entry } else { table.slots[entry as usize] };
                     probes[gathered] = Probe { query, from: begin, to: stop };
                     gathered += 1;
                     if gathered == PROBES {
                         // SAFETY: the caller vouches for `L`.
-                        unsafe { self.count::<L, S>(t, left, &probes[..gathered], sink) };
+                        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], sink) };
                         gathered = 0;
                     }
                 }
             }
         }
         // SAFETY: the caller vouches for `L`.
-        unsafe { self.count::<L, S>(t, left, &probes[..gathered], sink) };
+        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], sink) };
     }
 
-    /// The fingerprints of a table's entries in their order; empty where it has slot numbers alone.
+    /// What a table's entries carry of their fingerprints, in their order; empty where it has slot numbers alone.
     #[inline(always)]
     fn entries(&self, table: &'a Table) -> &'a [u64] {
-        if table.slots.is_empty() { self.search.fps } else { &table.fps }
+        if table.own { self.search.fps } else { &table.fps }
+    }
+
+    /// Words that an entry carries.
+    #[inline(always)]
+    fn stride(&self, table: &Table) -> usize {
+        if table.own { self.search.words } else { self.layout.spec.sketch }
+    }
+
+    /// What entries of a table are compared with: the sketch of a query, or the whole, again and again for a whole vector.
+    #[inline]
+    fn sketch(&self, table: &Table, query: &[u64]) -> Sketch {
+        let stride = self.stride(table);
+        let mut sketch = [0; MAX_SKETCH];
+        for word in 0..stride {
+            sketch[word] = if table.own { query[word] } else { sketch_word(&table.key, query, stride, word) };
+        }
+        for word in stride..if stride == 0 { 0 } else { MAX_LANES } {
+            sketch[word] = sketch[word - stride];
+        }
+        sketch
+    }
+
+    /// The slot of an entry.
+    #[inline]
+    fn slot(&self, table: &Table, entry: usize) -> u32 {
+        let words = self.search.words;
+        match table.slots.get(entry) {
+            Some(&slot) => slot,
+            None if table.own => entry as u32,
+            None => self.layout.locate(words, self.search.fps, &table.fps[entry * words..][..words]),
+        }
     }
 
     /// Turns keys into places of entries, and asks for those.
     #[inline(always)]
     fn resolve(&self, table: &'a Table, probes: &mut [Probe]) {
-        let words = self.search.words;
+        let words = self.stride(table);
         let entries = self.entries(table);
         for probe in probes {
             let bucket = probe.from as usize;
@@ -743,11 +915,18 @@ impl<'a> Job<'a> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn count<L: Lanes, S: Sink>(&self, t: usize, queries: &[u64], probes: &[Probe], sink: &mut S) {
+    unsafe fn count<L: Lanes, S: Sink>(
+        &self,
+        t: usize,
+        queries: &[u64],
+        sketches: &[Sketch],
+        probes: &[Probe],
+        sink: &mut S,
+    ) {
         let Search { words, fps, radius, .. } = self.search;
         let table = &self.layout.tables[t];
-        let own = table.slots.is_empty();
         let entries = self.entries(table);
+        let stride = self.stride(table);
         if entries.is_empty() {
             for probe in probes {
                 for &slot in &table.slots[probe.from as usize..probe.to as usize] {
@@ -757,74 +936,82 @@ impl<'a> Job<'a> {
         }
         for probe in probes {
             let query = &queries[probe.query as usize * words..][..words];
-            // In a join the number is a place in the table: its slot is what the sink knows.
-            let number = if self.buckets.is_none() || own || entries.is_empty() {
-                probe.query
-            } else {
-                table.slots[probe.query as usize]
-            };
             let (from, to) = (probe.from as usize, probe.to as usize);
-            if entries.is_empty() {
-                for &slot in &table.slots[from..to] {
-                    let fp = &fps[slot as usize * words..][..words];
-                    if distance(fp, query) <= radius {
-                        self.propose(t, slot, fp, number, query, sink);
-                    }
+            // Counts a slot in full, unless that has been done.
+            let mut propose = |entry: usize, counted: bool| {
+                let fp = if counted {
+                    &entries[entry * words..][..words]
+                } else {
+                    let slot = table.slots[entry] as usize;
+                    &fps[slot * words..][..words]
+                };
+                let distance = distance(fp, query);
+                if distance <= radius && !self.reported_earlier(t, fp, query) {
+                    // In a join of whole fingerprints the number is a place in the table, and its slot is what the sink knows.
+                    let number = if self.buckets.is_some() && stride == words {
+                        self.slot(table, probe.query as usize)
+                    } else {
+                        probe.query
+                    };
+                    sink.hit(number, self.slot(table, entry), distance);
                 }
+            };
+            if entries.is_empty() {
+                (from..to).for_each(|entry| propose(entry, false));
                 continue;
             }
-            let mut propose = |entry: usize| {
-                let fp = &entries[entry * words..][..words];
-                let slot = if own { entry as u32 } else { table.slots[entry] };
-                self.propose(t, slot, fp, number, query, sink);
+            let whole = stride == words;
+            let made;
+            let sketch = if let Some(sketch) = sketches.get(probe.query as usize) {
+                sketch
+            } else {
+                made = self.sketch(table, query);
+                &made
             };
             let mut at = from;
-            if words.is_power_of_two() && words <= L::N {
-                let step = L::N / words;
-                let mut pattern = [0; MAX_LANES];
-                for (lane, word) in pattern[..L::N].iter_mut().enumerate() {
-                    *word = query[lane % words];
-                }
-                // SAFETY: the caller vouches for `L`; `pattern` holds `L::N` words.
-                let (pattern, bound) = unsafe { (L::load(pattern.as_ptr()), L::splat(u64::from(radius))) };
-                while at < to && (at + step) * words <= entries.len() {
+            if stride.is_power_of_two() && stride <= L::N {
+                let step = L::N / stride;
+                // SAFETY: the caller vouches for `L`, which has at most eight lanes.
+                let (pattern, bound) = unsafe { (L::load(sketch.as_ptr()), L::splat(u64::from(radius))) };
+                while at < to && (at + step) * stride <= entries.len() {
                     // SAFETY: the caller vouches for `L`; `L::N` words from the entry are there.
                     let mut mask = unsafe {
-                        let counts = L::count_xor(L::load(entries.as_ptr().add(at * words)), pattern);
-                        L::at_most(L::fold(counts, words), bound)
+                        let counts = L::count_xor(L::load(entries.as_ptr().add(at * stride)), pattern);
+                        L::at_most(L::fold(counts, stride), bound)
                     };
                     if at + step > to {
-                        mask &= (1 << ((to - at) * words)) - 1;
+                        mask &= (1 << ((to - at) * stride)) - 1;
                     }
                     while mask != 0 {
                         let lane = mask.trailing_zeros() as usize;
-                        propose(at + lane / words);
-                        mask &= !(((1 << words) - 1) << lane);
+                        propose(at + lane / stride, whole);
+                        mask &= !(((1 << stride) - 1) << lane);
                     }
                     at += step;
                 }
             }
             // The end of the array, and widths that no vector holds.
             for entry in at..to {
-                if distance(&entries[entry * words..][..words], query) <= radius {
-                    propose(entry);
+                if distance(&entries[entry * stride..][..stride], &sketch[..stride]) <= radius {
+                    propose(entry, whole);
                 }
             }
         }
     }
 
-    /// Reports an entry within the radius unless an earlier table has.
+    /// Whether a table before `t` proposes this fingerprint, too.
     #[inline]
-    fn propose<S: Sink>(&self, t: usize, slot: u32, fp: &[u64], number: u32, query: &[u64], sink: &mut S) {
-        let earlier = self.layout.tables[..t]
+    fn reported_earlier(&self, t: usize, fp: &[u64], query: &[u64]) -> bool {
+        self.layout.tables[..t]
             .iter()
             .zip(self.search.radii)
-            .any(|(table, &radius)| (table.key.of(fp) ^ table.key.of(query)).count_ones() as i32 <= radius);
-        if !earlier {
-            sink.hit(number, slot, distance(fp, query));
-        }
+            .any(|(table, &radius)| (table.key.of(fp) ^ table.key.of(query)).count_ones() as i32 <= radius)
     }
 }
 
 /// Lanes of the widest vector.
 const MAX_LANES: usize = 8;
+/// Words of the longest sketch, or of a whole fingerprint.
+const MAX_SKETCH: usize = 16;
+/// A sketch, repeated.
+type Sketch = [u64; MAX_SKETCH];

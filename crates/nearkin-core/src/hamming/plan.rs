@@ -109,9 +109,14 @@ pub(crate) struct Wish {
 
 /// The best tables that a method and the memory allow, with how they would answer; None if there are none.
 pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) -> Option<(Spec, Probing)> {
+    best_for(method, bits, &Sample::new(crate::popcount::words_of(bits), fps), wish)
+}
+
+/// The same for as many slots as a sample stands for.
+fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Option<(Spec, Probing)> {
     let Wish { radius, memory, join } = wish;
     let words = crate::popcount::words_of(bits);
-    let slots = fps.len() / words;
+    let slots = sample.slots();
     let most = (radius as usize + 1).min(bits);
     let counts = match method {
         Method::Scan | Method::Bits => return None,
@@ -120,23 +125,23 @@ pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) 
         Method::Blocks => most..most + 1,
         Method::Auto | Method::Multi => 1..most.min(MAX_TABLES) + 1,
     };
-    let sample = Sample::new(words, fps);
-    // Less memory: keys of fewer bits, or slot numbers instead of copies.
-    let lean: &[(u32, bool)] = match memory {
-        None => &[(0, true)],
-        Some(_) => &[(0, true), (2, true), (4, true), (6, true), (0, false), (2, false), (4, false)],
+    // Less memory: keys of fewer bits, or slot numbers instead of sketches.
+    let sketch = Spec::sketch_for(words, radius);
+    let lean: &[(u32, usize)] = match memory {
+        None => &[(0, sketch)],
+        Some(_) => &[(0, sketch), (2, sketch), (4, sketch), (6, sketch), (0, 0), (2, 0), (4, 0)],
     };
     let mut specs = Vec::new();
-    for &(fewer, copies) in lean {
-        specs.extend(counts.clone().map(|tables| Spec::disjoint(bits, tables, &sample, fewer, copies)));
+    for &(fewer, sketch) in lean {
+        specs.extend(counts.clone().map(|tables| Spec::disjoint(bits, tables, sample, fewer, sketch)));
         if matches!(method, Method::Auto | Method::Tables) && fewer == 0 {
             let first = if method == Method::Tables { 1 } else { 2 };
             let found: Vec<Spec> = (radius as usize + first..=radius as usize + 4)
-                .filter_map(|blocks| Spec::combined(bits, blocks, radius, &sample, copies))
+                .filter_map(|blocks| Spec::combined(bits, blocks, radius, sample, sketch))
                 .collect();
             if found.is_empty() && method == Method::Tables {
                 // More choices than are worth building, or fewer bits than blocks: disjoint blocks with a small radius.
-                specs.extend((1..=most.min(MAX_TABLES)).map(|tables| Spec::disjoint(bits, tables, &sample, 0, copies)));
+                specs.extend((1..=most.min(MAX_TABLES)).map(|tables| Spec::disjoint(bits, tables, sample, 0, sketch)));
             }
             specs.extend(found);
         }
@@ -151,4 +156,41 @@ pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) 
         .into_iter()
         .filter(|(_, probing)| probing.cost <= SLACK * least)
         .min_by(|a, b| a.0.bytes(slots, words).cmp(&b.0.bytes(slots, words)).then(a.1.cost.total_cmp(&b.1.cost)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_hundred_million_fit_their_formula() {
+        // Random fingerprints stand for so many more: the arithmetic is that of a full index.
+        let mut state = 1_u64;
+        let fps: Vec<u64> = (0..512)
+            .map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state ^ state >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            })
+            .collect();
+        for slots in [300_000_000_usize, u32::MAX as usize - 1] {
+            let sample = Sample::standing_for(1, &fps, slots);
+            for (memory, most) in [(None, usize::MAX), (Some(20 * slots), 20 * slots), (Some(4 * slots), 4 * slots)] {
+                for method in [Method::Auto, Method::Blocks, Method::Multi, Method::Tables] {
+                    let wish = Wish { radius: 3, memory, join: false };
+                    let Some((spec, probing)) = best_for(method, 64, &sample, wish) else {
+                        assert!(method == Method::Blocks || method == Method::Tables);
+                        continue;
+                    };
+                    let bytes = spec.bytes(slots, 1);
+                    assert!(bytes <= most, "{method:?} takes {bytes} of {most}");
+                    assert!(probing.cost.is_finite() && probing.cost > 0.0);
+                    if memory.is_none() && method == Method::Blocks {
+                        // Four blocks of 16 bits: three tables of 8-byte fingerprints, two with 4-byte slots, four directories.
+                        assert_eq!(slots * (3 * 8 + 2 * 4) + 4 * 4 * 65_537, bytes);
+                        assert!((probing.candidates / (4.0 * slots as f64 / 65_536.0) - 1.0).abs() < 0.5);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -208,13 +208,14 @@ impl Run {
         }
     }
 
+    /// Bytes of fingerprints and rows.
+    pub(crate) fn bare_bytes(&self) -> usize {
+        self.fps.bytes() + self.rows.bytes() + self.starts.bytes()
+    }
+
     /// Bytes of fingerprints, rows and tables.
     pub(crate) fn bytes(&self) -> usize {
-        self.fps.bytes()
-            + self.rows.bytes()
-            + self.starts.bytes()
-            + self.layout.as_ref().map_or(0, Layout::bytes)
-            + self.lists.as_ref().map_or(0, Lists::bytes)
+        self.bare_bytes() + self.layout.as_ref().map_or(0, Layout::bytes) + self.lists.as_ref().map_or(0, Lists::bytes)
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Part {
     pub scan_cost: f64,
     /// Bytes of this part.
     pub bytes: usize,
+    /// What each method would cost: its name, nanoseconds a query, bytes of this part.
+    pub methods: Vec<(&'static str, f64, usize)>,
 }
 
 /// A run or the tail, as the searches see it.
@@ -151,7 +153,9 @@ impl Index {
                 run.planned.insert(0, (wish, best.clone()));
                 best
             };
-            let Some((spec, probing)) = best else { continue };
+            let Some((spec, probing)) = best else {
+                continue;
+            };
             let built = run.layout.as_ref();
             let answer = built.and_then(|layout| layout.spec().plan(slots, words, radius, join));
             let build = if method == Method::Auto {
@@ -468,6 +472,7 @@ impl Index {
                 cost: scan_cost,
                 scan_cost,
                 bytes: source.run.map_or(source.fps.len() * 8 + slots * 4, Run::bytes),
+                methods: self.methods(&source, radius),
             };
             let (way, cost) = self.way(&source, radius, BATCH, false);
             let (chosen, built) = match way {
@@ -504,9 +509,30 @@ impl Index {
     }
 }
 
-/// Queries of one task: an even share of a large batch, at most `CHUNK`.
+impl Index {
+    /// What each method would cost in one source.
+    fn methods(&self, source: &Source<'_>, radius: u32) -> Vec<(&'static str, f64, usize)> {
+        let slots = source.fps.len() / self.words;
+        let scan = plan::scan_cost(slots, self.words, radius, BATCH);
+        let bare = source.run.map_or(source.fps.len() * 8 + slots * 4, Run::bare_bytes);
+        let mut methods = vec![("scan", scan, bare)];
+        let Some(run) = source.run else { return methods };
+        let lists = bare + Lists::expected_bytes(self.words, &run.fps);
+        methods.push(("bits", slots as f64 * self.bits as f64, lists));
+        for method in [Method::Blocks, Method::Tables, Method::Multi] {
+            let wish = Wish { radius, memory: self.memory, join: false };
+            if let Some((spec, probing)) = plan::best_tables(method, self.bits, &run.fps, wish) {
+                methods.push((method.name(), probing.cost, bare + spec.bytes(slots, self.words)));
+            }
+        }
+        methods
+    }
+}
+
+/// Queries of one task: an even share of a large batch, at most `CHUNK`; all of them where nobody shares.
 pub(super) fn chunk_of(queries: usize) -> usize {
-    queries.div_ceil(4 * rayon::current_num_threads()).clamp(64, CHUNK)
+    let threads = rayon::current_num_threads();
+    queries.div_ceil(if threads == 1 { 1 } else { 4 * threads }).clamp(64, CHUNK)
 }
 
 /// A match in one word that sorts by query, distance, row: 20, 12 and 32 bits.
