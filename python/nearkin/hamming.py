@@ -105,10 +105,10 @@ class HammingIndex:
     Notes
     -----
     Equal fingerprints are held once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; a table but the
-    first takes 8 bytes for each word of a sketch, the first words that a random fingerprint fails on, and 4 more for
-    a number, which the later half of the tables needs not where a sketch is the whole; integer ids take 8 bytes, and a
-    look-up of 5 to 11 bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once; sorting and merging
-    them is amortised, and the longest pause is one merge of all.
+    first takes 8 bytes for each word of a sketch, the first words that a random fingerprint fails on, and 4 more for a
+    number, which the later half of the tables needs not where a sketch is the whole; integer ids take 8 bytes, and a
+    look-up of 5 to 11 bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once;
+    sorting and merging them is amortised, and the longest pause is one merge of all.
 
     Several threads may search at once.
 
