@@ -424,9 +424,12 @@ impl Layout {
             .keys
             .iter()
             .enumerate()
-            .map(|(t, &key)| match t == last {
-                true => Table::own(key, words, fps),
-                false => Table::build(key, words, fps, spec.sketch, spec.has_slots(t, words)),
+            .map(|(t, &key)| {
+                if t == last {
+                    Table::own(key, words, fps)
+                } else {
+                    Table::build(key, words, fps, spec.sketch, spec.has_slots(t, words))
+                }
             })
             .collect();
         let slots = (fps.len() / words).max(1) as f64;

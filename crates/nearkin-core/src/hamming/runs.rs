@@ -112,7 +112,7 @@ impl Run {
                 j += 1;
             }
             if take_left && take_right && list.windows(2).any(|pair| pair[0] > pair[1]) {
-                list.sort();
+                list.sort_unstable();
             }
             if !list.is_empty() {
                 run.push(fp, &list);

@@ -220,9 +220,9 @@ impl Index {
     }
 
     /// Gives sinks every (query, slot, distance) within `radius` of a chunk of queries, slots being those of a source.
-    pub(super) fn each_hit<'a, S: Sink + Send>(
+    pub(super) fn each_hit<S: Sink + Send>(
         &self,
-        source: &Source<'a>,
+        source: &Source<'_>,
         queries: &[u64],
         radius: u32,
         sink: impl Fn() -> S + Sync,
