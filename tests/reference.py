@@ -124,6 +124,17 @@ def lookup3(data: bytes, seed: int) -> int:
     return c | b << 32
 
 
+def jenkins64(data: bytes, seed: int) -> int:
+    """lookup3 with its halves and those of its seed the other way round: c · 2^32 + b."""
+    value = lookup3(data, (seed & M32) << 32 | seed >> 32)
+    return (value & M32) << 32 | value >> 32
+
+
+def exact(weight: float) -> Fraction:
+    """A float as the number it is."""
+    return Fraction(weight)
+
+
 _UNSEEDED: dict[str, Callable[[bytes], int]] = {
     "md5": lambda data: int.from_bytes(hashlib.md5(data).digest()[-8:], "big"),  # noqa: S324
     "sha1": lambda data: int.from_bytes(hashlib.sha1(data).digest()[-8:], "big"),  # noqa: S324
@@ -134,6 +145,7 @@ _SEEDED: dict[str, Callable[[bytes, int], int]] = {
     "xxh3": lambda data, seed: xxhash.xxh3_64_intdigest(data, seed & M64),
     "murmur3": lambda data, seed: mmh3.hash64(data, seed & M32, True, signed=False)[0],
     "lookup3": lambda data, seed: lookup3(data, seed & M64),
+    "jenkins64": lambda data, seed: jenkins64(data, seed & M64),
 }
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 
-HASHES = ("xxh3", "md5", "sha1", "fnv1a", "murmur3", "lookup3", "one_at_a_time")
+HASHES = ("xxh3", "md5", "sha1", "fnv1a", "murmur3", "lookup3", "jenkins64", "one_at_a_time")
 WIDTHS = (1, 5, 32, 63, 64, 65, 100, 128, 192, 1024)
 
 MIXED = (
@@ -33,7 +33,7 @@ def texts(max_size: int = 60) -> st.SearchStrategy[str]:
 def recipes(draw: st.DrawFn, *, letters: tuple[str, ...] = ("word", "python", "all")) -> nk.Recipe:
     """Recipes of texts, each slot at any value it can have."""
     hash_name = draw(st.sampled_from(HASHES))
-    seed = draw(st.integers(0, 2**32 - 1)) if hash_name in ("xxh3", "murmur3", "lookup3") else 0
+    seed = draw(st.integers(0, 2**32 - 1)) if hash_name in ("xxh3", "murmur3", "lookup3", "jenkins64") else 0
     narrow = hash_name == "one_at_a_time"
     kind = draw(st.sampled_from(["char", "word"]))
     return nk.Recipe().with_(

@@ -16,7 +16,7 @@ import strategies
 from nearkin import errors
 from nearkin._core import feature_hash_names, feature_hashes
 
-SEEDED = ("xxh3", "murmur3", "lookup3")
+SEEDED = ("xxh3", "murmur3", "lookup3", "jenkins64")
 
 
 def features(text: str, recipe: str) -> dict[str, int]:

@@ -59,7 +59,7 @@ def as_integers(fps: Any) -> list[int]:
 # The law
 
 
-@pytest.mark.parametrize("hash_name", ["xxh3", "murmur3", "lookup3"])
+@pytest.mark.parametrize("hash_name", ["xxh3", "murmur3", "lookup3", "jenkins64"])
 @pytest.mark.parametrize(("shared", "alone"), [(380, 20), (300, 100), (200, 200), (100, 300), (0, 400)])
 def test_bits_differ_with_the_probability_of_the_law(hash_name: str, shared: int, alone: int) -> None:
     """P[bits differ] = angle / pi, over 400 seeds of 64 bits, for two documents of 400 features.

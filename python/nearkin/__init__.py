@@ -13,6 +13,8 @@ from nearkin.digests import DigestIndex
 from nearkin.evaluate import Evaluation, evaluate
 from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
+from nearkin.idf import Idf
+from nearkin.keywords import keywords, words
 from nearkin.labels import ClusterLabels, PairLabels
 from nearkin.recipe import Recipe
 from nearkin.verify import similarity
@@ -31,6 +33,7 @@ __all__ = [
     "DigestIndex",
     "Evaluation",
     "HammingIndex",
+    "Idf",
     "PairLabels",
     "Pairs",
     "Recipe",
@@ -44,9 +47,11 @@ __all__ = [
     "families",
     "fingerprint",
     "hamming",
+    "keywords",
     "num_threads",
     "set_num_threads",
     "similarity",
     "ssdeep",
     "theory",
+    "words",
 ]

@@ -54,6 +54,19 @@ class HammingCore:
 class HammingPairs:
     def next_batch(self) -> _Found: ...
 
+class IdfCore:
+    def __new__(cls, features: list[bytes], values: npt.NDArray[np.float64], unknown: float) -> IdfCore: ...
+    @staticmethod
+    def named(name: str) -> IdfCore: ...
+    def values(self, features: list[bytes]) -> npt.NDArray[np.float64]: ...
+
+class IdfCounter:
+    def __new__(cls, recipe: RecipeCore) -> IdfCounter: ...
+    def add(self, texts: Any) -> None: ...
+    def finish(self, min_df: int) -> tuple[int, list[bytes], npt.NDArray[np.uint32]]: ...
+
+def idf_values(documents: int, frequencies: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]: ...
+
 class RecipeCore:
     def __new__(
         cls,
@@ -63,8 +76,15 @@ class RecipeCore:
         norm: str,
         case: str,
         letters: str,
+        cut: str,
+        user_words: str,
+        stop: list[str],
         stop_words: list[str],
+        min_length: int,
+        tags: list[str],
         weight: str,
+        idf: IdfCore | None,
+        top: str,
         hash: str,
         seed: int,
         bits: int,
@@ -79,6 +99,8 @@ class RecipeCore:
     def fingerprints_csr(
         self, offsets: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.uint64]: ...
+    def words(self, texts: Any) -> list[list[str]]: ...
+    def keywords(self, texts: Any) -> list[list[tuple[str, float]]]: ...
     def features(self, text: str) -> list[tuple[str, int]]: ...
 
 class TextCache:

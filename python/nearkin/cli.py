@@ -41,6 +41,7 @@ from nearkin.cli_index import app as index_app
 from nearkin.cli_index import search, search_examples
 from nearkin.cli_quality import add_to as add_quality
 from nearkin.cli_ssdeep import app as ssdeep_app
+from nearkin.cli_words import idf_app, keywords
 from nearkin.errors import MismatchError, NearkinError, ParameterError, bad_parameter
 
 if TYPE_CHECKING:
@@ -345,7 +346,7 @@ def compare(
 
     from nearkin.families.simhash import fingerprint
     from nearkin.hamming import hamming, to_hex
-    from nearkin.verify import similarity
+    from nearkin.verify import baselines, similarity
 
     texts = [a, b] if text else [_read_text(a), _read_text(b)]
     made = recipe_of(recipe, bits)
@@ -356,6 +357,7 @@ def compare(
         measure: float(similarity(texts, [0], [1], recipe=made, measure=measure)[0])
         for measure in ("jaccard", "containment", "indel")
     }
+    similarities.update(baselines(*texts))
     features = [made.features_of(value) for value in texts]
     only = [[name for name in features[i] if name not in features[1 - i]] for i in range(2)]
     if as_json:
@@ -377,7 +379,7 @@ def compare(
         f"fingerprint  {hexadecimal[0]}  a",
         f"             {hexadecimal[1]}  b",
         f"distance     {'none: a text without any letter' if distance is None else f'{distance} of {made.bits} bits'}",
-        *(f"{measure:<12} {value:.4f}" for measure, value in similarities.items()),
+        *(f"{measure.replace('_', ' '):<12} {value:.4f}" for measure, value in similarities.items()),
         f"features     {len(features[0])} in a, {len(features[1])} in b, {shared} in both",
     ]
     for name, missing in zip("ab", only, strict=True):
@@ -450,6 +452,8 @@ def recipe(
     print(f"{made}\n{made.digest}\n{made.to_json()}")  # noqa: T201
 
 
+app.command(epilog="[bold]Example[/]\n\n  nearkin keywords news.jsonl --id-column id --top 5")(keywords)
+app.add_typer(idf_app, name="idf")
 app.command("search", epilog=search_examples)(search)
 app.add_typer(index_app, name="index")
 add_quality(app)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from nearkin.errors import InputError
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus
@@ -44,11 +47,45 @@ Progress = Callable[[str, int, int | None], None]
 
 
 def recipe_of(text: str | None, bits: int | None) -> Recipe:
-    """The recipe of `--recipe` and `--bits`; the default for None."""
-    from nearkin.recipe import Recipe
+    """The recipe of `--recipe` and `--bits`; the default for None.
 
-    recipe = Recipe.of(text)
-    return recipe if bits is None else recipe.with_(bits=bits)
+    A recipe on the command line may name files: `idf:@FILE` is the table of `nearkin idf fit`, `user:@FILE` a
+    dictionary in jieba's format, and `stop:@FILE` (or `stop:en,@FILE`) a list of stop words, one a line.
+    """
+    from nearkin.idf import Idf
+    from nearkin.recipe import PRESETS, Recipe
+
+    if text is None or text in PRESETS or "@" not in text:
+        made = Recipe.of(text)
+        return made if bits is None else made.with_(bits=bits)
+    parts: list[str] = []
+    beside: dict[str, Any] = {}
+    for segment in text.split("|"):
+        name, _, argument = segment.strip().partition(":")
+        if name == "idf" and argument.startswith("@"):
+            beside["idf"] = Idf.load(argument[1:])
+            parts.append(f"idf:{beside['idf'].digest}")
+        elif name == "user" and argument.startswith("@"):
+            beside["user_words"] = _read(argument[1:])
+        elif name == "stop" and "@" in argument:
+            lists, _, path = argument.partition("@")
+            beside["stop_words"] = [line.strip() for line in _read(path).split("\n") if line.strip()]
+            if lists.rstrip(","):
+                parts.append("stop:" + lists.rstrip(","))
+        else:
+            parts.append(segment)
+    made = Recipe("|".join(parts), **beside)
+    if made.weight == "idf" and isinstance(beside.get("idf"), Idf):
+        beside["idf"].check(made)
+    return made if bits is None else made.with_(bits=bits)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        reason = f"is not UTF-8 at byte {error.start}; convert it, with iconv say"
+        raise InputError(f"{path}: {reason}", place=path, reason=reason) from error
 
 
 @contextmanager

@@ -64,7 +64,7 @@ class FrozenRecipe:
 
     def to_json(self) -> str:
         """Every slot and the version of each part, as JSON with sorted keys."""
-        slots: dict[str, Any] = {name: getattr(self, name) for name in self._defaults}
+        slots: dict[str, Any] = {name: self._slot(name) for name in self._defaults}
         return json.dumps(
             {**slots, "versions": self.versions}, sort_keys=True, ensure_ascii=False, separators=(",", ":")
         )
@@ -84,8 +84,15 @@ class FrozenRecipe:
     def check_same(self: _R, other: _R) -> None:
         """Raise MismatchError naming the first slot in which `other` differs."""
         for name in (*self._defaults, "versions"):
-            if getattr(self, name) != getattr(other, name):
-                raise mismatch(f"recipe slot {name}", getattr(self, name), getattr(other, name))
+            left, right = (
+                (self.versions, other.versions) if name == "versions" else (self._slot(name), other._slot(name))
+            )
+            if left != right:
+                raise mismatch(f"recipe slot {name}", left, right)
+
+    def _slot(self, name: str) -> Any:
+        """The value of a slot as it is compared and written."""
+        return getattr(self, name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

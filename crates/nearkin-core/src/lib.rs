@@ -1,8 +1,8 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
 //! Modules build on the ones to their left only: `error` · `segment` · `arrays` · `random` · `project` · `polytope` ·
-//! `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `text` · `simhash` · `hamming` ·
-//! `verify` · `absorb` · `records` · `jsonl` · `csv` · `ssdeep`.
+//! `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `jieba` · `cut` · `stopwords` · `text` ·
+//! `idf` · `textrank` · `keywords` · `simhash` · `hamming` · `verify` · `absorb` · `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
 pub mod arrays;
@@ -10,11 +10,15 @@ mod ascii_words;
 pub mod bitsum;
 pub mod cluster;
 pub mod csv;
+pub mod cut;
 pub mod error;
 pub mod hamming;
 pub mod hash;
+pub mod idf;
 pub mod idset;
+pub mod jieba;
 pub mod jsonl;
+pub mod keywords;
 pub mod polytope;
 pub mod popcount;
 pub mod project;
@@ -23,7 +27,9 @@ pub mod records;
 pub mod segment;
 pub mod simhash;
 pub mod ssdeep;
+pub mod stopwords;
 pub mod text;
+pub mod textrank;
 pub mod unicode;
 pub mod verify;
 

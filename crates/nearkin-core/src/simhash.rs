@@ -18,6 +18,7 @@ use rayon::prelude::*;
 
 use crate::bitsum::BitSum;
 use crate::hash::{FeatureHash, WordHash};
+use crate::keywords::{KeywordScratch, Keywords};
 use crate::text::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
@@ -141,6 +142,29 @@ impl SimHash {
         );
     }
 
+    /// As [`SimHash::texts`], of the features that `keywords` keeps, by their weights.
+    ///
+    /// # Panics
+    /// If `out` or `counts` have other lengths.
+    pub fn keywords(
+        &self,
+        tokenizer: &Tokenizer,
+        keywords: &Keywords,
+        texts: &(impl TextSource + ?Sized),
+        out: &mut [u64],
+        counts: &mut [u64],
+    ) {
+        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place a text");
+        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
+            KeywordScratch::default,
+            |scratch, (i, (out, count))| {
+                let Some(text) = texts.get(i) else { return };
+                *count = keywords.find(tokenizer, text, scratch) as u64;
+                self.floats(scratch.features(), out);
+            },
+        );
+    }
+
     /// The fingerprint of features with weights from outside, whole numbers; a feature that stands twice counts with the
     /// sum of its weights.
     pub fn integers<'a>(&self, features: impl Iterator<Item = (&'a [u8], i64)>, out: &mut [u64]) {
@@ -159,16 +183,24 @@ impl SimHash {
 
     /// The fingerprint of features with weights from outside, finite `f64` numbers.
     pub fn floats<'a>(&self, features: impl Iterator<Item = (&'a [u8], f64)>, out: &mut [u64]) {
-        let mut hashed: Vec<(Vec<u64>, f64)> = features
-            .map(|(feature, weight)| (self.words.iter().map(|word| word.hash(feature)).collect(), weight))
-            .collect();
+        let words = self.words();
+        let mut hashes: Vec<u64> = Vec::new();
+        let mut weights: Vec<f64> = Vec::new();
+        for (feature, weight) in features {
+            hashes.extend(self.words.iter().map(|word| word.hash(feature)));
+            weights.push(weight);
+        }
+        let row = |i: u32| &hashes[i as usize * words..][..words];
         // Addition of floats depends on order; sorted, the sum depends on the set of features alone.
-        hashed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let mut sums = vec![0.0_f64; 64 * self.words()];
-        for (hashes, weight) in &hashed {
-            for (hash, sums) in hashes.iter().zip(sums.chunks_exact_mut(64)) {
+        let mut order: Vec<u32> = (0..weights.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(weights[a as usize].total_cmp(&weights[b as usize])));
+        let mut sums = vec![0.0_f64; 64 * words];
+        for &i in &order {
+            let weight = weights[i as usize].to_bits();
+            for (hash, sums) in row(i).iter().zip(sums.chunks_exact_mut(64)) {
                 for (bit, sum) in sums.iter_mut().enumerate() {
-                    *sum += if hash >> bit & 1 == 1 { *weight } else { -*weight };
+                    // The sign bit is turned where the hash has no bit.
+                    *sum += f64::from_bits(weight ^ (!hash >> bit & 1) << 63);
                 }
             }
         }

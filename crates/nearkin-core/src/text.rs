@@ -6,8 +6,12 @@
 //! | `word:n` | n words in a row, joined by one space | all words as one |
 //!
 //! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal runs of
-//! Python's `\w`; `all` what white space separates. No word holds a space, so joined words are never ambiguous. Stop words
-//! are taken out before n-grams are built. A text without letters or words has no feature.
+//! Python's `\w`; `all` what white space separates. With a dictionary ([`crate::cut`]) they are its tokens that hold such a
+//! letter, for `all` those that hold anything but white space. No word holds a space, so joined words are never ambiguous. Stop
+//! words, words shorter than the recipe's least length, and words of other parts of speech than the recipe's are taken out
+//! before n-grams are built. A text without letters or words has no feature.
+//!
+//! The text is normalised and its case ruled first; segmentation sees the result.
 //!
 //! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features each
 //! collide with probability of about 10^-7.
@@ -20,8 +24,10 @@ use std::collections::HashSet;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::ascii_words;
+use crate::cut::{self, Cut};
 use crate::hash::{FeatureHash, WordHash, xxh3};
 use crate::idset::IdSet;
+use crate::jieba;
 use crate::unicode::{Case, CharMap, Form, Letters, SLACK};
 use crate::{Error, Result};
 
@@ -65,6 +71,11 @@ pub struct Tokenizer {
     map: &'static CharMap,
     /// Words that are left out, as they stand after normalisation and case.
     stop_words: HashSet<Box<[u8]>>,
+    cut: Cut,
+    /// Least number of characters of a word.
+    min_length: usize,
+    /// Parts of speech that are kept; all where none is named.
+    tags: Vec<Box<str>>,
 }
 
 /// Buffers that one thread uses again for every text.
@@ -77,6 +88,7 @@ pub struct Scratch {
     hashes: Vec<u64>,
     queues: Queues,
     seen: IdSet,
+    cut: jieba::Scratch,
 }
 
 /// Hashes that are computed before they are handed on: whole blocks of the bit sums, whole steps of the window hashes.
@@ -109,23 +121,74 @@ impl Tokenizer {
                 buffer.as_slice().into()
             })
             .collect();
-        Ok(Self { kind, letters, map, stop_words })
+        Ok(Self { kind, letters, map, stop_words, cut: Cut::Uax29, min_length: 1, tags: Vec::new() })
+    }
+
+    /// The tokenizer with another segmenter, whose words it keeps if they have at least `min_length` characters and one of the
+    /// parts of speech `tags` (any where none is named).
+    ///
+    /// # Errors
+    /// A segmenter, a least length or tags with characters in place of words; tags without jieba; script with letters other
+    /// than `word`.
+    pub fn with_words(mut self, cut: Cut, min_length: usize, tags: &[String]) -> Result<Self> {
+        if matches!(self.kind, Kind::Char(_)) && !(matches!(cut, Cut::Uax29) && min_length == 1 && tags.is_empty()) {
+            return Err(Error::parameter("cut", "a rule for words", "word:n with cut, min_length and tags"));
+        }
+        if !tags.is_empty() && !matches!(cut, Cut::Jieba(_)) {
+            return Err(Error::parameter("tags", tags.join(","), "none without cut:jieba"));
+        }
+        if matches!(cut, Cut::Script(_)) && self.letters != Letters::Word {
+            return Err(Error::parameter("letters", "python or all", "word with cut:script"));
+        }
+        if !(1..=MAX_N).contains(&min_length) {
+            return Err(Error::parameter("min_length", min_length, format!("1 to {MAX_N}")));
+        }
+        (self.cut, self.min_length) = (cut, min_length);
+        self.tags = tags.iter().map(|tag| tag.as_str().into()).collect();
+        Ok(self)
+    }
+
+    /// A user's words as they stand in texts, after normalisation and case.
+    pub fn normalise(&self, mut words: Vec<jieba::UserWord>) -> Vec<jieba::UserWord> {
+        let mut buffer = Vec::new();
+        for word in &mut words {
+            self.map.apply(&word.word, &mut buffer);
+            utf8(&buffer).clone_into(&mut word.word);
+        }
+        words.retain(|word| !word.word.is_empty());
+        words
+    }
+
+    /// Calls `each(text, start, end, kept)` with the words of `text` in order, those that are left out too; with jieba, white space
+    /// and punctuation are such words.
+    pub fn words(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8], usize, usize, bool)) {
+        let ascii = self.map.apply(text, &mut scratch.text);
+        let Scratch { text, cut, .. } = scratch;
+        self.each_token(text, ascii, cut, |start, end, kept| each(text, start, end, kept));
     }
 
     /// Calls `each` with the bytes of every feature of `text`, in order, repeated ones repeatedly.
     pub fn features(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) {
         let ascii = self.map.apply(text, &mut scratch.text);
-        self.emit(ascii, &mut scratch.text, &mut scratch.words, |buffer, start, end| each(&buffer[start..end]));
+        let Scratch { text, words, cut, .. } = scratch;
+        self.emit(ascii, text, words, cut, |buffer, start, end| each(&buffer[start..end]));
     }
 
     /// Calls `each(buffer, start, end)` with every feature of the normalised `text`; at least `SLACK` bytes of the buffer
     /// lie behind each feature.
-    fn emit(&self, ascii: bool, text: &mut Vec<u8>, words: &mut Vec<u8>, mut each: impl FnMut(&[u8], usize, usize)) {
+    fn emit(
+        &self,
+        ascii: bool,
+        text: &mut Vec<u8>,
+        words: &mut Vec<u8>,
+        cut: &mut jieba::Scratch,
+        mut each: impl FnMut(&[u8], usize, usize),
+    ) {
         let length = text.len();
         text.resize(length + SLACK, 0);
         match self.kind {
             Kind::Char(n) => char_grams(text, length, n, each),
-            Kind::Word(1) => self.each_word(&text[..length], ascii, |start, end| each(text, start, end)),
+            Kind::Word(1) => self.each_word(&text[..length], ascii, cut, |start, end| each(text, start, end)),
             Kind::Word(n) => {
                 // A word of one byte and its space make the joined words at most twice the text.
                 words.clear();
@@ -134,7 +197,7 @@ impl Tokenizer {
                 let mut starts = [0_usize; MAX_N];
                 let mut used = 0;
                 let mut count = 0;
-                self.each_word(&text[..length], ascii, |start, end| {
+                self.each_word(&text[..length], ascii, cut, |start, end| {
                     if count > 0 {
                         words[used] = b' ';
                         used += 1;
@@ -169,12 +232,12 @@ impl Tokenizer {
         if let (Kind::Char(n), true, true) = (self.kind, ascii, vectors) {
             return ascii_window_hashes(n, words, scratch, each);
         }
-        let Scratch { text: buffer, words: joined, hashes, queues, .. } = scratch;
+        let Scratch { text: buffer, words: joined, hashes, queues, cut, .. } = scratch;
         hashes.clear();
         hashes.resize(words.len() * CHUNK, 0);
         let mut total = 0;
         let mut filled = 0;
-        self.emit(ascii, buffer, joined, |buffer, start, end| {
+        self.emit(ascii, buffer, joined, cut, |buffer, start, end| {
             total += 1;
             if vectors && end - start <= 16 {
                 queues.push(buffer, start, end, words, &mut each);
@@ -215,29 +278,77 @@ impl Tokenizer {
         scratch.seen = seen;
     }
 
-    /// Calls `each` with every word of normalised UTF-8 `text` that is no stop word.
-    fn each_word(&self, text: &[u8], ascii: bool, mut each: impl FnMut(usize, usize)) {
-        let mut keep = |start: usize, end: usize| {
-            if self.stop_words.is_empty() || !self.stop_words.contains(&text[start..end]) {
+    /// Calls `each` with every word of normalised UTF-8 `text` that is kept.
+    #[inline]
+    fn each_word(&self, text: &[u8], ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize)) {
+        self.each_token(text, ascii, cut, |start, end, kept| {
+            if kept {
                 each(start, end);
             }
+        });
+    }
+
+    /// Calls `each` with every word of normalised UTF-8 `text`, and whether it is kept.
+    #[inline]
+    fn each_token(&self, text: &[u8], ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize, bool)) {
+        let is_kept = |start: usize, end: usize| {
+            let word = &text[start..end];
+            (self.min_length == 1 || is_long(word, self.min_length))
+                && (self.stop_words.is_empty() || !self.stop_words.contains(word))
         };
-        if ascii && self.letters == Letters::Word {
-            return ascii_words::each(text, keep);
-        }
         let string = utf8(text);
-        let mut keep_part = |word: &str| {
-            let start = word.as_ptr() as usize - text.as_ptr() as usize;
-            keep(start, start + word.len());
+        match &self.cut {
+            Cut::Uax29 => self.each_plain(string, ascii, |start, end| each(start, end, is_kept(start, end))),
+            Cut::Script(jieba) => cut::by_script(string, jieba, cut, |start, end| {
+                each(start, end, self.has_letter(&string[start..end]) && is_kept(start, end));
+            }),
+            Cut::Jieba(jieba) if self.tags.is_empty() => jieba.cut(string, cut, |start, end| {
+                each(start, end, self.has_letter(&string[start..end]) && is_kept(start, end));
+            }),
+            Cut::Jieba(jieba) => jieba.cut_tagged(string, cut, |start, end, tag| {
+                let tagged = self.tags.iter().any(|wanted| **wanted == *tag);
+                each(start, end, tagged && self.has_letter(&string[start..end]) && is_kept(start, end));
+            }),
+        }
+    }
+
+    /// Whether a token is a word: it holds one of the recipe's letters, or, if all characters are, anything but white space.
+    #[inline]
+    fn has_letter(&self, token: &str) -> bool {
+        // Most tokens begin with an ideograph: U+4E00 to U+9FBF begin with the bytes E4 B8 to E9 BE.
+        if matches!(token.as_bytes(), [0xe5..=0xe8, ..] | [0xe4, 0xb8..=0xff, ..] | [0xe9, 0..=0xbe, ..]) {
+            return true;
+        }
+        match self.letters {
+            Letters::All => token.chars().any(|c| !c.is_whitespace()),
+            letters => token.chars().any(|c| letters.contains(c)),
+        }
+    }
+
+    /// Calls `each` with every word by the rules of `letters`.
+    #[inline]
+    fn each_plain(&self, string: &str, ascii: bool, mut each: impl FnMut(usize, usize)) {
+        if ascii && self.letters == Letters::Word {
+            return ascii_words::each(string.as_bytes(), each);
+        }
+        let mut each_part = |word: &str| {
+            let start = word.as_ptr() as usize - string.as_ptr() as usize;
+            each(start, start + word.len());
         };
         match self.letters {
-            Letters::Word => string.unicode_words().for_each(keep_part),
-            Letters::All => string.split_whitespace().for_each(keep_part),
+            Letters::Word => string.unicode_words().for_each(each_part),
+            Letters::All => string.split_whitespace().for_each(each_part),
             Letters::Python => {
-                string.split(|c| !Letters::Python.contains(c)).filter(|word| !word.is_empty()).for_each(&mut keep_part);
+                string.split(|c| !Letters::Python.contains(c)).filter(|word| !word.is_empty()).for_each(&mut each_part);
             }
         }
     }
+}
+
+/// Whether UTF-8 `word` has at least `length` characters.
+fn is_long(word: &[u8], length: usize) -> bool {
+    // Bytes that continue a character are 10xxxxxx.
+    word.len() >= length && word.iter().filter(|&&b| b & 0xc0 != 0x80).count() >= length
 }
 
 /// The text that `CharMap::apply` made.

@@ -6,6 +6,7 @@
 mod corpus;
 mod errors;
 mod hamming;
+mod idf;
 mod recipe;
 mod ssdeep;
 mod texts;
@@ -22,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     threads::register(module)?;
     corpus::register(module)?;
     hamming::register(module)?;
+    idf::register(module)?;
     recipe::register(module)?;
     ssdeep::register(module)?;
     vectors::register(module)?;

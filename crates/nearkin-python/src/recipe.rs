@@ -8,16 +8,22 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use nearkin_core::Error;
 use nearkin_core::absorb::{self, Fingerprints};
 use nearkin_core::cluster;
+use nearkin_core::cut::Cut;
 use nearkin_core::hash::FeatureHash;
+use nearkin_core::jieba::parse_user_words;
+use nearkin_core::keywords::{KeywordScratch, Keywords, Top, Weighting};
 use nearkin_core::simhash::{SimHash, Weight};
+use nearkin_core::stopwords;
 use nearkin_core::text::{Kind, Scratch, TextSource, Tokenizer};
 use nearkin_core::unicode::{Case, Form, Letters};
 use nearkin_core::verify::{Cache, Measure};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
 use rayon::prelude::*;
 
 use crate::errors::{IntoPython, to_python};
+use crate::idf::IdfCore;
 use crate::texts::Texts;
 use crate::threads::{detached, detached_with};
 
@@ -26,14 +32,16 @@ use crate::threads::{detached, detached_with};
 pub(crate) struct RecipeCore {
     /// None for features from outside.
     tokenizer: Option<Tokenizer>,
-    weight: Weight,
+    /// Counts and sets of all features are summed as integers, everything else is weighed.
+    plain: Option<Weight>,
+    keywords: Keywords,
     simhash: SimHash,
 }
 
 type Array<T> = Py<PyArray1<T>>;
 
 impl RecipeCore {
-    fn tokenizer(&self) -> PyResult<&Tokenizer> {
+    pub(crate) fn tokenizer(&self) -> PyResult<&Tokenizer> {
         self.tokenizer.as_ref().ok_or_else(|| {
             to_python(Error::parameter(
                 "features",
@@ -73,7 +81,7 @@ fn check_offsets(offsets: &[i64], total: usize) -> PyResult<()> {
 #[pymethods]
 impl RecipeCore {
     #[new]
-    #[pyo3(signature = (*, features, n, norm, case, letters, stop_words, weight, hash, seed, bits))]
+    #[pyo3(signature = (*, features, n, norm, case, letters, cut, user_words, stop, stop_words, min_length, tags, weight, idf, top, hash, seed, bits))]
     #[allow(clippy::too_many_arguments, reason = "one argument a slot of the recipe, all by keyword")]
     fn new(
         features: &str,
@@ -81,8 +89,15 @@ impl RecipeCore {
         norm: &str,
         case: &str,
         letters: &str,
-        stop_words: Vec<String>,
+        cut: &str,
+        user_words: &str,
+        stop: Vec<String>,
+        mut stop_words: Vec<String>,
+        min_length: usize,
+        tags: Vec<String>,
         weight: &str,
+        idf: Option<&IdfCore>,
+        top: &str,
         hash: &str,
         seed: u64,
         bits: u32,
@@ -96,15 +111,36 @@ impl RecipeCore {
         let norm = Form::new(norm).into_python()?;
         let case = Case::new(case).into_python()?;
         let letters = Letters::new(letters).into_python()?;
-        let tokenizer =
-            kind.map(|kind| Tokenizer::new(kind, norm, case, letters, &stop_words)).transpose().into_python()?;
-        let weight = match weight {
-            "count" | "given" => Weight::Count,
-            "binary" => Weight::Binary,
-            other => return Err(to_python(Error::parameter("weight", other, "count, binary or given"))),
+        for name in stop {
+            stop_words.extend(stopwords::list(&name).into_python()?);
+        }
+        let user_words = parse_user_words(user_words).into_python()?;
+        let tokenizer = kind
+            .map(|kind| {
+                let tokenizer = Tokenizer::new(kind, norm, case, letters, &stop_words)?;
+                let user_words = tokenizer.normalise(user_words);
+                tokenizer.with_words(Cut::new(cut, &user_words)?, min_length, &tags)
+            })
+            .transpose()
+            .into_python()?;
+        let (weighting, plain) = match (weight, idf) {
+            ("count" | "given", _) => (Weighting::Count, Some(Weight::Count)),
+            ("binary", _) => (Weighting::Binary, Some(Weight::Binary)),
+            ("log", _) => (Weighting::Log, None),
+            ("idf", Some(idf)) => (Weighting::Idf(idf.table.clone()), None),
+            ("textrank", _) if kind == Some(Kind::Word(1)) => (Weighting::TextRank, None),
+            ("textrank", _) => {
+                return Err(to_python(Error::parameter("weight", "textrank", "textrank with word:1 alone")));
+            }
+            (other, _) => {
+                let allowed = "count, binary, log, idf (with a table), textrank or given";
+                return Err(to_python(Error::parameter("weight", other, allowed)));
+            }
         };
+        let top = Top::new(top).into_python()?;
+        let plain = plain.filter(|_| top == Top::All);
         let simhash = SimHash::new(bits, FeatureHash::new(hash, seed).into_python()?).into_python()?;
-        Ok(Self { tokenizer, weight, simhash })
+        Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), simhash })
     }
 
     /// Fingerprints, `words` values a text, and feature counts.
@@ -114,7 +150,10 @@ impl RecipeCore {
         let (out, counts) = detached(py, || {
             let mut out = vec![0; texts.len() * self.simhash.words()];
             let mut counts = vec![0; texts.len()];
-            self.simhash.texts(tokenizer, self.weight, &texts, &mut out, &mut counts);
+            match self.plain {
+                Some(weight) => self.simhash.texts(tokenizer, weight, &texts, &mut out, &mut counts),
+                None => self.simhash.keywords(tokenizer, &self.keywords, &texts, &mut out, &mut counts),
+            }
             (out, counts)
         })?;
         Ok((out.into_pyarray(py).unbind(), counts.into_pyarray(py).unbind()))
@@ -178,6 +217,45 @@ impl RecipeCore {
         Ok(out.into_pyarray(py).unbind())
     }
 
+    /// The words of each text that are kept, in order.
+    fn words<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let tokenizer = self.tokenizer()?;
+        let texts = Texts::new(texts)?;
+        let found: Vec<Words> = detached(py, || {
+            let words = |scratch: &mut Scratch, i| {
+                let mut found = Words::default();
+                tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |text, start, end, kept| {
+                    if kept {
+                        found.push(&text[start..end]);
+                    }
+                });
+                found
+            };
+            (0..texts.len()).into_par_iter().with_min_len(16).map_init(Scratch::default, words).collect()
+        })?;
+        PyList::new(py, found.iter().map(|words| words.to_list(py)).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The features of each text that are kept, with their weights, the heaviest first.
+    fn keywords<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let tokenizer = self.tokenizer()?;
+        let texts = Texts::new(texts)?;
+        let found: Vec<(Words, Vec<f64>)> = detached(py, || {
+            let find = |scratch: &mut KeywordScratch, i| {
+                self.keywords.find(tokenizer, texts.get(i).unwrap_or_default(), scratch);
+                let mut names = Words::default();
+                scratch.features().for_each(|(name, _)| names.push(name));
+                (names, scratch.features().map(|(_, weight)| weight).collect())
+            };
+            (0..texts.len()).into_par_iter().with_min_len(16).map_init(KeywordScratch::default, find).collect()
+        })?;
+        let lists = found.iter().map(|(names, weights)| {
+            let names = names.strings().map(|name| PyString::new(py, name));
+            PyList::new(py, names.zip(weights.iter().copied()))
+        });
+        PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
+    }
+
     /// The features of one text and how often each occurs, in order of first occurrence.
     fn features(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(String, u64)>> {
         let tokenizer = self.tokenizer()?;
@@ -194,6 +272,34 @@ impl RecipeCore {
             });
             found
         })
+    }
+}
+
+/// Strings one behind the other, until they become Python's.
+#[derive(Default)]
+struct Words {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Words {
+    fn push(&mut self, word: &[u8]) {
+        self.text.extend_from_slice(word);
+        self.ends.push(self.text.len());
+    }
+
+    fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let word = &self.text[start..end];
+            start = end;
+            // Words are whole characters of normalised UTF-8.
+            std::str::from_utf8(word).unwrap_or_default()
+        })
+    }
+
+    fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.strings())
     }
 }
 

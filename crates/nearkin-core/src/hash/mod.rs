@@ -13,6 +13,7 @@
 //! | `fnv1a` | 64 | – | FNV-1a, 64 bits | Fowler, Noll, Vo; RFC 9923 |
 //! | `murmur3` | 64 | 32 bits | first 64-bit word of x64 128 | Appleby, MurmurHash3 |
 //! | `lookup3` | 64 | 64 bits | `hashlittle2`: c + b·2^32, seeds (low, high) | Jenkins 2006 |
+//! | `jenkins64` | 64 | 64 bits | `hashlittle2`: c·2^32 + b, seeds (high, low) | Jenkins 2006, as seomoz/simhash-cpp and yanyiwu/simhash take it |
 //! | `one_at_a_time` | 32 | – | one-at-a-time | Jenkins 1997, Dr. Dobb's |
 //!
 //! The last 8 bytes of MD5 are what the PyPI package `simhash` takes. Tests: `tests` below for the published vectors,
@@ -28,7 +29,7 @@ use sha1::Sha1;
 use crate::{Error, Result};
 
 /// Names of all feature hashes, in the order of the table above.
-pub const NAMES: [&str; 7] = ["xxh3", "md5", "sha1", "fnv1a", "murmur3", "lookup3", "one_at_a_time"];
+pub const NAMES: [&str; 8] = ["xxh3", "md5", "sha1", "fnv1a", "murmur3", "lookup3", "jenkins64", "one_at_a_time"];
 
 /// A hash function of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub enum FeatureHash {
     Murmur3(u32),
     /// Jenkins' lookup3 as 64 bits, with a seed.
     Lookup3(u64),
+    /// Jenkins' lookup3 as 64 bits, its halves the other way round, with a seed.
+    Jenkins64(u64),
     /// Jenkins' one-at-a-time, 32 bits.
     OneAtATime,
 }
@@ -67,6 +70,7 @@ impl FeatureHash {
                 .map(Self::Murmur3)
                 .map_err(|_| Error::parameter("seed", seed, "0 to 2^32 - 1 with murmur3")),
             "lookup3" => Ok(Self::Lookup3(seed)),
+            "jenkins64" => Ok(Self::Jenkins64(seed)),
             "one_at_a_time" => unseeded(Self::OneAtATime),
             other => Err(Error::parameter("hash", other, format!("one of {}", NAMES.join(", ")))),
         }
@@ -84,6 +88,7 @@ impl FeatureHash {
             Self::Xxh3(seed) => WordHash { hash: Self::Xxh3(seed.wrapping_add(word.into())), prefix: 0 },
             Self::Murmur3(seed) => WordHash { hash: Self::Murmur3(seed.wrapping_add(word)), prefix: 0 },
             Self::Lookup3(seed) => WordHash { hash: Self::Lookup3(seed.wrapping_add(word.into())), prefix: 0 },
+            Self::Jenkins64(seed) => WordHash { hash: Self::Jenkins64(seed.wrapping_add(word.into())), prefix: 0 },
             unseeded => WordHash { hash: unseeded, prefix: word as u8 },
         }
     }
@@ -100,6 +105,10 @@ impl FeatureHash {
             Self::Lookup3(seed) => {
                 let (c, b) = jenkins::lookup3(bytes, seed as u32, (seed >> 32) as u32);
                 u64::from(c) | u64::from(b) << 32
+            }
+            Self::Jenkins64(seed) => {
+                let (c, b) = jenkins::lookup3(bytes, (seed >> 32) as u32, seed as u32);
+                u64::from(c) << 32 | u64::from(b)
             }
             Self::OneAtATime => jenkins::one_at_a_time(bytes).into(),
         }
@@ -168,6 +177,7 @@ mod tests {
         assert_eq!(0x8594_4171_f739_67e8, hash("fnv1a", b"foobar"));
         assert_eq!(0xe34b_bc7b_bc07_1b6c, hash("murmur3", PANGRAM));
         assert_eq!(0xce72_26e6_1777_0551, hash("lookup3", b"Four score and seven years ago"));
+        assert_eq!(0x1777_0551_ce72_26e6, hash("jenkins64", b"Four score and seven years ago"));
         assert_eq!(0xca2e_9442, hash("one_at_a_time", b"a"));
         assert_eq!(0x519e_91f5, hash("one_at_a_time", PANGRAM));
     }

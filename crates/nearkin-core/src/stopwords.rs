@@ -1,0 +1,58 @@
+//! Lists of stop words by name.
+//!
+//! `en`, `zh` and `ja` are those of Stopwords ISO (Diaz, MIT licence), in the crate `stop-words`, which is held at one version, so
+//! that a recipe that names a list keeps its values; a test pins the lists. `jieba` is the short English list that
+//! jieba's keyword extraction leaves out, in every mixture of capital and small letters, since that looks at small ones.
+
+use crate::{Error, Result};
+
+/// Names of the lists.
+pub const NAMES: [&str; 4] = ["en", "ja", "jieba", "zh"];
+
+const JIEBA: [&str; 31] = [
+    "the", "of", "is", "and", "to", "in", "that", "we", "for", "an", "are", "by", "be", "as", "on", "with", "can",
+    "if", "from", "which", "you", "it", "this", "then", "at", "have", "all", "not", "one", "has", "or",
+];
+
+/// The list called `name`.
+///
+/// # Errors
+/// An unknown name.
+pub fn list(name: &str) -> Result<Vec<String>> {
+    match name {
+        "jieba" => Ok(JIEBA.iter().flat_map(|word| mixtures(word)).collect()),
+        "en" | "ja" | "zh" => {
+            Ok(stop_words::lookup(name).unwrap_or_default().iter().map(|&word| word.to_owned()).collect())
+        }
+        other => Err(Error::parameter("stop", other, format!("one of {}", NAMES.join(", ")))),
+    }
+}
+
+/// A word of at most five letters with each of them small or capital.
+fn mixtures(word: &str) -> impl Iterator<Item = String> {
+    (0..1_u32 << word.len()).map(move |capitals| {
+        let letter = |(i, c): (usize, char)| if capitals >> i & 1 == 1 { c.to_ascii_uppercase() } else { c };
+        word.chars().enumerate().map(letter).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::xxh3;
+
+    #[test]
+    fn the_lists_are_those_of_the_recipes_version() {
+        let digest = |name| {
+            let mut words = list(name).expect("known");
+            words.sort_unstable();
+            words.dedup();
+            (words.len(), xxh3::hash(words.join("\n").as_bytes(), 0))
+        };
+        assert_eq!((1298, 13293061890596925551), digest("en"));
+        assert_eq!((794, 5054502178050763043), digest("zh"));
+        assert_eq!((134, 6943271329180829516), digest("ja"));
+        assert!(list("jieba").expect("known").contains(&"ThE".to_owned()));
+        assert!(list("fr").is_err());
+    }
+}

@@ -1,0 +1,189 @@
+"""The worked examples of the articles that made SimHash known, recomputed; where one slips, the right value stands.
+
+Numbers in test names are those of the list of examples. An example that an article prints wrongly says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+import reference
+from nearkin.verify import baselines
+
+PYPI = "simhash-pypi"
+HOW = "How are you?"
+GRAMS = ["howa", "owar", "ware", "arey", "reyo", "eyou"]
+
+
+def value(text: str) -> int:
+    return int(nk.fingerprint([text], PYPI)[0])
+
+
+def test_1_character_4_grams() -> None:
+    """Lower case, letters only joined, each gram once."""
+    assert dict.fromkeys(GRAMS, 1) == nk.Recipe.preset(PYPI).features_of(HOW)
+
+
+def test_2_md5_values_of_the_grams() -> None:
+    """As whole numbers of 128 bits, of which the hash takes the lower half."""
+    expected = {
+        "howa": 98593099505511350710740956016689849066,
+        "owar": 333172464361321106773216808497407930520,
+        "ware": 325869966946114134008620588371145019154,
+        "arey": 110781832133915061990833609831166700777,
+        "reyo": 310879434437019318776469684649603935114,
+        "eyou": 32675000308058660898513414756955031020,
+    }
+    assert expected == {gram: int(hashlib.md5(gram.encode()).hexdigest(), 16) for gram in GRAMS}  # noqa: S324
+    for gram, digest in expected.items():
+        # The fingerprint of a single feature is its hash.
+        assert digest & reference.M64 == int(nk.SimHash(64, hash="md5").fingerprint([[gram]])[0])
+
+
+def test_3_column_sums() -> None:
+    """Sums over the low 64 bits, lowest first; ties are 0."""
+    printed = (
+        "-4 0 -4 4 -2 0 0 4 0 0 0 0 -4 2 -2 2 -2 0 4 0 2 0 0 0 -4 2 2 2 -4 4 -4 2 "
+        "0 0 0 2 -2 -4 -2 2 0 -2 0 4 -2 0 2 4 4 -6 0 -2 0 -2 0 -2 0 4 4 0 2 2 -4 -4"
+    )
+    sums = reference.sums([(reference.hash_word("md5", gram.encode()), 1) for gram in GRAMS], 64)
+    assert [int(number) for number in printed.split()] == sums
+    assert 3891612042386514056 == reference.signs(sums) == value(HOW)
+
+
+def test_4_three_texts() -> None:
+    """Fingerprints and distances."""
+    texts = ["how are u?", "how are you?", "how are u? and u? and u? and u? and u?"]
+    fps = nk.fingerprint(texts, PYPI)
+    assert [3626955193319686290, 3891612042386514056, 9323510848711591832] == fps.tolist()
+    assert [12, 28] == [int(nk.hamming(fps[0], other)) for other in fps[1:]]
+
+
+def test_5_two_long_texts() -> None:
+    """Fingerprints at distance 2."""
+    texts = [
+        "How are you? I Am fine. ablar ablar xyz blar blar blar blar blar blar blar Thanks.",
+        "How are you i am fine.ablar ablar xyz blar blar blar blar blar blar blar than",
+    ]
+    fps = nk.fingerprint(texts, PYPI)
+    assert [17591554865737636986, 17591554797152377978] == fps.tolist()
+    assert 2 == nk.hamming(fps[0], fps[1])
+
+
+def test_6_edit_similarity() -> None:
+    """The article counts four edits place by place, 1 − 4/22; two insertions are enough."""
+    found = baselines("how are u?", "how are you?")
+    assert 1 - 2 / 22 == pytest.approx(found["indel"], abs=1e-12)
+    assert 1 - 2 / 12 == pytest.approx(found["levenshtein"], abs=1e-12)
+    texts = ["how are u?", "how are you?"]
+    assert 1 - 2 / 22 == pytest.approx(float(nk.similarity(texts, [0], [1], measure="indel")[0]), abs=1e-12)
+
+
+def test_7_words_and_pairs_of_words_that_change() -> None:
+    """Features of the first text that another has not; the article keeps single words at the ends, and counts 3."""
+    texts = ["This is the first document.", "This is the second document.", "Is this the first document?"]
+
+    def changed(n: int, other: str) -> int:
+        recipe = nk.Recipe(f"word:{n}")
+        return len(recipe.features_of(texts[0]).keys() - recipe.features_of(other).keys())
+
+    assert (1, 2) == (changed(1, texts[1]), changed(2, texts[1]))
+    assert (0, 2) == (changed(1, texts[2]), changed(2, texts[2]))
+
+
+def bits(text: str) -> int:
+    """Bits as they are printed, the highest first."""
+    return int(text, 2)
+
+
+def printed_sums(weighted: list[tuple[str, float]]) -> list[float]:
+    """Sums of signed weights in the order in which bits are printed."""
+    width = len(weighted[0][0])
+    return [float(s) for s in reference.sums([(bits(h), reference.exact(w)) for h, w in weighted], width)][::-1]
+
+
+def test_8_weighted_words_of_a_page() -> None:
+    """The article prints 115 in the fifth place, for 5."""
+    weighted = [("100101", 5), ("101011", 2), ("100111", 3), ("101111", 1), ("111011", 4)]
+    sums = printed_sums(weighted)
+    assert [15, -7, -1, 3, 5, 15] == sums
+    assert "100111" == "".join("1" if s > 0 else "0" for s in sums)
+
+
+def test_9_two_cities() -> None:
+    """Eight bits, weights with decimals."""
+    sums = printed_sums([("01011001", 45.11), ("11001011", 32.09)])
+    assert [-13.02, 77.20, -77.20, 13.02, 77.20, -77.20, -13.02, 77.20] == pytest.approx(sums, abs=1e-9)
+    assert "01011001" == "".join("1" if s > 0 else "0" for s in sums)
+
+
+def test_10_hamming_distances() -> None:
+    """Of printed bits."""
+    for one, other in (("00101110", "00001111"), ("100101", "101100")):
+        assert 2 == nk.hamming(np.uint64(bits(one)), np.uint64(bits(other)))
+
+
+def test_11_three_hyperplanes() -> None:
+    """Zeros counted as −1, the same as signs of products (printed v2 and v3 differ where the weight is 0)."""
+    document, hashes = (1, 2, 0, 3, 0), ("101", "011", "100", "001", "110")
+    sums = printed_sums(list(zip(hashes, document, strict=True)))
+    assert [-4, -2, 6] == sums
+    assert "001" == "".join("1" if s > 0 else "0" for s in sums)
+    planes = np.array([[1, -1, 1, -1, 1], [-1, 1, -1, -1, 1], [1, 1, -1, 1, -1]])
+    assert sums == (planes @ np.array(document)).tolist()
+
+
+def test_12_a_sparse_vector() -> None:
+    """The article prints 7 for the first sum, 5."""
+    sums = printed_sums([("10", 3), ("01", 2), ("11", 4)])
+    assert [5, 3] == sums
+    assert [5, 3] == (np.array([[1, -1, 1], [-1, 1, 1]]) @ np.array([3, 2, 4])).tolist()
+
+
+def test_13_fingerprints_within_three_bits() -> None:
+    """1 + 64 + 2,016 + 41,664; one of each distance is found by an index, and one of distance 4 is not."""
+    assert 43_745 == sum(math.comb(64, k) for k in range(4))
+    index = nk.HammingIndex(bits=64)
+    index.add(list(range(5)), np.array([(1 << k) - 1 for k in range(5)], np.uint64))
+    assert [0, 1, 2, 3] == index.search(np.zeros(1, np.uint64), radius=3).ids.tolist()
+
+
+def test_14_candidates_of_four_blocks() -> None:
+    """Of 50 million fingerprints 763 share a block of 16 bits (the article rounds to 2^26 and says 1,024)."""
+    a_table = 50_000_000 / 2**16
+    assert (763, 3_052) == (round(a_table), round(4 * a_table))
+
+
+def test_15_fnv_of_keywords() -> None:
+    """The rule of the Go article: FNV-1a of each keyword, its TF-IDF, sum above 0 is 1; top 22 and top 11.
+
+    Its program writes a hash with the top bit set as a negative number's magnitude, a slip that is not repeated here.
+    """
+    text = (
+        "此外，公司拟对全资子公司吉林欧亚置业有限公司增资4.3亿元，增资后，吉林欧亚置业注册资本由7000万元增加到5亿元。"
+        "吉林欧亚置业主要经营范围为房地产开发及百货零售等业务。目前在建吉林欧亚城市商业综合体项目。"
+    )
+    for top in (22, 11):
+        recipe = nk.Recipe.preset("go-fnv1a").with_(top=str(top))
+        found = nk.keywords([text], recipe)[0]
+        assert top == len(found)
+        sums = [reference.exact(0.0)] * 64
+        for word, weight in found:
+            digits = f"{reference.fnv1a(word.encode()):064b}"
+            sums = [s + reference.exact(weight if d == "1" else -weight) for s, d in zip(sums, digits, strict=True)]
+        expected = int("".join("1" if s > 0 else "0" for s in sums), 2)
+        assert expected == int(nk.fingerprint([text], recipe)[0])
+
+
+def test_16_short_texts_under_ssdeep() -> None:
+    """Under 4 KB digests are short, and are compared by identity and common runs of seven characters alone."""
+    digests = [nk.ssdeep.hash(data) for data in (b"this is a test!", b"this is a test.")]
+    # As version 2.14.1 of the program prints them.
+    assert ["3:YKEpEn:Yfq", "3:YKEpLn:Yfln"] == digests
+    # Equal digests score by identity; these two have no seven characters in common.
+    assert [0, 100] == sorted(nk.ssdeep.compare(digests[0], other) for other in digests)
