@@ -1,0 +1,125 @@
+"""Chinese words and keywords: MB of text a CPU second, on one thread, beside jieba and rjieba, and how often they agree.
+
+Texts are whole documents of Sogou's news and of laws, every n-th so that jieba takes some seconds a round. Agreement of tokens
+is the share of jieba's tokens (white space apart) that lie at the same place here; agreement of keywords the share of texts
+with the same first ten. Data are loaded before anything is timed.
+
+Run: `python bench/words.py`; results go to `bench/runs/words-DATE.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import common
+
+PLAIN = "norm:none|case:keep|letters:all|cut:jieba"
+RECIPES = {
+    "words": f"{PLAIN}|word:1",
+    "tf-idf": f"{PLAIN}|stop:jieba|min_length:2|word:1|idf:jieba|top:10",
+    "textrank": "zh-textrank",
+}
+SETS = {"Chinese news": ("zh_news_sogou", 150, 500), "Chinese laws": ("zh_laws", 25, 90)}
+"""Corpus, how many documents jieba cuts, and how many nearkin and rjieba do."""
+ROUNDS = 3
+
+
+def tokens_in_common(ours: list[list[str]], theirs: list[list[str]]) -> float:
+    """The share of the peer's tokens that stand at the same place."""
+    same = total = 0
+    for mine, other in zip(ours, theirs, strict=True):
+        places = []
+        for tokens in (mine, other):
+            ends, at = set(), 0
+            for token in tokens:
+                ends.add((at, token))
+                at += len(token)
+            places.append(ends)
+        same += len(places[0] & places[1])
+        total += len(places[1])
+    return same / total
+
+
+def candidates(few: list[str], many: list[str]) -> tuple[dict[str, Any], dict[str, float]]:
+    """What is timed, by name, and how many MB each takes."""
+    import jieba
+    import jieba.analyse
+    import rjieba
+
+    import nearkin as nk
+
+    made = {name: nk.Recipe.of(recipe) for name, recipe in RECIPES.items()}
+    made["textrank"] = made["textrank"].with_(top="10")
+    runs: dict[str, Callable[[], Any]] = {
+        "nearkin words": lambda: nk.words(many, made["words"]),
+        "nearkin fingerprints of words": lambda: nk.fingerprint(many, made["words"].with_(weight="count", bits=64)),
+        "rjieba words": lambda: [rjieba.cut(text) for text in many],
+        "jieba words": lambda: [jieba.lcut(text) for text in few],
+        "nearkin tf-idf": lambda: nk.keywords(many, made["tf-idf"]),
+        "jieba tf-idf": lambda: [jieba.analyse.extract_tags(text, topK=10) for text in few],
+        "nearkin textrank": lambda: nk.keywords(many, made["textrank"]),
+        "jieba textrank": lambda: [jieba.analyse.textrank(text, topK=10) for text in few],
+    }
+    sizes = {name: common.megabytes(few if name.startswith("jieba") else many) for name in runs}
+    return {name: lambda run=run: common.timed(run)[:2] for name, run in runs.items()}, sizes
+
+
+def agreement(few: list[str]) -> dict[str, float]:
+    """Shares of tokens, and of texts whose ten keywords are the same."""
+    import jieba
+    import jieba.analyse
+    import rjieba
+
+    import nearkin as nk
+
+    theirs = [[token for token in jieba.lcut(text) if token.strip()] for text in few]
+    rjiebas = [[token for token in rjieba.cut(text) if token.strip()] for text in few]
+
+    def same(recipe: str, extract: Callable[..., list[str]]) -> float:
+        ours = [[word for word, _ in found] for found in nk.keywords(few, recipe, top=10)]
+        return sum(set(a) == set(extract(text, topK=10)) for a, text in zip(ours, few, strict=True)) / len(few)
+
+    return {
+        "tokens of nearkin": tokens_in_common(nk.words(few, RECIPES["words"]), theirs),
+        "tokens of rjieba": tokens_in_common(rjiebas, theirs),
+        "first ten by tf-idf": same(RECIPES["tf-idf"], jieba.analyse.extract_tags),
+        "first ten by textrank": same(RECIPES["textrank"], jieba.analyse.textrank),
+    }
+
+
+def main() -> None:
+    options = common.arguments(__doc__, ("--rounds", {"type": int, "default": ROUNDS}))
+    import jieba
+
+    import nearkin as nk
+
+    jieba.setLogLevel(60)
+    nk.set_num_threads(1)
+    sets: dict[str, Any] = {}
+    for name, (corpus, few, many) in SETS.items():
+        texts = common.texts(options.data, corpus)
+        step = len(texts) // many
+        taken = texts[::step][:many]
+        runs, sizes = candidates(taken[:few], taken)
+        found = agreement(taken[:few])
+        seconds = common.rounds(runs, options.rounds)
+        speed = {each: sizes[each] / seconds[each]["cpu"] for each in runs}
+        ratios = {each: speed[f"nearkin {each}"] / speed[f"jieba {each}"] for each in ("words", "tf-idf", "textrank")}
+        ratios["fingerprints of words"] = speed["nearkin fingerprints of words"] / speed["jieba words"]
+        sets[name] = {
+            "documents": len(taken),
+            "documents_of_jieba": few,
+            "megabytes": sizes,
+            "megabytes_per_cpu_second": speed,
+            "ratios": ratios,
+            "agreement": found,
+            "seconds": seconds,
+        }
+        print(json.dumps({name: {"speed": speed, "ratios": ratios, "agreement": found}}, ensure_ascii=False, indent=1))
+    common.save("words", {"rounds": options.rounds, "sets": sets}, versions=common.versions("jieba", "rjieba", "numpy"))
+
+
+if __name__ == "__main__":
+    main()
