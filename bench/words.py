@@ -1,8 +1,8 @@
-"""Chinese words and keywords: MB of text a CPU second, on one thread, beside jieba and rjieba, and how often they agree.
+"""Chinese words and keywords: MB of text a CPU second, on one thread, beside jieba and rjieba, and their agreement.
 
-Texts are whole documents of Sogou's news and of laws, every n-th so that jieba takes some seconds a round. Agreement of tokens
-is the share of jieba's tokens (white space apart) that lie at the same place here; agreement of keywords the share of texts
-with the same first ten. Data are loaded before anything is timed.
+Texts are whole documents of Sogou's news and of laws, every n-th so that jieba takes some seconds a round. Agreement of
+tokens is the share of jieba's tokens (white space apart) that lie at the same place here; agreement of keywords the
+share of texts with the same first ten. Data are loaded before anything is timed.
 
 Run: `python bench/words.py`; results go to `bench/runs/words-DATE.json`.
 """
