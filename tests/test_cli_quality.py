@@ -83,3 +83,42 @@ def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
     assert 2 == run("evaluate", truth, "--truth", truth, "--at-least", "0.5").returncode
     done = run("evaluate", tmp_path, "--truth", truth)
     assert (1, True) == (done.returncode, b"no folder that nearkin dedup wrote" in done.stderr)
+
+
+def similar(tmp_path: Path) -> Path:
+    path = tmp_path / "similar.jsonl"
+    words = [f"word{i}" for i in range(17)]
+    texts = [" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) for i in range(len(words))]
+    path.write_text("".join(json.dumps({"id": f"t{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
+    return path
+
+
+def test_tune_ends_with_a_command_that_runs(tmp_path: Path) -> None:
+    """The last line is a command line; its radius and recipe are those of --json."""
+    import shlex
+
+    corpus = similar(tmp_path)
+    done = run("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
+    assert 0 == done.returncode, done.stderr
+    command = shlex.split(done.stdout.decode().splitlines()[-1])
+    found = json.loads(run("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").stdout)
+    assert str(found["chosen"]["radius"]) == command[command.index("--radius") + 1]
+    assert found["chosen"]["recipe"] == command[command.index("--recipe") + 1]
+    assert 0 == run(*command[1:], "--overwrite", "-q", cwd=tmp_path).returncode
+    assert (tmp_path / "clean" / "kept.jsonl").is_file()
+
+
+def test_tune_takes_labels(tmp_path: Path) -> None:
+    """Pairs by id; the folder of a run is no truth; wrong usage has its code."""
+    corpus, labels = similar(tmp_path), tmp_path / "labels.csv"
+    labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
+    done = run("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64", "--json")
+    found = json.loads(done.stdout)
+    assert ("f1", 2) == (found["goal"], found["truth"]["pairs"])
+    assert {"features", "threshold", "precision", "recall", "f1"} == set(found["thresholds"][0])
+    shown = run("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64")
+    assert b"F1" in shown.stdout
+    assert 2 == run("tune", corpus, "--recall", "0").returncode
+    assert 0 == run("dedup", corpus, "-o", tmp_path / "out", "-q").returncode
+    done = run("tune", corpus, "--pairs", tmp_path / "out")
+    assert (1, True) == (done.returncode, b"not what is true" in done.stderr)

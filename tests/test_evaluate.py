@@ -243,9 +243,7 @@ def test_an_unknown_rule_for_the_unlisted_is_an_error() -> None:
 
 
 def test_contradictory_labels_are_errors() -> None:
-    """A pair with both labels, an id in two clusters, a number and a string of one text, no id."""
-    with pytest.raises(errors.InputError, match="both as a match and as none"):
-        PairLabels(["a", "b"], ["b", "a"], [True, False])
+    """An id in two clusters, a number and a string of one text, no id."""
     with pytest.raises(errors.InputError, match="two clusters"):
         ClusterLabels(["a", "a"], [0, 1])
     with pytest.raises(errors.InputError, match="as a number and as a string"):
@@ -259,13 +257,14 @@ def test_contradictory_labels_are_errors() -> None:
 
 
 def test_repeated_pairs_and_pairs_of_one_are_counted() -> None:
-    """They are left out, not taken twice."""
-    labels = PairLabels([1, 2, 3], [2, 1, 3])
-    assert (1, 1, 1) == (len(labels.labels), labels.repeated, labels.selves)
-    counted = nk.evaluate(labels, labels).counts
-    assert (1, 1, 1, 1) == tuple(
-        counted[name] for name in ("repeated_pairs", "pairs_with_itself", "repeated_labels", "labels_of_itself")
-    )
+    """They are left out, not taken twice; so is a pair with both labels."""
+    labels = PairLabels([1, 2, 3, 5, 6, 5], [2, 1, 3, 6, 5, 6], [True, True, True, True, False, True])
+    assert {("1", "2"): True} == labels.labels
+    assert (3, 1, 1) == (labels.repeated, labels.selves, labels.contradictory)
+    scores = nk.evaluate(labels, labels)
+    names = ("repeated_pairs", "pairs_with_itself", "repeated_labels", "labels_of_itself", "contradictory_labels")
+    assert (3, 1, 3, 1, 1) == tuple(scores.counts[name] for name in names)
+    assert any("both a match and none" in note for note in scores.notes)
 
 
 @pytest.mark.shared

@@ -17,6 +17,7 @@ from nearkin.idf import Idf
 from nearkin.keywords import keywords, words
 from nearkin.labels import ClusterLabels, PairLabels
 from nearkin.recipe import Recipe
+from nearkin.tune import Tuning, tune
 from nearkin.verify import similarity
 
 if _DEBUG_BUILD:
@@ -39,6 +40,7 @@ __all__ = [
     "Recipe",
     "SearchResult",
     "SimHash",
+    "Tuning",
     "__version__",
     "dedup",
     "dedup_files",
@@ -53,5 +55,6 @@ __all__ = [
     "similarity",
     "ssdeep",
     "theory",
+    "tune",
     "words",
 ]

@@ -307,7 +307,7 @@ def evaluate(found: Any, truth: Any, *, unlisted: Unlisted = "auto") -> Evaluati
     ParameterError
         For something that is neither pairs nor clusters.
     InputError
-        For contradictory labels.
+        For ids that are none, or an id in two clusters.
 
     Examples
     --------
@@ -436,6 +436,9 @@ class _Comparison:
             of_documents = bcubed(_numbered(found[self.judged]), _numbered(self.true[self.judged]))
         if isinstance(self.truth, PairLabels):
             counts["repeated_labels"], counts["labels_of_itself"] = self.truth.repeated, self.truth.selves
+            counts["contradictory_labels"] = self.truth.contradictory
+            if self.truth.contradictory:
+                notes.append(f"pairs labelled both a match and none, left out: {self.truth.contradictory:,}")
             text = "true clusters are the connected components of the true pairs"
             notes.append(text if self.whole else "pairs that the truth does not list are not judged; so no B-cubed")
         for name, text in (

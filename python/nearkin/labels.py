@@ -75,15 +75,15 @@ class PairLabels:
     ----------
     labels : dict of (str, str) to bool
         Each pair once, the smaller text first.
-    repeated, selves : int
-        Pairs that stood more than once, and pairs of an id with itself, which are left out.
+    repeated, selves, contradictory : int
+        Pairs that stood more than once; pairs of an id with itself, and pairs with both labels, which are left out.
 
     Raises
     ------
     ParameterError
         For columns of different lengths.
     InputError
-        For a pair with both labels, or an id that is none.
+        For an id that is none.
 
     Examples
     --------
@@ -98,6 +98,7 @@ class PairLabels:
     labels: dict[tuple[str, str], bool] = field(init=False)
     repeated: int = field(init=False, default=0)
     selves: int = field(init=False, default=0)
+    contradictory: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         left, right = list(self.left), list(self.right)
@@ -108,6 +109,7 @@ class PairLabels:
         both = names([*left, *right], "pairs")
         labels: dict[tuple[str, str], bool] = {}
         repeated = selves = 0
+        contradictory: set[tuple[str, str]] = set()
         for a, b, label in zip(both[: len(left)], both[len(left) :], match, strict=True):
             if a == b:
                 selves += 1
@@ -116,10 +118,12 @@ class PairLabels:
             if pair in labels:
                 repeated += 1
                 if labels[pair] != label:
-                    reason = f"the pair {pair[0]} and {pair[1]} is labelled both as a match and as none"
-                    raise InputError(f"pairs: {reason}", place="pairs", reason=reason)
+                    contradictory.add(pair)
             labels[pair] = label
-        for name, value in (("labels", labels), ("repeated", repeated), ("selves", selves)):
+        for pair in contradictory:
+            del labels[pair]
+        counts = {"repeated": repeated, "selves": selves, "contradictory": len(contradictory)}
+        for name, value in {"labels": labels, **counts}.items():
             object.__setattr__(self, name, value)
 
 
