@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
@@ -93,6 +93,7 @@ def test_shares_of_nothing_are_not_numbers() -> None:
 
 
 @given(found=CLUSTERS, true=CLUSTERS, complete=st.booleans())
+@settings(deadline=None)
 def test_clusters_against_clusters(found: dict[str, int], true: dict[str, int], complete: bool) -> None:
     """Documents that only the truth has are alone in the run; those that only the run has are left out, or alone."""
     scores = nk.evaluate(found, true, unlisted="false" if complete else "auto")
@@ -107,6 +108,7 @@ def test_clusters_against_clusters(found: dict[str, int], true: dict[str, int], 
 
 
 @given(found=PAIRS, true=PAIRS, unlisted=st.sampled_from(["auto", "false", "unjudged"]))
+@settings(deadline=None)
 def test_pairs_against_pairs(
     found: dict[tuple[str, str], bool], true: dict[tuple[str, str], bool], unlisted: str
 ) -> None:
@@ -139,6 +141,7 @@ def columns(pairs: dict[tuple[str, str], bool]) -> tuple[list[str], list[str], l
 
 
 @given(found=PAIRS, true=CLUSTERS)
+@settings(deadline=None)
 def test_pairs_against_clusters(found: dict[tuple[str, str], bool], true: dict[str, int]) -> None:
     """Pairs of documents that the truth doesn't know are not judged."""
     scores = nk.evaluate(PairLabels(*columns(found)), true)
@@ -149,6 +152,7 @@ def test_pairs_against_clusters(found: dict[tuple[str, str], bool], true: dict[s
 
 
 @given(found=CLUSTERS, true=PAIRS)
+@settings(deadline=None)
 def test_clusters_against_pairs(found: dict[str, int], true: dict[tuple[str, str], bool]) -> None:
     """Pairs of one cluster are looked up among the labels."""
     scores = nk.evaluate(found, PairLabels(*columns(true)))

@@ -33,7 +33,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.dedup import THRESHOLD, Progress, Table
+from nearkin.dedup import THRESHOLD
+from nearkin.dedup_hash import Progress
+from nearkin.dedup_tables import Table
 from nearkin.errors import InputError, bad_parameter
 from nearkin.evaluate import wilson
 from nearkin.labels import ClusterLabels, PairLabels

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from nearkin.theory.laws import cross_polytope, hyperplane, pstable
-from nearkin.theory.simhash import simhash_difference, simhash_radius
+from nearkin.theory.simhash import simhash_difference, simhash_difference_of_sets, simhash_radius
 
-__all__ = ["cross_polytope", "hyperplane", "pstable", "simhash_difference", "simhash_radius"]
+__all__ = [
+    "cross_polytope",
+    "hyperplane",
+    "pstable",
+    "simhash_difference",
+    "simhash_difference_of_sets",
+    "simhash_radius",
+]
