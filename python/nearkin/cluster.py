@@ -34,7 +34,7 @@ _BATCH = 4096
 """Documents of a batch: b/2 distances a document within it against better batches for the index."""
 _BATCH_CHARACTERS = 1 << 24
 """Characters of different texts that are compared at once; their feature sets take up to eight bytes a character."""
-_CACHE_BYTES = 256 << 20
+_CACHE_BYTES = 64 << 20
 """Bytes of feature sets that are kept for later batches."""
 
 

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use crate::hamming::scan::{Sink, scan};
+use crate::popcount::Kernel;
 use crate::verify::{Cache, Subject};
 
 /// For each document its first match, and how many pairs were verified.
@@ -188,18 +190,39 @@ impl Fingerprints {
             start += count;
         }
     }
+}
 
-    /// Which of the documents lie within `radius` of another one.
-    pub fn near(&self, radius: u32) -> Vec<bool> {
-        let near: Vec<AtomicBool> = (0..self.n).map(|_| AtomicBool::new(false)).collect();
-        (0..self.n).into_par_iter().with_min_len(16).for_each_init(Vec::new, |found, d| {
-            self.within(d, d + 1, radius, found);
-            for &other in &*found {
-                near[other].store(true, Ordering::Relaxed);
-                near[d].store(true, Ordering::Relaxed);
-            }
-        });
-        near.into_iter().map(AtomicBool::into_inner).collect()
+/// Which of the fingerprints in `rows`, `words` slots each, lie within `radius` of another one.
+pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
+    let near: Vec<AtomicBool> = (0..rows.len() / words).map(|_| AtomicBool::new(false)).collect();
+    rows.par_chunks(BLOCK * words).enumerate().for_each(|(number, queries)| {
+        let first = number * BLOCK;
+        let mut limits = vec![radius; queries.len() / words];
+        let mut sink = Near { marks: &near, first, radius };
+        // Each pair is met once, from the earlier side.
+        scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, &mut sink);
+    });
+    near.into_iter().map(AtomicBool::into_inner).collect()
+}
+
+/// Queries of a step of [`near`].
+const BLOCK: usize = 256;
+
+/// Marks both sides of a pair.
+struct Near<'a> {
+    marks: &'a [AtomicBool],
+    first: usize,
+    radius: u32,
+}
+
+impl Sink for Near<'_> {
+    fn hit(&mut self, query: u32, row: u32, _distance: u32) -> u32 {
+        let query = self.first + query as usize;
+        if query != row as usize {
+            self.marks[query].store(true, Ordering::Relaxed);
+            self.marks[row as usize].store(true, Ordering::Relaxed);
+        }
+        self.radius
     }
 }
 
@@ -243,6 +266,20 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn near_ones_are_those_with_another_within_the_radius(
+            bits in prop::collection::vec(0_u64..4096, 0..900), words in 1_usize..3, radius in 0_u32..40
+        ) {
+            let rows: Vec<u64> = bits.iter().map(|value| value.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let rows = &rows[..rows.len() / words * words];
+            let all: Vec<&[u64]> = rows.chunks_exact(words).collect();
+            let near_another = |d: usize| {
+                (0..all.len()).any(|e| d != e && crate::popcount::distance(all[d], all[e]) <= radius)
+            };
+            let expected: Vec<bool> = (0..all.len()).map(near_another).collect();
+            prop_assert_eq!(expected, near(rows, words, radius));
+        }
+
         #[test]
         fn batches_equal_the_definition(
             texts in prop::collection::vec("[ab]{4,9}", 1..40), bits in prop::collection::vec(0_u64..256, 80), size in 1_usize..20,

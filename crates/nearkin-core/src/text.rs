@@ -261,9 +261,8 @@ impl Tokenizer {
         total
     }
 
-    /// Puts the identifiers of the distinct features of `text` into `ids`, in no particular order.
+    /// Appends the identifiers of the distinct features of `text` to `ids`, in no particular order.
     pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) {
-        ids.clear();
         let mut seen = std::mem::take(&mut scratch.seen);
         seen.clear(text.len().min(1024));
         self.hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {

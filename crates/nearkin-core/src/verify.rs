@@ -55,30 +55,61 @@ impl Measure {
     }
 }
 
-/// What is kept of a text to compare it: its distinct features, or the text itself for Indel.
-enum Entry {
-    Set(Box<[u64]>),
-    Text(Box<str>),
+/// What is kept of some texts to compare them, one after another: distinct features, or the texts themselves for Indel.
+#[derive(Default)]
+struct Chunk {
+    ids: Vec<u64>,
+    text: String,
+    /// Where each row ends in `ids` or `text`.
+    rows: Vec<(u32, usize)>,
+    /// When a row of it was needed last.
+    needed: u64,
 }
 
-impl Entry {
+impl Chunk {
     fn bytes(&self) -> usize {
-        match self {
-            Self::Set(ids) => 8 * ids.len(),
-            Self::Text(text) => text.len(),
-        }
+        8 * self.ids.len() + self.text.len()
+    }
+
+    /// Empties it and keeps its buffers.
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.text.clear();
+        self.rows.clear();
     }
 }
 
+/// Where a row is kept.
+#[derive(Clone, Copy)]
+struct Place {
+    chunk: u64,
+    start: usize,
+    end: usize,
+}
+
+/// What a row is compared by.
+enum Entry<'a> {
+    Set(&'a [u64]),
+    Text(&'a str),
+}
+
+/// Texts of a chunk.
+const CHUNK: usize = 64;
+
 /// Texts that were made ready to be compared, by row number.
 ///
-/// Rows that were needed last stay longest: [`Cache::shrink`] drops the others until `budget` bytes are left.
+/// They are kept in chunks; those that were needed last stay longest: [`Cache::shrink`] empties the others until `budget`
+/// bytes are left. Emptied chunks are filled again, so that memory is not asked for anew.
 pub struct Cache {
     measure: Measure,
     budget: usize,
     bytes: usize,
     clock: u64,
-    entries: HashMap<u32, (Entry, u64)>,
+    /// Number of the next chunk.
+    next: u64,
+    chunks: HashMap<u64, Chunk>,
+    spare: Vec<Chunk>,
+    places: HashMap<u32, Place>,
 }
 
 /// One text to which others are compared.
@@ -91,16 +122,17 @@ pub struct Subject {
 impl Cache {
     /// A cache that shrinks to `budget` bytes.
     pub fn new(measure: Measure, budget: usize) -> Self {
-        Self { measure, budget, bytes: 0, clock: 0, entries: HashMap::new() }
+        let (chunks, places) = (HashMap::new(), HashMap::new());
+        Self { measure, budget, bytes: 0, clock: 0, next: 0, chunks, spare: Vec::new(), places }
     }
 
     /// Those of `rows` whose texts must be added before they can be compared; the others are marked as needed now.
     pub fn missing(&mut self, rows: &[u32]) -> Vec<u32> {
         self.clock += 1;
-        let clock = self.clock;
-        let mut is_missing = |row: &u32| match self.entries.get_mut(row) {
-            Some(entry) => {
-                entry.1 = clock;
+        let Self { clock, chunks, places, .. } = self;
+        let mut is_missing = |row: &u32| match places.get(row).and_then(|place| chunks.get_mut(&place.chunk)) {
+            Some(chunk) => {
+                chunk.needed = *clock;
                 false
             }
             None => true,
@@ -114,57 +146,87 @@ impl Cache {
     /// If there are more rows than texts.
     pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) {
         assert!(rows.len() <= texts.len(), "one text a row");
-        let measure = self.measure;
-        let entries: Vec<Entry> = (0..rows.len())
-            .into_par_iter()
-            .with_min_len(16)
-            .map_init(Default::default, |(scratch, ids): &mut (Scratch, Vec<u64>), i| {
-                let text = texts.get(i).unwrap_or_default();
-                if measure == Measure::Indel {
-                    return Entry::Text(text.into());
+        let count = rows.len().div_ceil(CHUNK);
+        let mut chunks = self.spare.split_off(self.spare.len().saturating_sub(count));
+        chunks.resize_with(count, Chunk::default);
+        let (measure, clock) = (self.measure, self.clock);
+        chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().for_each_init(
+            Scratch::default,
+            |scratch, (number, (chunk, rows))| {
+                chunk.needed = clock;
+                for (i, &row) in rows.iter().enumerate() {
+                    let text = texts.get(number * CHUNK + i).unwrap_or_default();
+                    let end = if measure == Measure::Indel {
+                        chunk.text.push_str(text);
+                        chunk.text.len()
+                    } else {
+                        tokenizer.distinct(text, scratch, &mut chunk.ids);
+                        chunk.ids.len()
+                    };
+                    chunk.rows.push((row, end));
                 }
-                tokenizer.distinct(text, scratch, ids);
-                Entry::Set(ids.as_slice().into())
-            })
-            .collect();
-        for (&row, entry) in rows.iter().zip(entries) {
-            self.bytes += entry.bytes();
-            if let Some((old, _)) = self.entries.insert(row, (entry, self.clock)) {
-                self.bytes -= old.bytes();
+            },
+        );
+        for chunk in chunks {
+            let mut start = 0;
+            for &(row, end) in &chunk.rows {
+                self.places.insert(row, Place { chunk: self.next, start, end });
+                start = end;
             }
+            self.bytes += chunk.bytes();
+            self.chunks.insert(self.next, chunk);
+            self.next += 1;
         }
     }
 
     /// The first of `rows` that was not added.
     pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
-        rows.iter().copied().find(|row| !self.entries.contains_key(row))
+        rows.iter().copied().find(|row| !self.places.contains_key(row))
     }
 
-    /// Drops the rows that were not needed for the longest time until the cache is within its budget; those of the last call
-    /// of [`Cache::missing`] stay.
+    /// Empties the chunks that were not needed for the longest time until the cache is within its budget; those with rows of the
+    /// last call of [`Cache::missing`] stay.
     pub fn shrink(&mut self) {
         if self.bytes <= self.budget {
             return;
         }
-        let mut ages: Vec<(u64, u32)> = self.entries.iter().map(|(&row, entry)| (entry.1, row)).collect();
+        let mut ages: Vec<(u64, u64)> = self.chunks.iter().map(|(&number, chunk)| (chunk.needed, number)).collect();
         ages.sort_unstable();
-        for (needed, row) in ages {
-            if self.bytes <= self.budget / 2 || needed == self.clock {
+        for (needed, number) in ages {
+            if self.bytes <= self.budget || needed == self.clock {
                 break;
             }
-            if let Some((entry, _)) = self.entries.remove(&row) {
-                self.bytes -= entry.bytes();
+            if let Some(mut chunk) = self.chunks.remove(&number) {
+                self.bytes -= chunk.bytes();
+                for (row, _) in &chunk.rows {
+                    // A row that was added again lives on in its later chunk.
+                    if self.places.get(row).is_some_and(|place| place.chunk == number) {
+                        self.places.remove(row);
+                    }
+                }
+                chunk.clear();
+                self.spare.push(chunk);
             }
         }
+    }
+
+    fn entry(&self, row: u32) -> Option<Entry<'_>> {
+        let place = self.places.get(&row)?;
+        let chunk = self.chunks.get(&place.chunk)?;
+        Some(if self.measure == Measure::Indel {
+            Entry::Text(&chunk.text[place.start..place.end])
+        } else {
+            Entry::Set(&chunk.ids[place.start..place.end])
+        })
     }
 
     /// Makes `row` the text that others are compared to; a row that was not added has no features.
     pub fn subject(&self, row: u32, subject: &mut Subject) {
         subject.characters.clear();
         subject.set.clear(0);
-        match self.entries.get(&row) {
-            Some((Entry::Text(text), _)) => subject.characters.extend(text.chars()),
-            Some((Entry::Set(ids), _)) => {
+        match self.entry(row) {
+            Some(Entry::Text(text)) => subject.characters.extend(text.chars()),
+            Some(Entry::Set(ids)) => {
                 subject.set.clear(ids.len());
                 for &id in ids {
                     subject.set.insert(id);
@@ -176,7 +238,7 @@ impl Cache {
 
     /// The similarity of `row` and the subject, if it reaches `threshold`.
     pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64) -> Option<f64> {
-        match &self.entries.get(&row)?.0 {
+        match self.entry(row)? {
             Entry::Text(text) => {
                 if text.is_empty() || subject.characters.is_empty() {
                     return None;
@@ -300,13 +362,24 @@ mod tests {
 
     #[test]
     fn a_cache_over_its_budget_drops_what_was_not_needed() {
-        let texts: Vec<String> = (0..9).map(|i| format!("text number {i} with some features")).collect();
+        let texts: Vec<String> = (0..9 * CHUNK).map(|i| format!("text number {i} with some features")).collect();
         let mut cache = cache(Measure::Jaccard, &texts);
+        let whole = cache.similarities(&[4], &[7]);
         cache.budget = cache.bytes / 2;
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
         cache.shrink();
         assert!(cache.bytes <= cache.budget && cache.bytes > 0);
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
-        assert!(!cache.missing(&[0, 1, 2, 3]).is_empty());
+        assert_eq!(whole, cache.similarities(&[4], &[7]));
+        let rows: Vec<u32> = (0..texts.len() as u32).collect();
+        let missing = cache.missing(&rows);
+        assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
+        // What was emptied is filled again.
+        let again: Vec<&String> = missing.iter().map(|&row| &texts[row as usize]).collect();
+        cache.add(&tokenizer(), &missing, again.as_slice());
+        assert_eq!(None, cache.first_missing(&rows));
+        let last = rows.len() as u32 - 1;
+        assert_eq!(vec![1.0], cache.similarities(&[last], &[last]));
+        assert!(cache.similarities(&[missing[0]], &[missing[1]])[0] > 0.8);
     }
 }

@@ -494,7 +494,7 @@ fn near_in_batch(
 ) -> PyResult<Array<bool>> {
     let rows = fingerprints.as_slice()?;
     same_length("fingerprints", rows.len() % words.max(1), 0)?;
-    let near = detached(py, || Fingerprints::new(rows, words.max(1)).near(radius))?;
+    let near = detached(py, || absorb::near(rows, words.max(1), radius))?;
     Ok(near.into_pyarray(py).unbind())
 }
 

@@ -17,9 +17,11 @@ mod groups;
 mod ids;
 mod links;
 mod plan;
+#[cfg(target_arch = "x86_64")]
+mod quarters;
 mod rank;
 mod runs;
-mod scan;
+pub(crate) mod scan;
 mod search;
 
 use std::collections::HashSet;

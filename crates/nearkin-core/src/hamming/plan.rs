@@ -19,6 +19,8 @@ use crate::{Error, Result};
 const SCAN: f64 = 0.04;
 /// Nanoseconds to compare the first half word of one row.
 const SCAN_HALF: f64 = 0.025;
+/// Nanoseconds to compare one 16-bit piece of one row.
+const SCAN_PIECE: f64 = 0.008;
 /// Nanoseconds to read one word of a row from memory.
 const READ: f64 = 0.2;
 /// Nanoseconds to put one word of a slot into one table, and to count it.
@@ -84,6 +86,8 @@ impl Method {
 pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize) -> f64 {
     let compare = if radius <= scan::HALF_LIMIT {
         SCAN_HALF
+    } else if let Some(pieces) = scan::enough_pieces(words, radius) {
+        SCAN_PIECE * pieces as f64
     } else {
         // Half a word more than the prefix, for what passes it.
         SCAN * (scan::first_test(words, radius) as f64 + 0.5).min(words as f64)

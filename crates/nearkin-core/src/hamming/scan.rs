@@ -8,7 +8,8 @@
 //! row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and deviation
 //! sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit` ([`first_test`]); for
 //! limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal prefixes only lose
-//! the saving, never a result: what passes is counted in full.
+//! the saving, never a result: what passes is counted in full. With AVX-512 prefixes are counted in 16-bit pieces
+//! (`quarters.rs`).
 
 #![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
 
@@ -21,7 +22,7 @@ pub(crate) trait Sink {
 }
 
 /// Words of a tile: 16 KiB, half of the smallest first-level cache in use.
-const TILE_WORDS: usize = 2048;
+pub(crate) const TILE_WORDS: usize = 2048;
 /// Vectors of rows that share one branch.
 const GROUP: usize = 4;
 /// Largest limit for which the first 32 bits are tested alone: P(pass) = 0.03% for a random row, 2% for the 64
@@ -39,6 +40,18 @@ fn worth_a_test(bits: usize, limit: u32) -> bool {
 /// The number of leading words after which the distance so far is first compared with the limit.
 pub(crate) fn first_test(words: usize, limit: u32) -> usize {
     (1..words).find(|&word| worth_a_test(64 * word, limit)).unwrap_or(words)
+}
+
+/// Most 16-bit pieces of a prefix: the query's stay in registers.
+pub(crate) const MOST_PIECES: usize = 12;
+
+/// How many 16-bit pieces make a prefix that nearly all rows fail at this limit, if fewer than all; see `quarters.rs`.
+pub(crate) fn enough_pieces(words: usize, limit: u32) -> Option<usize> {
+    let decides = |&pieces: &usize| {
+        let bits = 16.0 * pieces as f64;
+        0.44 * bits - 1.45 * bits.sqrt() > f64::from(limit)
+    };
+    (3..=MOST_PIECES.min(4 * words - 1)).find(decides)
 }
 
 /// Gives `sink` every (query, row, distance) with distance at most `limits[query]`; row numbers start at `first_row`.
@@ -83,6 +96,9 @@ pub(crate) fn scan<S: Sink>(
                     && std::arch::is_x86_feature_detected!("avx512vl")
                     && std::arch::is_x86_feature_detected!("bmi1")
             );
+            if let Some(pieces) = job.pieces(limits) {
+                return super::quarters::scan(pieces, words, rows, first_row, queries, limits, sink);
+            }
             // SAFETY: the line above has asked the processor.
             unsafe { run(&job, limits, sink) }
         }
@@ -108,6 +124,14 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// Pieces of a prefix in 16-bit lanes, where that is the best form: not for few queries, not where half words do.
+    #[cfg(target_arch = "x86_64")]
+    fn pieces(&self, limits: &[u32]) -> Option<usize> {
+        let most = limits.iter().copied().max()?;
+        let few = self.queries.len() < FEW * self.words;
+        if few || most <= HALF_LIMIT { None } else { super::quarters::pieces(self.words, most) }
+    }
+
     /// # Safety
     /// The processor has the instructions of `L`, and the caller enables them.
     #[inline(always)]
@@ -309,7 +333,7 @@ unsafe fn least<L: Lanes>(sums: &[L::V; GROUP]) -> L::V {
 /// Counts the rows of the set mask bits in full and gives those within the limit to the sink; returns the new limit.
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "called from two loops that hold all of it in registers")]
-fn emit<S: Sink>(
+pub(crate) fn emit<S: Sink>(
     masks: &[u32; GROUP],
     lanes: usize,
     at: usize,
@@ -410,7 +434,7 @@ mod tests {
             let limit = limit % (64 * words as u32 + 2);
             let rows: Vec<u64> = (0..rows * words).map(|_| next()).collect();
             let queries: Vec<u64> = (0..queries * words).map(|_| next()).collect();
-            for limit in [limit, limit % 10] {
+            for limit in [limit, limit % 10, limit % 45] {
                 let expected = brute(words, &rows, &queries, limit);
                 for kernel in Kernel::available() {
                     let mut all = All { hits: Vec::new(), limit };
@@ -420,6 +444,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_prefix_is_the_shortest_that_decides() {
+        // 0.44 b - 1.45 sqrt(b): 11.1 for 48 bits, 16.6 for 64, 22.2 for 80, 28.0 for 96, 33.9 for 112.
+        assert_eq!(Some(6), enough_pieces(2, 25));
+        assert_eq!(Some(5), enough_pieces(2, 22));
+        assert_eq!(Some(3), enough_pieces(1, 11));
+        assert_eq!(None, enough_pieces(1, 12));
+        assert_eq!(Some(7), enough_pieces(4, 33));
+        // 46.0 for 144 bits, 64.4 for 192.
+        assert_eq!(Some(9), enough_pieces(4, 40));
+        assert_eq!(Some(12), enough_pieces(4, 64));
+        assert_eq!(None, enough_pieces(4, 65));
     }
 
     #[test]
