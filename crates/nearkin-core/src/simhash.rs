@@ -38,6 +38,11 @@ pub enum Weight {
 pub struct SimHash {
     bits: u32,
     words: Vec<WordHash>,
+    /// The hashes by which distinct features are found and summed: one that identifies them, then `words`, of which the first may
+    /// be that one.
+    distinct: Vec<WordHash>,
+    /// Whether the first word's hash identifies features.
+    identified: bool,
 }
 
 impl SimHash {
@@ -56,8 +61,11 @@ impl SimHash {
                 format!("1 to {}: the hash has {} bits a word; or a hash of 64 bits", hash.width(), hash.width()),
             ));
         }
-        let words = (0..bits.div_ceil(64)).map(|word| hash.word(word)).collect();
-        Ok(Self { bits, words })
+        let words: Vec<WordHash> = (0..bits.div_ceil(64)).map(|word| hash.word(word)).collect();
+        let identified = matches!(hash, FeatureHash::Xxh3(0));
+        let identity = (!identified).then(|| FeatureHash::Xxh3(0).word(0));
+        let distinct = identity.into_iter().chain(words.iter().copied()).collect();
+        Ok(Self { bits, words, distinct, identified })
     }
 
     /// Words of a fingerprint.
@@ -93,14 +101,17 @@ impl SimHash {
         let count = match weight {
             Weight::Count => tokenizer.hashes(text, &self.words, buffers, |word, hashes| sums[word].add(hashes)),
             Weight::Binary => {
-                // The first word identifies features, the others are summed.
-                let identity = FeatureHash::Xxh3(0).word(0);
-                let words: Vec<WordHash> = std::iter::once(identity).chain(self.words.iter().copied()).collect();
-                ids.clear(1024);
-                tokenizer.hashes(text, &words, buffers, |word, hashes| {
+                // The hash of the first word identifies features; it is the first word of the fingerprint too, if that takes
+                // the same one.
+                let given = usize::from(!self.identified);
+                ids.clear(text.len().min(1024));
+                tokenizer.hashes(text, &self.distinct, buffers, |word, hashes| {
                     if word == 0 {
                         fresh.clear();
-                        fresh.extend(hashes.iter().map(|&hash| ids.insert(hash)));
+                        let new = ids.insert_all(hashes, |new| fresh.push(new));
+                        if self.identified {
+                            sums[0].add(&ids.ids()[ids.len() - new..]);
+                        }
                     } else {
                         // Every hash is written and only new ones advance, so that nothing has to be guessed.
                         kept.resize(hashes.len(), 0);
@@ -109,7 +120,7 @@ impl SimHash {
                             kept[count] = hash;
                             count += usize::from(fresh);
                         }
-                        sums[word - 1].add(&kept[..count]);
+                        sums[word - given].add(&kept[..count]);
                     }
                 });
                 ids.len() as u64

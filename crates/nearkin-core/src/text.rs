@@ -261,19 +261,14 @@ impl Tokenizer {
         total
     }
 
-    /// Appends the identifiers of the distinct features of `text` to `ids`, in no particular order.
+    /// Appends the identifiers of the distinct features of `text` to `ids`, each once, in no particular order.
     pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) {
         let mut seen = std::mem::take(&mut scratch.seen);
         seen.clear(text.len().min(1024));
         self.hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {
-            let mut count = ids.len();
-            ids.resize(count + hashes.len(), 0);
-            for &hash in hashes {
-                ids[count] = hash;
-                count += usize::from(seen.insert(hash));
-            }
-            ids.truncate(count);
+            seen.insert_all(hashes, |_| {});
         });
+        ids.extend_from_slice(seen.ids());
         scratch.seen = seen;
     }
 

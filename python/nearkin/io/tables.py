@@ -78,11 +78,30 @@ def write_table(out: OutputDir, name: str, columns: Mapping[str, TableColumn], f
     return file_name
 
 
-def _piece(values: TableColumn, start: int) -> list[Scalar]:
-    """Some rows as Python objects, NaN as None."""
+def _plain(values: TableColumn, start: int) -> list[Scalar]:
+    """Some rows as Python objects."""
     part = values[start : start + _PIECE]
     plain: list[Scalar] = part.tolist() if isinstance(part, np.ndarray) else list(part)
-    return [None if value != value else value for value in plain]
+    return plain
+
+
+def _piece(values: TableColumn, start: int) -> list[Scalar]:
+    """Some rows as Python objects, NaN as None."""
+    return [None if value != value else value for value in _plain(values, start)]
+
+
+def _json_piece(values: TableColumn, start: int) -> Iterable[str]:
+    """Some rows as JSON; a column of one type, which nearly all are, takes no step of Python a value."""
+    plain: Any = _plain(values, start)
+    kinds = set(map(type, plain))
+    if kinds == {int}:
+        return map(repr, plain)
+    if kinds == {str}:
+        return map(encode_basestring, plain)
+    if kinds == {float}:
+        texts = list(map(repr, plain))
+        return ["null" if text == "nan" else text for text in texts] if "nan" in texts else texts
+    return map(_json, [None if value != value else value for value in plain])
 
 
 def _json(value: Scalar) -> str:
@@ -99,7 +118,7 @@ def _write_jsonl(file: IO[bytes], columns: Mapping[str, TableColumn], rows: int)
     keys = [encode_basestring(name).replace("%", "%%") + ": %s" for name in columns]
     line = "{" + ", ".join(keys) + "}\n"
     for start in range(0, rows, _PIECE):
-        parts = [map(_json, _piece(values, start)) for values in columns.values()]
+        parts = [_json_piece(values, start) for values in columns.values()]
         file.write("".join([line % row for row in zip(*parts, strict=True)]).encode())
 
 
