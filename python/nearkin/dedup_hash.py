@@ -16,6 +16,7 @@ from nearkin._core import content_hashes
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.simhash import iterate_batches
 from nearkin.io import Column, Texts
+from nearkin.io.values import INT
 from nearkin.proposers import Proposer, Values
 from nearkin.verify import texts_by_row
 
@@ -188,6 +189,8 @@ def _rank(ids: Column) -> NDArray[np.int64]:
 
 def check_ids(ids: Column, name: str) -> None:
     """Raise InputError unless all ids are there and differ."""
+    if (ids.kinds == INT).all() and len(np.unique(ids.values)) == len(ids):
+        return
     values = ids.to_list()
     seen: dict[Any, int] = {}
     if len(set(values)) == len(values) and None not in values:
