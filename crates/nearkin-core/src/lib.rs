@@ -19,6 +19,7 @@ pub mod idset;
 pub mod jieba;
 pub mod jsonl;
 pub mod keywords;
+pub mod memory;
 pub mod polytope;
 pub mod popcount;
 pub mod project;

@@ -17,11 +17,12 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_schema::DataType;
 use nearkin_core::Error;
+use nearkin_core::memory::prefetch;
 use nearkin_core::text::TextSource;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyString};
+use pyo3::types::{PyCapsule, PyList, PyString};
 
 use crate::errors::to_python;
 
@@ -33,9 +34,29 @@ pub(crate) struct Texts {
 }
 
 enum Owner {
-    Python { _strings: Vec<Py<PyAny>> },
+    Python { _strings: Strings },
     Arrow { _chunks: Vec<ArrayRef> },
 }
+
+/// References to Python strings, let go in order, each asked for before its turn.
+struct Strings(Vec<Py<PyAny>>);
+
+impl Drop for Strings {
+    fn drop(&mut self) {
+        let ahead: Vec<*const u8> =
+            self.0.iter().skip(AHEAD).map(|string| string.as_ptr().cast_const().cast()).collect();
+        let mut ahead = ahead.into_iter();
+        for string in self.0.drain(..) {
+            if let Some(address) = ahead.next() {
+                prefetch(address);
+            }
+            drop(string);
+        }
+    }
+}
+
+/// Strings between the one that is read and the one that is asked for: a read from memory takes as long as a few of them.
+const AHEAD: usize = 8;
 
 impl TextSource for Texts {
     fn len(&self) -> usize {
@@ -66,8 +87,14 @@ impl Texts {
         }
         let mut items = Vec::with_capacity(source.len().unwrap_or(0));
         let mut strings = Vec::with_capacity(items.capacity());
+        let list = source.cast_exact::<PyList>().ok();
         for (row, item) in source.try_iter()?.enumerate() {
             let item = item?;
+            // Strings lie scattered over memory: one further on is asked for while this one is read.
+            if let Some(list) = list.filter(|list| row + AHEAD < list.len()) {
+                // SAFETY: the list has this element; the borrowed pointer is not read, only its address is used.
+                prefetch(unsafe { pyo3::ffi::PyList_GetItem(list.as_ptr(), (row + AHEAD) as isize) }.cast());
+            }
             if item.is_none() {
                 items.push(None);
                 continue;
@@ -85,7 +112,7 @@ impl Texts {
             items.push(Some(unsafe { std::mem::transmute::<&str, &'static str>(text) }));
             strings.push(item.unbind());
         }
-        Ok(Self { items, _owner: Owner::Python { _strings: strings } })
+        Ok(Self { items, _owner: Owner::Python { _strings: Strings(strings) } })
     }
 
     fn buffers(source: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -113,7 +140,7 @@ impl Texts {
                 }
             }
         }
-        let strings = vec![source.getattr("data")?.unbind()];
+        let strings = Strings(vec![source.getattr("data")?.unbind()]);
         Ok(Self { items, _owner: Owner::Python { _strings: strings } })
     }
 

@@ -708,14 +708,9 @@ struct Probe {
 /// Asks for the cache line of an element soon to be read.
 #[inline(always)]
 fn prefetch<T>(slice: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
     if let Some(element) = slice.get(at) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch of an address within a slice; SSE is part of every x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
+        crate::memory::prefetch(std::ptr::from_ref(element).cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, at);
 }
 
 impl<'a> Job<'a> {
