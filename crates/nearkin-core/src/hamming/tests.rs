@@ -183,9 +183,9 @@ fn clusters_by_definition(words: usize, fps: &[u64], radius: u32, linkage: Linka
         of[first] = first;
         let mut front = vec![first];
         while let Some(row) = front.pop() {
-            for other in 0..n {
-                if of[other] == usize::MAX && near(row, other) {
-                    of[other] = first;
+            for (other, label) in of.iter_mut().enumerate() {
+                if *label == usize::MAX && near(row, other) {
+                    *label = first;
                     if linkage == Linkage::Connected {
                         front.push(other);
                     }
