@@ -68,13 +68,14 @@ fuzz:
 		(cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=$(SECONDS)) || exit 1; \
 	done
 
-# Measures everything in docs/benchmarks.md and docs/quality.md again. DATA is the folder of the corpora.
+# Measures everything in docs/benchmarks.md and docs/quality.md again. `python bench/hamming.py` runs single sections. DATA is the folder of the corpora.
 DATA ?= ../shared/data
 bench: setup .venv-pybind/.built .venv-text-dedup/.built
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python bench/text.py --data $(DATA)
 	$(BIN)/python bench/dedup.py --data $(DATA)
 	$(BIN)/python bench/quality.py --data $(DATA)
+	$(BIN)/python bench/hamming.py --data $(DATA)
 	$(MAKE) --no-print-directory bench-ssdeep
 
 # The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's

@@ -120,7 +120,9 @@ def machine() -> dict[str, Any]:
 
 def versions(*packages: str) -> dict[str, str]:
     """Installed versions, and the commit that was measured."""
-    found = {name: importlib.metadata.version(name) for name in ("nearkin", *packages)}
+    import nearkin
+
+    found = {"nearkin": nearkin.__version__, **{name: importlib.metadata.version(name) for name in packages}}
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return {**found, "commit": commit.stdout.strip()}
 

@@ -1,0 +1,360 @@
+r"""Hamming search by expected numbers: what each method looks at, and what it takes.
+
+Symbols: n fingerprints of f bits (w = ceil(f / 64) words of 8 bytes), d = log2 n, radius k, all bits fair and
+independent. A *probe* looks into one bucket; a *candidate* is an entry of a bucket, counted in full. B(p, r) = sum of
+C(p, j) for j <= r is the number of keys of p bits within distance r of one.
+
+```
+scan    candidates n                             bytes 0
+bits    list entries n f / 4                     bytes 4 n f / 2
+blocks  k + 1 probes, candidates sum of n / 2^p_i        bytes n (4 h + 8 s (m - 1)) + sum of 4 (2^p_i + 1),  m = k + 1
+tables  C(m, k) probes, candidates sum of n / 2^p_i      the same with C(m, k) tables
+multi   sum of B(p_i, r_i) probes, each n / 2^p_i        the same with m tables;  sum of (r_i + 1) = k + 1
+```
+
+Bytes are those of the tables, beside the fingerprints themselves: an entry of every table but the last, which is the
+sorted fingerprints, has a sketch of s words, as many as a random fingerprint needs to differ in more than k bits, at
+most 4; and h tables have slot numbers, m - 1, or ceil(m / 2) where s = w and m > 1. p_i is the width of a table's key:
+at most log2 n + 1 and 26, since a directory of 2^p starts replaces the search for a key (docs/hamming.md).
+
+**Permuted tables** (Manku, Jain and Das Sarma 2007, section 3) have no directory, and keys as wide as the choice of
+blocks makes them. Cut f bits into r > k blocks; at least r - k of them agree, so C(r, k) tables, one for every choice
+of r - k blocks, sorted by these in front, find every match among the n / 2^p entries of equal key, p = (r - k) f / r.
+Within the other k f / r bits of a choice the same can be done again, with blocks of their own: C(r, k) times as many
+tables, and a longer key. With at most 2^t candidates a probe, the least number of tables is
+
+    X(f, k, d) = 1                                                        if d <= t
+    X(f, k, d) = min over r > k of C(r, k) X(k f / r, k, d - (r - k) f / r)       otherwise
+
+For d = 34, f = 64, k = 3 it gives 4, 10, 16 and 20 tables as t falls, which are the configurations of the paper.
+
+References
+----------
+.. [1] G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3.
+.. [2] M. Norouzi, A. Punjani, D. J. Fleet, "Fast Search in Hamming Space with Multi-Index Hashing", CVPR 2012.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from nearkin.errors import bad_parameter, check_count
+
+__all__ = [
+    "HammingCost",
+    "PermutedTables",
+    "hamming_candidates",
+    "hamming_cost",
+    "keys_within",
+    "permuted_tables",
+    "tables_for",
+]
+
+Method = Literal["scan", "bits", "blocks", "tables", "multi"]
+
+MAX_BITS = 1024
+MAX_KEY_BITS = 26
+"""Widest key of a directory: 2^26 starts are 256 MiB."""
+SKETCH_WORDS = 4
+"""Most words of a sketch."""
+_MOST_BLOCKS = 64
+_MOST_TABLES = 1_000_000
+
+
+@dataclass(frozen=True)
+class HammingCost:
+    """Expected cost of a search on random fingerprints.
+
+    Attributes
+    ----------
+    tables : int
+        Tables; 0 for the scan, the number of inverted lists for "bits".
+    keys : tuple of int
+        Bits of each table's key.
+    radii : tuple of int
+        Largest distance of a key that each table is asked for; -1 where it is not asked.
+    probes : float
+        Buckets that a query looks into.
+    candidates : float
+        Entries that a query counts.
+    table_bytes : int
+        Bytes of the tables, beside the fingerprints.
+    total_bytes : int
+        With the fingerprints and the row number (4 bytes) of each; without ids.
+    """
+
+    tables: int
+    keys: tuple[int, ...]
+    radii: tuple[int, ...]
+    probes: float
+    candidates: float
+    table_bytes: int
+    total_bytes: int
+
+
+def keys_within(bits: int, radius: int) -> int:
+    """How many keys of `bits` bits lie within `radius` of one, itself included: sum of C(bits, j).
+
+    Examples
+    --------
+    >>> from nearkin.theory import keys_within
+    >>> keys_within(16, 0), keys_within(16, 2), keys_within(4, 9)
+    (1, 137, 16)
+    """
+    return sum(math.comb(bits, j) for j in range(radius + 1))
+
+
+def _key_bits(n: int) -> int:
+    return max(1, min((max(n, 2)).bit_length(), MAX_KEY_BITS))
+
+
+def _spread(keys: Sequence[int], n: int, radius: int) -> tuple[int, ...] | None:
+    """The radius of each table by least marginal probes and candidates, ties to the earlier; None if they can't reach.
+
+    Going from radius r - 1 to r asks C(p, r) more buckets of n / 2^p entries.
+    """
+    radii = [-1] * len(keys)
+    for _ in range(radius + 1):
+        open_ones = [i for i, key in enumerate(keys) if radii[i] < key]
+        if not open_ones:
+            return None
+        best = min(open_ones, key=lambda i: math.comb(keys[i], radii[i] + 1) * (1 + n / 2 ** keys[i]))
+        radii[best] += 1
+    return tuple(radii)
+
+
+def hamming_cost(
+    method: Method, n: int, bits: int, radius: int, *, blocks: int | None = None, sketch: int | None = None
+) -> HammingCost:
+    """Expected probes, candidates and memory of a search of random fingerprints.
+
+    Parameters
+    ----------
+    method : {"scan", "bits", "blocks", "tables", "multi"}
+        As of `HammingIndex`.
+    n : int
+        Distinct fingerprints, 1 or more.
+    bits : int
+        Their width, 1 to 1024.
+    radius : int
+        0 to bits.
+    blocks : int, optional
+        Blocks that the bits are cut into. "blocks" has radius + 1 and takes no other; "tables" radius + 2 if not given;
+        "multi" the number that looks at least, counting a probe like an entry.
+    sketch : int, optional
+        Words of a fingerprint that an entry of a table carries, 0 to its words; as many as the radius needs, if not
+        given. A memory limit makes an index do without: 0.
+
+    Raises
+    ------
+    ParameterError
+        An argument outside of its range.
+
+    Examples
+    --------
+    >>> from nearkin.theory import hamming_cost
+    >>> cost = hamming_cost("blocks", 10_000_000, 64, 3)
+    >>> cost.tables, cost.keys, cost.probes, round(cost.candidates)
+    (4, (16, 16, 16, 16), 4, 610)
+    >>> hamming_cost("multi", 10_000_000, 64, 10, blocks=3).radii
+    (3, 3, 2)
+    """
+    if method not in ("scan", "bits", "blocks", "tables", "multi"):
+        raise bad_parameter("method", repr(method), '"scan", "bits", "blocks", "tables" or "multi"')
+    check_count("n", n, 1, 1 << 62, "1 or more")
+    check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
+    check_count("radius", radius, 0, bits, f"0 to bits={bits}")
+    if blocks is not None:
+        check_count("blocks", blocks, 1, bits, f"1 to bits={bits}, or None")
+    words = -(-bits // 64)
+    own = n * (8 * words + 4)
+    if sketch is None:
+        sketch = sketch_words(words, radius)
+    check_count("sketch", sketch, 0, words, f"0 to {words} words, or None")
+    if method == "scan":
+        return HammingCost(0, (), (), 0, n, 0, own)
+    if method == "bits":
+        # Half of a query's bits are set, and half of the fingerprints stand in the list of each.
+        size = 4 * n * bits // 2
+        return HammingCost(bits, (), (), bits / 2, n * bits / 4, size, own + size)
+    if method == "multi" and blocks is None:
+        costs = [_multi(n, bits, radius, count, sketch) for count in range(1, min(radius + 1, bits, 24) + 1)]
+        return min((cost for cost in costs if cost is not None), key=lambda cost: cost.probes + cost.candidates)
+    if method == "multi" and blocks is not None:
+        found = _multi(n, bits, radius, blocks, sketch)
+        if found is None:
+            raise bad_parameter("blocks", blocks, f"blocks whose keys reach radius={radius}; more of them")
+        return found
+    wanted = _key_bits(n)
+    if method == "blocks":
+        if radius >= bits or (blocks is not None and blocks != radius + 1):
+            raise bad_parameter("blocks", blocks, f"radius + 1 = {radius + 1} blocks of at least one of {bits} bits")
+        keys = [min(width, wanted) for width in block_widths(bits, radius + 1)]
+    else:
+        blocks = radius + 2 if blocks is None else blocks
+        if not radius < blocks <= bits:
+            raise bad_parameter("blocks", blocks, f"radius + 1 = {radius + 1} to bits={bits}")
+        keys = [min(width, wanted) for width in _choice_widths(bits, radius, blocks)]
+    return _tables_cost(n, bits, keys, [0] * len(keys), sketch)
+
+
+def sketch_words(words: int, radius: int) -> int:
+    """Words after which a random fingerprint differs in more than `radius` bits: 2.6 deviations below the mean."""
+    enough = (count for count in range(1, words) if 32 * count - 1.3 * math.sqrt(64 * count) > radius)
+    return min(next(enough, words), SKETCH_WORDS)
+
+
+def _multi(n: int, bits: int, radius: int, blocks: int, sketch: int) -> HammingCost | None:
+    wanted = _key_bits(n)
+    keys = [min(width, wanted) for width in block_widths(bits, blocks)]
+    radii = _spread(keys, n, radius)
+    return None if radii is None else _tables_cost(n, bits, keys, radii, sketch)
+
+
+def _tables_cost(n: int, bits: int, keys: Sequence[int], radii: Sequence[int], sketch: int) -> HammingCost:
+    words = -(-bits // 64)
+    looks = [keys_within(key, most) if most >= 0 else 0 for key, most in zip(keys, radii, strict=True)]
+    copied = len(keys) - 1
+    # Whole fingerprints find their slot by a search: the later half of such tables holds no numbers.
+    numbered = sum(sketch < words or 2 * table < len(keys) for table in range(copied))
+    size = n * (4 * numbered + 8 * sketch * copied) + sum(4 * (2**key + 1) for key in keys)
+    candidates = sum(look * n / 2**key for look, key in zip(looks, keys, strict=True))
+    return HammingCost(len(keys), tuple(keys), tuple(radii), sum(looks), candidates, size, size + n * (8 * words + 4))
+
+
+def hamming_candidates(method: Method, n: int, bits: int, radius: int, *, blocks: int | None = None) -> float:
+    """Expected candidates of a query: `hamming_cost(...).candidates`.
+
+    Examples
+    --------
+    >>> from nearkin.theory import hamming_candidates
+    >>> hamming_candidates("scan", 1 << 20, 64, 3), hamming_candidates("blocks", 1 << 20, 64, 3)
+    (1048576, 64.0)
+    """
+    return hamming_cost(method, n, bits, radius, blocks=blocks).candidates
+
+
+def block_widths(bits: int, blocks: int) -> list[int]:
+    """Widths of blocks in equal shares, the wider ones first."""
+    return [bits // blocks + (i < bits % blocks) for i in range(blocks)]
+
+
+def _choice_widths(bits: int, radius: int, blocks: int) -> list[int]:
+    """Bits of every choice of `blocks - radius` blocks."""
+    return [sum(choice) for choice in combinations(block_widths(bits, blocks), blocks - radius)]
+
+
+@dataclass(frozen=True)
+class PermutedTables:
+    """A configuration of permuted, sorted tables for n = 2^d fingerprints.
+
+    Attributes
+    ----------
+    splits : tuple of int
+        Into how many blocks the bits are cut, then into how many those that were not chosen, and so on.
+    keys : tuple of int
+        p_i: the bits in which table i must agree.
+    candidates : tuple of float
+        2^(d - p_i): expected entries of equal key in table i.
+    """
+
+    splits: tuple[int, ...]
+    keys: tuple[int, ...]
+    candidates: tuple[float, ...]
+
+    @property
+    def tables(self) -> int:
+        """How many tables there are: one a key."""
+        return len(self.keys)
+
+
+def _keys(bits: int, radius: int, splits: Sequence[int]) -> list[int]:
+    if not splits:
+        return [0]
+    first, rest = splits[0], splits[1:]
+    if not radius < first <= bits:
+        raise bad_parameter("splits", first, f"radius + 1 = {radius + 1} to {bits} blocks of {bits} bits")
+    found = []
+    for chosen in _choice_widths(bits, radius, first):
+        found += [chosen + more for more in _keys(bits - chosen, radius, rest)]
+    return found
+
+
+def permuted_tables(bits: int, radius: int, log2_n: float, splits: Sequence[int]) -> PermutedTables:
+    """The tables of a way to cut the bits, with whole block widths.
+
+    Parameters
+    ----------
+    bits, radius : int
+        1 to 1024; 0 to bits - 1.
+    log2_n : float
+        d, the logarithm of the number of fingerprints.
+    splits : sequence of int
+        Blocks of each level, each more than `radius`.
+
+    Examples
+    --------
+    >>> from nearkin.theory import permuted_tables
+    >>> found = permuted_tables(64, 3, 34, [6])
+    >>> found.tables, min(found.keys), max(found.keys), max(found.candidates)
+    (20, 31, 33, 8.0)
+    """
+    check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
+    check_count("radius", radius, 0, bits - 1, f"0 to bits - 1 = {bits - 1}")
+    keys = _keys(bits, radius, list(splits))
+    return PermutedTables(tuple(splits), tuple(keys), tuple(2.0 ** (log2_n - key) for key in keys))
+
+
+def tables_for(bits: int, radius: int, log2_n: float, log2_candidates: float) -> PermutedTables:
+    """The fewest tables with at most 2^log2_candidates expected candidates a probe: the recursion X(f, k, d).
+
+    Ties go to fewer levels, then to fewer candidates. The recursion takes blocks of f / r bits, whole or not; the
+    result has whole ones, so that a table's candidates may lie a little above or below.
+
+    Parameters
+    ----------
+    bits, radius : int
+        f and k.
+    log2_n, log2_candidates : float
+        d and t.
+
+    Raises
+    ------
+    ParameterError
+        An argument outside of its range, or no configuration of a million tables reaches t.
+
+    Examples
+    --------
+    >>> from nearkin.theory import tables_for
+    >>> [tables_for(64, 3, 34, t).tables for t in (18, 9, 6, 3)]
+    [4, 10, 16, 20]
+    """
+    check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
+    check_count("radius", radius, 1, bits - 1, f"1 to bits - 1 = {bits - 1}")
+
+    best: tuple[int, int, float, tuple[int, ...]] | None = None
+
+    def walk(width: float, left: float, tables: int, splits: tuple[int, ...]) -> None:
+        nonlocal best
+        # The allowance is for sums of fractions that are whole: 34 - 16 - 12 = 6.
+        if left <= log2_candidates + 1e-9:
+            found = (tables, len(splits), left, splits)
+            best = found if best is None or found < best else best
+            return
+        # At most all but `radius` of the bits can be made to agree.
+        if left - (width - radius) > log2_candidates:
+            return
+        for r in range(radius + 1, min(int(width), _MOST_BLOCKS) + 1):
+            more = tables * math.comb(r, radius)
+            if more > (_MOST_TABLES if best is None else best[0]):
+                break
+            walk(width * radius / r, left - (r - radius) * width / r, more, (*splits, r))
+
+    walk(bits, log2_n, 1, ())
+    if best is None:
+        raise bad_parameter("log2_candidates", log2_candidates, "more candidates a probe, or more bits")
+    return permuted_tables(bits, radius, log2_n, best[3])

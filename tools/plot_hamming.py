@@ -1,0 +1,107 @@
+"""Draws what a search of radius 3 of 64 looks at, takes and costs as n grows: docs/img/hamming.svg.
+
+    python tools/plot_hamming.py docs/img/hamming.svg
+
+Lines are the formulas of `nearkin.theory`; points are the growth section of the last `bench/hamming.py growth`, and the
+times beside them. Needs matplotlib (the `docs` dependency group).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("svg")
+
+from matplotlib import pyplot as plt
+
+from nearkin.theory import hamming_cost, permuted_tables
+
+ROOT = Path(__file__).resolve().parents[1]
+RADIUS, BITS = 3, 64
+LINES: dict[str, dict[str, Any]] = {
+    "scan": {"method": "scan"},
+    "bits": {"method": "bits"},
+    "blocks: 4 tables": {"method": "blocks"},
+    "multi: 3 tables of slot numbers": {"method": "multi", "blocks": 3, "sketch": 0},
+    "tables: 5 blocks, 2 agree": {"method": "tables", "blocks": 5},
+}
+COLOURS = dict(zip(LINES, ("#666666", "#b15928", "#1f78b4", "#e31a1c", "#33a02c"), strict=True))
+# Who of the run belongs to which line.
+POINTS = {
+    "scan": "scan",
+    "bits": "bits",
+    "blocks": "blocks: 4 tables",
+    "auto, memory_limit of 30 bytes each": "multi: 3 tables of slot numbers",
+}
+# docs/hamming.md: nanoseconds of the planner's model.
+COMPARE = 0.025
+
+
+def rows() -> list[dict[str, Any]]:
+    """The last run's growth section."""
+    runs = sorted((ROOT / "bench" / "runs").glob("hamming-*.json"))
+    if not runs:
+        raise SystemExit("no run to draw: python bench/hamming.py growth")
+    return [row for row in json.loads(runs[-1].read_text())["sections"]["growth"] if row["task"] != "file"]
+
+
+def main() -> None:
+    """Draw."""
+    mpl.rcParams.update(
+        {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    )
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.8), layout="constrained")
+    sizes = [2 ** (k / 4) for k in range(68, 137)]
+    for name, options in LINES.items():
+        costs = [hamming_cost(n=int(n), bits=BITS, radius=RADIUS, **options) for n in sizes]
+        line = {"color": COLOURS[name], "linewidth": 1.4}
+        left.plot(sizes, [cost.candidates for cost in costs], label=name, **line)
+        middle.plot(sizes, [cost.total_bytes / int(n) for cost, n in zip(costs, sizes, strict=True)], **line)
+    for splits in ((4,), (5,), (4, 4), (6,)):
+        found = permuted_tables(BITS, RADIUS, 34, splits)
+        label = "the paper's tables, $2^{34}$" if splits == (4,) else None
+        for axis, height in ((left, sum(found.candidates)), (middle, 8 * found.tables)):
+            axis.plot(2**34, height, "k*", markersize=8, linestyle="none", label=label if axis is left else None)
+            axis.annotate(
+                str(found.tables),
+                (2**34, height),
+                (-8, 0),
+                textcoords="offset points",
+                ha="right",
+                va="center",
+                fontsize=8,
+            )
+    measured = rows()
+    for row in measured:
+        if row["who"] in POINTS:
+            mark = {"color": COLOURS[POINTS[row["who"]]], "linestyle": "none", "marker": "o", "markersize": 6}
+            left.plot(row["n"], row["candidates"], **mark)
+            middle.plot(row["n"], row["bytes_each"], **mark)
+    for who, name in POINTS.items():
+        points = sorted((row["n"], 1e6 / row["qps"]) for row in measured if row["who"] == who)
+        if points:
+            right.plot(*zip(*points, strict=True), color=COLOURS[name], marker="o")
+    right.plot(sizes, [n * COMPARE / 1000 for n in sizes], color=COLOURS["scan"], linestyle=":")
+    left.set(title="entries counted a query", ylabel="candidates")
+    middle.set(title="memory: fingerprint, row number, tables", ylabel="bytes a fingerprint")
+    right.set(title="time (dotted: the scan at 0.025 ns each)", ylabel="CPU microseconds a query")
+    right.set(xlim=(5e5, 2e8), ylim=(0.1, 1e5))
+    for axis in (left, middle, right):
+        axis.set(xscale="log", yscale="log", xlabel="fingerprints")
+        axis.grid(alpha=0.25)
+    middle.set_yticks([10, 20, 50, 100, 200], labels=["10", "20", "50", "100", "200"])
+    middle.minorticks_off()
+    figure.legend(loc="outside lower center", ncols=6, frameon=False)
+    figure.suptitle("Radius 3 of 64 bits: lines are formulas, points are measured on one thread", fontsize=10)
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, **({"metadata": {"Date": None}} if target.suffix == ".svg" else {}))
+
+
+if __name__ == "__main__":
+    main()
