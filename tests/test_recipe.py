@@ -238,7 +238,7 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
     [
         ("", "is none of them"),
         ("char:4|count|crc32|simhash:64", "'crc32' is none of them"),
-        ("char:4|count|xxh3|minhash:64", "'minhash:64' is none of them"),
+        ("char:4|count|xxh3|hyperhash:64", "'hyperhash:64' is none of them"),
         ("char:4||count|xxh3|simhash:64", "'' is none of them"),
         ("char:4|count:2|xxh3|simhash:64", "'count:2' is none of them"),
         ("given:3|xxh3|simhash:64", "'given:3' is none of them"),
@@ -316,7 +316,7 @@ def test_stop_words_need_words() -> None:
         {"weight": "given"},
         {"weight": "tfidf"},
         {"hash": "crc32"},
-        {"family": "minhash"},
+        {"family": "hyperhash"},
     ],
 )
 def test_with_refuses_what_the_text_form_refuses(slots: dict[str, Any]) -> None:

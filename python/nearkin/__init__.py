@@ -7,10 +7,12 @@ import warnings as _warnings
 from nearkin import errors, families, ssdeep, theory
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
+from nearkin.bands import BandIndex
 from nearkin.dedup import DedupResult, dedup
 from nearkin.dedup_files import dedup_files
 from nearkin.digests import DigestIndex
 from nearkin.evaluate import Evaluation, evaluate
+from nearkin.families.minhash import MinHash, minhash_similarity, signature
 from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
 from nearkin.idf import Idf
@@ -29,12 +31,14 @@ if _DEBUG_BUILD:
     )
 
 __all__ = [
+    "BandIndex",
     "ClusterLabels",
     "DedupResult",
     "DigestIndex",
     "Evaluation",
     "HammingIndex",
     "Idf",
+    "MinHash",
     "PairLabels",
     "Pairs",
     "Recipe",
@@ -50,8 +54,10 @@ __all__ = [
     "fingerprint",
     "hamming",
     "keywords",
+    "minhash_similarity",
     "num_threads",
     "set_num_threads",
+    "signature",
     "similarity",
     "ssdeep",
     "theory",

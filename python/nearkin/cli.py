@@ -19,12 +19,15 @@ import typer
 from nearkin._core import __version__, set_num_threads
 from nearkin.cli_common import (
     Bits,
+    Confirm,
+    FamilyOption,
     FormatOption,
     IdColumn,
     Inputs,
     Json,
     Quiet,
     Radius,
+    Recall,
     RecipeOption,
     Strict,
     TextColumn,
@@ -93,15 +96,14 @@ def dedup(
     id_column: IdColumn = None,
     format: FormatOption = None,
     recipe: RecipeOption = None,
+    family: FamilyOption = None,
     bits: Bits = None,
-    family: Annotated[
-        str | None,
-        typer.Option(help="ssdeep compares files as bytes, and goes into folders; the recipe names other families."),
-    ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Smallest similarity of a match, inclusive: 0.8, or a score of 80 of ssdeep.")
     ] = None,
     radius: Radius = None,
+    recall: Recall = None,
+    confirm: Confirm = None,
     verify: VerifyOption = "jaccard",
     cluster: Annotated[str, typer.Option(help="absorb (no chains) or components (chains are one cluster).")] = "absorb",
     keep: Annotated[
@@ -150,8 +152,6 @@ def dedup(
             quiet=quiet,
         )
         return
-    if family is not None:
-        raise bad_parameter("family", repr(family), "ssdeep for files as bytes; the recipe names other families")
     rule, _, field = keep.partition(":")
     if (rule in ("max", "min")) != bool(field):
         raise bad_parameter("keep", keep, "first, last, longest, shortest, max:COLUMN or min:COLUMN")
@@ -172,9 +172,11 @@ def dedup(
             with progress_bars(quiet=quiet) as progress:
                 result = run(
                     corpus,
-                    recipe=recipe_of(recipe, bits),
+                    recipe=recipe_of(recipe, bits, family),
                     threshold=THRESHOLD if threshold is None else threshold,
                     radius=radius,
+                    recall=recall,
+                    confirm=confirm,
                     verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
                     cluster=cluster,  # type: ignore[arg-type]
                     keep=rule,
@@ -260,7 +262,7 @@ def _print_summary(result: DedupResult, summary: Mapping[str, Any], kept: Path |
         f"{reasons['near'] + reasons['near-old']:,}",
         f"of them near-duplicates: {summary['verify']} similarity of at least {summary['threshold']}"
         if summary["verify"] != "none"
-        else f"of them near-duplicates: distance of at most {summary['radius']}, not verified",
+        else "of them near-duplicates, not verified: " + _reach(summary),
     )
     if reasons["exact-old"] + reasons["near-old"]:
         table.add_row(f"{reasons['exact-old'] + reasons['near-old']:,}", "of them match older documents")
@@ -268,9 +270,7 @@ def _print_summary(result: DedupResult, summary: Mapping[str, Any], kept: Path |
         table.add_row(f"{summary['without_features']:,}", "without any letter: kept, never compared")
     if summary["malformed"]:
         table.add_row(f"{summary['malformed']:,}", "records skipped that can't be read")
-    table.add_row(
-        f"{summary['candidates']:,}", f"candidates within {summary['radius']} bits; {summary['verified']:,} verified"
-    )
+    table.add_row(f"{summary['candidates']:,}", f"candidates ({_reach(summary)}); {summary['verified']:,} verified")
     table.add_row("", f"recipe {summary['recipe']}")
     console.print(table)
     if len(result.clusters) and result.clusters["reason"][0] == "kept":
@@ -282,6 +282,14 @@ def _print_summary(result: DedupResult, summary: Mapping[str, Any], kept: Path |
             console.print(
                 f"\nfor example {row['id']} is removed for {head} ({row['reason']}, similarity {row['similarity']:.2f})"
             )
+
+
+def _reach(summary: Mapping[str, Any]) -> str:
+    """What made a pair a candidate."""
+    if "radius" in summary:
+        return f"within {summary['radius']} bits"
+    bands = f"{summary['num_bands']} bands of {summary['num_rows']}"
+    return f"{bands}, recall {summary['expected_recall']:.1%} at the threshold"
 
 
 def _first_rows(result: DedupResult, count: int) -> list[dict[str, Any]]:

@@ -32,11 +32,21 @@ RecipeOption = Annotated[
     str | None, typer.Option("--recipe", help="Recipe or preset: how a text becomes a fingerprint.", metavar="RECIPE")
 ]
 Bits = Annotated[int | None, typer.Option(help="Width of fingerprints: changes this slot of the recipe.")]
+FamilyOption = Annotated[
+    str | None,
+    typer.Option(help="simhash or minhash, simhash:BITS or minhash:NUM_PERM, a slot of the recipe; ssdeep for files."),
+]
+Recall = Annotated[float | None, typer.Option(help="Wanted recall at the threshold, with minhash; 0.95 without it.")]
+Confirm = Annotated[
+    str | None, typer.Option(help="The other family, such as simhash:128: candidates must be alike by it as well.")
+]
 Threshold = Annotated[float, typer.Option(help="Smallest similarity of a match, inclusive.")]
 Radius = Annotated[
     int | None, typer.Option(help="Largest Hamming distance of a candidate; follows from the threshold.")
 ]
-VerifyOption = Annotated[str, typer.Option(help="Verify candidates by jaccard, containment, indel, or none.")]
+VerifyOption = Annotated[
+    str, typer.Option(help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that can't be read.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; one a core without it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -46,8 +56,8 @@ Progress = Callable[[str, int, int | None], None]
 """Takes a stage, how much of it is done, and how much there is, if that is known."""
 
 
-def recipe_of(text: str | None, bits: int | None) -> Recipe:
-    """The recipe of `--recipe` and `--bits`; the default for None.
+def recipe_of(text: str | None, bits: int | None, family: str | None = None) -> Recipe:
+    """The recipe of `--recipe`, `--family` and `--bits`; the default for None.
 
     A recipe on the command line may name files: `idf:@FILE` is the table of `nearkin idf fit`, `user:@FILE` a
     dictionary in jieba's format, and `stop:@FILE` (or `stop:en,@FILE`) a list of stop words, one a line.
@@ -56,8 +66,7 @@ def recipe_of(text: str | None, bits: int | None) -> Recipe:
     from nearkin.recipe import PRESETS, Recipe
 
     if text is None or text in PRESETS or "@" not in text:
-        made = Recipe.of(text)
-        return made if bits is None else made.with_(bits=bits)
+        return _changed(Recipe.of(text), bits, family)
     parts: list[str] = []
     beside: dict[str, Any] = {}
     for segment in text.split("|"):
@@ -77,7 +86,13 @@ def recipe_of(text: str | None, bits: int | None) -> Recipe:
     made = Recipe("|".join(parts), **beside)
     if made.weight == "idf" and isinstance(beside.get("idf"), Idf):
         beside["idf"].check(made)
-    return made if bits is None else made.with_(bits=bits)
+    return _changed(made, bits, family)
+
+
+def _changed(recipe: Recipe, bits: int | None, family: str | None) -> Recipe:
+    if family is not None:
+        recipe = recipe.with_text(family) if ":" in family else recipe.with_(family=family)
+    return recipe if bits is None else recipe.with_(bits=bits)
 
 
 def _read(path: str) -> str:

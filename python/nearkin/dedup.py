@@ -39,11 +39,11 @@ from nearkin.dedup_hash import (
 from nearkin.dedup_tables import REASONS, Outcome, Table, all_links, by_source, clusters_table
 from nearkin.errors import bad_parameter
 from nearkin.io import Column
-from nearkin.proposers import Proposer, SimHashProposer
+from nearkin.proposers import ConfirmedProposer, MinHashProposer, Proposer, SimHashProposer, check_recall
 from nearkin.recipe import Recipe
 from nearkin.verify import Measure
 
-Verify = Literal["jaccard", "containment", "indel", "none"]
+Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
 Cluster = Literal["absorb", "components"]
 Links = Literal["representatives", "all"]
 
@@ -145,6 +145,8 @@ def dedup(
     recipe: Recipe | str | None = None,
     threshold: float = THRESHOLD,
     radius: int | None = None,
+    recall: float | None = None,
+    confirm: Recipe | str | None = None,
     verify: Verify = "jaccard",
     cluster: Cluster = "absorb",
     keep: str = "first",
@@ -168,9 +170,16 @@ def dedup(
         Smallest similarity of a match, inclusive, above 0 and up to 1.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. None derives it from recipe and threshold
-        (`nearkin.theory.simhash_radius`).
-    verify : {"jaccard", "containment", "indel", "none"}, default "jaccard"
-        Similarity by which candidates are verified; "none" takes every candidate as a match.
+        (`nearkin.theory.simhash_radius`). With simhash.
+    recall : float, optional
+        Wanted probability that a pair at the threshold is found, above 0 and below 1; 0.95 for None. With minhash: its
+        bands follow from threshold and recall (`nearkin.theory.choose_bands`).
+    confirm : Recipe or str, optional
+        A second recipe whose fingerprints or signatures must be alike as well, before a candidate is verified; slots
+        that its text form leaves out are those of `recipe`, so that "simhash:128" is enough.
+    verify : {"jaccard", "containment", "indel", "signature", "none"}, default "jaccard"
+        Similarity by which candidates are verified. "signature" takes the share of equal values of signatures, with
+        minhash; "none" takes every candidate as a match.
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
@@ -197,7 +206,8 @@ def dedup(
     Raises
     ------
     ParameterError
-        For an unknown rule, a threshold or radius out of range, or columns of another length than the texts.
+        For an unknown rule, a threshold or radius out of range, columns of another length than the texts, or a recall
+        that signatures of so many values can't have.
     MismatchError
         If an index was made for another number of bits than the recipe's.
     InputError
@@ -218,7 +228,7 @@ def dedup(
     d a near 0.76
     """
     recipe = Recipe.of(recipe)
-    options = _Options(recipe, threshold, radius, verify, cluster, keep, links)
+    options = _Options(recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
     stages = Stages()
     report = progress or (lambda stage, done, total: None)
     with stages("hash"):
@@ -241,6 +251,8 @@ class _Options:
     recipe: Recipe
     threshold: float
     radius: int | None
+    recall: float | None
+    confirm: Recipe | str | None
     verify: Verify
     cluster: Cluster
     keep: str
@@ -257,11 +269,36 @@ class _Options:
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if not number or not 0 < self.threshold <= 1:
             raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
-        proposer = SimHashProposer(self.recipe, self.threshold, self.radius)
-        object.__setattr__(self, "proposer", proposer)
-        object.__setattr__(self, "measure", None if self.verify == "none" else self.verify)
+        by_share = self.verify == "signature"
+        if by_share and self.recipe.family != "minhash":
+            raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
+        object.__setattr__(self, "proposer", self._propose(by_share=by_share))
+        object.__setattr__(self, "measure", None if by_share or self.verify == "none" else self.verify)
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+
+    def _propose(self, *, by_share: bool) -> Proposer:
+        if self.confirm is None:
+            first = self._family(self.recipe, self.radius, by_share=by_share)
+            check_recall(self.recall, self.recipe)
+            return first
+        given = isinstance(self.confirm, Recipe)
+        second = self.confirm if isinstance(self.confirm, Recipe) else self.recipe.with_text(self.confirm)
+        if second.family == self.recipe.family and not given:
+            allowed = "the other family than the recipe's, such as minhash:128 beside simhash, or a Recipe"
+            raise bad_parameter("confirm", repr(self.confirm), allowed)
+        check_recall(self.recall, self.recipe if self.recipe.family == "minhash" else second)
+        return ConfirmedProposer(
+            self._family(self.recipe, self.radius, by_share=by_share),
+            self._family(second, self.radius if self.recipe.family != "simhash" else None, by_share=False),
+        )
+
+    def _family(self, recipe: Recipe, radius: int | None, *, by_share: bool) -> SimHashProposer | MinHashProposer:
+        if recipe.family == "simhash":
+            return SimHashProposer(recipe, self.threshold, radius)
+        if radius is not None and self.confirm is None:
+            raise bad_parameter("radius", radius, "None with minhash, which has no radius; recall= instead")
+        return MinHashProposer(recipe, self.threshold, self.recall, by_share=by_share)
 
 
 def check_older_index(index: Any, options: RunOptions) -> Any:

@@ -10,12 +10,12 @@ that are always written:
     count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
     [top:N | top:N%]                                                        how many are kept
     xxh3 | md5 | sha1 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time [:SEED]
-    simhash:BITS
+    simhash:BITS | minhash:NUM_PERM[:classic][:64]
 ```
 
-The JSON form holds every slot, with the version of each part; a user's dictionary and a fitted IDF stand in it by their
-digests and are given beside it. The digest is the first 16 hexadecimal digits of SHA-256 of the JSON form with sorted
-keys and without white space. Two things made by different recipes refuse to meet.
+The JSON form holds every slot of its family, with the version of each part; a user's dictionary and a fitted IDF stand
+in it by their digests and are given beside it. The digest is the first 16 hexadecimal digits of SHA-256 of the JSON
+form with sorted keys and without white space. Two things made by different recipes refuse to meet.
 
 What is promised: a recipe of this version gives the same bits for ever, on every platform and through every door.
 Unassigned code points are the exception: a later Unicode version may give them a meaning.
@@ -43,6 +43,8 @@ STOP_LISTS = ("en", "ja", "jieba", "zh")
 """Names of the lists of stop words that nearkin carries."""
 IDF_TABLES = ("cppjieba", "jieba")
 """Names of the IDF tables that nearkin carries."""
+Family = Literal["simhash", "minhash"]
+Scheme = Literal["one", "classic"]
 
 VERSION = 1
 """Version of the rules below: raised when a slot gets another meaning."""
@@ -98,8 +100,12 @@ _DEFAULTS: dict[str, Any] = {
     "hash": "xxh3",
     "seed": 0,
     "family": "simhash",
-    "bits": 128,
 }
+_FAMILIES: dict[str, dict[str, Any]] = {
+    "simhash": {"bits": 128},
+    "minhash": {"num_perm": 128, "scheme": "one", "value_bits": 32},
+}
+"""Slots of each family, with their defaults."""
 
 
 class Recipe(FrozenRecipe):
@@ -143,8 +149,12 @@ class Recipe(FrozenRecipe):
         How many features are kept, the heaviest first: `all`, a number, or a share such as `10%`.
     hash, seed : str, int
         Hash of a feature.
+    family : str
+        `simhash` or `minhash`.
     bits : int
-        Width of the fingerprint, 1 to 1024.
+        Width of the fingerprint, 1 to 1024; with simhash.
+    num_perm, scheme, value_bits : int, str, int
+        Values of the signature, 1 to 512; `one` permutation or `classic`; 32 or 64 bits a value; with minhash.
 
     Raises
     ------
@@ -165,6 +175,11 @@ class Recipe(FrozenRecipe):
 
     _defaults = _DEFAULTS
 
+    @classmethod
+    def _slots_of(cls, family: Any) -> dict[str, Any]:
+        # An unknown family has the slots that all have; `_fill` refuses it.
+        return {**_DEFAULTS, **_FAMILIES.get(family, {})} if isinstance(family, str) else _DEFAULTS
+
     norm: Norm
     case: Case
     letters: Letters
@@ -181,8 +196,11 @@ class Recipe(FrozenRecipe):
     top: str
     hash: str
     seed: int
-    family: Literal["simhash"]
+    family: Family
     bits: int
+    num_perm: int
+    scheme: Scheme
+    value_bits: Literal[32, 64]
     core: RecipeCore
     """The compiled form: what the batch functions call."""
 
@@ -201,7 +219,9 @@ class Recipe(FrozenRecipe):
         self._fill(_with_beside(slots, user_words, idf))
 
     def _fill(self, slots: dict[str, Any]) -> None:
-        slots = {**_DEFAULTS, **slots}
+        if slots.get("family", _DEFAULTS["family"]) not in _FAMILIES:
+            raise bad_parameter("family", repr(slots["family"]), " or ".join(_FAMILIES))
+        slots = {**self._slots_of(slots.get("family", "simhash")), **slots}
         stop_digest = slots.pop("stop_digest", None)
         slots["stop_words"] = _names("stop_words", slots["stop_words"])
         if stop_digest is not None and stop_digest != _digest_of(slots["stop_words"]):
@@ -210,11 +230,11 @@ class Recipe(FrozenRecipe):
         slots["stop"] = _names("stop", slots["stop"])
         slots["tags"] = _names("tags", slots["tags"])
         slots["user_words"] = _lines(slots["user_words"])
-        if slots["family"] != "simhash":
-            raise bad_parameter("family", repr(slots["family"]), "simhash")
         if slots["features"] == "given":
             slots["n"] = 1
         for name, (least, most) in _RANGES.items():
+            if name not in slots:
+                continue
             value = slots[name]
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 raise bad_parameter(name, repr(value), f"{least} to {most}")
@@ -234,7 +254,16 @@ class Recipe(FrozenRecipe):
             raise bad_parameter("top", slots["top"], "all with given features")
         if (slots["idf"] is not None) != (slots["weight"] == "idf"):
             raise bad_parameter("idf", slots["idf"], "a table with the weight idf, none with others")
-        compiled = {name: value for name, value in slots.items() if name != "family"}
+        if slots["family"] == "minhash":
+            for name, allowed in (("scheme", get_args(Scheme)), ("value_bits", (32, 64))):
+                if slots[name] not in allowed:
+                    raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))
+            if slots["weight"] not in ("binary", "given"):
+                raise bad_parameter("weight", slots["weight"], "binary with minhash, which compares sets")
+            if slots["top"] != "all":
+                raise bad_parameter("top", slots["top"], "all with minhash, which compares whole sets")
+        compiled = {name: value for name, value in slots.items() if name not in ("family", *_FAMILIES["minhash"])}
+        compiled["bits"] = slots.get("bits")
         table = slots["idf"]
         compiled["idf"] = IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core
         for name in ("stop", "stop_words", "tags"):
@@ -278,7 +307,7 @@ class Recipe(FrozenRecipe):
         try:
             slots = json.loads(text)
             versions = slots.pop("versions")
-            found = {name: slots.pop(name) for name in _DEFAULTS}
+            found = {name: slots.pop(name) for name in cls._slots_of(slots.get("family"))}
             found["user"] = found.pop("user_words") or None
             recipe = cls._of_slots(_with_beside(found, user_words, idf))
         except MismatchError:
@@ -288,7 +317,7 @@ class Recipe(FrozenRecipe):
         if versions != recipe.versions:
             raise mismatch("versions of the recipe", versions, recipe.versions)
         if slots:
-            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(_DEFAULTS))
+            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(recipe._names()))
         return recipe
 
     @property
@@ -308,6 +337,25 @@ class Recipe(FrozenRecipe):
             return _digest_of(value.split("\n")) if value else ""
         return value.digest if name == "idf" and value is not None and not isinstance(value, str) else value
 
+    def with_text(self, text: str) -> Recipe:
+        """The recipe with other values in the slots that a text form names, which may leave any of them out.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> str(nk.Recipe("word:3|binary|xxh3|minhash:256").with_text("simhash:64"))
+        'word:3|binary|xxh3|simhash:64'
+        """
+        slots = _parse(text)
+        table = self.idf if "idf" in slots and not isinstance(self.idf, str) else None
+        slots = _with_beside(slots, self.user_words, table)
+        stop = slots.pop("stop_digest", None)
+        if stop is not None and stop != _digest_of(self.stop_words):
+            raise mismatch("stop words", f"stop:{_digest_of(self.stop_words)}", f"stop:{stop}")
+        if slots.get("weight", "idf") != "idf":
+            slots["idf"] = None
+        return self.with_(**slots)
+
     def features_of(self, text: str) -> dict[str, int]:
         """The features of `text` and how often each occurs, in order of first occurrence."""
         return dict(self.core.features(text))
@@ -323,11 +371,11 @@ def _rebuild(text: str, user_words: str, idf: IdfTable | None) -> Recipe:
     return Recipe.from_json(text, user_words=user_words, idf=idf)
 
 
-_RANGES = {"min_length": (1, 64), "n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024)}
+_RANGES = {"min_length": (1, 64), "n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024), "num_perm": (1, 512)}
 _NAMED = {"norm": get_args(Norm), "case": get_args(Case), "letters": get_args(Letters), "cut": get_args(Cut)}
 _ALLOWED = (
     "segments norm:, case:, letters:, cut:, user:, stop:, min_length:, tags:, then char:N, word:N or given, "
-    "count, binary, log, idf:TABLE, textrank or given, top:N, a hash, simhash:BITS"
+    "count, binary, log, idf:TABLE, textrank or given, top:N, a hash, simhash:BITS or minhash:NUM_PERM"
 )
 _DIGEST = "[0-9a-f]{16}"
 
@@ -380,6 +428,17 @@ def _parse(text: str) -> dict[str, Any]:
         elif name == "simhash":
             put("family", name)
             put("bits", _number(name, argument))
+        elif name == "minhash":
+            put("family", name)
+            count, *rest = argument.split(":")
+            put("num_perm", _number(name, count))
+            for part in rest:
+                if part in get_args(Scheme):
+                    put("scheme", part)
+                elif part in ("32", "64"):
+                    put("value_bits", int(part))
+                else:
+                    raise bad_parameter("minhash", repr(part), "minhash:NUM_PERM, then one or classic, then 32 or 64")
         elif name in feature_hash_names():
             put("hash", name)
             put("seed", _number(name, argument) if argument else 0)
@@ -453,7 +512,10 @@ def _text_form(recipe: Recipe) -> str:
     if recipe.top != "all":
         parts.append(f"top:{recipe.top}")
     parts.append(f"{recipe.hash}:{recipe.seed}" if recipe.seed else recipe.hash)
-    parts.append(f"{recipe.family}:{recipe.bits}")
+    family = _FAMILIES[recipe.family]
+    first, *rest = ((name, getattr(recipe, name)) for name in family)
+    others = (f":{value}" for name, value in rest if value != family[name])
+    parts.append(f"{recipe.family}:{first[1]}" + "".join(others))
     return "|".join(parts)
 
 

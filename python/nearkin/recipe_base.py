@@ -19,6 +19,14 @@ class FrozenRecipe:
 
     _defaults: ClassVar[dict[str, Any]]
 
+    @classmethod
+    def _slots_of(cls, family: Any) -> dict[str, Any]:
+        """The slots of a family with their defaults: all, where a recipe has one family."""
+        return cls._defaults
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._slots_of(getattr(self, "family", None)))
+
     def _fill(self, slots: dict[str, Any]) -> None:
         raise NotImplementedError
 
@@ -53,18 +61,18 @@ class FrozenRecipe:
         try:
             slots = json.loads(text)
             versions = slots.pop("versions")
-            recipe = cls._of_slots({name: slots.pop(name) for name in cls._defaults})
+            recipe = cls._of_slots({name: slots.pop(name) for name in cls._slots_of(slots.get("family"))})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise bad_parameter("recipe", f"JSON with {error!r}", "the text of Recipe.to_json()") from error
         if versions != recipe.versions:
             raise mismatch("versions of the recipe", versions, recipe.versions)
         if slots:
-            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(cls._defaults))
+            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(recipe._names()))
         return recipe
 
     def to_json(self) -> str:
         """Every slot and the version of each part, as JSON with sorted keys."""
-        slots: dict[str, Any] = {name: self._slot(name) for name in self._defaults}
+        slots: dict[str, Any] = {name: self._slot(name) for name in self._names()}
         return json.dumps(
             {**slots, "versions": self.versions}, sort_keys=True, ensure_ascii=False, separators=(",", ":")
         )
@@ -76,14 +84,16 @@ class FrozenRecipe:
 
     def with_(self: _R, **slots: Any) -> _R:
         """The recipe with other values in the slots named: `recipe.with_(bits=64)`."""
-        unknown = sorted(set(slots) - set(self._defaults))
+        allowed = self._slots_of(slots.get("family", getattr(self, "family", None)))
+        unknown = sorted(set(slots) - set(allowed))
         if unknown:
-            raise bad_parameter("slot", unknown[0], "one of " + ", ".join(self._defaults))
-        return self._of_slots({**{name: getattr(self, name) for name in self._defaults}, **slots})
+            raise bad_parameter("slot", unknown[0], "one of " + ", ".join(allowed))
+        held = {name: getattr(self, name) for name in self._names() if name in allowed}
+        return self._of_slots({**held, **slots})
 
     def check_same(self: _R, other: _R) -> None:
         """Raise MismatchError naming the first slot in which `other` differs."""
-        for name in (*self._defaults, "versions"):
+        for name in sorted((*self._names(), "versions"), key=lambda name: name != "family"):
             left, right = (
                 (self.versions, other.versions) if name == "versions" else (self._slot(name), other._slot(name))
             )

@@ -2,11 +2,13 @@
 //!
 //! Modules build on the ones to their left only: `error` · `segment` · `arrays` · `random` · `project` · `polytope` ·
 //! `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `jieba` · `cut` · `stopwords` · `text` ·
-//! `idf` · `textrank` · `keywords` · `simhash` · `hamming` · `verify` · `absorb` · `records` · `jsonl` · `csv` · `ssdeep`.
+//! `idf` · `textrank` · `keywords` · `simhash` · `minhash` · `hamming` · `bands` · `verify` · `absorb` ·
+//! `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
 pub mod arrays;
 mod ascii_words;
+pub mod bands;
 pub mod bitsum;
 pub mod cluster;
 pub mod csv;
@@ -20,6 +22,7 @@ pub mod jieba;
 pub mod jsonl;
 pub mod keywords;
 pub mod memory;
+pub mod minhash;
 pub mod polytope;
 pub mod popcount;
 pub mod project;

@@ -33,7 +33,7 @@ type Uint16s = Py<PyArray1<u16>>;
 /// An opened index with its bits, method, radius and memory limit.
 type Opened = (HammingCore, usize, &'static str, Option<u32>, Option<usize>);
 
-fn parse_existing(name: &str) -> PyResult<Existing> {
+pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
     match name {
         "error" => Ok(Existing::Error),
         "update" => Ok(Existing::Update),

@@ -3,10 +3,12 @@
 //! Each function converts its arguments, releases the GIL, calls the core in the process's thread pool, and converts
 //! the result. No rule about hashing or searching lives here.
 
+mod bands;
 mod corpus;
 mod errors;
 mod hamming;
 mod idf;
+mod minhash;
 mod recipe;
 mod ssdeep;
 mod texts;
@@ -21,9 +23,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;
+    bands::register(module)?;
     corpus::register(module)?;
     hamming::register(module)?;
     idf::register(module)?;
+    minhash::register(module)?;
     recipe::register(module)?;
     ssdeep::register(module)?;
     vectors::register(module)?;

@@ -35,12 +35,25 @@ pub(crate) struct RecipeCore {
     /// Counts and sets of all features are summed as integers, everything else is weighed.
     plain: Option<Weight>,
     keywords: Keywords,
-    simhash: SimHash,
+    hash: FeatureHash,
+    /// None for families that take the hashes themselves.
+    simhash: Option<SimHash>,
 }
 
 type Array<T> = Py<PyArray1<T>>;
 
 impl RecipeCore {
+    /// The hash of a feature.
+    pub(crate) fn feature_hash(&self) -> FeatureHash {
+        self.hash
+    }
+
+    fn simhash(&self) -> PyResult<&SimHash> {
+        self.simhash
+            .as_ref()
+            .ok_or_else(|| to_python(Error::parameter("family", "minhash", "simhash for fingerprints")))
+    }
+
     pub(crate) fn tokenizer(&self) -> PyResult<&Tokenizer> {
         self.tokenizer.as_ref().ok_or_else(|| {
             to_python(Error::parameter(
@@ -69,7 +82,7 @@ fn check_places(name: &'static str, places: &[u32], texts: usize) -> PyResult<()
 }
 
 /// Checks that offsets start at 0, ascend, and end at `total`.
-fn check_offsets(offsets: &[i64], total: usize) -> PyResult<()> {
+pub(crate) fn check_offsets(offsets: &[i64], total: usize) -> PyResult<()> {
     let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(total as i64));
     if ends && offsets.is_sorted() {
         return Ok(());
@@ -100,7 +113,7 @@ impl RecipeCore {
         top: &str,
         hash: &str,
         seed: u64,
-        bits: u32,
+        bits: Option<u32>,
     ) -> PyResult<Self> {
         let kind = match features {
             "char" => Some(Kind::Char(n)),
@@ -139,20 +152,21 @@ impl RecipeCore {
         };
         let top = Top::new(top).into_python()?;
         let plain = plain.filter(|_| top == Top::All);
-        let simhash = SimHash::new(bits, FeatureHash::new(hash, seed).into_python()?).into_python()?;
-        Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), simhash })
+        let hash = FeatureHash::new(hash, seed).into_python()?;
+        let simhash = bits.map(|bits| SimHash::new(bits, hash)).transpose().into_python()?;
+        Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), hash, simhash })
     }
 
     /// Fingerprints, `words` values a text, and feature counts.
     fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
-        let tokenizer = self.tokenizer()?;
+        let (tokenizer, simhash) = (self.tokenizer()?, self.simhash()?);
         let texts = Texts::new(texts)?;
         let (out, counts) = detached(py, || {
-            let mut out = vec![0; texts.len() * self.simhash.words()];
+            let mut out = vec![0; texts.len() * simhash.words()];
             let mut counts = vec![0; texts.len()];
             match self.plain {
-                Some(weight) => self.simhash.texts(tokenizer, weight, &texts, &mut out, &mut counts),
-                None => self.simhash.keywords(tokenizer, &self.keywords, &texts, &mut out, &mut counts),
+                Some(weight) => simhash.texts(tokenizer, weight, &texts, &mut out, &mut counts),
+                None => simhash.keywords(tokenizer, &self.keywords, &texts, &mut out, &mut counts),
             }
             (out, counts)
         })?;
@@ -168,9 +182,9 @@ impl RecipeCore {
         features: Vec<Vec<u8>>,
         weights: &Bound<'_, PyAny>,
     ) -> PyResult<Array<u64>> {
-        let offsets = offsets.as_slice()?;
+        let (simhash, offsets) = (self.simhash()?, offsets.as_slice()?);
         check_offsets(offsets, features.len())?;
-        let mut out = vec![0; (offsets.len() - 1) * self.simhash.words()];
+        let mut out = vec![0; (offsets.len() - 1) * simhash.words()];
         let range = |d: usize| offsets[d] as usize..offsets[d + 1] as usize;
         let names = |d: usize| features[range(d)].iter().map(Vec::as_slice);
         let documents = || (0..offsets.len() - 1).into_par_iter();
@@ -178,8 +192,8 @@ impl RecipeCore {
             let weights = weights.as_slice()?;
             same_length("weights", weights.len(), features.len())?;
             detached(py, || {
-                out.par_chunks_mut(self.simhash.words()).zip(documents()).for_each(|(out, d)| {
-                    self.simhash.integers(names(d).zip(weights[range(d)].iter().copied()), out);
+                out.par_chunks_mut(simhash.words()).zip(documents()).for_each(|(out, d)| {
+                    simhash.integers(names(d).zip(weights[range(d)].iter().copied()), out);
                 });
             })?;
         } else {
@@ -187,8 +201,8 @@ impl RecipeCore {
             let weights = weights.as_slice()?;
             same_length("weights", weights.len(), features.len())?;
             detached(py, || {
-                out.par_chunks_mut(self.simhash.words()).zip(documents()).for_each(|(out, d)| {
-                    self.simhash.floats(names(d).zip(weights[range(d)].iter().copied()), out);
+                out.par_chunks_mut(simhash.words()).zip(documents()).for_each(|(out, d)| {
+                    simhash.floats(names(d).zip(weights[range(d)].iter().copied()), out);
                 });
             })?;
         }
@@ -204,14 +218,15 @@ impl RecipeCore {
         weights: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<Array<u64>> {
         let (offsets, columns, weights) = (offsets.as_slice()?, columns.as_slice()?, weights.as_slice()?);
+        let simhash = self.simhash()?;
         check_offsets(offsets, columns.len())?;
         same_length("weights", weights.len(), columns.len())?;
-        let mut out = vec![0; (offsets.len() - 1) * self.simhash.words()];
+        let mut out = vec![0; (offsets.len() - 1) * simhash.words()];
         detached(py, || {
-            out.par_chunks_mut(self.simhash.words()).enumerate().for_each(|(d, out)| {
+            out.par_chunks_mut(simhash.words()).enumerate().for_each(|(d, out)| {
                 let range = offsets[d] as usize..offsets[d + 1] as usize;
                 let names: Vec<[u8; 8]> = columns[range.clone()].iter().map(|column| column.to_le_bytes()).collect();
-                self.simhash.floats(names.iter().map(<[u8; 8]>::as_slice).zip(weights[range].iter().copied()), out);
+                simhash.floats(names.iter().map(<[u8; 8]>::as_slice).zip(weights[range].iter().copied()), out);
             });
         })?;
         Ok(out.into_pyarray(py).unbind())

@@ -12,17 +12,22 @@ from nearkin.theory.hamming import (
     tables_for,
 )
 from nearkin.theory.laws import cross_polytope, hyperplane, pstable
+from nearkin.theory.minhash import Banding, banding_probability, choose_bands, minhash_variance
 from nearkin.theory.simhash import simhash_difference, simhash_difference_of_sets, simhash_radius
 
 __all__ = [
     "HammingCost",
     "PermutedTables",
+    "Banding",
+    "banding_probability",
+    "choose_bands",
     "cross_polytope",
     "hamming_candidates",
     "hamming_cost",
     "hyperplane",
     "keys_within",
     "permuted_tables",
+    "minhash_variance",
     "pstable",
     "simhash_difference",
     "simhash_difference_of_sets",

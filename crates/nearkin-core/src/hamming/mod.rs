@@ -14,7 +14,7 @@ mod bits;
 mod blocks;
 mod file;
 mod groups;
-mod ids;
+pub(crate) mod ids;
 mod links;
 mod plan;
 #[cfg(target_arch = "x86_64")]

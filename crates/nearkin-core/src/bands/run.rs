@@ -1,0 +1,152 @@
+//! A sorted run: for every band, the keys of all its items in ascending order, beside the items' numbers.
+//!
+//! A directory holds, for the upper p bits of the keys of a band, where they begin: with p about log2 n − 2 an expected four keys are read.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::segment::{Column, Plain, bytes_of};
+
+/// Items in order of their keys, band after band.
+pub(super) struct Run {
+    /// Items.
+    pub(super) len: usize,
+    /// `len` keys a band.
+    pub(super) keys: Column<u32>,
+    /// The item of each key.
+    pub(super) items: Column<u32>,
+    /// `2^bits + 1` starts a band.
+    pub(super) starts: Column<u32>,
+}
+
+/// The key of a band's values.
+#[inline]
+pub(super) fn key<V: Plain>(values: &[V], band: usize) -> u32 {
+    (xxh3_64_with_seed(bytes_of(values), band as u64) >> 32) as u32
+}
+
+/// Upper bits of a key that the directory of a run of `len` items tells apart.
+pub(super) fn directory_bits(len: usize) -> u32 {
+    (len.max(1).ilog2()).saturating_sub(2)
+}
+
+fn directory(keys: &[u32]) -> Vec<u32> {
+    let bits = directory_bits(keys.len());
+    let mut starts = Vec::with_capacity((1 << bits) + 1);
+    let mut at = 0;
+    for prefix in 0..1_u64 << bits {
+        while keys.get(at).is_some_and(|&key| (u64::from(key) << bits) >> 32 < prefix) {
+            at += 1;
+        }
+        starts.push(at as u32);
+    }
+    starts.push(keys.len() as u32);
+    starts
+}
+
+impl Run {
+    /// The run of some of the `items`, `num_perm` values each.
+    pub(super) fn new<V: Plain + Sync>(
+        items: &[V],
+        range: Range<usize>,
+        num_perm: usize,
+        bands: usize,
+        rows: usize,
+    ) -> Self {
+        let sorted = (0..bands).into_par_iter().map(|band| {
+            let mut entries: Vec<u64> = range
+                .clone()
+                .map(|item| {
+                    let values = &items[item * num_perm + band * rows..][..rows];
+                    u64::from(key(values, band)) << 32 | item as u64
+                })
+                .collect();
+            entries.sort_unstable();
+            let keys: Vec<u32> = entries.iter().map(|entry| (entry >> 32) as u32).collect();
+            let items: Vec<u32> = entries.iter().map(|entry| *entry as u32).collect();
+            let starts = directory(&keys);
+            (keys, items, starts)
+        });
+        Self::joined(range.len(), sorted.collect())
+    }
+
+    fn joined(len: usize, bands: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)>) -> Self {
+        let (mut keys, mut items, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        for band in bands {
+            keys.extend(band.0);
+            items.extend(band.1);
+            starts.extend(band.2);
+        }
+        Self { len, keys: keys.into(), items: items.into(), starts: starts.into() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.bytes() + self.items.bytes() + self.starts.bytes()
+    }
+
+    /// Both runs as one; the items of `b` come after those of `a`.
+    pub(super) fn merge(a: &Self, b: &Self, bands: usize) -> Self {
+        let len = a.len + b.len;
+        let merged = (0..bands).into_par_iter().map(|band| {
+            let (mut keys, mut items) = (Vec::with_capacity(len), Vec::with_capacity(len));
+            let (a_keys, a_items) = (a.keys(band), &a.items[band * a.len..][..a.len]);
+            let (b_keys, b_items) = (b.keys(band), &b.items[band * b.len..][..b.len]);
+            let (mut i, mut j) = (0, 0);
+            while keys.len() < len {
+                let from_a = j == b.len || (i < a.len && a_keys[i] <= b_keys[j]);
+                let (key, item) = if from_a { (a_keys[i], a_items[i]) } else { (b_keys[j], b_items[j]) };
+                keys.push(key);
+                items.push(item);
+                i += usize::from(from_a);
+                j += usize::from(!from_a);
+            }
+            let starts = directory(&keys);
+            (keys, items, starts)
+        });
+        Self::joined(len, merged.collect())
+    }
+
+    fn keys(&self, band: usize) -> &[u32] {
+        &self.keys[band * self.len..][..self.len]
+    }
+
+    /// The items with a key of a band.
+    #[inline]
+    pub(super) fn with_key(&self, band: usize, key: u32) -> &[u32] {
+        let bits = directory_bits(self.len);
+        let prefix = ((u64::from(key) << bits) >> 32) as usize;
+        let starts = &self.starts[band * ((1 << bits) + 1)..];
+        let (from, to) = (starts[prefix] as usize, starts[prefix + 1] as usize);
+        let keys = &self.keys(band)[from..to];
+        let first = keys.partition_point(|&other| other < key);
+        let count = keys[first..].iter().take_while(|&&other| other == key).count();
+        &self.items[band * self.len + from + first..][..count]
+    }
+
+    /// Whether keys ascend, lead to the values that they are of, and the directory leads to them.
+    pub(super) fn is_sound<V: Plain + Sync>(
+        &self,
+        signatures: &[V],
+        num_perm: usize,
+        bands: usize,
+        rows: usize,
+    ) -> bool {
+        let starts = (1 << directory_bits(self.len)) + 1;
+        (0..bands).all(|band| {
+            let keys = self.keys(band);
+            let items = &self.items[band * self.len..][..self.len];
+            keys.is_sorted()
+                && directory(keys) == self.starts[band * starts..][..starts]
+                && keys.iter().zip(items).all(|(&expected, &item)| {
+                    let at = item as usize * num_perm + band * rows;
+                    signatures.get(at..at + rows).is_some_and(|values| key(values, band) == expected)
+                })
+        })
+    }
+}

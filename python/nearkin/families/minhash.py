@@ -1,0 +1,290 @@
+"""MinHash: texts, given features, ready hashes and sparse rows → signatures, in parallel, with the GIL released.
+
+    P[value i of A = value i of B] = J(A, B) = |A ∩ B| / |A ∪ B|
+
+so that the share of equal values estimates the Jaccard similarity of the sets of features, without bias. Schemes:
+
+| scheme | value i | cost |
+|---|---|---|
+| `one` | least hash in bin i of k; an empty bin takes that of the first full one in its own order | |A| + k |
+| `classic` | least value of function i of k | |A| k |
+
+The variance of the share is J (1 − J) / k for `classic`, and about as much or less for `one`
+(`nearkin.theory.minhash_variance`). A signature is `uint32` or `uint64`, `(n, num_perm)`; a set without features has
+the largest value everywhere and is similar to nothing, not even to another one.
+
+Cost: one pass over the text. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012); Shrivastava (ICML 2017).
+Kernel: `crates/nearkin-core/src/minhash.rs`. Laws are tested in `tests/test_minhash.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from nearkin._core import MinHashCore, signature_differences
+from nearkin.errors import bad_parameter, mismatch
+from nearkin.families.simhash import Texts, iterate_batches
+from nearkin.recipe import Recipe, Scheme
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, csr_matrix
+
+Signatures = NDArray[Any]
+"""`(n, num_perm)`, uint32 or uint64."""
+
+DEFAULT = "char:4|binary|xxh3|minhash:128"
+"""The recipe of `signature` where it is not told another."""
+
+
+@overload
+def signature(
+    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[False] = False
+) -> Signatures: ...
+@overload
+def signature(
+    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[True]
+) -> tuple[Signatures, NDArray[np.uint64]]: ...
+def signature(
+    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: bool = False
+) -> Signatures | tuple[Signatures, NDArray[np.uint64]]:
+    """MinHash signatures of texts.
+
+    Parameters
+    ----------
+    texts : iterable of str or None, or an Arrow string array
+        As in `nearkin.fingerprint`.
+    recipe : Recipe, str or None
+        A recipe with the family minhash, its text form or the name of a preset; None for
+        `char:4|binary|xxh3|minhash:128`.
+    return_counts : bool, default False
+        Also return how many features each text has; 0 means that the text has no signature.
+
+    Returns
+    -------
+    signatures : (n, num_perm) uint32 or uint64
+        A text without features has the largest value everywhere.
+    counts : (n,) uint64
+        Features of each text, all occurrences. Only with `return_counts`.
+
+    Raises
+    ------
+    TypeError
+        If a text is no string, or an Arrow array holds no strings.
+    InputError
+        If a string holds a lone surrogate.
+    ParameterError
+        If the recipe is for given features or of another family.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> texts = ["one two three four five", "one two three four six", ""]
+    >>> signatures = nk.signature(texts, "word:1|binary|xxh3|minhash:512")
+    >>> signatures.shape, signatures.dtype
+    ((3, 512), dtype('uint32'))
+    >>> [round(float(similarity), 1) for similarity in nk.minhash_similarity(signatures[0], signatures)]
+    [1.0, 0.7, 0.0]
+    """
+    recipe = Recipe.of(DEFAULT if recipe is None else recipe)
+    core = minhash_core(recipe)
+    parts: list[Signatures] = []
+    counts: list[NDArray[np.uint64]] = []
+    for batch in iterate_batches(texts):
+        values, count = core.signatures(recipe.core, batch)
+        parts.append(values)
+        counts.append(count)
+    joined = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, value_type(recipe)), *parts])
+    shaped = joined.reshape(-1, recipe.num_perm)
+    if not return_counts:
+        return shaped
+    return shaped, counts[0] if len(counts) == 1 else np.concatenate([np.zeros(0, np.uint64), *counts])
+
+
+def minhash_core(recipe: Recipe) -> MinHashCore:
+    """The compiled family of a recipe."""
+    if recipe.family != "minhash":
+        raise bad_parameter("family", recipe.family, "minhash, as in " + DEFAULT)
+    return MinHashCore(recipe.num_perm, recipe.scheme, recipe.value_bits)
+
+
+def value_type(recipe: Recipe) -> type[np.uint32] | type[np.uint64]:
+    """The type of a value."""
+    return np.uint32 if recipe.value_bits == 32 else np.uint64
+
+
+def as_signatures(values: npt.ArrayLike, name: str, num_perm: int | None = None) -> Signatures:
+    """Signatures as a C-contiguous array of rows; one signature is one row."""
+    array = np.asarray(values)
+    if array.dtype not in (np.uint32, np.uint64):
+        raise bad_parameter(name, f"an array of {array.dtype}", "uint32 or uint64, as nearkin.signature gives")
+    rows = array.reshape(1, -1) if array.ndim == 1 else array
+    if rows.ndim != 2 or rows.shape[1] < 1 or (num_perm is not None and rows.shape[1] != num_perm):
+        wanted = "num_perm" if num_perm is None else num_perm
+        raise bad_parameter(name, f"an array of shape {array.shape}", f"shape (n, {wanted}) or ({wanted},)")
+    return np.ascontiguousarray(rows)
+
+
+def minhash_similarity(a: npt.ArrayLike, b: npt.ArrayLike) -> float | NDArray[np.float64]:
+    """The share of equal values of signatures, which estimates the Jaccard similarity of their sets.
+
+    Parameters
+    ----------
+    a, b : (num_perm,) or (n, num_perm) uint32 or uint64
+        Signatures of one recipe. One signature is compared with every one of the other argument.
+
+    Returns
+    -------
+    float, or (n,) float64
+        0 to 1; a float if both are one signature. A set without features is similar to nothing: 0.
+
+    Raises
+    ------
+    MismatchError
+        For signatures of different width or type, or counts that differ and neither is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import nearkin as nk
+    >>> nk.minhash_similarity(np.array([1, 2, 3, 4], np.uint32), np.array([1, 2, 3, 9], np.uint32))
+    0.75
+    """
+    left, right = as_signatures(a, "a"), as_signatures(b, "b")
+    for what, one, other in (
+        ("type of values", left.dtype, right.dtype),
+        ("values of a signature", left.shape[1], right.shape[1]),
+    ):
+        if one != other:
+            raise mismatch(what, one, other)
+    differing = signature_differences(left.reshape(-1), right.reshape(-1), left.shape[1])
+    shares = 1 - differing / left.shape[1]
+    single = np.ndim(a) == 1 and np.ndim(b) == 1
+    return float(shares[0]) if single else shares
+
+
+class MinHash:
+    """MinHash of features that are given, of ready hashes, or of sparse rows.
+
+    Parameters
+    ----------
+    num_perm : int, default 128
+        Values of a signature, 1 to 512.
+    scheme : {"one", "classic"}, default "one"
+        One permutation with optimal densification, or `num_perm` functions.
+    value_bits : {32, 64}, default 32
+        Bits of a value.
+    hash : str, default "xxh3"
+        Hash of a feature, as in a recipe.
+    seed : int, default 0
+        Its seed.
+
+    Notes
+    -----
+    P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has the variance
+    J (1 - J) / num_perm for `classic`; for `one` see `nearkin.theory.minhash_variance`. Each value of `classic` is the
+    least of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random x every
+    feature of a set is equally likely to be the least one.
+
+    References
+    ----------
+    A. Broder (1997), On the resemblance and containment of documents, SEQUENCES.
+    A. Shrivastava (2017), Optimal densification for fast and accurate minwise hashing, ICML.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> minhash = nk.MinHash(num_perm=64)
+    >>> a, b = minhash.signature([["red", "wine"], ["wine", "red", "red"]])
+    >>> nk.minhash_similarity(a, b)
+    1.0
+    >>> both = minhash.merge(minhash.signature([["red"]]), minhash.signature([["wine"]]))
+    >>> nk.minhash_similarity(both, a).tolist()
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        num_perm: int = 128,
+        *,
+        scheme: Scheme = "one",
+        value_bits: Literal[32, 64] = 32,
+        hash: str = "xxh3",
+        seed: int = 0,
+    ) -> None:
+        self.recipe = Recipe(f"given|{hash}:{seed}|minhash:{num_perm}").with_(scheme=scheme, value_bits=value_bits)
+        self._core = minhash_core(self.recipe)
+
+    def _rows(self, flat: Signatures) -> Signatures:
+        return flat.reshape(-1, self.recipe.num_perm)
+
+    def signature(self, documents: Iterable[Iterable[str | bytes] | Mapping[str, Any]]) -> Signatures:
+        """Signatures of documents given as features.
+
+        Parameters
+        ----------
+        documents : iterable of iterables of str or bytes
+            Features; repetitions and order do not count, nor do the values of a dict.
+
+        Returns
+        -------
+        (n, num_perm) uint32 or uint64
+        """
+        offsets = [0]
+        features: list[bytes] = []
+        for document in documents:
+            if isinstance(document, (str, bytes)):
+                raise bad_parameter("documents", repr(document), "lists of features; nearkin.signature reads texts")
+            features.extend(feature if isinstance(feature, bytes) else feature.encode() for feature in document)
+            offsets.append(len(features))
+        return self._rows(self._core.signatures_given(self.recipe.core, np.array(offsets, np.int64), features))
+
+    def signature_hashes(
+        self, hashes: NDArray[np.uint64] | Sequence[NDArray[np.uint64]], offsets: npt.ArrayLike | None = None
+    ) -> Signatures:
+        """Signatures of sets of ready 64-bit hashes.
+
+        Parameters
+        ----------
+        hashes : (m,) uint64, or a list of such arrays
+            Any numbers that stand for features: they are mixed once more, so small integers will do. Repetitions do not
+            count.
+        offsets : (n + 1,) integers, optional
+            Set i has `hashes[offsets[i]:offsets[i + 1]]`. Left out with a list.
+
+        Returns
+        -------
+        (n, num_perm) uint32 or uint64
+        """
+        if offsets is None:
+            if isinstance(hashes, np.ndarray):
+                raise bad_parameter("offsets", None, "where each set begins and the end, or a list of arrays")
+            lengths = [len(part) for part in hashes]
+            offsets = np.concatenate([[0], np.cumsum(lengths)])
+            hashes = np.concatenate([np.zeros(0, np.uint64), *hashes])
+        array = np.asarray(hashes)
+        if array.dtype != np.uint64 or array.ndim != 1:
+            raise bad_parameter("hashes", f"{array.ndim}-dimensional {array.dtype}", "one-dimensional uint64")
+        bounds = np.ascontiguousarray(offsets, np.int64)
+        return self._rows(self._core.signatures_hashed(bounds, np.ascontiguousarray(array)))
+
+    def signature_csr(self, rows: csr_array | csr_matrix) -> Signatures:
+        """Signatures of the rows of a SciPy CSR matrix: the set of columns that are not zero."""
+        if (rows.data == 0).any():
+            rows = rows.copy()
+            rows.eliminate_zeros()
+        columns = np.ascontiguousarray(rows.indices, np.int64).view(np.uint64)
+        return self.signature_hashes(columns, np.ascontiguousarray(rows.indptr, np.int64))
+
+    def merge(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Signatures:
+        """Signatures of unions: row i is that of the set of row i of `a` and that of row i of `b` together."""
+        left, right = (as_signatures(side, name, self.recipe.num_perm) for side, name in ((a, "a"), (b, "b")))
+        if left.shape != right.shape:
+            raise mismatch("number of signatures", len(left), len(right))
+        if left.dtype != value_type(self.recipe) or right.dtype != left.dtype:
+            raise mismatch("type of values", f"{left.dtype} and {right.dtype}", np.dtype(value_type(self.recipe)))
+        return self._rows(self._core.merge(left.reshape(-1), right.reshape(-1)))

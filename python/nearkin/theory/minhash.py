@@ -1,0 +1,222 @@
+"""MinHash: variance of its schemes, and bands from a threshold and a recall.
+
+A value of two signatures agrees with probability J, their sets' Jaccard similarity (Broder 1997); b bands of r values
+lead to a pair of similarity s with probability 1 − (1 − s^r)^b (Leskovec, Rajaraman and Ullman, *Mining of Massive
+Datasets*, section 3.4). The laws are tested in `tests/test_minhash.py` and `tests/test_bands.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from nearkin.errors import bad_parameter
+
+
+def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic", union: int | None = None) -> float:
+    """Variance of the share of equal values of two signatures.
+
+    Parameters
+    ----------
+    similarity : float
+        Jaccard similarity J of the sets, 0 to 1.
+    num_perm : int
+        Values k of a signature.
+    scheme : {"classic", "one"}, default "classic"
+    union : int, optional
+        Features of both sets together, f; needed for "one".
+
+    Notes
+    -----
+    `classic` has k independent functions: J (1 - J) / k. In `one`, f features fall into k bins, N of them are not
+    empty, and their least features are N of the f drawn without replacement. A bin that is not empty counts 1 + b
+    times, b of the k - N empty bins having it as their source, so that with W the sum of the squares of these counts
+
+        Var = J (1 - J) / k^2 · (E[W] f - k^2) / (f - 1),    E[W | N] = N + 3 (k - N) + (k - N)(k - N - 1) / N
+
+    averaged over N and over the bins' orders. The orders of a family are fixed, which changes W by about a part in k.
+    N's distribution is that of occupied bins.
+
+    Examples
+    --------
+    >>> from nearkin.theory import minhash_variance
+    >>> minhash_variance(0.5, 128)
+    0.001953125
+    >>> round(minhash_variance(0.5, 128, scheme="one", union=100), 6), minhash_variance(0.5, 4, scheme="one", union=1)
+    (0.002, 0.0)
+    """
+    _check_similarity(similarity)
+    if scheme == "classic":
+        return similarity * (1 - similarity) / num_perm
+    if scheme != "one":
+        raise bad_parameter("scheme", repr(scheme), "one or classic")
+    if union is None or union < 1:
+        raise bad_parameter("union", union, "the number of features of both sets, at least 1, with scheme='one'")
+    if union == 1:
+        return 0.0
+    squares = 0.0
+    for full, probability in enumerate(_occupied(union, num_perm)):
+        if probability:
+            empty = num_perm - full
+            squares += probability * (full + 3 * empty + empty * (empty - 1) / full)
+    scale = similarity * (1 - similarity) / num_perm**2
+    return max(0.0, scale * (squares * union - num_perm**2) / (union - 1))
+
+
+def _occupied(balls: int, bins: int) -> list[float]:
+    """Probability that so many bins, 0 to all, are not empty."""
+    if balls > 40 * bins:
+        # An empty bin has probability below bins * exp(-40).
+        return [0.0] * bins + [1.0]
+    now = [1.0] + [0.0] * bins
+    for _ in range(balls):
+        now = [0.0] + [
+            now[full] * full / bins + now[full - 1] * (bins - full + 1) / bins for full in range(1, bins + 1)
+        ]
+    return now
+
+
+def banding_probability(similarity: float, num_bands: int, num_rows: int) -> float:
+    """Probability that two signatures agree in a whole band: 1 - (1 - s^rows)^bands.
+
+    Parameters
+    ----------
+    similarity : float
+        Probability s that a value agrees, 0 to 1: for MinHash the Jaccard similarity.
+    num_bands, num_rows : int
+        Bands, and values of each.
+
+    Examples
+    --------
+    >>> from nearkin.theory import banding_probability
+    >>> round(banding_probability(0.8, 13, 7), 4), round(banding_probability(0.3, 13, 7), 4)
+    (0.9531, 0.0028)
+    """
+    _check_similarity(similarity)
+    if num_bands < 1 or num_rows < 1:
+        raise bad_parameter("num_bands, num_rows", f"{num_bands}, {num_rows}", "at least 1 each")
+    # log1p keeps small probabilities.
+    agree = similarity**num_rows
+    return 1.0 if agree == 1 else -math.expm1(num_bands * math.log1p(-agree))
+
+
+@dataclass(frozen=True)
+class Banding:
+    """How a signature is cut so that pairs at a threshold are found.
+
+    Attributes
+    ----------
+    num_bands, num_rows : int
+        Bands, and values of each.
+    least : int
+        Values of the whole signature in which a candidate must agree.
+    recall : float
+        Probability that a pair at the threshold is a candidate; pairs above it have a larger one.
+    waste : float
+        Mean probability that a pair below the threshold is a candidate by its bands, over similarities from 0 to the
+        threshold.
+    precision : float
+        Share of candidates by bands at or above the threshold, were similarities spread evenly from 0 to 1.
+    """
+
+    num_bands: int
+    num_rows: int
+    least: int
+    recall: float
+    waste: float
+    precision: float
+
+
+def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
+    """The bands that find pairs at a threshold with a wanted recall, and waste the least.
+
+    Parameters
+    ----------
+    threshold : float
+        Jaccard similarity, above 0 and up to 1.
+    recall : float
+        Wanted probability that a pair at the threshold becomes a candidate, above 0 and below 1.
+    num_perm : int
+        Values of a signature, 1 to 512.
+
+    Raises
+    ------
+    ParameterError
+        If no bands of so many values have that recall; the message says how many values would.
+
+    Notes
+    -----
+    For each number of rows the least number of bands with the recall is taken; more rows and more bands make a
+    steeper curve. Of those that fit into the signature the one with the least waste wins (`Banding.waste`), and of
+    equal ones the one with fewer bands. What the recall exceeds the wanted one by is spent on `least`: a candidate
+    must agree in so many of all values that the probability of a pair at the threshold to fall below, by the binomial
+    distribution, is at most that surplus.
+
+    Examples
+    --------
+    >>> from nearkin.theory import choose_bands
+    >>> found = choose_bands(0.8, 0.95, 128)
+    >>> found.num_bands, found.num_rows, round(found.recall, 3)
+    (13, 7, 0.951)
+    >>> choose_bands(0.1, 0.99, 16)
+    Traceback (most recent call last):
+        ...
+    nearkin.errors.ParameterError: num_perm=16 is not allowed; use at least 44 for recall=0.99 at threshold=0.1
+    """
+    for name, value in (("threshold", threshold), ("recall", recall)):
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 < value <= 1 or (name == "recall" and value == 1):
+            allowed = (
+                "above 0 and up to 1" if name == "threshold" else "above 0 and below 1: nothing is sure to collide"
+            )
+            raise bad_parameter(name, repr(value), allowed)
+    best: Banding | None = None
+    for rows in range(1, num_perm + 1):
+        agree = threshold**rows
+        bands = 1 if agree == 1 else math.ceil(math.log1p(-recall) / math.log1p(-agree) - 1e-9)
+        bands = max(1, bands)
+        if bands * rows > num_perm:
+            continue
+        found = _banding(threshold, recall, num_perm, bands, rows)
+        if best is None or (found.waste, found.num_bands) < (best.waste, best.num_bands):
+            best = found
+    if best is None:
+        needed = max(1, math.ceil(math.log1p(-recall) / math.log1p(-threshold) - 1e-9))
+        raise bad_parameter("num_perm", num_perm, f"at least {needed} for recall={recall} at threshold={threshold}")
+    return best
+
+
+def _banding(threshold: float, recall: float, num_perm: int, bands: int, rows: int) -> Banding:
+    reached = banding_probability(threshold, bands, rows)
+    least, lost = 0, 0.0
+    below = (1 - threshold) ** num_perm if threshold < 1 else 0.0
+    for equal in range(num_perm):
+        # `below` is the probability of at most `equal` values that agree.
+        if below > reached - recall:
+            break
+        least, lost = equal + 1, below
+        below += (
+            math.exp(
+                math.lgamma(num_perm + 1)
+                - math.lgamma(equal + 2)
+                - math.lgamma(num_perm - equal)
+                + (equal + 1) * math.log(threshold)
+                + (num_perm - equal - 1) * math.log1p(-threshold)
+            )
+            if threshold < 1
+            else 0.0
+        )
+    steps = 200
+    areas = [
+        sum(banding_probability(low + (high - low) * (i + 0.5) / steps, bands, rows) for i in range(steps))
+        * (high - low)
+        / steps
+        for low, high in ((0.0, threshold), (threshold, 1.0))
+    ]
+    precision = areas[1] / (areas[0] + areas[1])
+    return Banding(bands, rows, least, reached - lost, areas[0] / threshold, precision)
+
+
+def _check_similarity(similarity: float) -> None:
+    if not 0 <= similarity <= 1:
+        raise bad_parameter("similarity", similarity, "a Jaccard similarity from 0 to 1")
