@@ -96,6 +96,10 @@ class MissingExtraError(NearkinError, ImportError):
     """An optional package that is not installed. Attributes: extra, package."""
 
 
+class ConvergenceWarning(UserWarning):
+    """A fit that stopped before it reached its tolerances; what it learned is usable."""
+
+
 def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
     """The ParameterError for argument `name`, worded as the compiled core words it."""
     return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)

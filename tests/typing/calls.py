@@ -66,3 +66,18 @@ def digests(path: Path) -> None:
     """Ssdeep."""
     assert_type(nk.ssdeep.hash(path.read_bytes()), str)
     assert_type(nk.ssdeep.compare("3::", "3::"), int)
+
+
+def families(X: NDArray[np.float32], path: Path) -> None:
+    """Vectors to codes, their law and their file."""
+    family = nk.families.SphericalHash(bits=64, seed=0).fit(X)
+    assert_type(family, nk.families.SphericalHash)
+    nk.families.Hyperplane(64, center=True, orthogonal=True, seed=1).fit(X).transform(X)
+    keys = nk.families.PStable(metric="l1", width="auto", hashes=16)
+    assert_type(keys.fit(X).collision_probability([0.0, 1.0]), NDArray[np.float64])
+    assert_type(keys.hash_values(X), NDArray[np.int64])
+    assert_type(keys.probes(X, count=2), nk.families.Probes)
+    keys.save(path)
+    assert_type(nk.families.load(path), nk.families.Family)
+    nk.families.PStable(metric="l3")  # type: ignore[arg-type]
+    assert_type(nk.theory.amplify(0.5, 10, 20), NDArray[np.float64])

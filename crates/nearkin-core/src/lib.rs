@@ -1,8 +1,8 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
-//! Modules build on the ones to their left only: `error` · `segment` · `arrays` · `random` · `project` · `polytope` ·
-//! `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `jieba` · `cut` · `stopwords` · `text` ·
-//! `idf` · `textrank` · `keywords` · `simhash` · `minhash` · `hamming` · `bands` · `verify` · `absorb` ·
+//! Modules build on the ones to their left only: `error` · `memory` · `segment` · `arrays` · `random` · `project` · `polytope` ·
+//! `sparse_simhash` · `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `jieba` · `cut` ·
+//! `stopwords` · `text` · `idf` · `textrank` · `keywords` · `simhash` · `minhash` · `hamming` · `bands` · `verify` · `absorb` ·
 //! `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
@@ -30,6 +30,7 @@ pub mod random;
 pub mod records;
 pub mod segment;
 pub mod simhash;
+pub mod sparse_simhash;
 pub mod ssdeep;
 pub mod stopwords;
 pub mod text;

@@ -1,17 +1,19 @@
 //! Cross-polytope hashing: the vertex ±eᵢ that is nearest to a rotated vector.
 //!
-//! ```text y = H S_3 H S_2 H S_1 x        S random signs, H the Hadamard matrix of size D, the power of two not below
-//! d h(x) = 2 i + [yᵢ < 0]         i the place of the largest |yᵢ| among the first `dims`, the lowest of equals ``` Or
-//! y = G x with a `dims` × d matrix of independent Gaussians, for which the collision law is exact. The length of x
-//! does not matter. All of it is `f64` in one order, so the value depends on x and the seed alone.
+//! ```text
+//! y = H S_3 H S_2 H S_1 x        S random signs, H the Hadamard matrix of size D, the power of two not below d
+//! h(x) = 2 i + [y_i < 0]         i the place of the largest |y_i| among the first `dims`, the lowest of equals
+//! ```
+//! Or y = G x with a `dims` × d matrix of independent Gaussians, for which the collision law is exact. The length of x does
+//! not matter. All of it is `f64` in one order, so the value depends on x and the seed alone.
 //!
-//! Runner-up vertices for multi-probe: the other places by |yᵢ|, at the cost (max − |yᵢ|)² / ‖y‖², which is up to a
-//! factor the squared length of the smallest change of y that makes the vertex win.
+//! Runner-up vertices for multi-probe: the other places by |yᵢ|, at the cost (max − |yᵢ|)² / ‖y‖², which is up to a factor
+//! the squared length of the smallest change of y that makes the vertex win.
 //!
 //! Cost: 3 D log2 D additions a hash, against 2 d · dims operations with a matrix. Limits: sparse rows are made dense.
-//! Source: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt, Practical and Optimal LSH for Angular Distance (NIPS
-//! 2015), sections 3 and 5. Three rounds, since one or two do not spread vectors of few non-zeros. Tests: the
-//! collision rate against the integral in `tests/families/test_laws.py`.
+//! Source: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt, Practical and Optimal LSH for Angular Distance (NIPS 2015),
+//! sections 3 and 5. Three rounds, since one or two do not spread vectors of few non-zeros.
+//! Tests: the collision rate against the integral in `tests/families/test_laws.py`.
 
 use rayon::prelude::*;
 

@@ -1,33 +1,40 @@
 //! Projections x·a of vectors, and codes from them that do not depend on who multiplied.
 //!
-//! A code is *defined* by the projection in `f64`, summed in one fixed order: eight sums, column c added to sum c mod
-//! 8 in ascending order, joined as ((s0+s4)+(s2+s6)) + ((s1+s5)+(s3+s7)). Absent columns of a sparse row add zeros, so
-//! dense and sparse rows agree; products of two `f32` are exact in `f64`, so `f32` rows and the same values as `f64`
-//! agree.
+//! A code is *defined* by the projection in `f64`, summed in one fixed order: eight sums, column c added to sum c mod 8 in
+//! ascending order, joined as ((s0+s4)+(s2+s6)) + ((s1+s5)+(s3+s7)). Absent columns of a sparse row add zeros, so dense and
+//! sparse rows agree; products of two `f32` are exact in `f64`, so `f32` rows and the same values as `f64` agree.
 //!
-//! A matrix product from elsewhere (BLAS, `f32` or `f64`, any order, any threads, fused or not) differs from that by
-//! at most ```text τ = 2 γ ‖x‖ ‖a‖ + slack        γ = n u / (1 − n u), n = d + 8, u = 2^-24 or 2^-53 ``` (Higham,
-//! Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, with Cauchy–Schwarz for Σ|xₖ aₖ|; twice, for the
-//! fixed order's own error). Each kernel here turns products into codes and returns the places whose decision lies
+//! A matrix product from elsewhere (BLAS, `f32` or `f64`, any order, any threads, fused or not) differs from that by at most
+//! ```text
+//! τ = 2 γ ‖x‖ ‖a‖ + slack        γ = n u / (1 − n u), n = d + 8, u = 2^-24 or 2^-53
+//! ```
+//! (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, with Cauchy–Schwarz for Σ|xₖ aₖ|; twice, for
+//! the fixed order's own error). Each kernel here turns products into codes and returns the places whose decision lies
 //! within τ of a boundary, or whose product is not finite; the caller computes those anew with [`exact`]. The kernels:
 //!
 //! | kernel | value v of product P | code | boundary |
 //! |---|---|---|---|
 //! | [`signs`] | rᵢ + cⱼ + f P | bit: v > 0 | 0 |
-//! | [`floors`] | (P + cⱼ) / w | ⌊v⌋, `i64`, saturating | whole numbers |
+//! | [`floors`] | (P + cⱼ) / w | ⌊v⌋, `i64` | whole numbers |
 //! | [`bands`] | P + cⱼ, less the nearest whole number | bit: \|v\| <= αⱼ | ±αⱼ |
 //!
-//! Cost: one pass over the products, about 1 ns each; d operations for each place computed anew. Tests: against the
-//! exact path for every value here; batch sizes, types, orders and sparse rows in `tests/families/test_same_bits.py`.
+//! Cost: one pass over the products, about 1 ns each; d operations for each place computed anew. Tests: against the exact
+//! path for every value here; batch sizes, types, orders and sparse rows in `tests/families/test_same_bits.py`.
 
 use rayon::prelude::*;
 
 use crate::{Error, Result};
 
 /// `f32` or `f64`.
-pub trait Real: Copy + Send + Sync + 'static {
+pub trait Real: Copy + Send + Sync + 'static + sealed::Sealed {
     /// The same value as `f64`.
     fn wide(self) -> f64;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
 }
 
 impl Real for f32 {
@@ -124,6 +131,44 @@ fn sums<const N: usize, X: Real, A: Real>(x: &[X], a: [&[A]; N], term: impl Fn(f
     sums.map(join)
 }
 
+/// Eight values from `at` on as `f64`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load<X: Real>(x: &[X], at: usize) -> std::arch::x86_64::__m512d {
+    use std::arch::x86_64::{_mm256_loadu_ps, _mm512_cvtps_pd, _mm512_loadu_pd};
+    let eight = x[at..at + 8].as_ptr();
+    // SAFETY: eight values, which are f32 or f64 as their size says: the trait is sealed.
+    unsafe {
+        if size_of::<X>() == 4 { _mm512_cvtps_pd(_mm256_loadu_ps(eight.cast())) } else { _mm512_loadu_pd(eight.cast()) }
+    }
+}
+
+/// Products of `N` pairs of rows in the fixed order, eight columns at once.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn products_avx512<const N: usize, X: Real, A: Real>(x: [&[X]; N], a: [&[A]; N]) -> [f64; N] {
+    use std::arch::x86_64::{_mm512_add_pd, _mm512_mul_pd, _mm512_setzero_pd, _mm512_storeu_pd};
+    let d = x[0].len();
+    let whole = d / 8 * 8;
+    let mut lanes = [_mm512_setzero_pd(); N];
+    for at in (0..whole).step_by(8) {
+        for row in 0..N {
+            lanes[row] = _mm512_add_pd(lanes[row], _mm512_mul_pd(load(x[row], at), load(a[row], at)));
+        }
+    }
+    std::array::from_fn(|row| {
+        let mut sums = [0.0_f64; 8];
+        // SAFETY: room for eight.
+        unsafe { _mm512_storeu_pd(sums.as_mut_ptr(), lanes[row]) };
+        for at in whole..d {
+            sums[at - whole] += x[row][at].wide() * a[row][at].wide();
+        }
+        join(sums)
+    })
+}
+
 /// x·a in the fixed order.
 #[inline]
 pub fn dot<X: Real, A: Real>(x: &[X], a: &[A]) -> f64 {
@@ -165,12 +210,34 @@ fn dots_avx2<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
     dots_body(x, a, out);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn dots_avx512<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
+    let d = x.len();
+    let mut four = out.chunks_exact_mut(4);
+    let mut at = 0;
+    for out in four.by_ref() {
+        out.copy_from_slice(&products_avx512(
+            [x; 4],
+            std::array::from_fn(|row| &a[(at + row) * d..(at + row + 1) * d]),
+        ));
+        at += 4;
+    }
+    dots_body(x, &a[at * d..], four.into_remainder());
+}
+
 /// x·aⱼ for every row aⱼ of a matrix, in the fixed order; wider registers do the same operations.
 pub fn dots<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2.
-        return unsafe { dots_avx2(x, a, out) };
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F.
+            return unsafe { dots_avx512(x, a, out) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { dots_avx2(x, a, out) };
+        }
     }
     dots_body(x, a, out);
 }
@@ -253,13 +320,54 @@ fn checked(row: usize, square: f64) -> Result<f64> {
 /// # Errors
 /// The first row with a value that is no finite number, or with a norm above [`MAX_NORM`].
 pub fn norms<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
-    let norm = |(row, x): (usize, &[X])| checked(first + row, square_norm(x));
-    let found: Vec<Result<f64>> = x.par_chunks(d.max(1)).with_min_len(64).enumerate().map(norm).collect();
-    found.into_iter().collect()
+    let (d, tile) = (d.max(1), 64);
+    let mut found = vec![0.0; x.len() / d];
+    found.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| square_norms(x, d, out));
+    for (row, square) in found.iter_mut().enumerate() {
+        *square = checked(first + row, *square)?;
+    }
+    Ok(found)
 }
 
-fn square_norm<X: Real>(x: &[X]) -> f64 {
-    sums(x, [x], |x, y| x * y)[0]
+#[inline(always)]
+fn square_norms_body<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
+    for (out, x) in out.iter_mut().zip(x.chunks_exact(d)) {
+        *out = sums(x, [x], |x, y| x * y)[0];
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn square_norms_avx512<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
+    let mut four = out.chunks_exact_mut(4);
+    for (out, x) in four.by_ref().zip(x.chunks_exact(4 * d)) {
+        let rows: [&[X]; 4] = std::array::from_fn(|row| &x[row * d..(row + 1) * d]);
+        out.copy_from_slice(&products_avx512(rows, rows));
+    }
+    let rest = four.into_remainder();
+    square_norms_body(&x[x.len() - rest.len() * d..], d, rest);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn square_norms_avx2<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
+    square_norms_body(x, d, out);
+}
+
+/// Squared norms of rows, in the fixed order; wider registers do the same operations.
+fn square_norms<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F.
+            return unsafe { square_norms_avx512(x, d, out) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { square_norms_avx2(x, d, out) };
+        }
+    }
+    square_norms_body(x, d, out);
 }
 
 /// As [`norms`], of sparse rows.
@@ -335,112 +443,255 @@ pub struct Bound<'a> {
     pub column_slack: &'a [f64],
 }
 
-/// Codes, and the places (row, column) that must be computed anew.
-#[derive(Debug, Default)]
-pub struct Decided<T> {
-    /// One code a product, or packed words of bits.
-    pub codes: Vec<T>,
-    /// Rows of the unsure places.
-    pub rows: Vec<i64>,
-    /// Their columns.
-    pub columns: Vec<i64>,
+/// Places (row, column) that must be computed anew.
+pub type Unsure = (Vec<i64>, Vec<i64>);
+
+/// The bits of [`signs`], of [`bands`], the keys of [`floors`].
+const SIGN: u8 = 0;
+const BAND: u8 = 1;
+const FLOOR: u8 = 2;
+
+/// What the kernels know of a row and of all columns.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    factor: f64,
+    base: f64,
+    /// Width of a cell, and its inverse.
+    width: f64,
+    inverse: f64,
+    scale: f64,
+    slack: f64,
+    offset: &'a [f64],
+    half: &'a [f64],
+    columns: &'a [f64],
+    column_slack: &'a [f64],
 }
 
-const ROWS_A_TASK: usize = 256;
-
-/// Runs `decide(row, products, codes, unsure columns)` over all rows in parallel and joins what they found in order.
-fn decide<P: Real, T: Default + Copy + Send>(
-    products: &[P],
-    m: usize,
-    width: usize,
-    decide: impl Fn(usize, &[P], &mut [T], &mut Vec<u32>) + Sync,
-) -> Decided<T> {
-    let mut codes = vec![T::default(); products.len() / m.max(1) * width];
-    let places: Vec<Vec<(i64, i64)>> = codes
-        .par_chunks_mut((ROWS_A_TASK * width).max(1))
-        .zip(products.par_chunks((ROWS_A_TASK * m).max(1)))
-        .enumerate()
-        .map(|(task, (codes, products))| {
-            let (mut unsure, mut places) = (Vec::new(), Vec::new());
-            for (row, (codes, products)) in codes.chunks_exact_mut(width).zip(products.chunks_exact(m)).enumerate() {
-                let row = task * ROWS_A_TASK + row;
-                decide(row, products, codes, &mut unsure);
-                places.extend(unsure.drain(..).map(|column| (row as i64, i64::from(column))));
+impl Row<'_> {
+    /// Whether the value is above its boundary, its floor, and whether that is sure.
+    #[inline(always)]
+    fn decide<const KIND: u8>(&self, j: usize, product: f64) -> (bool, f64, bool) {
+        let value = self.factor * product + (self.base + self.offset[j]);
+        let bound = self.scale * self.columns[j] + (self.slack + self.column_slack[j]);
+        let (one, floor, margin) = match KIND {
+            SIGN => (value > 0.0, 0.0, value.abs()),
+            BAND => {
+                let beyond = (value - value.round_ties_even()).abs() - self.half[j];
+                (beyond <= 0.0, 0.0, beyond.abs())
             }
-            places
-        })
-        .collect();
-    let (rows, columns) = places.into_iter().flatten().unzip();
-    Decided { codes, rows, columns }
+            _ => {
+                let place = value * self.inverse;
+                let floor = place.floor();
+                (false, floor, (place - floor).min(floor + 1.0 - place) * self.width)
+            }
+        };
+        (one, floor, margin > bound && margin <= f64::MAX)
+    }
 }
 
-/// Packs up to 64 decisions `(bit, sure)` a word; a test of all together keeps the search for unsure ones off the way.
-#[inline(always)]
-fn pack<P: Real>(products: &[P], codes: &mut [u64], unsure: &mut Vec<u32>, value: impl Fn(usize, P) -> (bool, bool)) {
-    for (word, (code, products)) in codes.iter_mut().zip(products.chunks(64)).enumerate() {
-        let (mut bits, mut doubts) = (0_u64, 0_u64);
-        for (bit, &product) in products.iter().enumerate() {
-            let (one, sure) = value(word * 64 + bit, product);
-            bits |= u64::from(one) << bit;
-            doubts |= u64::from(!sure) << bit;
+/// Decides eight products from `at` on with `KIND`: bits that are set, bits that are sure; floors go to `keys`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys: &mut [i64]) -> (u8, u8) {
+    use std::arch::x86_64::{
+        _CMP_GT_OQ, _CMP_LE_OQ, _mm512_abs_pd, _mm512_add_pd, _mm512_cmp_pd_mask, _mm512_cvtpd_epi64, _mm512_min_pd,
+        _mm512_mul_pd, _mm512_roundscale_pd, _mm512_set1_pd, _mm512_setzero_pd, _mm512_storeu_si512, _mm512_sub_pd,
+    };
+    const NEAREST: i32 = 8;
+    const DOWN: i32 = 9;
+    let load = |values: &[f64]| load(values, at);
+    let product = crate::project::load(products, at);
+    let shift = _mm512_add_pd(_mm512_set1_pd(row.base), load(row.offset));
+    let value = _mm512_add_pd(_mm512_mul_pd(_mm512_set1_pd(row.factor), product), shift);
+    let slack = _mm512_add_pd(_mm512_set1_pd(row.slack), load(row.column_slack));
+    let bound = _mm512_add_pd(_mm512_mul_pd(_mm512_set1_pd(row.scale), load(row.columns)), slack);
+    let zero = _mm512_setzero_pd();
+    let (ones, margin) = match KIND {
+        SIGN => (_mm512_cmp_pd_mask::<_CMP_GT_OQ>(value, zero), _mm512_abs_pd(value)),
+        BAND => {
+            let apart = _mm512_abs_pd(_mm512_sub_pd(value, _mm512_roundscale_pd::<NEAREST>(value)));
+            let beyond = _mm512_sub_pd(apart, load(row.half));
+            (_mm512_cmp_pd_mask::<_CMP_LE_OQ>(beyond, zero), _mm512_abs_pd(beyond))
         }
-        *code = bits;
+        _ => {
+            let place = _mm512_mul_pd(value, _mm512_set1_pd(row.inverse));
+            let floor = _mm512_roundscale_pd::<DOWN>(place);
+            let above = _mm512_sub_pd(place, floor);
+            let below = _mm512_sub_pd(_mm512_add_pd(floor, _mm512_set1_pd(1.0)), place);
+            let keys = &mut keys[at..at + 8];
+            // SAFETY: eight keys.
+            unsafe { _mm512_storeu_si512(keys.as_mut_ptr().cast(), _mm512_cvtpd_epi64(floor)) };
+            (0, _mm512_mul_pd(_mm512_min_pd(above, below), _mm512_set1_pd(row.width)))
+        }
+    };
+    let sure = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(margin, bound)
+        & _mm512_cmp_pd_mask::<_CMP_LE_OQ>(margin, _mm512_set1_pd(f64::MAX));
+    (ones, sure)
+}
+
+/// One row: words of bits or keys, and the columns that are not sure.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn row_avx512<P: Real, const KIND: u8>(
+    row: &Row<'_>,
+    products: &[P],
+    codes: &mut [u64],
+    keys: &mut [i64],
+    unsure: &mut Vec<u32>,
+) {
+    let whole = products.len() / 8 * 8;
+    for start in (0..products.len()).step_by(64) {
+        let end = (start + 64).min(products.len());
+        let (mut bits, mut doubts) = (0_u64, 0_u64);
+        for at in (start..end.min(whole)).step_by(8) {
+            let (ones, sure) = eight::<P, KIND>(row, products, at, keys);
+            bits |= u64::from(ones) << (at - start);
+            doubts |= u64::from(!sure) << (at - start);
+        }
+        for at in whole.max(start)..end {
+            let (one, floor, sure) = row.decide::<KIND>(at, products[at].wide());
+            if KIND == FLOOR {
+                keys[at] = floor as i64;
+            }
+            bits |= u64::from(one) << (at - start);
+            doubts |= u64::from(!sure) << (at - start);
+        }
+        if KIND != FLOOR {
+            codes[start / 64] = bits;
+        }
         while doubts != 0 {
-            unsure.push((word * 64) as u32 + doubts.trailing_zeros());
+            unsure.push(start as u32 + doubts.trailing_zeros());
             doubts &= doubts - 1;
         }
     }
 }
 
-/// Bits `row_offset[i] + offset[j] + factor · P > 0`, packed.
-pub fn signs<P: Real>(
+#[inline(always)]
+fn row_body<P: Real, const KIND: u8>(
+    row: &Row<'_>,
     products: &[P],
-    factor: f64,
-    row_offset: &[f64],
-    offset: &[f64],
-    bound: Bound<'_>,
-) -> Decided<u64> {
-    let m = offset.len();
-    decide(products, m, m.div_ceil(64), |row, products, codes, unsure| {
-        let (base, scale, slack) = (row_offset[row], bound.rows[row], bound.row_slack[row]);
-        pack(products, codes, unsure, |j, product| {
-            let value = factor * product.wide() + (base + offset[j]);
-            let off = scale * bound.columns[j] + (slack + bound.column_slack[j]);
-            (value > 0.0, value.abs() > off && value.is_finite())
-        });
-    })
-}
-
-/// Keys ⌊(P + offset[j]) / width⌋, saturating at the ends of `i64`.
-pub fn floors<P: Real>(products: &[P], width: f64, offset: &[f64], bound: Bound<'_>) -> Decided<i64> {
-    let m = offset.len();
-    decide(products, m, m, |row, products, codes, unsure| {
-        let (scale, slack) = (bound.rows[row], bound.row_slack[row]);
-        for (j, (&product, code)) in products.iter().zip(codes).enumerate() {
-            let value = (product.wide() + offset[j]) / width;
-            let floor = value.floor();
-            let apart = (value - floor).min(floor + 1.0 - value) * width;
-            let off = scale * bound.columns[j] + (slack + bound.column_slack[j]);
-            *code = floor as i64;
-            if !(apart > off && value.is_finite()) {
-                unsure.push(j as u32);
-            }
+    codes: &mut [u64],
+    keys: &mut [i64],
+    unsure: &mut Vec<u32>,
+) {
+    if KIND != FLOOR {
+        codes.fill(0);
+    }
+    for (j, &product) in products.iter().enumerate() {
+        let (one, floor, sure) = row.decide::<KIND>(j, product.wide());
+        if KIND == FLOOR {
+            keys[j] = floor as i64;
+        } else {
+            codes[j / 64] |= u64::from(one) << (j % 64);
         }
-    })
+        if !sure {
+            unsure.push(j as u32);
+        }
+    }
 }
 
-/// Bits |v − the nearest whole number| <= half[j] for v = P + offset[j], packed.
-pub fn bands<P: Real>(products: &[P], offset: &[f64], half: &[f64], bound: Bound<'_>) -> Decided<u64> {
-    let m = offset.len();
-    decide(products, m, m.div_ceil(64), |row, products, codes, unsure| {
-        let (scale, slack) = (bound.rows[row], bound.row_slack[row]);
-        pack(products, codes, unsure, |j, product| {
-            let value = product.wide() + offset[j];
-            let beyond = (value - value.round_ties_even()).abs() - half[j];
-            let off = scale * bound.columns[j] + (slack + bound.column_slack[j]);
-            (beyond <= 0.0, beyond.abs() > off && value.is_finite())
-        });
-    })
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn row_avx2<P: Real, const KIND: u8>(
+    row: &Row<'_>,
+    products: &[P],
+    codes: &mut [u64],
+    keys: &mut [i64],
+    unsure: &mut Vec<u32>,
+) {
+    row_body::<P, KIND>(row, products, codes, keys, unsure);
+}
+
+fn one_row<P: Real, const KIND: u8>(
+    row: &Row<'_>,
+    products: &[P],
+    codes: &mut [u64],
+    keys: &mut [i64],
+    unsure: &mut Vec<u32>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            // SAFETY: the processor has AVX-512F and DQ.
+            return unsafe { row_avx512::<P, KIND>(row, products, codes, keys, unsure) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { row_avx2::<P, KIND>(row, products, codes, keys, unsure) };
+        }
+    }
+    row_body::<P, KIND>(row, products, codes, keys, unsure);
+}
+
+const ROWS_A_TASK: usize = 256;
+
+/// What the kernels share: factor and offsets of the value, and the bound of its error.
+#[derive(Debug, Clone, Copy)]
+pub struct Affine<'a> {
+    /// f.
+    pub factor: f64,
+    /// One number a row, or nothing for zeros.
+    pub row_offset: &'a [f64],
+    /// One number a column.
+    pub offset: &'a [f64],
+    /// How far products may be off.
+    pub bound: Bound<'a>,
+}
+
+fn run<P: Real, const KIND: u8>(
+    products: &[P],
+    affine: Affine<'_>,
+    (half, width): (&[f64], f64),
+    codes: &mut [u64],
+    keys: &mut [i64],
+) -> Unsure {
+    let m = affine.offset.len().max(1);
+    let words = if KIND == FLOOR { 0 } else { m.div_ceil(64) };
+    let a_row = if KIND == FLOOR { m } else { 0 };
+    let task = |number: usize, products: &[P], codes: &mut [u64], keys: &mut [i64]| {
+        let (mut unsure, mut places) = (Vec::new(), Vec::new());
+        for (i, products) in products.chunks_exact(m).enumerate() {
+            let at = number * ROWS_A_TASK + i;
+            let row = Row {
+                factor: affine.factor,
+                base: affine.row_offset.get(at).copied().unwrap_or(0.0),
+                width,
+                inverse: 1.0 / width,
+                scale: affine.bound.rows[at],
+                slack: affine.bound.row_slack.get(at).copied().unwrap_or(0.0),
+                offset: affine.offset,
+                half,
+                columns: affine.bound.columns,
+                column_slack: affine.bound.column_slack,
+            };
+            let (codes, keys) = (&mut codes[i * words..(i + 1) * words], &mut keys[i * a_row..(i + 1) * a_row]);
+            one_row::<P, KIND>(&row, products, codes, keys, &mut unsure);
+            places.extend(unsure.drain(..).map(|column| (at as i64, i64::from(column))));
+        }
+        places
+    };
+    let tasks = products.par_chunks(ROWS_A_TASK * m).enumerate();
+    let places: Vec<Vec<(i64, i64)>> = if KIND == FLOOR {
+        tasks.zip(keys.par_chunks_mut(ROWS_A_TASK * m)).map(|((i, p), keys)| task(i, p, &mut [], keys)).collect()
+    } else {
+        tasks.zip(codes.par_chunks_mut(ROWS_A_TASK * words)).map(|((i, p), codes)| task(i, p, codes, &mut [])).collect()
+    };
+    places.into_iter().flatten().unzip()
+}
+
+/// Bits `row_offset[i] + offset[j] + factor · P > 0`, packed into `codes`; returns the places that are not sure.
+pub fn signs<P: Real>(products: &[P], affine: Affine<'_>, codes: &mut [u64]) -> Unsure {
+    run::<P, SIGN>(products, affine, (&[], 1.0), codes, &mut [])
+}
+
+/// Bits |v − the nearest whole number| <= half[j], v as for [`signs`], packed into `codes`.
+pub fn bands<P: Real>(products: &[P], affine: Affine<'_>, half: &[f64], codes: &mut [u64]) -> Unsure {
+    run::<P, BAND>(products, affine, (half, 1.0), codes, &mut [])
+}
+
+/// Keys ⌊v / width⌋, v as for [`signs`], into `keys`; what does not fit `i64` is not sure.
+pub fn floors<P: Real>(products: &[P], affine: Affine<'_>, width: f64, keys: &mut [i64]) -> Unsure {
+    run::<P, FLOOR>(products, affine, (&[], width), &mut [], keys)
 }
 
 #[cfg(test)]
@@ -513,38 +764,67 @@ mod tests {
     }
 
     proptest! {
-        /// Products off by anything up to the bound: every decision that is called sure is the exact one.
+        /// Products off by anything up to the bound: every decision that is called sure is the exact one, in every form.
         #[test]
         fn sure_decisions_are_the_exact_ones(
             exact in prop::collection::vec(-3.0_f64..3.0, 70),
             off in prop::collection::vec(-1.0_f64..1.0, 70),
             near in prop::collection::vec(any::<bool>(), 70),
+            wild in 0..140_usize,
         ) {
-            let bound = 0.01;
-            let bounds = Bound { rows: &[bound], columns: &[1.0; 70], row_slack: &[0.0], column_slack: &[1e-12; 70] };
-            // Half of the values lie next to a whole number, the boundary of all three kernels.
+            let size = 0.01;
+            let bound = Bound { rows: &[size], columns: &[1.0; 70], row_slack: &[0.0], column_slack: &[1e-12; 70] };
+            let affine = Affine { factor: 1.0, row_offset: &[], offset: &[0.0; 70], bound };
+            // Half of the values lie next to a whole number, the boundary of signs and floors; one may be infinite.
             let exact: Vec<f64> = exact.iter().zip(&near).map(|(v, near)| if *near { v.round() + v * 1e-3 } else { *v }).collect();
-            let given: Vec<f64> = exact.iter().zip(&off).map(|(value, off)| value + off * bound).collect();
-            let zeros = [0.0; 70];
-            let found = signs(&given, 1.0, &[0.0], &zeros, bounds);
-            for (j, value) in exact.iter().enumerate() {
-                if !found.columns.contains(&(j as i64)) {
-                    prop_assert_eq!(*value > 0.0, found.codes[j / 64] >> (j % 64) & 1 == 1);
-                }
+            let mut given: Vec<f64> = exact.iter().zip(&off).map(|(value, off)| value + off * size).collect();
+            if wild < 70 {
+                given[wild] = f64::INFINITY;
             }
-            let found = floors(&given, 1.0, &zeros, bounds);
-            for (j, value) in exact.iter().enumerate() {
-                if !found.columns.contains(&(j as i64)) {
-                    prop_assert_eq!(value.floor() as i64, found.codes[j]);
-                }
+            let (mut codes, mut keys) = ([0_u64; 2], [0_i64; 70]);
+            let bit = |codes: &[u64; 2], j: usize| codes[j / 64] >> (j % 64) & 1 == 1;
+            let (_, unsure) = signs(&given, affine, &mut codes);
+            prop_assert!(wild >= 70 || unsure.contains(&(wild as i64)));
+            prop_assert!(near.iter().all(|near| !near) || !unsure.is_empty() || exact.iter().all(|v| v.abs() > 2.0 * size));
+            for j in (0..70).filter(|j| !unsure.contains(&(*j as i64))) {
+                prop_assert_eq!(exact[j] > 0.0, bit(&codes, j));
             }
-            prop_assert!(near.iter().all(|near| !near) || !found.columns.is_empty());
-            let found = bands(&given, &zeros, &[0.25; 70], bounds);
-            for (j, value) in exact.iter().enumerate() {
-                if !found.columns.contains(&(j as i64)) {
-                    prop_assert_eq!((value - value.round()).abs() <= 0.25, found.codes[j / 64] >> (j % 64) & 1 == 1);
-                }
+            let (_, unsure) = floors(&given, affine, 1.0, &mut keys);
+            prop_assert!(wild >= 70 || unsure.contains(&(wild as i64)));
+            for j in (0..70).filter(|j| !unsure.contains(&(*j as i64))) {
+                prop_assert_eq!(exact[j].floor() as i64, keys[j]);
             }
+            let half = [0.25; 70];
+            let (_, unsure) = bands(&given, affine, &half, &mut codes);
+            prop_assert!(wild >= 70 || unsure.contains(&(wild as i64)));
+            for j in (0..70).filter(|j| !unsure.contains(&(*j as i64))) {
+                prop_assert_eq!((exact[j] - exact[j].round()).abs() <= 0.25, bit(&codes, j));
+            }
+        }
+
+        /// The plain form and the widest one of this processor: the same bits, keys and doubts.
+        #[test]
+        fn every_form_decides_the_same(values in prop::collection::vec(-3.0_f32..3.0, 1..150)) {
+            let m = values.len();
+            let (columns, slack, offset, half) = (vec![1.0; m], vec![1e-9; m], vec![0.125; m], vec![0.2; m]);
+            let row = Row {
+                factor: 2.0, base: 0.25, width: 0.7, inverse: 1.0 / 0.7, scale: 0.01, slack: 0.001,
+                offset: &offset, half: &half, columns: &columns, column_slack: &slack,
+            };
+            let words = m.div_ceil(64);
+            macro_rules! same {
+                ($kind:expr) => {
+                    let (mut codes, mut others) = (vec![0; words], vec![0; words]);
+                    let (mut keys, mut other_keys) = (vec![0; m], vec![0; m]);
+                    let (mut unsure, mut other_unsure) = (Vec::new(), Vec::new());
+                    row_body::<f32, { $kind }>(&row, &values, &mut codes, &mut keys, &mut unsure);
+                    one_row::<f32, { $kind }>(&row, &values, &mut others, &mut other_keys, &mut other_unsure);
+                    prop_assert_eq!((codes, keys, unsure), (others, other_keys, other_unsure));
+                };
+            }
+            same!(SIGN);
+            same!(BAND);
+            same!(FLOOR);
         }
     }
 }

@@ -1,15 +1,18 @@
 //! Random numbers by counter: the value at (seed, stream, row, column) is a function of these four numbers alone.
 //!
-//! ```text base(seed, stream, row) = mix(mix(seed + G·(stream + 1)) + G·(row + 1)) word(base, column)      = mix(base
-//! + G·(column + 1))                 SplitMix64 begun at `base` uniform                 = (⌊word / 2^12⌋ + ½) / 2^52
-//! never 0, never 1 gaussian                = Φ^(-1)(uniform) cauchy                  = gaussian of column 2c /
-//! gaussian of column 2c + 1 ``` with G = 0x9e3779b97f4a7c15 and all additions modulo 2^64. Nothing depends on how
-//! many values are drawn, in what order or on which machine: Φ^(-1) is Wichura's rational approximation (relative
-//! error about 1e-16) over a logarithm made of IEEE operations only. The values are promised for ever; golden values
-//! stand in the tests below.
+//! ```text
+//! base(seed, stream, row) = mix(mix(seed + G·(stream + 1)) + G·(row + 1))
+//! word(base, column)      = mix(base + G·(column + 1))                 SplitMix64 begun at `base`
+//! uniform                 = (⌊word / 2^12⌋ + ½) / 2^52                  never 0, never 1
+//! gaussian                = Φ^(-1)(uniform)
+//! cauchy                  = gaussian of column 2c / gaussian of column 2c + 1
+//! ```
+//! with G = 0x9e3779b97f4a7c15 and all additions modulo 2^64. Nothing depends on how many values are drawn, in what order
+//! or on which machine: Φ^(-1) is Wichura's rational approximation (relative error about 1e-16) over a logarithm made of
+//! IEEE operations only. The values are promised for ever; golden values stand in the tests below.
 //!
-//! Cost: about 5 ns a Gaussian. Sources: Steele, Lea and Flood (OOPSLA 2014), `SplitMix`, with the mixing function of
-//! its section 4; Wichura (Applied Statistics 37, 1988), algorithm AS 241, PPND16.
+//! Cost: about 5 ns a Gaussian. Sources: Steele, Lea and Flood (OOPSLA 2014), `SplitMix`, with the mixing function of its
+//! section 4; Wichura (Applied Statistics 37, 1988), algorithm AS 241, PPND16.
 
 use rayon::prelude::*;
 

@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 
 use nearkin_core::polytope::Polytope;
-use nearkin_core::project::{self, Bound as Limit, Decided, Measure, Sparse};
+use nearkin_core::project::{self, Affine, Bound as Limit, Measure, Sparse, Unsure};
+use nearkin_core::sparse_simhash::{Gaussian, SparseSimHash};
 use nearkin_core::{Error, arrays, random};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -265,35 +266,41 @@ impl Bounds<'_> {
     }
 }
 
-type Codes<T> = (Array<T>, Array<i64>, Array<i64>);
+type Places = (Array<i64>, Array<i64>);
 
-fn decided<T: numpy::Element>(py: Python<'_>, found: Decided<T>) -> Codes<T> {
-    (
-        found.codes.into_pyarray(py).unbind(),
-        found.rows.into_pyarray(py).unbind(),
-        found.columns.into_pyarray(py).unbind(),
-    )
+fn places(py: Python<'_>, (rows, columns): Unsure) -> Places {
+    (rows.into_pyarray(py).unbind(), columns.into_pyarray(py).unbind())
 }
 
-/// Packed bits `row_offset + offset + factor · product > 0`, and rows and columns of the places that are not sure.
+/// Writes packed bits `row_offset + offset + factor · product > 0` to `out`; rows and columns of the places that are not sure.
 #[pyfunction]
+#[allow(clippy::too_many_arguments, reason = "the formula has them")]
 fn sign_codes(
     py: Python<'_>,
     products: Matrix<'_>,
     factor: f64,
-    row_offset: PyReadonlyArray1<'_, f64>,
+    row_offset: Option<PyReadonlyArray1<'_, f64>>,
     offset: PyReadonlyArray1<'_, f64>,
     bounds: Bounds<'_>,
-) -> PyResult<Codes<u64>> {
-    let bound = bounds.check(products.shape())?;
-    let (row_offset, offset) = (row_offset.as_slice()?, offset.as_slice()?);
-    same("row_offset", row_offset.len(), products.shape().0)?;
-    same("offset", offset.len(), products.shape().1)?;
-    let found = with!(products, |p| detached(py, || project::signs(p, factor, row_offset, offset, bound))?);
-    Ok(decided(py, found))
+    mut out: PyReadwriteArray2<'_, u64>,
+) -> PyResult<Places> {
+    let (n, m) = products.shape();
+    let row_offset: &[f64] = match &row_offset {
+        None => &[],
+        Some(values) => {
+            same("row_offset", values.as_slice()?.len(), n)?;
+            values.as_slice()?
+        }
+    };
+    let (bound, offset, out) = (bounds.check((n, m))?, offset.as_slice()?, out.as_slice_mut()?);
+    same("offset", offset.len(), m)?;
+    same("out", out.len(), n * m.div_ceil(64))?;
+    let affine = Affine { factor, row_offset, offset, bound };
+    let found = with!(products, |p| detached(py, || project::signs(p, affine, out))?);
+    Ok(places(py, found))
 }
 
-/// Keys floor((product + offset) / width), and rows and columns of the places that are not sure.
+/// Writes keys floor((product + offset) / width) to `out`; rows and columns of the places that are not sure.
 #[pyfunction]
 fn floor_codes(
     py: Python<'_>,
@@ -301,16 +308,18 @@ fn floor_codes(
     width: f64,
     offset: PyReadonlyArray1<'_, f64>,
     bounds: Bounds<'_>,
-) -> PyResult<Codes<i64>> {
-    let bound = bounds.check(products.shape())?;
-    let offset = offset.as_slice()?;
-    same("offset", offset.len(), products.shape().1)?;
-    let found = with!(products, |p| detached(py, || project::floors(p, width, offset, bound))?);
-    Ok(decided(py, found))
+    mut out: PyReadwriteArray2<'_, i64>,
+) -> PyResult<Places> {
+    let (n, m) = products.shape();
+    let (bound, offset, out) = (bounds.check((n, m))?, offset.as_slice()?, out.as_slice_mut()?);
+    same("offset", offset.len(), m)?;
+    same("out", out.len(), n * m)?;
+    let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
+    let found = with!(products, |p| detached(py, || project::floors(p, affine, width, out))?);
+    Ok(places(py, found))
 }
 
-/// Packed bits: product + offset lies within `half` of a whole number; and rows and columns of the places that are not
-/// sure.
+/// Writes packed bits to `out`: product + offset lies within `half` of a whole number; the places that are not sure.
 #[pyfunction]
 fn band_codes(
     py: Python<'_>,
@@ -318,13 +327,16 @@ fn band_codes(
     offset: PyReadonlyArray1<'_, f64>,
     half: PyReadonlyArray1<'_, f64>,
     bounds: Bounds<'_>,
-) -> PyResult<Codes<u64>> {
-    let bound = bounds.check(products.shape())?;
-    let (offset, half) = (offset.as_slice()?, half.as_slice()?);
-    same("offset", offset.len(), products.shape().1)?;
-    same("half", half.len(), products.shape().1)?;
-    let found = with!(products, |p| detached(py, || project::bands(p, offset, half, bound))?);
-    Ok(decided(py, found))
+    mut out: PyReadwriteArray2<'_, u64>,
+) -> PyResult<Places> {
+    let (n, m) = products.shape();
+    let (bound, offset, half, out) = (bounds.check((n, m))?, offset.as_slice()?, half.as_slice()?, out.as_slice_mut()?);
+    same("offset", offset.len(), m)?;
+    same("half", half.len(), m)?;
+    same("out", out.len(), n * m.div_ceil(64))?;
+    let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
+    let found = with!(products, |p| detached(py, || project::bands(p, affine, half, out))?);
+    Ok(places(py, found))
 }
 
 /// Cross-polytope functions; `nearkin.families.CrossPolytope` is their face.
@@ -360,6 +372,32 @@ impl PolytopeCore {
     }
 }
 
+/// Packed bits of CSR rows, flat; all columns take Gaussians without `heavy`, else those of that ascending list.
+#[pyfunction]
+#[pyo3(signature = (indptr, indices, data, *, columns, bits, seed, heavy=None))]
+#[allow(clippy::too_many_arguments, reason = "three of them are one matrix")]
+fn sparse_simhash(
+    py: Python<'_>,
+    indptr: PyReadonlyArray1<'_, i64>,
+    indices: PyReadonlyArray1<'_, i64>,
+    data: PyReadonlyArray1<'_, f64>,
+    columns: usize,
+    bits: usize,
+    seed: u64,
+    heavy: Option<PyReadonlyArray1<'_, i64>>,
+) -> PyResult<Array<u64>> {
+    let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
+    let gaussian = match &heavy {
+        None => Gaussian::All,
+        Some(heavy) => Gaussian::Columns(heavy.as_slice()?.to_vec()),
+    };
+    let found = detached(py, || {
+        Sparse::new(indptr, indices, data, columns)?;
+        Ok(SparseSimHash::new(bits.max(1), seed, gaussian).codes(indptr, indices, data))
+    })?;
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
 /// Writes a family's description and arrays to a file, which replaces one of that name only when it is whole.
 #[pyfunction]
 fn write_family(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
@@ -390,6 +428,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(row_norms, module)?)?;
     module.add_function(wrap_pyfunction!(row_norms_csr, module)?)?;
     module.add_function(wrap_pyfunction!(sign_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(sparse_simhash, module)?)?;
     module.add_function(wrap_pyfunction!(write_family, module)?)?;
     Ok(())
 }

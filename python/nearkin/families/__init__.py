@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from nearkin.families.base import Family, Probes, load
+from nearkin.families.bit_sampling import BitSampling
 from nearkin.families.cross_polytope import CrossPolytope
 from nearkin.families.hyperplane import Hyperplane
+from nearkin.families.itq import ITQ
+from nearkin.families.kernel import KernelLSH
 from nearkin.families.minhash import MinHash
 from nearkin.families.pstable import PStable
+from nearkin.families.random_fourier import RandomFourier
+from nearkin.families.shift_invariant import ShiftInvariant
 from nearkin.families.simhash import SimHash
+from nearkin.families.sparse import SparseSimHash
+from nearkin.families.spherical import SphericalHash, spherical_hamming
 
-__all__ = ["CrossPolytope", "Family", "Hyperplane", "MinHash", "PStable", "Probes", "SimHash", "load"]
+__all__ = [
+    "ITQ",
+    "BitSampling",
+    "CrossPolytope",
+    "Family",
+    "Hyperplane",
+    "KernelLSH",
+    "MinHash",
+    "PStable",
+    "Probes",
+    "RandomFourier",
+    "ShiftInvariant",
+    "SimHash",
+    "SparseSimHash",
+    "SphericalHash",
+    "load",
+    "spherical_hamming",
+]

@@ -115,9 +115,9 @@ class Hyperplane(Family):
         self._projection = Projection(self.normals_)
 
     def _transform(self, rows: Rows) -> Codes:
-        words = np.zeros((len(rows), -(-self.bits // 64)), np.uint64)
+        words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
         for place, batch in self._projection.batches(rows):
-            words[place] = self._projection.sign_bits(batch, self._norms(batch), self.offset_)
+            self._projection.sign_bits(batch, self._norms(batch), self.offset_, words[place])
         return words
 
     def _norms(self, rows: Rows) -> Floats:

@@ -22,11 +22,12 @@ from nearkin import _core
 from nearkin.families.rows import Floats, Ints, Matrix, Rows
 
 Bounds: TypeAlias = tuple[Floats, Floats, Floats, Floats]
-Decided: TypeAlias = tuple[npt.NDArray[np.uint64], Ints, Ints]
+Kernel: TypeAlias = Callable[[Rows, Matrix], tuple[Ints, Ints]]
+"""Writes the codes of rows with these products, and gives the places that are not sure."""
 
 _UNSURE = 0.02
 """Share of unsure places of a batch above which `float64` products are cheaper than exact ones one by one."""
-_BATCH = 1 << 20
+_BATCH = 1 << 18
 """Products, and values of rows, in a batch: both stay in the cache of the processor."""
 
 
@@ -57,7 +58,7 @@ class Projection:
 
     def batches(self, rows: Rows) -> Iterator[tuple[slice, Rows]]:
         """Slices of the rows, and these rows."""
-        step = max(64, _BATCH // max(len(self.matrix), min(rows.d, 4096)))
+        step = max(256, _BATCH // max(len(self.matrix), min(rows.d, 4096)))
         for start in range(0, len(rows), step):
             yield slice(start, min(start + step, len(rows))), rows.part(start, start + step)
 
@@ -76,46 +77,35 @@ class Projection:
         slack = 4 * 2.0**-53 * np.abs(offset) + abs(factor) * flushed
         return 2 * abs(factor) * relative * norms, self.norms, np.zeros(len(rows)), slack
 
-    def decide(
-        self,
-        rows: Rows,
-        norms: Floats,
-        kernel: Callable[[Rows, Matrix], tuple[npt.NDArray[np.generic], Ints, Ints]],
-        *,
-        squares: bool = False,
-    ) -> tuple[npt.NDArray[np.generic], Ints, Ints, Floats]:
-        """Codes of a batch, the places that were not sure, and the exact values there.
+    def decide(self, rows: Rows, kernel: Kernel, *, squares: bool = False) -> tuple[Ints, Ints, Floats]:
+        """Runs a kernel over a batch; the places that it was not sure of, and the exact products (or squares) there.
 
-        `kernel(rows, products)` gives codes and unsure places; it is asked again with `float64` rows where too many
-        are.
+        It is asked again with `float64` rows where too many are unsure.
         """
-        terms = rows.terms + 8
-        if rows.dtype == np.float32 and (self.matrix.dtype == np.float64 or terms > 1 << 20):
+        if rows.dtype == np.float32 and (self.matrix.dtype == np.float64 or rows.terms > 1 << 20):
             rows = rows.wide()
-        codes, places, columns = kernel(rows, self.products(rows))
+        places, columns = kernel(rows, self.products(rows))
         if rows.dtype == np.float32 and len(places) > _UNSURE * len(rows) * len(self.matrix):
             rows = rows.wide()
-            codes, places, columns = kernel(rows, self.products(rows))
-        values = np.zeros(0)
-        if len(places):
-            values = rows.exact(self.matrix, places, columns, squares=squares)
-        return codes, places, columns, values
+            places, columns = kernel(rows, self.products(rows))
+        if not len(places):
+            return places, columns, np.zeros(0)
+        return places, columns, rows.exact(self.matrix, places, columns, squares=squares)
 
-    def sign_bits(self, rows: Rows, norms: Floats, offset: Floats) -> npt.NDArray[np.uint64]:
-        """Packed bits `x·a + offset > 0` of a batch, `(n, words)`."""
-        zeros = np.zeros(len(rows))
+    def sign_bits(self, rows: Rows, norms: Floats, offset: Floats, out: npt.NDArray[np.uint64]) -> None:
+        """Writes the packed bits `x·a + offset > 0` of a batch to `out`, `(n, words)`."""
 
-        def kernel(rows: Rows, products: Matrix) -> Decided:
-            return _core.sign_codes(products, 1.0, zeros, offset, self.bounds(rows, norms, offset))
+        def kernel(rows: Rows, products: Matrix) -> tuple[Ints, Ints]:
+            return _core.sign_codes(products, 1.0, None, offset, self.bounds(rows, norms, offset), out)
 
-        codes, places, columns, values = self.decide(rows, norms, kernel)
-        words = codes.view(np.uint64).reshape(len(rows), -1)
-        set_bits(words, places, columns, values + offset[columns] > 0)
-        return words
+        places, columns, values = self.decide(rows, kernel)
+        set_bits(out, places, columns, values + offset[columns] > 0)
 
 
 def set_bits(words: npt.NDArray[np.uint64], rows: Ints, columns: Ints, values: npt.NDArray[np.bool_]) -> None:
     """Sets bit `columns[i]` of row `rows[i]` to `values[i]`."""
+    if not len(rows):
+        return
     at = (rows, columns // 64)
     bit = np.left_shift(np.uint64(1), (columns % 64).astype(np.uint64))
     np.bitwise_and.at(words, at, ~bit)

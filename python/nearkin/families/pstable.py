@@ -158,18 +158,16 @@ class PStable(Family):
         return 4.0 * float(np.median(nearest))
 
     def _transform(self, rows: Rows) -> Codes:
-        keys = np.zeros((len(rows), self.hashes), np.int64)
+        keys = np.empty((len(rows), self.hashes), np.int64)
         for place, batch in self._projection.batches(rows):
-            norms = batch.norms()
+            norms, out = batch.norms(), keys[place]
 
-            def kernel(batch: Rows, products: Matrix, norms: Floats = norms) -> tuple[Ints, Ints, Ints]:
+            def kernel(batch: Rows, products: Matrix, norms: Floats = norms, out: Ints = out) -> tuple[Ints, Ints]:
                 bounds = self._projection.bounds(batch, norms, self.offset_ + self.width_)
-                return _core.floor_codes(products, self.width_, self.offset_, bounds)
+                return _core.floor_codes(products, self.width_, self.offset_, bounds, out)
 
-            codes, unsure, columns, values = self._projection.decide(batch, norms, kernel)
-            codes = codes.reshape(len(batch), self.hashes)
-            codes[unsure, columns] = saturate(np.floor((values + self.offset_[columns]) / self.width_))
-            keys[place] = codes
+            unsure, columns, values = self._projection.decide(batch, kernel)
+            out[unsure, columns] = saturate(np.floor((values + self.offset_[columns]) / self.width_))
         return keys
 
     def _probes(self, rows: Rows, count: int) -> Probes:

@@ -89,6 +89,15 @@ class Rows:
             np.ascontiguousarray(csr.data, np.float64),  # type: ignore[union-attr]
         )
 
+    def as_csr(self) -> tuple[Ints, Ints, Floats]:
+        """Row ends, columns and values, without zeros where rows are dense."""
+        if self.values is None:
+            return self._csr()
+        rows, columns = np.nonzero(self.values)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(self)))])
+        data = np.ascontiguousarray(self.values[rows, columns], np.float64)
+        return ends.astype(np.int64), columns.astype(np.int64), data
+
     def norms(self) -> Floats:
         """The length of each row; a row with values that are no finite numbers is an InputError."""
         if self.values is not None:
@@ -110,7 +119,9 @@ class Rows:
 
     def product(self, transposed: Matrix) -> Matrix:
         """Rows times a `(d, m)` matrix, in the type of both, by whoever multiplies fastest."""
-        product = (self.values if self.values is not None else self.csr) @ transposed  # type: ignore[operator]
+        # What overflows is no finite number, and is computed anew.
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = (self.values if self.values is not None else self.csr) @ transposed  # type: ignore[operator]
         return np.ascontiguousarray(product)
 
     def all_products(self, matrix: Matrix) -> Floats:

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from nearkin.theory.amplify import (
+    Sensitivity,
+    amplify,
+    ball_regions,
+    plane_regions,
+    probe_scores,
+    rho,
+    s_curve,
+    sensitivity,
+    tables_needed,
+    u_functions,
+    u_functions_needed,
+)
+from nearkin.theory.banding import Banding, banding_probability, choose_bands, minhash_variance
+from nearkin.theory.choose import Choice, Slaney, choose, law_of, next_cell, sample_distances, slaney
 from nearkin.theory.hamming import (
     HammingCost,
     PermutedTables,
@@ -11,26 +26,65 @@ from nearkin.theory.hamming import (
     permuted_tables,
     tables_for,
 )
-from nearkin.theory.laws import cross_polytope, hyperplane, pstable
-from nearkin.theory.minhash import Banding, banding_probability, choose_bands, minhash_variance
+from nearkin.theory.laws import (
+    angle_variance,
+    bit_sampling,
+    cross_polytope,
+    fourier_variance,
+    hashed_signs,
+    hyperplane,
+    minhash,
+    pstable,
+    shift_invariant,
+    shifted_grid,
+    simple_lsh,
+    stable,
+)
 from nearkin.theory.simhash import simhash_difference, simhash_difference_of_sets, simhash_radius
 
 __all__ = [
+    "Banding",
+    "Choice",
     "HammingCost",
     "PermutedTables",
-    "Banding",
+    "Sensitivity",
+    "Slaney",
+    "amplify",
+    "angle_variance",
+    "ball_regions",
     "banding_probability",
+    "bit_sampling",
+    "choose",
     "choose_bands",
     "cross_polytope",
+    "fourier_variance",
     "hamming_candidates",
     "hamming_cost",
+    "hashed_signs",
     "hyperplane",
     "keys_within",
-    "permuted_tables",
+    "law_of",
+    "minhash",
     "minhash_variance",
+    "next_cell",
+    "permuted_tables",
+    "plane_regions",
+    "probe_scores",
     "pstable",
+    "rho",
+    "s_curve",
+    "sample_distances",
+    "sensitivity",
+    "shift_invariant",
+    "shifted_grid",
     "simhash_difference",
     "simhash_difference_of_sets",
     "simhash_radius",
+    "simple_lsh",
+    "slaney",
+    "stable",
     "tables_for",
+    "tables_needed",
+    "u_functions",
+    "u_functions_needed",
 ]

@@ -5,10 +5,18 @@ r"""Collision laws: the probability that a random function of a family gives two
 | `hyperplane(c)` | the cosine c | 1 − arccos(c)/π |
 | `pstable(r, "l2")` | distance / width, 1/r below | 1 − 2Φ(−r) − 2/(√(2π) r) (1 − e^(−r²/2)) |
 | `pstable(r, "l1")` | distance / width, 1/r below | 2 arctan(r)/π − ln(1 + r²)/(π r) |
+| `shift_invariant(δ)` | distance, K the kernel | 1 − (8/π²) Σ_m (1 − K(m δ)) / (4 m² − 1) |
+| – without dither | | ½ + (4/π²) Σ_{m odd} K(m δ)/m² |
+| `bit_sampling(h, d)` | Hamming distance h | 1 − h/d |
+| `bit_sampling(l, d, C)` | L1 distance l, values in a range C | 1 − l/(d C) |
+| `shifted_grid(δ, w)` | differences δ, width w | Π_i max(0, 1 − \|δ_i\|/w) |
+| `minhash(J)`, `minhash(J, b)` | Jaccard similarity J, b bits kept | J;  J + (1 − J) 2^(−b) |
+| `simple_lsh(s)` | inner product over the largest norm | 1 − arccos(s)/π |
+| `hashed_signs(x, y)` | the vectors themselves | by enumeration of all signs |
 | `cross_polytope(c, d)` | the cosine c | 2d ∫∫_{x,y>0} φ(x, y; c) P(\|X\| < x, \|Y\| < y)^(d−1) dx dy |
 
 Φ is the normal distribution, φ(x, y; c) the density of two standard normal numbers with correlation c. Each law is held
-against independent draws in `tests/families/test_laws.py`, and against printed values in `tests/theory/test_laws.py`.
+against draws in `tests/families/test_laws.py`, and against printed values in `tests/theory/test_formulas.py`.
 
 References
 ----------
@@ -22,7 +30,9 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -104,6 +114,243 @@ def pstable(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, widt
     return np.where(distance == 0, 1.0, np.clip(value, 0.0, 1.0))
 
 
+def stable(distance: npt.ArrayLike, density: Callable[[Floats], Floats], *, width: float = 1.0) -> Floats:
+    """The law of any p-stable distribution: the integral over [0, w] of f(t/c)/c (1 - t/w) dt at distance c.
+
+    Parameters
+    ----------
+    distance : float or array
+        0 or more.
+    density : callable
+        f, the density of the absolute value of the stable number, at arrays of 0 or more.
+    width : float, default 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.theory import stable
+    >>> normal = lambda t: 2 * np.exp(-t**2 / 2) / np.sqrt(2 * np.pi)
+    >>> float(stable(1.0, normal, width=4.0).round(4))
+    0.8005
+    """
+    distance = np.asarray(in_range("distance", distance, 0, math.inf))
+    nodes, weights = _nodes(64)
+    found = []
+    for c in distance.ravel():
+        # Pieces of doubling length from the density's own scale: each is smooth.
+        ends = [0.0, *(c * 2.0**power for power in range(-3, 64) if c * 2.0**power < width), width]
+        total = 0.0
+        for low, high in pairwise(ends):
+            t = low + (high - low) * (nodes + 1) / 2
+            total += float((density(t / c) / c * (1 - t / width) * weights).sum() * (high - low) / 2)
+        found.append(1.0 if c == 0 else min(1.0, total))
+    return np.array(found).reshape(distance.shape)
+
+
+def shift_invariant(
+    distance: npt.ArrayLike,
+    kernel: Literal["gaussian", "laplacian"] | Callable[[Floats], Floats] = "gaussian",
+    *,
+    gamma: float = 1.0,
+    dither: bool = True,
+) -> Floats:
+    """Probability that random waves of a kernel's spectrum give two vectors the same bit.
+
+    Parameters
+    ----------
+    distance : float or array
+        L2 (gaussian) or L1 (laplacian), 0 or more.
+    kernel : {"gaussian", "laplacian"} or callable, default "gaussian"
+        exp(-gamma d²/2), exp(-gamma d), or the kernel as a function of an array of multiples of the difference.
+    gamma : float, default 1
+        Above 0.
+    dither : bool, default True
+        Random levels, or the sign alone.
+
+    Notes
+    -----
+    256 terms of the sum are taken, and the rest as an integral; the error is below 1e-7.
+
+    Examples
+    --------
+    >>> from nearkin.theory import shift_invariant
+    >>> (1 - shift_invariant([1.0, 2.0, 1e6])).round(6).tolist()
+    [0.233831, 0.3687, 0.405285]
+    """
+    if not 0 < gamma < math.inf:
+        raise bad_parameter("gamma", gamma, "a number above 0")
+    delta = in_range("distance", distance, 0, math.inf)[..., None]
+    of: Callable[[Floats], Floats]
+    if callable(kernel):
+        of = kernel
+    elif kernel == "gaussian":
+        of = lambda x: np.exp(-gamma * x**2 / 2)  # noqa: E731
+    elif kernel == "laplacian":
+        of = lambda x: np.exp(-gamma * x)  # noqa: E731
+    else:
+        raise bad_parameter("kernel", repr(kernel), '"gaussian", "laplacian" or a function')
+    terms = 256
+    nodes, weights = _nodes(64)
+    share, weights = (nodes + 1) / 2, weights / 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dither:
+            m = np.arange(1, terms + 1)
+            head = ((1 - of(m * delta)) / (4 * m**2 - 1)).sum(-1)
+            # Σ_{m > M} g(m) / (4 m² − 1) is about ∫_A^∞ g(t) / (4 t²) dt, A = M + ½; t = A / s.
+            start = terms + 0.5
+            tail = ((1 - of(start / share * delta)) * weights).sum(-1) / (4 * start)
+            return np.asarray(1 - 8 / math.pi**2 * (head + tail))
+        m = 2 * np.arange(terms) + 1
+        head = (of(m * delta) / m**2).sum(-1)
+        # Odd m beyond M: half of ∫_A^∞ K(t δ) / t² dt, A = M + 1.
+        start = 2.0 * terms
+        tail = (of(start / share * delta) * weights).sum(-1) / (2 * start)
+        return np.asarray(np.minimum(1.0, 0.5 + 4 / math.pi**2 * (head + tail)))
+
+
+def bit_sampling(distance: npt.ArrayLike, d: int, *, spread: float = 1.0) -> Floats:
+    """Probability that a random coordinate, or a random threshold of one, agrees: 1 - distance / (d · spread).
+
+    Parameters
+    ----------
+    distance : float or array
+        Hamming distance, or L1 distance of values within a range of length `spread`; 0 to d · spread.
+    d : int
+        Dimension.
+    spread : float, default 1
+
+    Examples
+    --------
+    >>> from nearkin.theory import bit_sampling
+    >>> float(bit_sampling(16, 64))
+    0.75
+    """
+    return 1.0 - in_range("distance", distance, 0, d * spread * (1 + 1e-9)) / (d * spread)
+
+
+def shifted_grid(differences: npt.ArrayLike, *, width: float = 1.0) -> Floats:
+    """Probability that two vectors lie in the same cell of a randomly shifted grid: the product of 1 - |difference| /
+    width.
+
+    Parameters
+    ----------
+    differences : (..., d) array
+        Differences of coordinates.
+    width : float, default 1
+        Side of a cell, above 0.
+
+    Examples
+    --------
+    >>> from nearkin.theory import shifted_grid
+    >>> float(shifted_grid([0.5, 0.5]))
+    0.25
+    """
+    if not 0 < width < math.inf:
+        raise bad_parameter("width", width, "a number above 0")
+    return np.asarray(np.maximum(0.0, 1 - np.abs(np.asarray(differences, np.float64)) / width).prod(axis=-1))
+
+
+def minhash(similarity: npt.ArrayLike, bits: int | None = None) -> Floats:
+    """Probability that a MinHash value, or its lowest `bits` bits, agrees: J, or J + (1 - J) 2^-bits.
+
+    Parameters
+    ----------
+    similarity : float or array
+        Jaccard similarity J, 0 to 1.
+    bits : int, optional
+        Bits that are kept, 1 to 64; for sets that are small beside their universe.
+
+    Examples
+    --------
+    >>> from nearkin.theory import minhash
+    >>> float(minhash(0.5)), float(minhash(0.5, 1))
+    (0.5, 0.75)
+    """
+    similarity = in_range("similarity", similarity, 0, 1)
+    if bits is None:
+        return similarity
+    return similarity + (1 - similarity) * 2.0 ** -check_count("bits", bits, 1, 64, "1 to 64")
+
+
+def simple_lsh(product: npt.ArrayLike) -> Floats:
+    """The law of hyperplanes on [x; sqrt(1 - |x|²)] for inner products over the largest norm, -1 to 1.
+
+    The query has length 1 and the vectors at most 1: Neyshabur and Srebro (ICML 2015).
+
+    Examples
+    --------
+    >>> from nearkin.theory import simple_lsh
+    >>> float(simple_lsh(0.0))
+    0.5
+    """
+    return hyperplane(product)
+
+
+def hashed_signs(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Probability that the signs of two sums with random signs agree, by enumeration; a sum of 0 counts as negative.
+
+    Parameters
+    ----------
+    x, y : (n,) array
+        Weights of the same features, at most 20 of them not 0 in both.
+
+    Notes
+    -----
+    It tends to 1 - angle / pi only where no coordinate dominates.
+
+    Examples
+    --------
+    >>> from nearkin.theory import hashed_signs
+    >>> hashed_signs([3, 1], [1, 3]), hashed_signs([5, 1, 1, 1], [5, -1, -1, -1])
+    (0.5, 1.0)
+    """
+    both = np.stack([np.asarray(x, np.float64), np.asarray(y, np.float64)])
+    both = both[:, (both != 0).any(axis=0)]
+    n = check_count("features", both.shape[1], 1, 20, "1 to 20 features")
+    signs = 1 - 2.0 * (np.arange(1 << n)[:, None] >> np.arange(n) & 1)
+    above = signs @ both.T > 0
+    return float((above[:, 0] == above[:, 1]).mean())
+
+
+def angle_variance(angle: npt.ArrayLike, bits: int) -> Floats:
+    """Variance of the angle pi · distance / bits estimated from a Hamming distance: angle (pi - angle) / bits.
+
+    Examples
+    --------
+    >>> import math
+    >>> from nearkin.theory import angle_variance
+    >>> float(angle_variance(math.pi / 2, 64).round(4))
+    0.0386
+    """
+    angle = in_range("angle", angle, 0, math.pi)
+    return angle * (math.pi - angle) / check_count("bits", bits, 1, 2**40, "1 or more")
+
+
+def fourier_variance(kernel: npt.ArrayLike, features: int, form: Literal["paired", "phase"] = "paired") -> Floats:
+    """Variance of a Gaussian kernel's estimate by `features` random Fourier features.
+
+    Parameters
+    ----------
+    kernel : float or array
+        The kernel's value K, 0 to 1.
+    features : int
+        Length D of the features.
+    form : {"paired", "phase"}, default "paired"
+        (1 - K²)² / D, or (1 + K⁴/2 - K²) / D.
+
+    Examples
+    --------
+    >>> from nearkin.theory import fourier_variance
+    >>> float(fourier_variance(0.88, 1).round(3)), float(fourier_variance(0.88, 1, "phase").round(3))
+    (0.051, 0.525)
+    """
+    k = in_range("kernel", kernel, 0, 1)
+    features = check_count("features", features, 1, 2**40, "1 or more")
+    if form not in ("paired", "phase"):
+        raise bad_parameter("form", repr(form), '"paired" or "phase"')
+    return ((1 - k**2) ** 2 if form == "paired" else 1 + k**4 / 2 - k**2) / features
+
+
 def cross_polytope(similarity: npt.ArrayLike, d: int) -> Floats:
     """Probability that the nearest vertices ±e_i of two randomly projected vectors are the same one.
 
@@ -145,16 +392,26 @@ def _cross_polytope(rho: float, d: int) -> float:
     if abs(rho) == 1.0:
         return (1.0 + rho) / 2.0
     s = math.sqrt((1.0 - rho) * (1.0 + rho))
-    top = 8.0 + math.sqrt(2.0 * math.log(d))
+    least, top = _least(d), 8.0 + math.sqrt(2.0 * math.log(d))
     nodes, weights = _nodes(96)
-    x, x_weights = (top * (nodes + 1) / 2)[:, None], (top * weights / 2)[:, None]
+    x = (least + (top - least) * (nodes + 1) / 2)[:, None]
+    x_weights = ((top - least) * weights / 2)[:, None]
     nodes, weights = _nodes(64)
-    low = np.clip(-rho * x / s, -9.0, 9.0)
+    low = np.clip((least - rho * x) / s, -9.0, 9.0)
     z, z_weights = low + (9.0 - low) * (nodes + 1) / 2, (9.0 - low) * weights / 2
     y = np.maximum(rho * x + s * z, 0.0)
     density = np.exp(-(x**2 + z**2) / 2) / (2 * math.pi)
     below = _both_below(x, y, abs(rho), s)
     return float(min(1.0, 2.0 * d * (x_weights * z_weights * density * below ** (d - 1)).sum()))
+
+
+def _least(d: int) -> float:
+    """A number below which the largest of d absolute values lies with probability under e^-40: nothing to integrate."""
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (d - 1) * math.erfc(middle / math.sqrt(2)) > 40 else (low, middle)
+    return low
 
 
 def _both_below(x: Floats, y: Floats, rho: float, s: float) -> Floats:

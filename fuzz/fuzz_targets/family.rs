@@ -1,0 +1,14 @@
+//! Any bytes as a family's file: an error or a description with its arrays; never a panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nearkin_core::arrays;
+
+fuzz_target!(|input: &[u8]| {
+    let path = std::env::temp_dir().join(format!("nearkin-fuzz-family-{}.nks", std::process::id()));
+    std::fs::write(&path, input).expect("a writable temporary folder");
+    let Ok((text, values)) = arrays::read(&path, arrays::FAMILY) else { return };
+    let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+    arrays::write(&path, arrays::FAMILY, &text, &values).expect("a writable temporary folder");
+    arrays::read(&path, arrays::FAMILY).expect("what was written is read");
+});

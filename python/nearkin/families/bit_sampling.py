@@ -1,0 +1,156 @@
+"""Bit sampling: bits of the vector itself, chosen at random; for Hamming distances of 0/1 vectors, or L1 with
+thresholds.
+
+    bit_j = x_i                   P[bit of x = bit of y] = 1 − d_H / d
+    bit_j = [x_i > τ]             P = 1 − ‖x − y‖₁ / (d C)        values in [low, low + C], τ uniform in it
+
+i is drawn with repetition, so bits are independent. The second form is the first one of numbers written in unary.
+
+Cost: one look-up a bit. Sources: Indyk and Motwani (STOC 1998), section 4.2; Gionis, Indyk and Motwani (VLDB 1999).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin import _core, theory
+from nearkin.errors import InputError, bad_parameter
+from nearkin.families.base import Codes, Distance, Family, Probes, check_hashes, check_number, check_seed
+from nearkin.families.rows import Floats, Ints, Rows
+
+_COLUMNS, _THRESHOLDS = 10, 11
+"""Streams of the seed."""
+
+
+class BitSampling(Family):
+    """Randomly chosen coordinates of 0/1 vectors, or random thresholds of bounded numbers.
+
+    Parameters
+    ----------
+    bits : int, default 64
+        Number of bits, 1 to 65,536.
+    limits : (low, high), "auto" or None, default None
+        None for vectors of 0 and 1. Else the range of all values: thresholds are uniform in it, and the law is that of
+        the L1 distance. "auto" takes the smallest and largest value of the fitted vectors.
+    seed : int, default 0
+        0 to 2**64 - 1.
+
+    Attributes
+    ----------
+    columns_ : (bits,) int64
+    thresholds_ : (bits,) float64
+        A bit is 1 where the value is above it.
+    low_, high_ : float
+
+    Notes
+    -----
+    With limits, values outside of them are hashed as the nearer limit.
+
+    References
+    ----------
+    P. Indyk, R. Motwani (1998), Approximate nearest neighbors: towards removing the curse of dimensionality, STOC.
+
+    Examples
+    --------
+    >>> import numpy as np, nearkin as nk
+    >>> X = np.array([[0, 1, 0, 1], [0, 1, 1, 1]])
+    >>> family = nk.families.BitSampling(bits=1000).fit(X)
+    >>> float((family.hash_values(X[:1]) == family.hash_values(X[1:])).mean().round(1))
+    0.8
+    >>> float(family.collision_probability(1))
+    0.75
+    """
+
+    name = "bit_sampling"
+    kind = "bits"
+    _learned = ("columns_", "thresholds_", "low_", "high_")
+
+    columns_: Ints
+    thresholds_: Floats
+    low_: float
+    high_: float
+
+    def __init__(
+        self, bits: int = 64, *, limits: tuple[float, float] | Literal["auto"] | None = None, seed: int = 0
+    ) -> None:
+        self.bits = bits
+        self.limits = limits
+        self.seed = seed
+
+    @property
+    def distance(self) -> Distance:
+        """Hamming without limits, L1 with them."""
+        return "hamming" if self.limits is None else "l1"
+
+    def _check(self) -> None:
+        check_hashes("bits", self.bits)
+        check_seed(self.seed)
+        if self.limits is not None and self.limits != "auto":
+            allowed = '(low, high) with low < high, "auto" or None'
+            if len(self.limits) != 2:
+                raise bad_parameter("limits", self.limits, allowed)
+            low = check_number("limits", self.limits[0], allowed, lambda _: True)
+            check_number("limits", self.limits[1], allowed, lambda high: high > low)
+
+    def _fit(self, rows: Rows) -> None:
+        self.low_, self.high_ = 0.0, 1.0
+        if self.limits == "auto":
+            values = rows.values if rows.values is not None else rows.csr.data  # type: ignore[union-attr]
+            zero = [0.0] if rows.csr is not None else []
+            self.low_ = float(min([values.min(), *zero])) if values.size else 0.0
+            self.high_ = float(max([values.max(), *zero])) if values.size else 0.0
+            if not self.low_ < self.high_:
+                reason = f"all values are {self.low_:g}, so they have no range; give limits="
+                raise InputError(f"X: {reason}", place="X", reason=reason)
+        elif self.limits is not None:
+            self.low_, self.high_ = float(self.limits[0]), float(self.limits[1])
+        words = _core.draw_matrix("word", self.seed, _COLUMNS, 0, self.bits, 1)
+        self.columns_ = (words % np.uint64(rows.d)).astype(np.int64)
+        self.thresholds_ = np.full(self.bits, 0.5)
+        if self.limits is not None:
+            shares = _core.draw_matrix("uniform", self.seed, _THRESHOLDS, 0, self.bits, 1)
+            self.thresholds_ = self.low_ + shares * (self.high_ - self.low_)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"columns_": (self.bits,), "thresholds_": (self.bits,)}
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        if self.columns_.min() < 0 or self.columns_.max() >= self.dimension_:
+            raise ValueError("columns_ lie outside of the dimension")
+
+    def _transform(self, rows: Rows) -> Codes:
+        words = np.zeros((len(rows), -(-self.bits // 64)), np.uint64)
+        step = max(1, (1 << 22) // max(rows.d, self.bits))
+        for start in range(0, len(rows), step):
+            chosen = self._chosen(rows.part(start, start + step)) > self.thresholds_
+            packed = np.packbits(chosen, axis=1, bitorder="little")
+            words[start : start + step].view(np.uint8)[:, : packed.shape[1]] = packed
+        return words.view("<u8").astype(np.uint64, copy=False)
+
+    def _chosen(self, rows: Rows) -> Floats:
+        """Values of the chosen columns as `float64`, `(n, bits)`."""
+        rows.norms()
+        dense = rows.dense()
+        if self.limits is None:
+            odd = ((dense != 0) & (dense != 1)).any(axis=1)
+            if odd.any():
+                place = f"row {rows.first + int(np.argmax(odd))}"
+                reason = "has values other than 0 and 1; give limits= to hash numbers by L1 distance"
+                raise InputError(f"{place}: {reason}", place=place, reason=reason)
+        return dense[:, self.columns_].astype(np.float64)
+
+    def _probes(self, rows: Rows, count: int) -> Probes:
+        values = self._chosen(rows)
+        bits = (values > self.thresholds_).astype(np.int64)
+        costs = ((values - self.thresholds_) / (self.high_ - self.low_)) ** 2
+        return Probes(bits, (1 - bits)[..., None], costs[..., None])
+
+    def collision_probability(self, value: npt.ArrayLike) -> Floats:
+        """1 - distance / d of Hamming distances, 1 - distance / (d · range) of L1 distances; after `fit`."""
+        if not hasattr(self, "dimension_"):
+            raise bad_parameter("dimension", None, "the dimension of vectors: call fit(X) first")
+        return theory.bit_sampling(value, self.dimension_, spread=self.high_ - self.low_)

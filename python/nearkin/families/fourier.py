@@ -1,0 +1,62 @@
+"""What shift-invariant hashing and random Fourier features share: kernels K(x − y) and frequencies drawn from their
+spectrum.
+
+| kernel | K(δ) | frequencies w |
+|---|---|---|
+| gaussian | exp(−γ ‖δ‖₂² / 2) | Gaussian of variance γ |
+| laplacian | exp(−γ ‖δ‖₁) | γ times Cauchy |
+
+γ is that of Raginsky and Lazebnik: scikit-learn's gaussian `gamma` g is γ / 2. Frequencies are kept in turns, w / 2π.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin import _core
+from nearkin.errors import InputError, bad_parameter
+from nearkin.families.base import check_number
+from nearkin.families.rows import Rows
+from nearkin.families.sampling import neighbour_distances, sample
+
+ShiftKernel: TypeAlias = Literal["gaussian", "laplacian"]
+
+_RANK = 50
+"""The neighbour whose distance gives the scale: the one that Raginsky and Lazebnik took."""
+
+
+def check_kernel(kernel: object, gamma: Any) -> None:
+    """Raises ParameterError for an unknown kernel or a gamma out of range."""
+    if kernel not in ("gaussian", "laplacian"):
+        raise bad_parameter("kernel", repr(kernel), '"gaussian" or "laplacian"')
+    if gamma != "auto":
+        check_number("gamma", gamma, 'a number from 1e-100 to 1e100, or "auto"', lambda g: 1e-100 <= g <= 1e100)
+
+
+def resolve_gamma(kernel: ShiftKernel, gamma: float | Literal["auto"], rows: Rows, seed: int, stream: int) -> float:
+    """`gamma`, or 1 / r² (gaussian), 1 / r (laplacian), r the median distance to the 50th neighbour in a sample."""
+    if gamma != "auto":
+        return float(gamma)
+    metric = "l2" if kernel == "gaussian" else "l1"
+    distances = neighbour_distances(sample(rows, 4096, seed, stream), metric, _RANK, 256)
+    if not len(distances):
+        reason = "all sampled vectors are equal, so no gamma follows from their distances; give gamma= a number"
+        raise InputError(f"X: {reason}", place="X", reason=reason)
+    scale = float(np.median(distances))
+    return 1 / scale**2 if kernel == "gaussian" else 1 / scale
+
+
+def draw_turns(
+    kernel: ShiftKernel, gamma: float, seed: int, stream: int, count: int, d: int
+) -> npt.NDArray[np.float32]:
+    """`(count, d)` frequencies in turns."""
+    kind = "gaussian" if kernel == "gaussian" else "cauchy"
+    scale = math.sqrt(gamma) if kernel == "gaussian" else gamma
+    draws = _core.draw_matrix(kind, seed, stream, 0, count, d).astype(np.float64)
+    limit = float(np.finfo(np.float32).max)
+    turns: npt.NDArray[np.float32] = np.clip(draws * (scale / (2 * math.pi)), -limit, limit).astype(np.float32)
+    return turns.reshape(count, d)

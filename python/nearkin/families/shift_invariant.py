@@ -1,0 +1,167 @@
+"""Shift-invariant kernel hashing (SKLSH): one bit a random wave, whether it lies above a random level.
+
+    bit_j = 1 where cos(w_j·x + b_j) + t_j >= 0        w from the kernel's spectrum, b uniform in [0, 2π), t in [−1, 1]
+
+    P[bits differ] = (8/π²) Σ_{m>=1} (1 − K(m (x − y))) / (4 m² − 1)
+
+which lies between (4/π²)(1 − K) and min{½ √(1 − K), (4/π²)(1 − ⅔ K)}. The bits see distances up to the kernel's scale
+anywhere in space; for far vectors 4/π² = 0.405 of them differ, not a half. Without `dither` t is 0 (sign of a random
+Fourier feature): P[bits differ] = ½ − (4/π²) Σ_{m odd} K(m (x − y)) / m², which tends to a half.
+
+A wave is above its level within arccos(−t) of a crest, so no cosine is taken: with everything in turns the bit is 1
+where w·x + b lies within arccos(−t) / 2π of a whole number.
+
+Cost: d multiplications a bit. Sources: Raginsky and Lazebnik (NIPS 2009), sections 2 and 3; Li and Li (NeurIPS 2022)
+for the sign.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin import _core, theory
+from nearkin.errors import bad_parameter
+from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_number, check_seed
+from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
+from nearkin.families.projection import Projection, set_bits
+from nearkin.families.rows import Floats, Ints, Matrix, Rows
+
+_TURNS, _PHASES, _LEVELS, _SAMPLE = 12, 13, 14, 15
+"""Streams of the seed."""
+
+
+class ShiftInvariant(Family):
+    """Random waves cut at random levels; for a Gaussian or Laplacian kernel of the distance.
+
+    Parameters
+    ----------
+    bits : int, default 64
+        1 to 65,536; `HammingIndex` takes up to 1,024.
+    kernel : {"gaussian", "laplacian"}, default "gaussian"
+        exp(-gamma L2² / 2) or exp(-gamma L1).
+    gamma : float or "auto", default "auto"
+        Scale, above 0. "auto" is 1 / r² (gaussian) or 1 / r (laplacian), r the median distance to the 50th neighbour
+        in a sample. scikit-learn's gamma of a Gaussian kernel is half of it.
+    dither : bool, default True
+        Whether levels are random; without it they are 0.
+    seed : int, default 0
+        0 to 2**64 - 1.
+
+    Attributes
+    ----------
+    turns_ : (bits, d) float32
+        Frequencies / 2π.
+    phase_ : (bits,) float64
+        In [0, 1).
+    half_ : (bits,) float64
+        arccos(-level) / 2π, in [0, 0.5].
+    gamma_ : float
+
+    References
+    ----------
+    M. Raginsky, S. Lazebnik (2009), Locality-sensitive binary codes from shift-invariant kernels, NIPS.
+
+    Examples
+    --------
+    >>> import numpy as np, nearkin as nk
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [30.0, 0.0]])
+    >>> family = nk.families.ShiftInvariant(bits=4096, gamma=1.0).fit(X)
+    >>> bits = family.hash_values(X)
+    >>> (bits[0] != bits).mean(axis=1).round(1).tolist()
+    [0.0, 0.2, 0.4]
+    >>> (1 - family.collision_probability([0.0, 1.0, 30.0])).round(3).tolist()
+    [0.0, 0.234, 0.405]
+    """
+
+    name = "shift_invariant"
+    kind = "bits"
+    _learned = ("turns_", "phase_", "half_", "gamma_")
+
+    turns_: npt.NDArray[np.float32]
+    phase_: Floats
+    half_: Floats
+    gamma_: float
+
+    def __init__(
+        self,
+        bits: int = 64,
+        *,
+        kernel: ShiftKernel = "gaussian",
+        gamma: float | Literal["auto"] = "auto",
+        dither: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.bits = bits
+        self.kernel = kernel
+        self.gamma = gamma
+        self.dither = dither
+        self.seed = seed
+
+    @property
+    def distance(self) -> Distance:
+        """The distance that the kernel is of: L2 or L1."""
+        return "l2" if self.kernel == "gaussian" else "l1"
+
+    def _check(self) -> None:
+        check_hashes("bits", self.bits)
+        check_kernel(self.kernel, self.gamma)
+        check_flag("dither", self.dither)
+        check_seed(self.seed)
+
+    def _fit(self, rows: Rows) -> None:
+        self.gamma_ = resolve_gamma(self.kernel, self.gamma, rows, self.seed, _SAMPLE)
+        self.turns_ = draw_turns(self.kernel, self.gamma_, self.seed, _TURNS, self.bits, rows.d)
+        self.phase_ = _core.draw_matrix("uniform", self.seed, _PHASES, 0, self.bits, 1)
+        self.half_ = np.full(self.bits, 0.25)
+        if self.dither:
+            levels = 2 * _core.draw_matrix("uniform", self.seed, _LEVELS, 0, self.bits, 1) - 1
+            self.half_ = np.arccos(-levels) / (2 * math.pi)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"turns_": (self.bits, self.dimension_), "phase_": (self.bits,), "half_": (self.bits,)}
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_number("gamma_", self.gamma_, "a number above 0", lambda gamma: gamma > 0)
+
+    def _derive(self) -> None:
+        self._projection = Projection(self.turns_)
+
+    def _transform(self, rows: Rows) -> Codes:
+        words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
+        for place, batch in self._projection.batches(rows):
+            norms, out = batch.norms(), words[place]
+
+            def kernel(
+                batch: Rows, products: Matrix, norms: Floats = norms, out: npt.NDArray[np.uint64] = out
+            ) -> tuple[Ints, Ints]:
+                bounds = self._projection.bounds(batch, norms, self.phase_ + 1.0)
+                return _core.band_codes(products, self.phase_, self.half_, bounds, out)
+
+            unsure, columns, values = self._projection.decide(batch, kernel)
+            set_bits(out, unsure, columns, _apart(values + self.phase_[columns]) <= self.half_[columns])
+        return words
+
+    def _probes(self, rows: Rows, count: int) -> Probes:
+        rows.norms()
+        beyond = _apart(rows.all_products(self.turns_) + self.phase_) - self.half_
+        bits = (beyond <= 0).astype(np.int64)
+        # The way to the level in turns of each wave; waves of higher frequency get there sooner.
+        costs = (beyond / np.maximum(self._projection.norms, 1e-300)) ** 2
+        return Probes(bits, (1 - bits)[..., None], costs[..., None])
+
+    def collision_probability(self, value: npt.ArrayLike) -> Floats:
+        """Probability of equal bits at these L2 (gaussian) or L1 (laplacian) distances, with `gamma_` after `fit`."""
+        gamma = getattr(self, "gamma_", self.gamma)
+        if gamma == "auto":
+            raise bad_parameter("gamma", '"auto"', "a number, or call fit(X) first")
+        return theory.shift_invariant(value, self.kernel, gamma=gamma, dither=self.dither)
+
+
+def _apart(turns: Floats) -> Floats:
+    """Distance to the nearest whole number."""
+    return np.abs(turns - np.rint(turns))

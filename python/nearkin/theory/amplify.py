@@ -1,0 +1,258 @@
+"""From one function to an index: AND within a table, OR over tables, sensitivity, ρ, and what multi-probe adds.
+
+A table's key is k functions of collision probability p; an index has L tables:
+
+    found = 1 − (1 − p^k)^L                              AND, then OR
+    found = 1 − (1 − q)^m − m q (1 − q)^(m−1)            u-functions: tables are pairs of m halves, q = p^(k/2)
+    ρ = ln p1 / ln p2                                    L grows as n^ρ where k = log_{1/p2} n
+
+References
+----------
+.. [1] P. Indyk, R. Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality", STOC 1998.
+.. [2] A. Andoni, P. Indyk, "E2LSH 0.1 user manual", 2005, sections 2 and 3.
+.. [3] Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, "Multi-probe LSH", VLDB 2007, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin.errors import bad_parameter, check_count
+from nearkin.theory.laws import Floats, in_range
+
+_MOST = 2**62
+
+
+def amplify(p: npt.ArrayLike, hashes_per_table: int, num_tables: int = 1) -> Floats:
+    """Probability that two vectors share the bucket of at least one table: 1 - (1 - p^k)^L.
+
+    Parameters
+    ----------
+    p : float or array
+        Collision probability of one function, 0 to 1.
+    hashes_per_table : int
+        k, 1 or more.
+    num_tables : int, default 1
+        L, 1 or more.
+
+    Examples
+    --------
+    >>> from nearkin.theory import amplify
+    >>> amplify([0.2, 0.8], 10, 20).round(4).tolist()
+    [0.0, 0.8969]
+    """
+    p = in_range("p", p, 0, 1)
+    k = check_count("hashes_per_table", hashes_per_table, 1, _MOST, "1 or more")
+    tables = check_count("num_tables", num_tables, 1, _MOST, "1 or more")
+    with np.errstate(divide="ignore"):
+        found: Floats = -np.expm1(tables * np.log1p(-(p**k)))
+    return found
+
+
+def u_functions(p: npt.ArrayLike, hashes_per_table: int, m: int) -> Floats:
+    """Probability of a shared bucket where m (m - 1) / 2 tables are the pairs of m halves of k / 2 functions.
+
+    Parameters
+    ----------
+    p : float or array
+        Collision probability of one function, 0 to 1.
+    hashes_per_table : int
+        k, even.
+    m : int
+        Halves, 2 or more.
+
+    Examples
+    --------
+    >>> from nearkin.theory import u_functions
+    >>> float(u_functions(0.8005, 10, 11).round(3))
+    0.92
+    """
+    p = in_range("p", p, 0, 1)
+    k = check_count("hashes_per_table", hashes_per_table, 2, _MOST, "2 or more, even")
+    if k % 2:
+        raise bad_parameter("hashes_per_table", k, "an even number")
+    m = check_count("m", m, 2, _MOST, "2 or more")
+    q = p ** (k / 2)
+    found: Floats = 1 - (1 - q) ** m - m * q * (1 - q) ** (m - 1)
+    return found
+
+
+def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
+    """Fewest tables that find a vector of collision probability p with probability `recall`.
+
+    Parameters
+    ----------
+    p : float
+        Of one function, above 0, at most 1.
+    hashes_per_table : int
+    recall : float
+        Above 0 and below 1.
+
+    Examples
+    --------
+    >>> from nearkin.theory import pstable, tables_needed
+    >>> p = float(pstable(1.0, width=4.0))
+    >>> [tables_needed(p, k, 0.9) for k in (10, 14, 18, 20)]
+    [21, 51, 126, 196]
+    """
+    _between("recall", recall)
+    if not 0 < p <= 1:
+        raise bad_parameter("p", p, "above 0, at most 1")
+    if p == 1:
+        return 1
+    return max(1, math.ceil(math.log1p(-recall) / math.log1p(-(p**hashes_per_table)) - 1e-12))
+
+
+def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
+    """Fewest halves m whose pairs find a vector of collision probability p with probability `recall`.
+
+    Examples
+    --------
+    >>> from nearkin.theory import u_functions_needed
+    >>> [u_functions_needed(0.8005, k, 0.9) for k in (10, 14, 18, 20)]
+    [11, 17, 28, 35]
+    """
+    _between("recall", recall)
+    high = 2
+    while float(u_functions(p, hashes_per_table, high)) < recall:
+        high *= 2
+        if high > 1 << 60:
+            raise bad_parameter("p", p, "a collision probability with which some number of halves reaches the recall")
+    low = max(2, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        if float(u_functions(p, hashes_per_table, middle)) >= recall:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def rho(p1: float, p2: float) -> float:
+    """Ln p1 / ln p2: an index for near probability p1 and far probability p2 needs about n^rho tables.
+
+    Examples
+    --------
+    >>> from nearkin.theory import rho
+    >>> round(rho(0.8, 0.5), 3)
+    0.322
+    """
+    if not 0 < p2 < p1 < 1:
+        raise bad_parameter("p1, p2", f"{p1}, {p2}", "probabilities with 0 < p2 < p1 < 1")
+    return math.log(p1) / math.log(p2)
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A construction that finds with p_near what is within `near`, and with p_far what is beyond `far`."""
+
+    near: float
+    far: float
+    p_near: float
+    """At least, for vectors at most `near` apart (or at least so similar)."""
+    p_far: float
+    """At most, for vectors at least `far` apart (or at most so similar)."""
+
+    @property
+    def rho(self) -> float:
+        """Ln p_near / ln p_far."""
+        return rho(self.p_near, self.p_far)
+
+    def amplified(self, hashes_per_table: int, num_tables: int) -> Sensitivity:
+        """The construction of `num_tables` tables of `hashes_per_table` functions each."""
+        near, far = amplify([self.p_near, self.p_far], hashes_per_table, num_tables)
+        return Sensitivity(self.near, self.far, float(near), float(far))
+
+
+def sensitivity(law: Callable[[npt.ArrayLike], Floats], near: float, far: float) -> Sensitivity:
+    """The sensitivity of a law at two distances, or two similarities.
+
+    Parameters
+    ----------
+    law : callable
+        Collision probability of a distance or similarity, such as `family.collision_probability`.
+    near, far : float
+        Where collisions should be frequent, and rare.
+
+    Raises
+    ------
+    ParameterError
+        If the law is not larger at `near`.
+
+    Examples
+    --------
+    >>> from nearkin.theory import hyperplane, sensitivity
+    >>> s = sensitivity(hyperplane, 0.9, 0.5)
+    >>> round(s.p_near, 3), round(s.p_far, 3), round(s.rho, 3)
+    (0.856, 0.667, 0.382)
+    >>> round(s.amplified(10, 10).p_near, 3), round(s.amplified(10, 10).p_far, 3)
+    (0.908, 0.16)
+    """
+    p_near, p_far = (float(p) for p in law(np.array([near, far])))
+    if not p_near > p_far:
+        raise bad_parameter("near, far", f"{near}, {far}", "two places of which the first collides more often")
+    return Sensitivity(near, far, p_near, p_far)
+
+
+def s_curve(
+    law: Callable[[npt.ArrayLike], Floats], at: npt.ArrayLike, hashes_per_table: int, num_tables: int
+) -> Floats:
+    """Probability of being found at each distance or similarity: `amplify` of the law.
+
+    Examples
+    --------
+    >>> from nearkin.theory import minhash, s_curve
+    >>> s_curve(minhash, [0.3, 0.55, 0.8], 5, 20).round(3).tolist()
+    [0.047, 0.644, 1.0]
+    """
+    return amplify(law(at), hashes_per_table, num_tables)
+
+
+def probe_scores(hashes_per_table: int, width: float = 1.0) -> Floats:
+    """Expected squared distances of a query to the 2 M nearer and farther cell edges of M p-stable functions, sorted.
+
+    The precomputed order of Lv et al. 2007, section 4.5: E[z_j²] for j = 1 to 2 M.
+
+    Examples
+    --------
+    >>> from nearkin.theory import probe_scores
+    >>> probe_scores(2).round(3).tolist()
+    [0.042, 0.125, 0.458, 0.708]
+    """
+    m = check_count("hashes_per_table", hashes_per_table, 1, _MOST, "1 or more")
+    j = np.arange(1, 2 * m + 1)
+    back = 2 * m + 1 - j
+    near = j * (j + 1) / (4 * (m + 1) * (m + 2))
+    far = 1 - back / (m + 1) + back * (back + 1) / (4 * (m + 1) * (m + 2))
+    return width**2 * np.where(j <= m, near, far)
+
+
+def ball_regions(balls: int, dimension: int) -> int:
+    """The most regions into which balls can cut space: C(c - 1, d) + sum of C(c, i) for i = 0 to d.
+
+    Examples
+    --------
+    >>> from nearkin.theory import ball_regions, plane_regions
+    >>> ball_regions(3, 2), plane_regions(3, 2), ball_regions(4, 2)
+    (8, 7, 14)
+    """
+    c = check_count("balls", balls, 1, 10**5, "1 to 100,000")
+    d = check_count("dimension", dimension, 1, 10**5, "1 to 100,000")
+    return math.comb(c - 1, d) + plane_regions(c, d)
+
+
+def plane_regions(planes: int, dimension: int) -> int:
+    """The most regions into which hyperplanes can cut space: the sum of C(c, i) for i = 0 to d."""
+    c = check_count("planes", planes, 1, 10**5, "1 to 100,000")
+    d = check_count("dimension", dimension, 1, 10**5, "1 to 100,000")
+    return sum(math.comb(c, i) for i in range(min(c, d) + 1))
+
+
+def _between(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise bad_parameter(name, value, "a number between 0 and 1")

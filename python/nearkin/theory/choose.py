@@ -1,0 +1,358 @@
+"""Parameters of an index from the data: widths, hashes per table, tables and probes for a wanted recall.
+
+Two samples of distances say what a query meets: `near`, to the neighbours that are to be found, and `others`, to any
+vector. With p(c, w) the chance of an equal hash value at distance c, q(c, w) that of the next cell on the query's
+nearer side, and all sets of up to r changed hashes probed in each table of k hashes:
+
+    s(c) = Σ_{i<=r} C(k, i) p^(k−i) q^i            found in one table
+    recall = mean over near of 1 − (1 − s)^L        checks = n · mean over others of 1 − (1 − s)^L
+    cost = hash_cost · L · (k + probes) + check_cost · checks
+
+`choose` takes the cheapest of all widths, k and r whose L tables reach the recall within the memory. `slaney` is the
+closed form of Slaney, Lifshits and He, which averages p and q first, probes sets of exactly r changes to one side, and
+takes k from the far collisions alone.
+
+References
+----------
+.. [1] M. Slaney, Y. Lifshits, J. He, "Optimal parameters for locality-sensitive hashing", Proceedings of the IEEE 2012.
+.. [2] W. Dong, Z. Wang, W. Josephson, M. Charikar, K. Li, "Modeling LSH for performance tuning", CIKM 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin.errors import bad_parameter, check_count
+from nearkin.theory.laws import Floats, _nodes, cross_polytope, hyperplane, in_range, normal_cdf, pstable
+
+Law: TypeAlias = Callable[[Floats, float], tuple[Floats, Floats]]
+"""(distances or similarities, width) → p and q."""
+_POINTS = 64
+"""Quantiles that stand for a sample of distances."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Parameters of an index, and what they are expected to give."""
+
+    hashes_per_table: int
+    num_tables: int
+    num_probes: int
+    """Buckets that are looked up in each table, the query's own included."""
+    width: float | None
+    """Width of a cell; None for families without one."""
+    recall: float
+    """Expected share of near vectors that are found."""
+    checks: float
+    """Expected candidates of a query."""
+    cost: float
+    memory: int
+    """Bytes of the tables' entries."""
+
+
+def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, width: float = 1.0) -> Floats:
+    """Probability that a vector at a distance lies in the next cell of a p-stable function, on the side nearer to the
+    query.
+
+    Examples
+    --------
+    >>> from nearkin.theory import next_cell
+    >>> float(next_cell(1.0, width=4.0).round(4))
+    0.1952
+    """
+    distance = in_range("distance", distance, 0, math.inf)
+    nodes, weights = _nodes(48)
+    edge = (nodes + 1) / 4
+    scale = np.maximum(distance, width * 1e-12)[..., None] / width
+    if metric == "l2":
+        inside = normal_cdf((edge + 1) / scale) - normal_cdf(edge / scale)
+    else:
+        inside = (np.arctan((edge + 1) / scale) - np.arctan(edge / scale)) / math.pi
+    return np.asarray(np.where(distance == 0, 0.0, (inside * weights).sum(-1) / 2))
+
+
+def law_of(distance: Literal["l2", "l1", "cosine"], *, dims: int | None = None) -> Law:
+    """P and q of p-stable functions ("l2", "l1"), of hyperplanes ("cosine"), or of cross-polytopes ("cosine" with
+    `dims`).
+
+    For cross-polytopes q is 0: what a runner-up gives follows from no closed form.
+    """
+    if distance in ("l2", "l1"):
+        metric: Literal["l2", "l1"] = "l2" if distance == "l2" else "l1"
+        return lambda at, width: (pstable(at, metric, width=width), next_cell(at, metric, width=width))
+    if distance != "cosine":
+        raise bad_parameter("distance", repr(distance), '"l2", "l1" or "cosine"')
+    if dims is not None:
+        return lambda at, _: (cross_polytope(at, dims), np.zeros_like(at))
+
+    def planes(at: Floats, _: float) -> tuple[Floats, Floats]:
+        p = hyperplane(at)
+        return p, 1 - p
+
+    return planes
+
+
+def _quantiles(name: str, values: npt.ArrayLike) -> Floats:
+    array = np.asarray(values, np.float64).ravel()
+    if not len(array) or not np.isfinite(array).all():
+        raise bad_parameter(name, "no values, or values that are NaN or infinite", "a sample of finite numbers")
+    return np.quantile(array, (np.arange(_POINTS) + 0.5) / _POINTS)
+
+
+def choose(
+    near: npt.ArrayLike,
+    others: npt.ArrayLike,
+    n: int,
+    *,
+    distance: Literal["l2", "l1", "cosine"] = "l2",
+    recall: float = 0.9,
+    memory: int | None = None,
+    max_tables: int = 1024,
+    max_hashes: int = 40,
+    max_changes: int = 2,
+    dims: int | None = None,
+    hash_cost: float = 1.0,
+    check_cost: float = 1.0,
+    bytes_per_entry: int = 8,
+) -> Choice:
+    """The cheapest parameters that are expected to reach a recall.
+
+    Parameters
+    ----------
+    near : array
+        Distances (cosine similarities with "cosine") of sampled queries to the neighbours that are to be found.
+    others : array
+        Distances (similarities) of random pairs.
+    n : int
+        Vectors in the index, 1 or more.
+    distance : {"l2", "l1", "cosine"}, default "l2"
+    recall : float, default 0.9
+        Above 0 and below 1.
+    memory : int, optional
+        Most bytes of the tables' entries.
+    max_tables, max_hashes, max_changes : int
+        Bounds of the search: tables, hashes per table, and changed hashes of a probe (r).
+    dims : int, optional
+        Cross-polytopes of this many coordinates instead of hyperplanes.
+    hash_cost, check_cost : float, default 1
+        What a hash or a look-up costs, and what a candidate does: measure both.
+    bytes_per_entry : int, default 8
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    ParameterError
+        A value out of range; no parameters within the bounds reach the recall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.theory import choose
+    >>> choice = choose(np.full(10, 1.0), np.full(10, 5.0), 100_000, recall=0.9)
+    >>> choice.recall >= 0.9, choice.checks < 2000
+    (True, True)
+    """
+    n = check_count("n", n, 1, 2**50, "1 or more")
+    if not 0 < recall < 1:
+        raise bad_parameter("recall", recall, "a number between 0 and 1")
+    most = check_count("max_tables", max_tables, 1, 1 << 20, "1 to 1,048,576")
+    if memory is not None:
+        most = min(most, memory // (n * bytes_per_entry))
+    law = law_of(distance, dims=dims)
+    close, far = _quantiles("near", near), _quantiles("others", others)
+    widths: list[float | None] = [None]
+    if distance != "cosine":
+        scale = max(float(np.median(close)), float(np.median(far)) * 1e-6)
+        widths = [scale * 2.0 ** (step / 4) for step in range(-4, 25)]
+    best: Choice | None = None
+    for width in widths:
+        (p, q), (p_far, q_far) = law(close, width or 1.0), law(far, width or 1.0)
+        for k in range(1, max_hashes + 1):
+            found, found_far, probes = p**k, p_far**k, 1
+            for changes in range(min(max_changes, k) + 1):
+                if changes:
+                    ways = math.comb(k, changes)
+                    found = found + ways * p ** (k - changes) * q**changes
+                    found_far = found_far + ways * p_far ** (k - changes) * q_far**changes
+                    probes += ways
+                    if not q.any():
+                        break
+                tables = _tables(np.minimum(found, 1.0), recall, most)
+                if tables is None:
+                    continue
+                checks = n * float(_any(np.minimum(found_far, 1.0), tables).mean())
+                cost = hash_cost * tables * (k + probes) + check_cost * checks
+                if best is None or cost < best.cost:
+                    reached = float(_any(np.minimum(found, 1.0), tables).mean())
+                    best = Choice(k, tables, probes, width, reached, checks, cost, tables * n * bytes_per_entry)
+    if best is None:
+        allowed = f"less: no parameters with up to {most} tables are expected to reach it on these distances"
+        raise bad_parameter("recall", recall, allowed)
+    return best
+
+
+def _any(found: Floats, tables: int) -> Floats:
+    with np.errstate(divide="ignore"):
+        share: Floats = -np.expm1(tables * np.log1p(-found))
+    return share
+
+
+def _tables(found: Floats, recall: float, most: int) -> int | None:
+    """Fewest tables whose mean recall is reached, or None."""
+    if most < 1 or float(_any(found, most).mean()) < recall:
+        return None
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        if float(_any(found, middle).mean()) >= recall:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+@dataclass(frozen=True)
+class Slaney:
+    """Parameters by the closed form of Slaney, Lifshits and He."""
+
+    width: float
+    hashes_per_table: int
+    num_tables: int
+    p_near: float
+    p_any: float
+    checks: float
+    cost: float
+
+
+def slaney(
+    near: npt.ArrayLike,
+    others: npt.ArrayLike,
+    n: int,
+    *,
+    miss: float = math.exp(-1),
+    changes: int = 0,
+    hash_cost: float = 1.0,
+    check_cost: float = 1.0,
+    widths: int = 500,
+) -> Slaney:
+    """Width, hashes per table and tables of an L2 index by the closed form of Slaney, Lifshits and He (2012).
+
+    Parameters
+    ----------
+    near, others : array
+        Distances to nearest neighbours and to any vector.
+    n : int
+        Vectors in the index.
+    miss : float, default 1/e
+        Accepted probability of not finding the neighbour.
+    changes : int, default 0
+        r: sets of exactly r hashes are probed in their next cell, to one side.
+    hash_cost, check_cost : float, default 1
+    widths : int, default 500
+        Widths that are tried, in equal ratios.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.theory import slaney
+    >>> found = slaney(np.full(10, 1.0), np.full(10, 5.0), 100_000)
+    >>> found.hashes_per_table > 5, found.num_tables >= 1
+    (True, True)
+    """
+    if not 0 < miss < 1:
+        raise bad_parameter("miss", miss, "a number between 0 and 1")
+    close, far = _quantiles("near", near), _quantiles("others", others)
+    n = check_count("n", n, 2, 2**50, "2 or more")
+    r = check_count("changes", changes, 0, 64, "0 to 64")
+    best: Slaney | None = None
+    for width in np.geomspace(float(np.median(close)) / 10, float(np.median(far)) * 10, widths):
+        p, p_any = float(pstable(close, width=width).mean()), float(pstable(far, width=width).mean())
+        q, q_any = float(_one_side(close, width).mean()), float(_one_side(far, width).mean())
+        if not 0 < p_any < 1 or p <= 0:
+            continue
+        k = max(1, r, round(math.log(n) / -math.log(p_any)))
+        found = math.comb(k, r) * p ** (k - r) * q**r
+        if found <= 0 or not math.isfinite(tables := -math.log(miss) / found):
+            continue
+        checks = math.ceil(tables) * n * math.comb(k, r) * p_any ** (k - r) * q_any**r
+        cost = hash_cost * tables + check_cost * tables * n * math.comb(k, r) * p_any ** (k - r) * q_any**r
+        if best is None or cost < best.cost:
+            best = Slaney(float(width), k, math.ceil(tables), p, p_any, checks, cost)
+    if best is None:
+        raise bad_parameter("near", "distances that no width fits", "distances above 0, below the others")
+    return best
+
+
+def _one_side(distance: Floats, width: float) -> Floats:
+    """Probability of the next cell on one given side."""
+    nodes, weights = _nodes(48)
+    place = (nodes + 1) / 2
+    scale = np.maximum(distance, width * 1e-12)[:, None] / width
+    inside = normal_cdf((place + 1) / scale) - normal_cdf(place / scale)
+    return np.asarray((inside * weights).sum(-1) / 2)
+
+
+def sample_distances(
+    X: npt.ArrayLike, *, distance: Literal["l2", "l1", "cosine"] = "l2", k: int = 1, queries: int = 100, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """Distances of sampled vectors to their k nearest among all of X, and to random vectors of X.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Two rows or more.
+    distance : {"l2", "l1", "cosine"}, default "l2"
+        Cosine similarities with "cosine".
+    k : int, default 1
+        Neighbours, the vector itself and its copies left out.
+    queries : int, default 100
+        Vectors that are sampled.
+    seed : int, default 0
+
+    Returns
+    -------
+    near : (queries · k,) float64
+    others : (queries · 10,) float64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.theory import sample_distances
+    >>> near, others = sample_distances(np.random.default_rng(0).standard_normal((300, 8)))
+    >>> bool(np.median(near) < np.median(others))
+    True
+    """
+    rows = np.asarray(X, np.float64)
+    if rows.ndim != 2 or len(rows) < 2:
+        raise bad_parameter("X", f"an array of shape {rows.shape}", "two rows or more, of shape (n, d)")
+    k = check_count("k", k, 1, len(rows) - 1, f"1 to {len(rows) - 1}")
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(rows))[: check_count("queries", queries, 1, 2**40, "1 or more")]
+    norms = np.maximum(np.sqrt((rows**2).sum(1)), 1e-300)
+    near, others = [], []
+    for at in chosen:
+        if distance == "cosine":
+            values = -(rows @ rows[at]) / norms / norms[at]
+        elif distance == "l1":
+            values = np.abs(rows - rows[at]).sum(1)
+        else:
+            values = np.sqrt(((rows - rows[at]) ** 2).sum(1))
+        same = (rows == rows[at]).all(axis=1)
+        rest = values[~same]
+        if not len(rest):
+            continue
+        near.append(np.sort(rest)[:k])
+        others.append(rest[rng.integers(0, len(rest), 10)])
+    if not near:
+        raise bad_parameter("X", "rows that are all equal", "vectors with some distance between them")
+    sign = -1.0 if distance == "cosine" else 1.0
+    return sign * np.concatenate(near), sign * np.concatenate(others)

@@ -1,0 +1,129 @@
+"""Kernelised LSH against its cosine, random Fourier features against the kernel, ITQ against its invariants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nearkin import errors, theory
+from nearkin.families import ITQ, KernelLSH, RandomFourier
+
+
+def vectors(seed: int, n: int, d: int = 16) -> NDArray[np.float64]:
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((20, d))
+    return centres[rng.integers(0, 20, n)] + 0.7 * rng.standard_normal((n, d))
+
+
+def rbf(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.exp(-0.03 * ((X[:, None] - Y[None]) ** 2).sum(-1))
+
+
+@pytest.mark.parametrize(("kernel", "subset"), [("rbf", 30), ("rbf", 75), ("linear", 30)])
+def test_bits_agree_as_the_centred_projected_cosine_says(kernel: str, subset: int) -> None:
+    """Mean error over 45 pairs of 2,000 bits: below 0.02 at t = 30.
+
+    The mean absolute deviation of a share of 2,000 bits is at most 0.8 · 0.011 = 0.009, and its mean over pairs
+    deviates by less than 0.005 (five standard errors of 45 dependent pairs, taken as 9 independent ones: 5 · 0.0067 /
+    3 = 0.011 at worst); the rest is the family's own error.
+    """
+    X = vectors(1, 900)
+    family = KernelLSH(2000, kernel=kernel, gamma=0.03, subset=subset, seed=31).fit(X)  # type: ignore[arg-type]
+    Q = vectors(1, 910)[900:]
+    embedded = family.embed(Q)
+    lengths = np.linalg.norm(embedded, axis=1)
+    cosines = embedded @ embedded.T / lengths[:, None] / lengths
+    bits = family.hash_values(Q)
+    left, right = np.triu_indices(10, 1)
+    found = (bits[left] == bits[right]).mean(axis=1)
+    expected = family.collision_probability(cosines[left, right])
+    assert np.abs(found - expected).mean() < 0.02
+    assert np.abs(bits.mean(axis=0) - 0.5).mean() < 0.25
+
+
+def test_embedding_is_the_centred_kernel() -> None:
+    """On the anchors themselves inner products are the doubly centred kernel matrix."""
+    X = vectors(2, 60)
+    family = KernelLSH(8, gamma=0.03, anchors=60, seed=32).fit(X)
+    kernel = rbf(family.anchors_, family.anchors_)
+    centre = np.eye(60) - 1 / 60
+    embedded = family.embed(family.anchors_)
+    assert np.allclose(centre @ kernel @ centre, embedded @ embedded.T, atol=1e-6)
+
+
+def test_functions_and_precomputed_values_equal_the_named_kernel() -> None:
+    """One kernel in three spellings: the same bits up to values in the last digit of a kernel."""
+    X, Q = vectors(3, 200), vectors(4, 50)
+    named = KernelLSH(256, gamma=0.03, anchors=80, seed=33).fit(X)
+    function = KernelLSH(256, kernel=rbf, anchors=80, seed=33).fit(X)
+    given = KernelLSH(256, kernel="precomputed", anchors=80, seed=33).fit(rbf(X, X))
+    assert (named.hash_values(Q) != function.hash_values(Q)).mean() < 0.001
+    assert (named.hash_values(Q) != given.hash_values(rbf(Q, X))).mean() < 0.001
+
+
+def test_kernels_that_are_not_positive_drop_negative_eigenvalues() -> None:
+    """A kernel with as many negative as positive eigenvalues still gives balanced, finite bits."""
+    X = vectors(5, 150)
+    signature = np.where(np.arange(16) % 2, 1.0, -1.0)
+    family = KernelLSH(128, kernel=lambda A, B: (A * signature) @ B.T, anchors=100, seed=34).fit(X)
+    assert family.rank_ <= 8
+    assert np.isfinite(family.weights_).all()
+    assert 0.3 < family.hash_values(X).mean() < 0.7
+
+
+def test_kernels_out_of_shape_are_errors() -> None:
+    """Functions of the wrong shape or with NaN, non-square precomputed values, equal vectors, functions in files."""
+    X = vectors(6, 50)
+    with pytest.raises(errors.ParameterError, match="values of shape"):
+        KernelLSH(8, kernel=lambda A, B: A).fit(X)
+    with pytest.raises(errors.ParameterError, match="NaN or infinite"):
+        KernelLSH(8, kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X)
+    with pytest.raises(errors.ParameterError, match=r"\(n, n\)"):
+        KernelLSH(8, kernel="precomputed").fit(X)
+    with pytest.raises(errors.InputError, match="equal"):
+        KernelLSH(8).fit(np.ones((20, 3)))
+    with pytest.raises(errors.InputError, match="no direction"):
+        KernelLSH(8, kernel="linear").fit(np.ones((20, 3)))
+    with pytest.raises(errors.ParameterError, match="a kernel with a name"):
+        KernelLSH(8, kernel=rbf).fit(X).save("never-written")
+
+
+@pytest.mark.parametrize("form", ["paired", "phase"])
+@pytest.mark.parametrize("distance", [0.1, 0.5, 1.5])
+def test_fourier_features_have_the_kernels_mean_and_the_laws_variance(form: str, distance: float) -> None:
+    """400 independent estimates of 256 features for one planted pair.
+
+    The mean's standard error is sqrt(variance / 400), five are allowed (6e-7). The variance of 400 nearly normal
+    numbers has relative deviation sqrt(2 / 399) = 0.071; five of them are 0.36.
+    """
+    x = np.zeros((2, 6))
+    x[1] = distance / np.sqrt(6)
+    kernel = np.exp(-(distance**2) / 2)
+    estimates = []
+    for seed in range(400):
+        z = RandomFourier(256, gamma=1.0, form=form, seed=9000 + seed).fit(x).transform(x)  # type: ignore[arg-type]
+        estimates.append(z[0] @ z[1])
+    variance = float(theory.fourier_variance(kernel, 256, form))  # type: ignore[arg-type]
+    assert abs(np.mean(estimates) - kernel) < 5 * np.sqrt(variance / 400) + 1e-12
+    assert np.var(estimates) == pytest.approx(variance, rel=0.36)
+
+
+def test_itq_never_raises_its_loss_and_its_rotation_is_orthogonal() -> None:
+    """The two steps of each round lower ‖B − V R‖², and R Rᵀ is 1."""
+    family = ITQ(12, seed=35).fit(vectors(7, 2000))
+    assert (np.diff(family.losses_) <= 1e-12).all()
+    assert family.losses_[-1] < family.losses_[0]
+    assert np.allclose(np.eye(12), family.rotation_ @ family.rotation_.T, atol=1e-12)
+
+
+def test_itq_asks_for_enough_directions() -> None:
+    """Bits up to the dimension, the rank and the number of vectors."""
+    X = vectors(8, 100)
+    with pytest.raises(errors.ParameterError, match="1 to the dimension 16"):
+        ITQ(17).fit(X)
+    flat = X @ np.diag([1.0] * 5 + [0.0] * 11)
+    with pytest.raises(errors.InputError, match="lie in 5 dimensions"):
+        ITQ(8).fit(flat)
+    with pytest.raises(errors.InputError, match="more than bits=16"):
+        ITQ(16).fit(X[:10])

@@ -1,0 +1,110 @@
+"""Spherical Hashing: its invariants, its statistics, its distance, and data on which it can't work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import nearkin as nk
+from nearkin import errors
+from nearkin.families import SphericalHash, spherical_hamming
+
+
+def clusters(seed: int, n: int = 2000, d: int = 32) -> NDArray[np.float32]:
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((30, d))
+    return (centres[rng.integers(0, 30, n)] + 0.6 * rng.standard_normal((n, d))).astype(np.float32)
+
+
+@pytest.mark.parametrize("start", ["samples", "kmeans"])
+@pytest.mark.parametrize("stop", ["loose", "strict"])
+def test_balls_hold_half_and_pairs_a_quarter(start: str, stop: str) -> None:
+    """Each ball holds exactly half of the training vectors; overlaps are within the tolerances that fit reports."""
+    X = clusters(1)
+    family = SphericalHash(32, start=start, stop=stop, samples=2000, seed=1).fit(X)  # type: ignore[arg-type]
+    bits = family.hash_values(X)
+    assert np.array_equal(np.full(32, len(X) // 2), bits.sum(axis=0))
+    overlaps = (bits.T @ bits)[np.triu_indices(32, 1)] / (len(X) / 4)
+    assert (True, True) == (family.converged_, family.n_iter_ <= 50)
+    assert family.overlap_mean_ == pytest.approx(overlaps.mean(), abs=1e-6)
+    assert family.overlap_error_ == pytest.approx(np.abs(overlaps - 1).mean(), abs=1e-6)
+    assert family.overlap_std_ == pytest.approx(overlaps.std(), abs=1e-6)
+    assert (abs(overlaps.mean() - 1) if stop == "loose" else np.abs(overlaps - 1).mean()) <= 0.10
+    assert overlaps.std() <= 0.15
+
+
+def test_held_out_vectors_are_in_half_of_the_balls() -> None:
+    """Bit rates of vectors that were not fitted: a half within 5 sqrt(0.25 / 4000) and what clusters add."""
+    family = SphericalHash(32, seed=2).fit(clusters(1))
+    rates = family.bit_rates(clusters(1, 6000)[2000:])
+    assert np.abs(rates - 0.5).max() < 5 * np.sqrt(0.25 / 4000) + 0.03
+
+
+def test_radii_belong_to_the_last_pivots() -> None:
+    """Forgetting to compute radii after the last move would leave other counts than a half."""
+    X = clusters(3)
+    with pytest.warns(errors.ConvergenceWarning):
+        family = SphericalHash(32, max_iter=1, mean_tolerance=1e-6, samples=2000, seed=3).fit(X)
+    assert (1, False) == (family.n_iter_, family.converged_)
+    assert np.array_equal(np.full(32, len(X) // 2), family.hash_values(X).sum(axis=0))
+
+
+def test_pivots_drift_where_tolerances_are_tight() -> None:
+    """More moves push pivots outwards: the drift that fit reports grows."""
+    X = clusters(4)
+    drifts = []
+    for moves in (0, 5, 30):
+        with pytest.warns(errors.ConvergenceWarning):
+            drifts.append(SphericalHash(64, max_iter=moves, std_tolerance=1e-6, seed=4).fit(X).drift_)
+    assert sorted(drifts) == drifts
+    assert drifts[2] > 2 * drifts[0]
+
+
+def test_equal_vectors_are_bounded_and_warned_about() -> None:
+    """Duplicates only never converge: no move is possible, and all balls hold all."""
+    X = np.ones((100, 8))
+    with pytest.warns(errors.ConvergenceWarning, match="did not reach"):
+        family = SphericalHash(16, seed=5).fit(X)
+    assert 0 == family.n_iter_
+    assert (family.hash_values(X) == 1).all()
+
+
+def test_few_vectors_and_odd_counts() -> None:
+    """Fewer vectors than bits are refused; an odd number leaves the smaller half inside."""
+    with pytest.raises(errors.InputError, match="has 15 rows; give bits=16 vectors or more"):
+        SphericalHash(16).fit(clusters(6)[:15])
+    X = clusters(6)[:1001]
+    family = SphericalHash(16, seed=6).fit(X)
+    assert np.array_equal(np.full(16, 500), family.hash_values(X).sum(axis=0))
+
+
+def test_spherical_distance_is_its_formula() -> None:
+    """|a xor b| / (|a and b| + 0.1), one against many and pair by pair, any width."""
+    rng = np.random.default_rng(8)
+    for bits in (7, 64, 130):
+        family_bits = rng.integers(0, 2, (20, bits)).astype(np.uint8)
+        words = -(-bits // 64)
+        packed = np.zeros((20, 8 * words), np.uint8)
+        rows = np.packbits(family_bits, axis=1, bitorder="little")
+        packed[:, : rows.shape[1]] = rows
+        codes = packed.view(np.uint64).reshape(20, words)
+        codes = codes[:, 0] if words == 1 else codes
+        apart = (family_bits[:1] != family_bits).sum(axis=1)
+        shared = (family_bits[:1] & family_bits).sum(axis=1)
+        assert np.allclose(apart / (shared + 0.1), spherical_hamming(codes[:1], codes, bits=bits))
+        assert np.allclose(
+            spherical_hamming(codes, codes[::-1], bits=bits), spherical_hamming(codes[::-1], codes, bits=bits)
+        )
+    with pytest.raises(errors.MismatchError):
+        spherical_hamming(codes[:2], codes[:3], bits=130)
+
+
+def test_codes_go_into_a_hamming_index() -> None:
+    """Fingerprints of the family are what HammingIndex takes."""
+    X = clusters(9)
+    codes = SphericalHash(64, seed=9).fit_transform(X)
+    index = nk.HammingIndex(bits=64)
+    index.add(None, codes)
+    hits = index.nearest(codes[:5], k=1)
+    assert [0] * 5 == hits.distances.tolist()
