@@ -76,6 +76,7 @@ bench: setup .venv-pybind/.built .venv-text-dedup/.built
 	$(BIN)/python bench/dedup.py --data $(DATA)
 	$(BIN)/python bench/quality.py --data $(DATA)
 	$(BIN)/python bench/hamming.py --data $(DATA)
+	$(BIN)/python bench/vectors.py --data $(DATA)
 	$(MAKE) --no-print-directory bench-ssdeep
 
 # The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's

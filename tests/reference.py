@@ -8,11 +8,13 @@ none.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import mmh3
@@ -262,3 +264,48 @@ def clusters_of_pairs(names: Iterable[str], pairs: set[tuple[str, str]]) -> dict
     order = sorted(names)
     by = components(range(len(order)), lambda i, j: (order[min(i, j)], order[max(i, j)]) in pairs)
     return {order[row]: first for row, first in by.items()}
+
+
+# Neighbours of vectors
+
+
+def true_distance(metric: str, query: Any, row: Any) -> float:
+    """The true distance of two vectors in float64; the negative product for "inner_product"."""
+    q, x = np.asarray(query, dtype=np.float64), np.asarray(row, dtype=np.float64)
+    if metric == "l1":
+        return float(np.abs(q - x).sum())
+    if metric == "cosine":
+        return float(1 - q @ x / math.sqrt(float(q @ q) * float(x @ x)))
+    return float(-q @ x) if metric == "inner_product" else math.sqrt(float(((q - x) ** 2).sum()))
+
+
+def nearest(metric: str, query: Any, rows: Any, among: Iterable[int], k: int) -> list[tuple[int, float]]:
+    """The k nearest of the named rows with their distances, ties by row."""
+    ranked = sorted((true_distance(metric, query, rows[row]), row) for row in among)
+    return [(row, far) for far, row in ranked[:k]]
+
+
+def probe_keys(
+    values: Sequence[int], others: Sequence[Sequence[int]], costs: Sequence[Sequence[float]], count: int
+) -> list[tuple[int, ...]]:
+    """The key and its changes in order of the sum of costs, by sorting every valid set; the first `count`."""
+    choices = [
+        [(0.0, value), *zip(cost, other, strict=True)] for value, other, cost in zip(values, others, costs, strict=True)
+    ]
+    ranked = sorted(
+        ((math.fsum(cost for cost, _ in chosen), tuple(value for _, value in chosen)) for chosen in product(*choices)),
+        key=lambda item: item[0],
+    )
+    return [key for _, key in ranked[:count]]
+
+
+def bucket_candidates(keys: Any, layout: Any, probes: Sequence[Sequence[tuple[int, ...]]]) -> list[int]:
+    """Rows whose key in some table is among the probes of that table; `keys` holds every hash of every row."""
+    found = set()
+    for columns, wanted in zip(layout, probes, strict=True):
+        table: dict[tuple[int, ...], list[int]] = {}
+        for row, values in enumerate(keys):
+            table.setdefault(tuple(int(values[column]) for column in columns), []).append(row)
+        for key in wanted:
+            found.update(table.get(tuple(int(value) for value in key), []))
+    return sorted(found)

@@ -19,6 +19,7 @@ from nearkin.idf import Idf
 from nearkin.keywords import keywords, words
 from nearkin.labels import ClusterLabels, PairLabels
 from nearkin.recipe import Recipe
+from nearkin.tables import LSHIndex
 from nearkin.tune import Tuning, tune
 from nearkin.verify import similarity
 
@@ -38,6 +39,7 @@ __all__ = [
     "Evaluation",
     "HammingIndex",
     "Idf",
+    "LSHIndex",
     "MinHash",
     "PairLabels",
     "Pairs",

@@ -2,7 +2,7 @@
 //!
 //! Modules build on the ones to their left only: `error` · `memory` · `segment` · `arrays` · `random` · `project` · `polytope` ·
 //! `sparse_simhash` · `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `jieba` · `cut` ·
-//! `stopwords` · `text` · `idf` · `textrank` · `keywords` · `simhash` · `minhash` · `hamming` · `bands` · `verify` · `absorb` ·
+//! `stopwords` · `text` · `idf` · `textrank` · `keywords` · `simhash` · `minhash` · `hamming` · `bands` · `lsh` · `verify` · `absorb` ·
 //! `records` · `jsonl` · `csv` · `ssdeep`.
 
 pub mod absorb;
@@ -21,6 +21,7 @@ pub mod idset;
 pub mod jieba;
 pub mod jsonl;
 pub mod keywords;
+pub mod lsh;
 pub mod memory;
 pub mod minhash;
 pub mod polytope;

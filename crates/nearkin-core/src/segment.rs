@@ -51,6 +51,10 @@ unsafe impl Plain for u32 {}
 unsafe impl Plain for u64 {}
 // SAFETY: integers.
 unsafe impl Plain for i64 {}
+// SAFETY: every bit pattern is a number, an infinity or a NaN.
+unsafe impl Plain for f32 {}
+// SAFETY: as for `f32`.
+unsafe impl Plain for f64 {}
 
 /// The bytes of numbers.
 pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {

@@ -8,6 +8,7 @@ mod corpus;
 mod errors;
 mod hamming;
 mod idf;
+mod lsh;
 mod minhash;
 mod recipe;
 mod ssdeep;
@@ -27,6 +28,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     corpus::register(module)?;
     hamming::register(module)?;
     idf::register(module)?;
+    lsh::register(module)?;
     minhash::register(module)?;
     recipe::register(module)?;
     ssdeep::register(module)?;

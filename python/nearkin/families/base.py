@@ -269,8 +269,8 @@ class Family(ABC):
     def _names(cls) -> list[str]:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
-    def get_params(self) -> dict[str, Any]:
-        """The parameters as they were given."""
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters as they were given; `deep` is there because scikit-learn gives it."""
         return {name: getattr(self, name) for name in self._names()}
 
     def __repr__(self) -> str:
@@ -358,11 +358,15 @@ class Family(ABC):
         OSError
             If it can't be written.
         """
+        text, arrays = self.parts()
+        _core.write_family(os.fspath(path), text, arrays)
+
+    def parts(self) -> tuple[str, list[npt.NDArray[np.uint8]]]:
+        """The fitted family as a description (`to_json`) and the bytes of its arrays, as `restore` takes them."""
         if not hasattr(self, "dimension_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first", family=self.name)
-        recipe = self._recipe()
-        arrays = [np.ascontiguousarray(getattr(self, name)) for name in sorted(recipe["arrays"])]
-        _core.write_family(os.fspath(path), self.to_json(), [array.view(np.uint8).reshape(-1) for array in arrays])
+        arrays = [np.ascontiguousarray(getattr(self, name)) for name in sorted(self._recipe()["arrays"])]
+        return self.to_json(), [array.reshape(-1).view(np.uint8) for array in arrays]
 
 
 def load(path: str | os.PathLike[str]) -> Family:
@@ -389,7 +393,17 @@ def load(path: str | os.PathLike[str]) -> Family:
     (Hyperplane(bits=16, seed=3), True)
     """
     place = os.fspath(path)
-    text, arrays = _core.read_family(place)
+    return restore(*_core.read_family(place), place)
+
+
+def restore(text: str, arrays: list[Any], place: str) -> Family:
+    """The family of a description and the bytes of its arrays, as `Family.parts` gave them; `place` is for messages.
+
+    Raises
+    ------
+    CorruptStoreError, FormatVersionError
+        As for `load`.
+    """
 
     def damaged(reason: str) -> CorruptStoreError:
         return CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason)

@@ -1,0 +1,625 @@
+//! True distances of candidates, the same bits on every machine.
+//!
+//! | metric | distance |
+//! |---|---|
+//! | `L2` | `sqrt(sum (q_i - x_i)^2)` |
+//! | `L1` | `sum abs(q_i - x_i)` |
+//! | `Cosine` | 1 - q.x / (norm q * norm x), from 0 to 2 |
+//! | `InnerProduct` | -q.x: the nearest is the largest product |
+//!
+//! **Order of summation.** Element i is added to sum i mod 32; the 32 sums are folded in halves (16, 8, 4, 2, 1). Products are
+//! rounded before they are added (no fused multiply-add). So a compiler may use vectors of any width up to 32, and
+//! every processor gives the same bits; `forms_give_the_same_bits_and_the_distance` holds that. Dense vectors are summed in their own type
+//! (`float32` or `float64`), sparse ones in `float64` in order of coordinates.
+//!
+//! Cost: d multiplications and additions a candidate, and one wait for memory unless it was asked for before: the next
+//! candidates' first lines are prefetched.
+
+#![allow(clippy::inline_always, reason = "inlined into the functions that enable instructions")]
+
+use std::ops::{Add, Mul, Neg, Sub};
+
+use super::buckets::prefetch;
+use crate::segment::{Column, Plain};
+use crate::{Error, Result};
+
+/// Sums that a distance is made of.
+const LANES: usize = 32;
+/// Candidates that are asked for ahead.
+const AHEAD: usize = 6;
+/// Cache lines of each that are asked for; the processor's own prefetcher follows.
+const LINES: usize = 8;
+
+/// How near two vectors are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Euclidean.
+    L2,
+    /// Sum of absolute differences.
+    L1,
+    /// 1 - cosine.
+    Cosine,
+    /// The negative inner product.
+    InnerProduct,
+}
+
+impl Metric {
+    /// All metrics, in the order of their numbers in files.
+    pub const ALL: [Self; 4] = [Self::L2, Self::L1, Self::Cosine, Self::InnerProduct];
+
+    /// Its name in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::L2 => "l2",
+            Self::L1 => "l1",
+            Self::Cosine => "cosine",
+            Self::InnerProduct => "inner_product",
+        }
+    }
+
+    /// The metric of a name.
+    ///
+    /// # Errors
+    /// No metric has it.
+    pub fn parse(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name).ok_or_else(|| {
+            Error::parameter("metric", format!("{name:?}"), "\"l2\", \"l1\", \"cosine\" or \"inner_product\"")
+        })
+    }
+}
+
+/// A floating-point number of a vector.
+pub trait Real:
+    Plain + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + Send + Sync
+{
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// The absolute value.
+    #[must_use]
+    fn abs(self) -> Self;
+    /// The correctly rounded square root.
+    #[must_use]
+    fn sqrt(self) -> Self;
+    /// The quotient.
+    #[must_use]
+    fn over(self, divisor: Self) -> Self;
+    /// Exactly, in double precision.
+    fn wide(self) -> f64;
+}
+
+macro_rules! real {
+    ($type:ty) => {
+        impl Real for $type {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            #[inline(always)]
+            fn abs(self) -> Self {
+                self.abs()
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                self.sqrt()
+            }
+            #[inline(always)]
+            fn over(self, divisor: Self) -> Self {
+                self / divisor
+            }
+            #[inline(always)]
+            fn wide(self) -> f64 {
+                f64::from(self)
+            }
+        }
+    };
+}
+real!(f32);
+real!(f64);
+
+/// Sum of `step` over the elements, in the order of the header.
+#[inline(always)]
+fn fold<T: Real>(a: &[T], b: &[T], step: impl Fn(T, T) -> T) -> T {
+    let mut sums = [T::ZERO; LANES];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
+        for i in 0..LANES {
+            sums[i] = sums[i] + step(a[i], b[i]);
+        }
+    }
+    for (sum, (&a, &b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *sum = *sum + step(a, b);
+    }
+    let mut half = LANES / 2;
+    while half > 0 {
+        for i in 0..half {
+            sums[i] = sums[i] + sums[i + half];
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// 1 - dot / norms, within 0 to 2.
+#[inline(always)]
+fn cosine<T: Real>(dot: T, norms: T) -> T {
+    let distance = T::ONE - dot.over(norms);
+    if distance < T::ZERO { T::ZERO } else { distance }
+}
+
+/// Distances of `query` to some rows of `values`, appended to `out` as `f64`.
+#[inline(always)]
+fn distances_body<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+    let dim = vectors.dim;
+    let values: &[T] = &vectors.values;
+    let norms: &[T] = &vectors.norms;
+    let line = 64 / size_of::<T>();
+    let lines = dim.div_ceil(line).min(LINES);
+    let norm = if metric == Metric::Cosine { fold(query, query, |a, b| a * b).sqrt() } else { T::ZERO };
+    for (place, &row) in rows.iter().enumerate() {
+        if let Some(&next) = rows.get(place + AHEAD) {
+            for i in 0..lines {
+                prefetch(values, next as usize * dim + i * line);
+            }
+        }
+        let row_values = &values[row as usize * dim..(row as usize + 1) * dim];
+        let distance = match metric {
+            Metric::L2 => fold(query, row_values, |a, b| (a - b) * (a - b)).sqrt(),
+            Metric::L1 => fold(query, row_values, |a, b| (a - b).abs()),
+            Metric::Cosine => cosine(fold(query, row_values, |a, b| a * b), norm * norms[row as usize]),
+            Metric::InnerProduct => -fold(query, row_values, |a, b| a * b),
+        };
+        // -0 and 0 are one distance.
+        out.push((distance.wide() + 0.0, row));
+    }
+}
+
+/// Forms of the kernel, slowest first: the same bits at another speed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Form {
+    pub(crate) fn available() -> Vec<Self> {
+        let mut forms = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::arch::is_x86_feature_detected!("avx2") {
+                forms.push(Self::Avx2);
+            }
+            if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl") {
+                forms.push(Self::Avx512);
+            }
+        }
+        forms
+    }
+
+    fn run<T: Real>(self, metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn avx2<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+            distances_body(metric, query, vectors, rows, out);
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512vl")]
+        fn avx512<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+            distances_body(metric, query, vectors, rows, out);
+        }
+        match self {
+            Self::Portable => distances_body(metric, query, vectors, rows, out),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                assert!(std::arch::is_x86_feature_detected!("avx2"));
+                // SAFETY: the line above has asked the processor.
+                unsafe { avx2(metric, query, vectors, rows, out) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                assert!(
+                    std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl")
+                );
+                // SAFETY: the line above has asked the processor.
+                unsafe { avx512(metric, query, vectors, rows, out) }
+            }
+        }
+    }
+}
+
+/// Dense vectors of one type, row after row.
+#[derive(Debug, Default)]
+pub struct Dense<T: Plain> {
+    pub(crate) dim: usize,
+    pub(crate) values: Column<T>,
+    /// Norm of each row; for the cosine only.
+    pub(crate) norms: Column<T>,
+}
+
+impl<T: Real> Dense<T> {
+    fn push(&mut self, metric: Metric, new: &[T]) {
+        if metric == Metric::Cosine {
+            let norms = self.norms.to_mut();
+            norms.extend(new.chunks_exact(self.dim).map(|row| fold(row, row, |a, b| a * b).sqrt()));
+        }
+        self.values.to_mut().extend_from_slice(new);
+    }
+
+    fn check(&self, metric: Metric, new: &[T]) -> Result<usize> {
+        if !new.len().is_multiple_of(self.dim) {
+            return Err(Error::parameter(
+                "X",
+                format!("{} values", new.len()),
+                format!("{} values a vector", self.dim),
+            ));
+        }
+        for (row, values) in new.chunks_exact(self.dim).enumerate() {
+            if !values.iter().all(|value| value.wide().is_finite()) {
+                return Err(Error::input(
+                    format!("row {row}"),
+                    "it has a NaN or an infinite value; replace or drop it",
+                ));
+            }
+            if metric == Metric::Cosine {
+                let norm = fold(values, values, |a, b| a * b).sqrt();
+                if norm == T::ZERO || !norm.wide().is_finite() {
+                    return Err(no_angle(row));
+                }
+            }
+        }
+        Ok(new.len() / self.dim)
+    }
+}
+
+fn no_angle(row: usize) -> Error {
+    let reason = "its norm is zero or overflows, so that it has no angle; drop it, or scale it";
+    Error::input(format!("row {row}"), reason)
+}
+
+/// Sparse vectors: coordinates of each row strictly ascending.
+#[derive(Debug)]
+pub struct Sparse {
+    pub(crate) dim: usize,
+    /// End of each row, and 0 before the first.
+    pub(crate) ends: Column<u64>,
+    pub(crate) columns: Column<u32>,
+    pub(crate) values: Column<f64>,
+    pub(crate) norms: Column<f64>,
+}
+
+impl Sparse {
+    fn row(&self, row: usize) -> (&[u32], &[f64]) {
+        let (begin, end) = (self.ends[row] as usize, self.ends[row + 1] as usize);
+        (&self.columns[begin..end], &self.values[begin..end])
+    }
+}
+
+/// Sum of `both` over the coordinates of two sparse vectors, in their order; a missing value is 0.
+fn join(a: (&[u32], &[f64]), b: (&[u32], &[f64]), both: impl Fn(f64, f64) -> f64) -> f64 {
+    let (mut i, mut j, mut sum) = (0, 0, 0.0);
+    while i < a.0.len() || j < b.0.len() {
+        let left = a.0.get(i).copied().unwrap_or(u32::MAX);
+        let right = b.0.get(j).copied().unwrap_or(u32::MAX);
+        let x = if left <= right && i < a.0.len() { a.1[i] } else { 0.0 };
+        let y = if right <= left && j < b.0.len() { b.1[j] } else { 0.0 };
+        i += usize::from(left <= right && i < a.0.len());
+        j += usize::from(right <= left && j < b.0.len());
+        sum += both(x, y);
+    }
+    sum
+}
+
+fn norm_of(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |sum, value| sum + value * value).sqrt()
+}
+
+/// A batch of vectors from outside.
+#[derive(Debug, Clone, Copy)]
+pub enum Vectors<'a> {
+    /// Row after row.
+    F32(&'a [f32]),
+    /// Row after row.
+    F64(&'a [f64]),
+    /// Ends of rows with 0 before the first, coordinates, values.
+    Sparse(&'a [u64], &'a [u32], &'a [f64]),
+}
+
+impl Vectors<'_> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::F32(_) => "float32",
+            Self::F64(_) => "float64",
+            Self::Sparse(..) => "sparse",
+        }
+    }
+}
+
+/// The vectors of an index.
+#[derive(Debug)]
+pub enum Store {
+    /// `float32` rows.
+    F32(Dense<f32>),
+    /// `float64` rows.
+    F64(Dense<f64>),
+    /// Sparse rows.
+    Sparse(Sparse),
+}
+
+impl Store {
+    /// An empty store of "float32", "float64" or "sparse" vectors of `dim` coordinates.
+    ///
+    /// # Errors
+    /// No coordinate, more than 2^32 - 1, another kind.
+    pub fn new(kind: &str, dim: usize) -> Result<Self> {
+        if dim == 0 || dim >= u32::MAX as usize {
+            return Err(Error::parameter("dimension", dim, "1 to 2**32 - 2"));
+        }
+        match kind {
+            "float32" => Ok(Self::F32(Dense { dim, values: Column::default(), norms: Column::default() })),
+            "float64" => Ok(Self::F64(Dense { dim, values: Column::default(), norms: Column::default() })),
+            "sparse" => Ok(Self::Sparse(Sparse {
+                dim,
+                ends: vec![0].into(),
+                columns: Column::default(),
+                values: Column::default(),
+                norms: Column::default(),
+            })),
+            _ => Err(Error::parameter("vectors", kind, "\"float32\", \"float64\" or \"sparse\"")),
+        }
+    }
+
+    /// "float32", "float64" or "sparse".
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::F32(_) => "float32",
+            Self::F64(_) => "float64",
+            Self::Sparse(_) => "sparse",
+        }
+    }
+
+    /// Coordinates of a vector.
+    pub fn dim(&self) -> usize {
+        match self {
+            Self::F32(dense) => dense.dim,
+            Self::F64(dense) => dense.dim,
+            Self::Sparse(sparse) => sparse.dim,
+        }
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(dense) => dense.values.len() / dense.dim,
+            Self::F64(dense) => dense.values.len() / dense.dim,
+            Self::Sparse(sparse) => sparse.ends.len().saturating_sub(1),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::F32(dense) => dense.values.bytes() + dense.norms.bytes(),
+            Self::F64(dense) => dense.values.bytes() + dense.norms.bytes(),
+            Self::Sparse(sparse) => {
+                sparse.ends.bytes() + sparse.columns.bytes() + sparse.values.bytes() + sparse.norms.bytes()
+            }
+        }
+    }
+
+    /// How many vectors `new` holds.
+    ///
+    /// # Errors
+    /// Vectors of another kind or dimension, NaN or infinite values, a zero vector where angles count, coordinates that do
+    /// not ascend.
+    pub fn check(&self, metric: Metric, new: Vectors<'_>) -> Result<usize> {
+        match (self, new) {
+            (Self::F32(dense), Vectors::F32(values)) => dense.check(metric, values),
+            (Self::F64(dense), Vectors::F64(values)) => dense.check(metric, values),
+            (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
+                let ascending = ends.windows(2).all(|pair| pair[0] <= pair[1]);
+                if ends.first() != Some(&0)
+                    || !ascending
+                    || ends.last() != Some(&(columns.len() as u64))
+                    || values.len() != columns.len()
+                {
+                    return Err(Error::parameter(
+                        "X",
+                        "row ends that do not fit",
+                        "ends that ascend to the last value",
+                    ));
+                }
+                for (row, pair) in ends.windows(2).enumerate() {
+                    let part = pair[0] as usize..pair[1] as usize;
+                    let (columns, values) = (&columns[part.clone()], &values[part]);
+                    let place = format!("row {row}");
+                    if !columns.windows(2).all(|pair| pair[0] < pair[1])
+                        || columns.last().is_some_and(|&column| column as usize >= sparse.dim)
+                    {
+                        let reason = format!("its coordinates do not ascend below {}; sort and sum them", sparse.dim);
+                        return Err(Error::input(place, reason));
+                    }
+                    if !values.iter().all(|value| value.is_finite()) {
+                        return Err(Error::input(place, "it has a NaN or an infinite value; replace or drop it"));
+                    }
+                    if metric == Metric::Cosine {
+                        let norm = norm_of(values);
+                        if norm == 0.0 || !norm.is_finite() {
+                            return Err(no_angle(row));
+                        }
+                    }
+                }
+                Ok(ends.len() - 1)
+            }
+            _ => Err(Error::mismatch("kind of vectors", new.kind(), self.kind())),
+        }
+    }
+
+    /// Appends what `check` has passed.
+    pub(crate) fn push(&mut self, metric: Metric, new: Vectors<'_>) {
+        match (self, new) {
+            (Self::F32(dense), Vectors::F32(values)) => dense.push(metric, values),
+            (Self::F64(dense), Vectors::F64(values)) => dense.push(metric, values),
+            (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
+                if metric == Metric::Cosine {
+                    let norms = ends.windows(2).map(|pair| norm_of(&values[pair[0] as usize..pair[1] as usize]));
+                    sparse.norms.to_mut().extend(norms);
+                }
+                let before = sparse.columns.len() as u64;
+                sparse.ends.to_mut().extend(ends[1..].iter().map(|end| before + end));
+                sparse.columns.to_mut().extend_from_slice(columns);
+                sparse.values.to_mut().extend_from_slice(values);
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends the distances of query `number` to `rows`, with the rows.
+    pub(crate) fn distances(
+        &self,
+        form: Form,
+        metric: Metric,
+        queries: Vectors<'_>,
+        number: usize,
+        rows: &[u32],
+        out: &mut Vec<(f64, u32)>,
+    ) {
+        match (self, queries) {
+            (Self::F32(dense), Vectors::F32(values)) => {
+                form.run(metric, &values[number * dense.dim..(number + 1) * dense.dim], dense, rows, out);
+            }
+            (Self::F64(dense), Vectors::F64(values)) => {
+                form.run(metric, &values[number * dense.dim..(number + 1) * dense.dim], dense, rows, out);
+            }
+            (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
+                let part = ends[number] as usize..ends[number + 1] as usize;
+                let query = (&columns[part.clone()], &values[part]);
+                let norm = norm_of(query.1);
+                for &row in rows {
+                    let other = sparse.row(row as usize);
+                    let distance = match metric {
+                        Metric::L2 => join(query, other, |a, b| (a - b) * (a - b)).sqrt(),
+                        Metric::L1 => join(query, other, |a, b| (a - b).abs()),
+                        Metric::Cosine => cosine(join(query, other, |a, b| a * b), norm * sparse.norms[row as usize]),
+                        Metric::InnerProduct => -join(query, other, |a, b| a * b),
+                    };
+                    out.push((distance + 0.0, row));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn exact(metric: Metric, a: &[f64], b: &[f64]) -> f64 {
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        match metric {
+            Metric::L2 => a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt(),
+            Metric::L1 => a.iter().zip(b).map(|(x, y)| (x - y).abs()).sum(),
+            Metric::Cosine => 1.0 - dot(a, b) / (dot(a, a).sqrt() * dot(b, b).sqrt()),
+            Metric::InnerProduct => -dot(a, b),
+        }
+    }
+
+    fn filled(kind: &str, metric: Metric, dim: usize, rows: &[f32]) -> Store {
+        let mut store = Store::new(kind, dim).expect("a store");
+        let wide: Vec<f64> = rows.iter().map(|&x| f64::from(x)).collect();
+        match kind {
+            "float32" => store.push(metric, Vectors::F32(rows)),
+            "float64" => store.push(metric, Vectors::F64(&wide)),
+            _ => {
+                let (ends, columns, values) = sparse(dim, &wide);
+                store.push(metric, Vectors::Sparse(&ends, &columns, &values));
+            }
+        }
+        store
+    }
+
+    fn sparse(dim: usize, rows: &[f64]) -> (Vec<u64>, Vec<u32>, Vec<f64>) {
+        let (mut ends, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows.chunks_exact(dim) {
+            for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                columns.push(column as u32);
+                values.push(value);
+            }
+            ends.push(columns.len() as u64);
+        }
+        (ends, columns, values)
+    }
+
+    proptest! {
+        #[test]
+        fn forms_give_the_same_bits_and_the_distance(
+            dim in 1usize..140, seed: u64, zeros in 0u64..4,
+        ) {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                if state >> 60 < zeros { 0.0 } else { (state >> 40) as f32 / 1e6 - 8.0 }
+            };
+            let rows: Vec<f32> = (0..dim * 9).map(|i| if i % dim == 0 { 1.0 } else { next() }).collect();
+            let query: Vec<f32> = (0..dim).map(|i| if i == 0 { 1.0 } else { next() }).collect();
+            let wide: Vec<f64> = query.iter().map(|&x| f64::from(x)).collect();
+            let (ends, columns, values) = sparse(dim, &wide);
+            for metric in Metric::ALL {
+                for kind in ["float32", "float64", "sparse"] {
+                    let store = filled(kind, metric, dim, &rows);
+                    let queries = match kind {
+                        "float32" => Vectors::F32(&query),
+                        "float64" => Vectors::F64(&wide),
+                        _ => Vectors::Sparse(&ends, &columns, &values),
+                    };
+                    let wanted: Vec<u32> = vec![8, 0, 3, 3, 1, 2, 4, 5, 6, 7];
+                    let mut first: Option<Vec<(f64, u32)>> = None;
+                    for form in Form::available() {
+                        let mut found = Vec::new();
+                        store.distances(form, metric, queries, 0, &wanted, &mut found);
+                        for &(distance, row) in &found {
+                            let other: Vec<f64> =
+                                rows[row as usize * dim..(row as usize + 1) * dim].iter().map(|&x| f64::from(x)).collect();
+                            let expected = exact(metric, &wide, &other);
+                            // At most 140 terms below 17^2, of which each sum rounds ten, to 2^-24 each.
+                            let bound = if kind == "float32" { 0.02 } else { 1e-9 };
+                            prop_assert!((distance - expected).abs() <= bound * (1.0 + expected.abs()), "{metric:?} {kind} {distance} {expected}");
+                        }
+                        let bits: Vec<(u64, u32)> = found.iter().map(|&(d, row)| (d.to_bits(), row)).collect();
+                        if let Some(first) = &first {
+                            let others: Vec<(u64, u32)> = first.iter().map(|&(d, row)| (d.to_bits(), row)).collect();
+                            prop_assert_eq!(others, bits);
+                        } else {
+                            first = Some(found);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bad_vectors_are_errors() {
+        let store = Store::new("float32", 2).expect("a store");
+        assert!(store.check(Metric::L2, Vectors::F32(&[1.0, f32::NAN])).is_err());
+        assert!(store.check(Metric::L2, Vectors::F32(&[1.0])).is_err());
+        assert!(store.check(Metric::Cosine, Vectors::F32(&[0.0, 0.0])).is_err());
+        assert!(store.check(Metric::L2, Vectors::F32(&[0.0, 0.0])).is_ok());
+        assert!(store.check(Metric::L2, Vectors::F64(&[0.0, 0.0])).is_err());
+        let store = Store::new("sparse", 4).expect("a store");
+        assert!(store.check(Metric::L2, Vectors::Sparse(&[0, 2], &[1, 0], &[1.0, 1.0])).is_err());
+        assert!(store.check(Metric::L2, Vectors::Sparse(&[0, 1], &[4], &[1.0])).is_err());
+        assert!(store.check(Metric::L2, Vectors::Sparse(&[0, 3], &[1], &[1.0])).is_err());
+        assert!(store.check(Metric::Cosine, Vectors::Sparse(&[0, 0], &[], &[])).is_err());
+        assert_eq!(1, store.check(Metric::L2, Vectors::Sparse(&[0, 0], &[], &[])).expect("an empty row"));
+    }
+}

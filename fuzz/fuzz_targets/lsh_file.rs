@@ -1,0 +1,30 @@
+//! Any bytes as a saved LSH index: an error, or, if `verify` passes them, an index that can be searched; never a panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nearkin_core::lsh::{Effort, Hashes, Index, Queries, Want, Vectors};
+
+fuzz_target!(|input: &[u8]| {
+    let path = std::env::temp_dir().join(format!("nearkin-fuzz-lsh-{}.nks", std::process::id()));
+    std::fs::write(&path, input).expect("a writable temporary folder");
+    let Ok(index) = Index::open(&path) else { return };
+    if index.verify().is_ok() && index.store().dim() <= 1 << 16 {
+        let (bits, ints) = (vec![0u64; 16], vec![0i64; 1 << 16]);
+        let point = vec![1.0f32; index.store().dim()];
+        let wide = vec![1.0f64; index.store().dim()];
+        for effort in [Effort::Probes(1), Effort::Codes(3)] {
+            for length in 1..=16 {
+                let hashes = [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])];
+                for hashes in hashes {
+                    let queries = Queries { hashes, alternatives: None, effort };
+                    for vectors in
+                        [Vectors::F32(&point), Vectors::F64(&wide), Vectors::Sparse(&[0, 1], &[0], &[1.0])]
+                    {
+                        // Queries that do not fit are errors; none may panic.
+                        let _ = index.query(&queries, vectors, Want::Nearest(2));
+                    }
+                }
+            }
+        }
+    }
+});

@@ -1,0 +1,186 @@
+"""Pictures of what the theory says and what an index does: S-curves, histograms of distances, recall against cost.
+
+Every function draws into given axes of matplotlib, or into new ones, and returns them; nothing is shown or saved. The
+extra
+`plot` installs matplotlib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin.errors import MissingExtraError, bad_parameter, check_count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from nearkin.families.base import Family
+
+__all__ = ["distance_histogram", "recall_cost", "s_curve"]
+
+
+def _axes(axes: Axes | None) -> Axes:
+    if axes is not None:
+        return axes
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError(
+            "nearkin.plot needs matplotlib, which is not installed; `pip install nearkin[plot]`",
+            extra="plot",
+            package="matplotlib",
+        ) from None
+    made: Axes = Figure(figsize=(6, 4), layout="constrained").subplots()
+    return made
+
+
+def s_curve(
+    family: Family,
+    values: npt.ArrayLike,
+    *,
+    tables: Iterable[tuple[int, int]] = ((1, 1),),
+    axes: Axes | None = None,
+) -> Axes:
+    """Draws the probability 1 - (1 - p^k)^L of being found against similarity or distance.
+
+    Parameters
+    ----------
+    family : Family
+        One with a law; fitted where its law needs that.
+    values : array
+        Ascending values of what `family.collision_probability` takes.
+    tables : iterable of (k, L), default ((1, 1),)
+        Hashes of a table and tables: one curve each.
+    axes : matplotlib axes, optional
+        New ones without it; `axes.figure.savefig` saves them.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib.
+    ParameterError
+        Counts below 1; a family without a law.
+
+    Examples
+    --------
+    >>> import numpy as np, nearkin as nk
+    >>> from nearkin.plot import s_curve
+    >>> axes = s_curve(nk.families.Hyperplane(), np.linspace(0, 1, 50), tables=[(8, 4), (16, 40)])
+    >>> [line.get_label() for line in axes.get_lines()]
+    ['k = 8, L = 4', 'k = 16, L = 40']
+    """
+    axes = _axes(axes)
+    x = np.asarray(values, dtype=np.float64)
+    p = np.asarray(family.collision_probability(x), dtype=np.float64)
+    for k, count in tables:
+        check_count("hashes_per_table", k, 1, 1 << 20, "1 or more")
+        check_count("num_tables", count, 1, 1 << 20, "1 or more")
+        found = -np.expm1(count * np.log1p(-np.minimum(p**k, 1 - 1e-16)))
+        axes.plot(x, found, label=f"k = {k}, L = {count}")
+    names = {"cosine": "cosine similarity", "kernel": "kernel"}
+    axes.set(xlabel=names.get(family.distance, f"{family.distance} distance"), ylabel="probability of being found")
+    axes.set_ylim(-0.02, 1.02)
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend()
+    return axes
+
+
+def distance_histogram(distances: Mapping[str, npt.ArrayLike], *, bins: int = 60, axes: Axes | None = None) -> Axes:
+    """Draws histograms of distances over one scale, each of area 1: near neighbours against any two rows, say.
+
+    Parameters
+    ----------
+    distances : mapping of name to array
+        Finite numbers, one or more a name.
+    bins : int, default=60
+    axes : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib.
+    ParameterError
+        No distances, or some that are not finite.
+
+    Examples
+    --------
+    >>> from nearkin.plot import distance_histogram
+    >>> axes = distance_histogram({"neighbours": [1.0, 1.2], "any": [4.0, 5.0, 4.4]}, bins=5)
+    >>> axes.get_xlabel()
+    'distance'
+    """
+    axes = _axes(axes)
+    check_count("bins", bins, 1, 1 << 16, "1 or more")
+    arrays = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in distances.items()}
+    for name, values in arrays.items():
+        if not len(values) or not np.isfinite(values).all():
+            raise bad_parameter("distances", f"{name!r} without values, or with some not finite", "finite numbers")
+    if not arrays:
+        raise bad_parameter("distances", "{}", "one array or more")
+    low, high = min(a.min() for a in arrays.values()), max(a.max() for a in arrays.values())
+    edges = np.linspace(low, high if high > low else low + 1, bins + 1)
+    for name, values in arrays.items():
+        axes.hist(values, bins=edges.tolist(), density=True, alpha=0.55, label=name)
+    axes.set(xlabel="distance", ylabel="density")
+    axes.legend()
+    return axes
+
+
+def recall_cost(
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    cost: str = "microseconds a query",
+    axes: Axes | None = None,
+) -> Axes:
+    """Draws cost against recall, one curve a name, cost on a logarithmic scale.
+
+    Parameters
+    ----------
+    curves : mapping of name to (recall, cost) pairs
+        Recall from 0 to 1, cost above 0; in any order.
+    cost : str, default="microseconds a query"
+        What cost is.
+    axes : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    MissingExtraError
+        Without matplotlib.
+    ParameterError
+        A recall or a cost out of range.
+
+    Examples
+    --------
+    >>> from nearkin.plot import recall_cost
+    >>> axes = recall_cost({"codes": [(0.9, 120.0), (0.99, 300.0)], "brute force": [(1.0, 750.0)]})
+    >>> axes.get_yscale()
+    'log'
+    """
+    axes = _axes(axes)
+    for name, points in curves.items():
+        ordered = sorted(points)
+        for recall, value in ordered:
+            if not (0 <= recall <= 1 and 0 < value < float("inf")):
+                raise bad_parameter("curves", f"{(recall, value)} of {name!r}", "recalls from 0 to 1, costs above 0")
+        axes.plot([recall for recall, _ in ordered], [value for _, value in ordered], marker="o", label=name)
+    axes.set(xlabel="recall", ylabel=cost)
+    axes.set_yscale("log")
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend()
+    return axes

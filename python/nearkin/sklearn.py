@@ -1,0 +1,311 @@
+"""Estimators of scikit-learn's contract: hash codes as features, and graphs of near neighbours.
+
+`HashTransformer` and its children give the hash values of a family as columns for a pipeline: 0/1 or packed bits, or
+integers.
+`LSHTransformer` gives the sparse graph of near neighbours that `KNeighborsClassifier`, `DBSCAN`, `SpectralClustering`,
+`TSNE` and others take with `metric="precomputed"`: an approximate and faster stand-in for `KNeighborsTransformer`.
+
+Here, and only here, scikit-learn's words are used: `n_neighbors`, `random_state`. The extra `sklearn` installs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin.errors import MissingExtraError, bad_parameter
+from nearkin.families import CrossPolytope, Hyperplane, PStable
+from nearkin.families.base import Family
+from nearkin.tables import LSHIndex, Metric
+
+try:
+    from scipy.sparse import csr_matrix, issparse
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise MissingExtraError(
+        "nearkin.sklearn needs scikit-learn, which is not installed; `pip install nearkin[sklearn]`",
+        extra="sklearn",
+        package="scikit-learn",
+    ) from error
+
+__all__ = ["CrossPolytopeTransformer", "HyperplaneTransformer", "LSHTransformer", "PStableTransformer"]
+
+Output = Literal["bits", "packed"]
+
+
+def _seed(random_state: Any) -> int:
+    """A seed of the families from scikit-learn's `random_state`; an integer is itself."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+class _HashTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the transformers share: a family made of the parameters, fitted and applied."""
+
+    def _family(self, seed: int) -> Family:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: object = None) -> Any:
+        """Draws the hash functions for X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        # The mean of one sample is the sample.
+        least = 2 if getattr(self, "center", False) else 1
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=least)
+        self.family_ = self._family(_seed(self.random_state)).fit(X)
+        self._n_features_out = self._width()
+        return self
+
+    def _width(self) -> int:
+        return self.family_.num_hashes
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.family_.hash_values(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class HyperplaneTransformer(_HashTransformer):
+    """Signs of random projections as 0/1 columns or packed bytes.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Number of hyperplanes, 1 to 65,536.
+    center : bool, default=True
+        Whether planes go through the mean of the fitted samples.
+    orthogonal : bool, default=False
+        Whether the normals of each block of n_features planes are orthonormal.
+    output : {"bits", "packed"}, default="bits"
+        `uint8` of shape (n_samples, n_bits) of 0 and 1, or (n_samples, ceil(n_bits / 8)) with bit i as bit i % 8 of
+        byte i // 8.
+    random_state : int, RandomState instance or None, default=None
+        An integer is the seed of the family.
+
+    Attributes
+    ----------
+    family_ : Hyperplane
+        The fitted family.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.sklearn import HyperplaneTransformer
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> HyperplaneTransformer(n_bits=20, output="packed", random_state=0).fit_transform(X).shape
+    (5, 3)
+    """
+
+    def __init__(
+        self,
+        n_bits: int = 64,
+        *,
+        center: bool = True,
+        orthogonal: bool = False,
+        output: Output = "bits",
+        random_state: Any = None,
+    ) -> None:
+        self.n_bits = n_bits
+        self.center = center
+        self.orthogonal = orthogonal
+        self.output = output
+        self.random_state = random_state
+
+    def _family(self, seed: int) -> Family:
+        if self.output not in ("bits", "packed"):
+            raise bad_parameter("output", repr(self.output), '"bits" or "packed"')
+        return Hyperplane(self.n_bits, center=self.center, orthogonal=self.orthogonal, seed=seed)
+
+    def _width(self) -> int:
+        return self.family_.num_hashes if self.output == "bits" else -(-self.family_.num_hashes // 8)
+
+    def transform(self, X: Any) -> npt.NDArray[np.uint8]:
+        """Bits of X, {array, sparse matrix} of shape (n_samples, n_features): `uint8`, as `output` says."""
+        bits = super().transform(X).astype(np.uint8)
+        return np.packbits(bits, axis=1, bitorder="little") if self.output == "packed" else bits
+
+
+class PStableTransformer(_HashTransformer):
+    """Integer cells of p-stable projections as `int64` columns.
+
+    Parameters
+    ----------
+    n_hashes : int, default=16
+    metric : {"l2", "l1"}, default="l2"
+    width : float or "auto", default="auto"
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    family_ : PStable
+        The fitted family.
+    n_features_in_ : int
+    """
+
+    def __init__(
+        self,
+        n_hashes: int = 16,
+        *,
+        metric: Literal["l2", "l1"] = "l2",
+        width: float | Literal["auto"] = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.n_hashes = n_hashes
+        self.metric = metric
+        self.width = width
+        self.random_state = random_state
+
+    def _family(self, seed: int) -> Family:
+        return PStable(self.metric, self.width, self.n_hashes, seed=seed)
+
+
+class CrossPolytopeTransformer(_HashTransformer):
+    """Nearest vertices of randomly turned cross-polytopes as `int64` columns.
+
+    Parameters
+    ----------
+    n_hashes : int, default=2
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    family_ : CrossPolytope
+        The fitted family.
+    n_features_in_ : int
+    """
+
+    def __init__(self, n_hashes: int = 2, *, random_state: Any = None) -> None:
+        self.n_hashes = n_hashes
+        self.random_state = random_state
+
+    def _family(self, seed: int) -> Family:
+        return CrossPolytope(self.n_hashes, seed=seed)
+
+
+class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The graph of approximate nearest neighbours, for estimators with `metric="precomputed"`.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Neighbours of each sample. In mode "distance" one more is given, because a sample is its own first neighbour:
+        as `KNeighborsTransformer` does it.
+    mode : {"distance", "connectivity"}, default="distance"
+        Distances, or ones.
+    radius : float, optional
+        Drops neighbours farther than this; the graph may then have rows with fewer than n_neighbors.
+    family : Family, optional
+        Hash functions; default `Hyperplane(bits=256, center=True, orthogonal=True, seed=random_state)`.
+    metric : {"l2", "l1", "cosine"}, default="l2"
+    num_tables, hashes_per_table, num_probes, num_candidates : int, optional
+        As of `LSHIndex`; without any, codes are scanned and 200, or 10 n_neighbors if that is more, of them are ranked.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    index_ : LSHIndex
+    n_features_in_ : int
+    n_samples_fit_ : int
+
+    Notes
+    -----
+    Rows have fewer entries than asked for where the hashes give fewer candidates. Each fitted sample finds itself at
+    distance 0, stored explicitly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from nearkin.sklearn import LSHTransformer
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (50, 8)), rng.normal(4, 1, (50, 8))])
+    >>> y = np.repeat([0, 1], 50)
+    >>> model = make_pipeline(LSHTransformer(5, random_state=0), KNeighborsClassifier(5, metric="precomputed"))
+    >>> float(model.fit(X, y).score(X, y))
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        *,
+        mode: Literal["distance", "connectivity"] = "distance",
+        radius: float | None = None,
+        family: Family | None = None,
+        metric: Metric = "l2",
+        num_tables: int | None = None,
+        hashes_per_table: int | None = None,
+        num_probes: int | None = None,
+        num_candidates: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.mode = mode
+        self.radius = radius
+        self.family = family
+        self.metric = metric
+        self.num_tables = num_tables
+        self.hashes_per_table = hashes_per_table
+        self.num_probes = num_probes
+        self.num_candidates = num_candidates
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: object = None) -> Any:
+        """Indexes X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if self.mode not in ("distance", "connectivity"):
+            raise bad_parameter("mode", repr(self.mode), '"distance" or "connectivity"')
+        if self.metric not in ("l2", "l1", "cosine"):
+            raise bad_parameter("metric", repr(self.metric), '"l2", "l1" or "cosine"')
+        family = self.family
+        if family is None:
+            # All samples equal have no direction from their mean.
+            equal = X.shape[0] < 2 or (not issparse(X) and bool((X == X[:1]).all()))
+            family = Hyperplane(256, center=not equal, orthogonal=True, seed=_seed(self.random_state))
+        tables = (self.num_tables, self.hashes_per_table, self.num_probes) != (None, None, None)
+        candidates = self.num_candidates
+        if candidates is None and not tables and family.kind == "bits":
+            candidates = max(200, 10 * self.n_neighbors)
+        self.index_ = LSHIndex(
+            family,
+            self.num_tables,
+            hashes_per_table=self.hashes_per_table,
+            num_probes=self.num_probes,
+            filter="codes" if candidates is not None else "auto",
+            num_candidates=candidates,
+            metric=self.metric,
+        ).fit(X)
+        self.n_samples_fit_ = X.shape[0]
+        self._n_features_out = X.shape[0]
+        return self
+
+    def transform(self, X: Any) -> csr_matrix:
+        """The graph from X to the fitted samples, a sparse matrix of shape (n_samples, n_samples_fit)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        hits = self.index_.nearest(X, self.n_neighbors + (self.mode == "distance"))
+        offsets, ids, distances = hits.offsets, hits.ids.astype(np.int64), hits.distances.astype(np.float64)
+        if self.radius is not None:
+            kept = distances <= self.radius
+            offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]
+            ids, distances = ids[kept], distances[kept]
+        values = distances if self.mode == "distance" else np.ones(len(ids))
+        return csr_matrix((values, ids, offsets), shape=(X.shape[0], self.n_samples_fit_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
