@@ -118,9 +118,14 @@ def test_listed_pairs_of_real_texts_are_found_with_the_wanted_recall(
     left = np.array([place[row[0]] for row in table])
     right = np.array([place[row[1]] for row in table])
     true = nk.similarity(texts, left, right, recipe=recipe)
-    wanted = {tuple(sorted(pair)) for pair, j in zip(zip(left, right, strict=True), true, strict=True) if j >= 0.8}
+    # Links are told of the first of equal texts, and of each copy with it.
+    first = {text: at for at, text in reversed(list(enumerate(texts)))}
+    wanted = {
+        tuple(sorted((first[texts[a]], first[texts[b]]))) for a, b, j in zip(left, right, true, strict=True) if j >= 0.8
+    }
+    wanted = {pair for pair in wanted if pair[0] != pair[1]}
     result = nk.dedup(texts, recipe=recipe, threshold=0.8, recall=0.95, links="all")
     assert min(result.pairs["similarity"]) >= 0.8
     found = {tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)}
-    assert len(wanted) > 50
+    assert len(wanted) > 20
     assert len(wanted & found) >= 0.95 * len(wanted)
