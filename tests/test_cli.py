@@ -149,7 +149,7 @@ def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
         (["--recipe", "char:0|count|xxh3|simhash:64"], 2, "n=0 is not allowed; use 1 to 64"),
         (["--recipe", "nonsense"], 2, "'nonsense' is none of them"),
         (["--keep", "max"], 2, "use first, last, longest, shortest, max:COLUMN or min:COLUMN"),
-        (["--verify", "magic"], 2, "use jaccard, containment, indel, none"),
+        (["--verify", "magic"], 2, "use jaccard, containment, indel, signature, none"),
         (["--text-column", "missing"], 1, "missing"),
         (["--nonsense"], 2, "No such option"),
     ],

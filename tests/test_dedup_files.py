@@ -269,7 +269,13 @@ def test_the_command_writes_lists_tables_and_a_summary(tmp_path: Path) -> None:
 def test_the_command_refuses_options_of_texts(tmp_path: Path) -> None:
     """They would be ignored; an unknown family, and scores given as shares, too."""
     (tmp_path / "a").write_bytes(b"a")
-    for options in (["--verify", "indel"], ["--bits", 64], ["--threshold", 0.8], ["--keep", "max:size"]):
+    for options in (
+        ["--verify", "indel"],
+        ["--recall", 0.9],
+        ["--bits", 64],
+        ["--threshold", 0.8],
+        ["--keep", "max:size"],
+    ):
         done = call(tmp_path / "a", "--out", "-", *options)
         assert 2 == done.returncode, done.stderr
         assert b"Traceback" not in done.stderr

@@ -152,6 +152,7 @@ def dedup(
             quiet=quiet,
         )
         return
+    made = recipe_of(recipe, bits, family)
     rule, _, field = keep.partition(":")
     if (rule in ("max", "min")) != bool(field):
         raise bad_parameter("keep", keep, "first, last, longest, shortest, max:COLUMN or min:COLUMN")
@@ -172,7 +173,7 @@ def dedup(
             with progress_bars(quiet=quiet) as progress:
                 result = run(
                     corpus,
-                    recipe=recipe_of(recipe, bits, family),
+                    recipe=made,
                     threshold=THRESHOLD if threshold is None else threshold,
                     radius=radius,
                     recall=recall,

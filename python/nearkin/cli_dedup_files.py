@@ -24,7 +24,7 @@ __all__ = ["dedup_files"]
 
 _MAGIC = b"NKDIGEST"
 # Options of the command that speak of texts.
-_OF_TEXTS = ("text_column", "id_column", "format", "bits", "radius", "verify", "source_column")
+_OF_TEXTS = ("text_column", "id_column", "format", "bits", "radius", "recall", "confirm", "verify", "source_column")
 
 
 def dedup_files(
