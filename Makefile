@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup check format test test-rust test-python demo bench bench-ssdeep docs fuzz clean
+.PHONY: setup check format test test-rust test-python demo quality bench bench-ssdeep docs fuzz clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep
 
@@ -68,16 +68,25 @@ fuzz:
 		(cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=$(SECONDS)) || exit 1; \
 	done
 
-# Measures everything in docs/benchmarks.md and docs/quality.md again. `python bench/hamming.py` runs single sections. DATA is the folder of the corpora.
+# Measures everything in docs/benchmarks.md and docs/quality.md again; each script runs alone too, with --help. DATA is
+# the folder of the corpora.
 DATA ?= ../shared/data
-bench: setup .venv-pybind/.built .venv-text-dedup/.built
-	$(BIN)/python -m pip install --quiet --group bench
+bench: quality .venv-pybind/.built
 	$(BIN)/python bench/text.py --data $(DATA)
 	$(BIN)/python bench/dedup.py --data $(DATA)
-	$(BIN)/python bench/quality.py --data $(DATA)
+	$(BIN)/python bench/words.py --data $(DATA)
+	$(BIN)/python bench/minhash.py --data $(DATA)
 	$(BIN)/python bench/hamming.py --data $(DATA)
+	$(BIN)/python bench/families.py --data $(DATA)
 	$(BIN)/python bench/vectors.py --data $(DATA)
 	$(MAKE) --no-print-directory bench-ssdeep
+
+# The tables of docs/quality.md alone.
+quality: setup .venv-text-dedup/.built
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python bench/quality.py --data $(DATA)
+	$(BIN)/python bench/quality_table.py --data $(DATA)
+	$(BIN)/python bench/quality_length.py --data $(DATA)
 
 # The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's
 # libfuzzy-dev, and python-ssdeep asks for a setuptools of its time.
