@@ -3,7 +3,8 @@
     python bench/minhash.py [--data ../shared/data] [--rounds 5]
 
 Texts are pieces of 1,000 characters of 20 Newsgroups; features are word 3-grams. gaoya and nearkin take texts, rensa
-and datasketch ready shingles (strings), whose making is not counted. Ready hashes are sets of 110 random 64-bit numbers.
+and datasketch ready shingles (strings), whose making is not counted. Ready hashes are sets of 110 random 64-bit
+numbers.
 Errors are means over pairs of sets of 110 shingles with planted Jaccard similarities from 0.05 to 0.95.
 """
 
