@@ -70,11 +70,17 @@ fuzz:
 
 # Measures everything in docs/benchmarks.md and docs/quality.md again. DATA is the folder of the corpora.
 DATA ?= ../shared/data
-bench: setup .venv-pybind/.built .venv-text-dedup/.built
+bench: quality .venv-pybind/.built
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python bench/text.py --data $(DATA)
 	$(BIN)/python bench/dedup.py --data $(DATA)
+
+# The tables of docs/quality.md alone.
+quality: setup .venv-text-dedup/.built
+	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python bench/quality.py --data $(DATA)
+	$(BIN)/python bench/quality_table.py --data $(DATA)
+	$(BIN)/python bench/quality_length.py --data $(DATA)
 	$(MAKE) --no-print-directory bench-ssdeep
 
 # The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's

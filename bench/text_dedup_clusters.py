@@ -1,0 +1,37 @@
+"""Clusters of text-dedup, run in its own environment: one command line a JSON line of standard input.
+
+Reads the corpus and the options of each run, calls the package's own command in this process, and prints the cluster of
+every row and the CPU seconds of the run. Started by `bench/quality_table.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+
+def main() -> None:
+    corpus, rows = sys.argv[1], int(sys.argv[2])
+    for line in sys.stdin:
+        family, options = json.loads(line)
+        module = importlib.import_module(f"text_dedup.{family}")
+        folder = Path(tempfile.mkdtemp(prefix="text-dedup-"))
+        common = ["--path", "json", "--data_files", corpus, "--split", "train", "--cache_dir", str(folder / "cache")]
+        common += ["--output", str(folder / "out"), "--column", "text", "--num_proc", "1", "--batch_size", "10000"]
+        start = time.process_time()
+        module.main.main([*common, *options], standalone_mode=False)
+        seconds = time.process_time() - start
+        found = {"family": family, "options": options, "cpu": seconds}
+        print(
+            "RESULT " + json.dumps({**found, "clusters": [int(module.uf.find(row)) for row in range(rows)]}), flush=True
+        )
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
