@@ -48,8 +48,7 @@ impl IdSet {
         for &id in hashes {
             let mut slot = id as usize & self.mask;
             let mut place = table[slot];
-            // `ids[0]` stands for an empty slot here; what it holds does not matter.
-            while (place != 0) & (ids[place as usize] != id) {
+            while place != 0 && ids[place as usize] != id {
                 slot = (slot + 1) & self.mask;
                 place = table[slot];
             }
@@ -67,7 +66,7 @@ impl IdSet {
     /// Room for `more` identifiers at a load of at most a quarter.
     fn make_room(&mut self, more: usize) {
         let wanted = self.len + more + 2;
-        assert!(wanted <= u32::MAX as usize, "at most 2^32 - 2 distinct features a text");
+        assert!(u32::try_from(wanted).is_ok(), "at most 2^32 - 2 distinct features a text");
         if self.ids.len() < wanted {
             self.ids.resize(wanted.next_power_of_two(), 0);
         }
