@@ -20,7 +20,7 @@ import common
 import nearkin as nk
 
 NUM_PERM = 128
-RECIPE = "norm:none|case:lower|letters:python|word:3|binary|xxh3|minhash:128"
+RECIPE = "word:3|binary|xxh3|minhash:128"
 
 
 def shingles(text: str) -> list[str]:
@@ -121,8 +121,13 @@ def main() -> None:
     }
     about = {"versions": common.versions("gaoya", "rensa", "datasketch"), "documents": len(texts)}
     path = common.save("minhash", {"speed": found, "mean_absolute_error": errors}, **about)
-    print(common.table(["", "documents/CPU s"], ((n, f"{f['documents_per_cpu_second']:,}") for n, f in found.items())))
-    print(common.table(["", "mean absolute error"], ((n, f"{error:.4f}") for n, error in errors.items())))
+    speeds = ((name, f"{figures['documents_per_cpu_second']:,}") for name, figures in found.items())
+    means = ((name, f"{error:.4f}") for name, error in errors.items())
+    tables = [
+        common.table(["candidate", "documents a CPU second"], speeds),
+        common.table(["candidate", "mean absolute error"], means),
+    ]
+    common.splice(common.ROOT / "docs" / "minhash.md", "minhash", "\n\n".join(tables))
     print(path)
 
 
