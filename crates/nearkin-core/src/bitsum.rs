@@ -78,7 +78,8 @@ impl BitSum {
     #[inline]
     fn carry_up(&mut self, mut carry: Vector) {
         let mut plane = 4;
-        while carry != [0; LANES] {
+        // An OR over the lanes: comparing the arrays would call memcmp.
+        while carry.iter().fold(0, |all, lane| all | lane) != 0 {
             debug_assert!(plane < PLANES, "a lane counts to 2^44 - 1");
             for (value, carry) in self.planes[plane].iter_mut().zip(&mut carry) {
                 (*value, *carry) = (*value ^ *carry, *value & *carry);
