@@ -144,6 +144,7 @@ impl DocumentFrequencies {
                 let mut documents = 0;
                 let mut seen = crate::idset::IdSet::default();
                 for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {
+                    texts.prefetch(i + 1);
                     let Some(text) = texts.get(i) else { continue };
                     documents += 1;
                     seen.clear(text.len().min(1024));

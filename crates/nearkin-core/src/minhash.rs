@@ -463,9 +463,12 @@ impl MinHash {
         assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place a text");
         out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).for_each_init(
             Sketch::default,
-            |sketch, (i, (out, count))| match texts.get(i) {
-                Some(text) => *count = self.text(tokenizer, hash, text, sketch, out),
-                None => out.fill(V::NONE),
+            |sketch, (i, (out, count))| {
+                texts.prefetch(i + 1);
+                match texts.get(i) {
+                    Some(text) => *count = self.text(tokenizer, hash, text, sketch, out),
+                    None => out.fill(V::NONE),
+                }
             },
         );
     }

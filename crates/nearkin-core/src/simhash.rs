@@ -19,7 +19,6 @@ use rayon::prelude::*;
 use crate::bitsum::BitSum;
 use crate::hash::{FeatureHash, WordHash};
 use crate::keywords::{KeywordScratch, Keywords};
-use crate::memory::prefetch;
 use crate::text::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
@@ -149,10 +148,7 @@ impl SimHash {
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
             SimHashScratch::default,
             |scratch, (i, (out, count))| {
-                if let Some(next) = (i + 1 < texts.len()).then(|| texts.get(i + 1)).flatten() {
-                    // The processor sees that a text is read in order after its first lines.
-                    next.as_bytes().chunks(64).take(4).for_each(|line| prefetch(line.as_ptr()));
-                }
+                texts.prefetch(i + 1);
                 *count = texts.get(i).map_or(0, |text| self.text(tokenizer, weight, text, scratch, out));
             },
         );
@@ -174,6 +170,7 @@ impl SimHash {
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
             KeywordScratch::default,
             |scratch, (i, (out, count))| {
+                texts.prefetch(i + 1);
                 let Some(text) = texts.get(i) else { return };
                 *count = keywords.find(tokenizer, text, scratch) as u64;
                 self.floats(scratch.features(), out);

@@ -155,6 +155,7 @@ impl Cache {
             |scratch, (number, (chunk, rows))| {
                 chunk.needed = clock;
                 for (i, &row) in rows.iter().enumerate() {
+                    texts.prefetch(number * CHUNK + i + 1);
                     let text = texts.get(number * CHUNK + i).unwrap_or_default();
                     let end = if measure == Measure::Indel {
                         chunk.text.push_str(text);

@@ -537,6 +537,7 @@ fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u
             .into_par_iter()
             .with_min_len(64)
             .map(|i| {
+                texts.prefetch(i + 1);
                 let text = texts.get(i).unwrap_or_default();
                 let value = xxhash_rust::xxh3::xxh3_128(text.as_bytes());
                 ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
