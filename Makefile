@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup check format test test-rust test-python demo quality bench bench-ssdeep docs fuzz clean
+.PHONY: setup check format test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep
 
@@ -48,6 +48,16 @@ test: test-rust test-python
 
 test-rust:
 	cargo test --quiet -p nearkin-core
+
+# The kernels of the other architecture, under emulation. Needs its standard library, linker and emulator; Debian:
+# dpkg --add-architecture arm64; apt-get install rustc-web libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu qemu-user
+ARM_RUSTC ?= /usr/bin/rustc
+# A property is tried on fewer cases: emulation is slow.
+test-arm:
+	RUSTC=$(ARM_RUSTC) CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+		CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_PROFILE_TEST_OPT_LEVEL=1 PROPTEST_CASES=8 \
+		cargo test --quiet --lib -p nearkin-core --target aarch64-unknown-linux-gnu --target-dir target/arm
 
 test-python: setup
 	$(BIN)/python -m pytest -q

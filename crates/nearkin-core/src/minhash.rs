@@ -125,6 +125,7 @@ enum Ranks {
 
 /// Which instructions the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the others are of x86-64"))]
 enum Level {
     Plain,
     Avx2,
@@ -133,6 +134,7 @@ enum Level {
 
 impl Level {
     fn available() -> Vec<Self> {
+        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut, reason = "one level"))]
         let mut found = vec![Self::Plain];
         #[cfg(target_arch = "x86_64")]
         {

@@ -185,6 +185,7 @@ pub(crate) enum Form {
 
 impl Form {
     pub(crate) fn available() -> Vec<Self> {
+        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut, reason = "one form"))]
         let mut forms = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
         {
