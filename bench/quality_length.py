@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import common
-import quality_table
+import quality_sets
 from nearkin.theory import simhash_difference, simhash_difference_of_sets, simhash_radius
 from nearkin.tune_truth import Prints, similar_pairs
 
@@ -163,7 +163,7 @@ def main() -> None:
             if len(found) >= 100
         }
     for name in ("Bible verses", "Tang editions (zh)"):
-        corpus = quality_table.SETS[name](options.data)
+        corpus = quality_sets.SETS[name](options.data)
         run["labels"][name] = by_size(measured(corpus.texts, corpus.left, corpus.right), radius)
     path = common.save("quality-length", run, versions=common.versions("numpy"))
     report(json.loads(path.read_text(encoding="utf-8")), path.name)
