@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import random
 import subprocess
 import sys
 import time
@@ -354,3 +355,19 @@ def test_words_need_a_recipe_of_words() -> None:
     """Characters are no words."""
     with pytest.raises(errors.ParameterError, match="use a recipe of words"):
         nk.words(["abc"], "char:4")
+
+
+def test_words_are_theirs_whichever_were_made_before() -> None:
+    """Short words share a string in a table that more words than it has places go through, several of each place."""
+    rng = random.Random(11)
+    alphabet = "ab的一éλ😀"
+    # Up to 15 bytes are shared; words around that length, too, and of one beginning.
+    texts = [
+        " ".join("".join(rng.choices(alphabet, k=rng.randint(1, 9))) for _ in range(40_000)),
+        " ".join("a" * length for length in range(1, 40)),
+        "",
+    ]
+    recipe = "norm:none|case:keep|letters:all|word:1"
+    assert [text.split() for text in texts] == nk.words(texts, recipe)
+    (found,) = nk.words(["的 一 的"], recipe)
+    assert found[0] is found[2]

@@ -15,6 +15,7 @@ mod ssdeep;
 mod texts;
 mod threads;
 mod vectors;
+mod words;
 
 use pyo3::prelude::*;
 

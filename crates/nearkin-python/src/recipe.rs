@@ -26,6 +26,7 @@ use crate::errors::{IntoPython, to_python};
 use crate::idf::IdfCore;
 use crate::texts::Texts;
 use crate::threads::{detached, detached_with};
+use crate::words::{Made, Words};
 
 /// Tokenizer, weight and SimHash of a recipe; `nearkin.Recipe` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -241,14 +242,16 @@ impl RecipeCore {
                 let mut found = Words::default();
                 tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |text, start, end, kept| {
                     if kept {
-                        found.push(&text[start..end]);
+                        found.push_part(text, start, end);
                     }
                 });
                 found
             };
             (0..texts.len()).into_par_iter().with_min_len(16).map_init(Scratch::default, words).collect()
         })?;
-        PyList::new(py, found.iter().map(|words| words.to_list(py)).collect::<PyResult<Vec<_>>>()?)
+        let mut made = Made::new(found.iter().map(Words::len).sum());
+        let lists = found.into_iter().map(|words| words.into_list(py, &mut made));
+        PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The features of each text that are kept, with their weights, the heaviest first.
@@ -287,34 +290,6 @@ impl RecipeCore {
             });
             found
         })
-    }
-}
-
-/// Strings one behind the other, until they become Python's.
-#[derive(Default)]
-struct Words {
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Words {
-    fn push(&mut self, word: &[u8]) {
-        self.text.extend_from_slice(word);
-        self.ends.push(self.text.len());
-    }
-
-    fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
-        let mut start = 0;
-        self.ends.iter().map(move |&end| {
-            let word = &self.text[start..end];
-            start = end;
-            // Words are whole characters of normalised UTF-8.
-            std::str::from_utf8(word).unwrap_or_default()
-        })
-    }
-
-    fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.strings())
     }
 }
 
