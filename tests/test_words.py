@@ -371,3 +371,15 @@ def test_words_are_theirs_whichever_were_made_before() -> None:
     assert [text.split() for text in texts] == nk.words(texts, recipe)
     (found,) = nk.words(["的 一 的"], recipe)
     assert found[0] is found[2]
+
+
+@given(st.lists(st.one_of(st.none(), strategies.texts()), max_size=6))
+def test_arrow_holds_the_same_words(texts: list[str | None]) -> None:
+    found = nk.words(texts, result="arrow")
+    assert nk.words(texts) == found.to_pylist()
+    found.validate(full=True)
+
+
+def test_an_unknown_result_is_refused() -> None:
+    with pytest.raises(errors.ParameterError, match="lists or arrow"):
+        nk.words(["a"], result="table")  # type: ignore[call-overload]

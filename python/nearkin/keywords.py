@@ -12,7 +12,10 @@ Kernels: `crates/nearkin-core/src/keywords.rs`, `textrank.rs`, `cut.rs` and `jie
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Literal, get_args, overload
+
+from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
 from nearkin.families.simhash import Texts, iterate_batches
@@ -21,8 +24,16 @@ from nearkin.recipe import Recipe
 KEYWORDS = "zh-keywords"
 """The recipe that `keywords` takes when it is not told another."""
 
+Result = Literal["lists", "arrow"]
 
-def words(texts: Texts | Any, recipe: Recipe | str | None = None) -> list[list[str]]:
+
+@overload
+def words(texts: Texts | Any, recipe: Recipe | str | None = None) -> list[list[str]]: ...
+@overload
+def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Literal["lists"]) -> list[list[str]]: ...
+@overload
+def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Literal["arrow"]) -> Any: ...
+def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Result = "lists") -> Any:
     """The words of each text, in order, normalised, as a recipe cuts and keeps them.
 
     Parameters
@@ -30,16 +41,18 @@ def words(texts: Texts | Any, recipe: Recipe | str | None = None) -> list[list[s
     texts : iterable of str or None, or an Arrow string array
     recipe : Recipe, str or None, default ``cut:script|word:1``
         A recipe of words; its n is not looked at.
+    result : {"lists", "arrow"}, default "lists"
+        Python's lists, or an Arrow array, which takes half the time of lists and far less memory.
 
     Returns
     -------
-    list of list of str
+    list of list of str, or pyarrow.ChunkedArray of large_list<large_string>
         One list a text; empty for None.
 
     Raises
     ------
     ParameterError
-        If the recipe is of characters or of given features.
+        If the recipe is of characters or of given features, or the result is an unknown one.
 
     Examples
     --------
@@ -50,7 +63,25 @@ def words(texts: Texts | Any, recipe: Recipe | str | None = None) -> list[list[s
     made = Recipe("cut:script|word:1") if recipe is None else Recipe.of(recipe)
     if made.features != "word":
         raise bad_parameter("recipe", str(made), "a recipe of words, such as cut:script|word:1")
+    if result not in get_args(Result):
+        raise bad_parameter("result", repr(result), " or ".join(get_args(Result)))
+    if result == "arrow":
+        return _as_arrow(made.core.words_joined(batch) for batch in iterate_batches(texts))
     return [found for batch in iterate_batches(texts) for found in made.core.words(batch)]
+
+
+def _as_arrow(batches: Iterable[tuple[NDArray[Any], ...]]) -> Any:
+    """Lists of strings from their bytes and offsets, without a copy."""
+    import pyarrow as pa
+
+    kind = pa.large_list(pa.large_string())
+
+    def chunk(data: NDArray[Any], ends: NDArray[Any], lists: NDArray[Any]) -> Any:
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
+        strings = pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers)
+        return pa.Array.from_buffers(kind, len(lists) - 1, [None, pa.py_buffer(lists)], children=[strings])
+
+    return pa.chunked_array([chunk(*batch) for batch in batches], kind)
 
 
 def keywords(

@@ -12,6 +12,7 @@
 //! Cost: O(tokens + 10 · edges). Source: Mihalcea and Tarau (2004), "`TextRank`: bringing order into texts", sections 2 and 3.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Tokens from a word to the last one that it is joined with, plus one.
 const WINDOW: usize = 5;
@@ -20,16 +21,37 @@ const ROUNDS: usize = 10;
 /// A word without an edge so far.
 const NONE: u32 = u32::MAX;
 
+/// Hash of a pair of words, which no one chooses: the product's upper half, folded.
+#[derive(Default)]
+struct PairHasher(u64);
+
+impl Hasher for PairHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(byte.into());
+        }
+    }
+
+    fn write_u64(&mut self, pair: u64) {
+        let product = u128::from(self.0 ^ pair) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+}
+
 /// Ranks of words by number: `tokens` are the words of a text in order, none for those that are left out; `names` are the
 /// words, which are sorted by their bytes. Gives (word, rank) in the order in which words first have an edge.
 pub fn rank(tokens: &[Option<u32>], names: &[&[u8]]) -> Vec<(u32, f64)> {
-    let mut places: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut places: HashMap<u64, u32, BuildHasherDefault<PairHasher>> = HashMap::default();
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     for (i, &token) in tokens.iter().enumerate() {
         let Some(word) = token else { continue };
         for &other in tokens[i + 1..].iter().take(WINDOW - 1) {
             let Some(other) = other else { continue };
-            let place = *places.entry((word, other)).or_insert_with(|| {
+            let place = *places.entry(u64::from(word) << 32 | u64::from(other)).or_insert_with(|| {
                 edges.push((word, other, 0.0));
                 edges.len() as u32 - 1
             });

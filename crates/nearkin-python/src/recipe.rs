@@ -26,7 +26,7 @@ use crate::errors::{IntoPython, to_python};
 use crate::idf::IdfCore;
 use crate::texts::Texts;
 use crate::threads::{detached, detached_with};
-use crate::words::{Made, Words};
+use crate::words::{self, Made, Words};
 
 /// Tokenizer, weight and SimHash of a recipe; `nearkin.Recipe` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -44,6 +44,23 @@ pub(crate) struct RecipeCore {
 type Array<T> = Py<PyArray1<T>>;
 
 impl RecipeCore {
+    fn find_words(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<Vec<Words>> {
+        let tokenizer = self.tokenizer()?;
+        let texts = Texts::new(texts)?;
+        detached(py, || {
+            let words = |scratch: &mut Scratch, i| {
+                let mut found = Words::default();
+                tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |text, start, end, kept| {
+                    if kept {
+                        found.push_part(text, start, end);
+                    }
+                });
+                found
+            };
+            (0..texts.len()).into_par_iter().with_min_len(16).map_init(Scratch::default, words).collect()
+        })
+    }
+
     /// The hash of a feature.
     pub(crate) fn feature_hash(&self) -> FeatureHash {
         self.hash
@@ -235,23 +252,17 @@ impl RecipeCore {
 
     /// The words of each text that are kept, in order.
     fn words<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let tokenizer = self.tokenizer()?;
-        let texts = Texts::new(texts)?;
-        let found: Vec<Words> = detached(py, || {
-            let words = |scratch: &mut Scratch, i| {
-                let mut found = Words::default();
-                tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |text, start, end, kept| {
-                    if kept {
-                        found.push_part(text, start, end);
-                    }
-                });
-                found
-            };
-            (0..texts.len()).into_par_iter().with_min_len(16).map_init(Scratch::default, words).collect()
-        })?;
+        let found = self.find_words(py, texts)?;
         let mut made = Made::new(found.iter().map(Words::len).sum());
         let lists = found.into_iter().map(|words| words.into_list(py, &mut made));
         PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The same as the arrays of a list of strings: bytes, where each word ends, how many words end with each text.
+    fn words_joined(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u8>, Array<i64>, Array<i64>)> {
+        let found = self.find_words(py, texts)?;
+        let (bytes, ends, lists) = detached(py, || words::joined(&found))?;
+        Ok((bytes.into_pyarray(py).unbind(), ends.into_pyarray(py).unbind(), lists.into_pyarray(py).unbind()))
     }
 
     /// The features of each text that are kept, with their weights, the heaviest first.

@@ -56,6 +56,19 @@ impl Words {
     }
 }
 
+/// All words one behind the other, where each ends, and how many there are up to the end of each text; both begin with 0.
+pub(crate) fn joined(found: &[Words]) -> (Vec<u8>, Vec<i64>, Vec<i64>) {
+    let (mut bytes, mut ends, mut lists) = (Vec::new(), vec![0], vec![0]);
+    for words in found {
+        for &(start, end) in &words.spans {
+            bytes.extend_from_slice(&words.text[start..end]);
+            ends.push(bytes.len() as i64);
+        }
+        lists.push(ends.len() as i64 - 1);
+    }
+    (bytes, ends, lists)
+}
+
 /// Words are whole characters of normalised UTF-8.
 fn text_of(word: &[u8]) -> &str {
     std::str::from_utf8(word).unwrap_or_default()
