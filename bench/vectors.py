@@ -1,10 +1,14 @@
 """Nearest neighbours of real vectors: nearkin's index beside brute force, LSH libraries and a graph, one thread, CPU
 time.
 
+    python bench/vectors.py --data ../shared/data [--part probes|tune|real|growth] [--quick] [--render]
+
 Recall@10 counts a row whose distance is at most the tenth true one. Every index is asked one query at a time and in
-one batch; microseconds are CPU time of the process a query. Parts: `real` (the shared vectors), `million` (SIFT rows
-plus noise, 1,000,000 x 128, and its first tenths: the growth), `probes` (tables that one and many probes need). The
-figures go to `bench/runs/`.
+one batch; microseconds are CPU time of the process a query. Parts: `probes` (tables that one and many probes need),
+`tune` (recall wanted, expected, measured on rows, delivered to new queries), `real` (the shared vectors), `growth`
+(SIFT rows plus noise, 10,000 to 1,000,000 x 128). Each part is saved into `bench/runs/` when it ends, in place of what
+the last run of the day has of it, and put into docs/benchmarks.md. `--quick` takes small parts of the data and saves
+nothing; `--render` writes the page from the last run.
 """
 
 from __future__ import annotations
@@ -15,18 +19,23 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
-import importlib.metadata
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import common
 import nearkin as nk
-from common import arguments, save
+from common import ROOT, arguments, latest, save, splice, table
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
 K = 10
+RECALL = 0.9
+GROWTH = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+GRAPH = 100_000
+"""The most rows that the graph is built for: it takes minutes above."""
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -37,20 +46,26 @@ def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - start, result
 
 
-def measured(name: str, build: float, size: float | None, ask: Callable[[Any], Any], Q: Any, X: Any, true: Any) -> Any:
-    """One line: recall, microseconds one by one and in a batch, queries a second."""
-    ask(Q[:1])
-    count = min(len(Q), 200)
-    best = min(seconds(lambda: [ask(Q[i : i + 1]) for i in range(count)])[0] for _ in range(3)) / count
-    batch, found = min((seconds(lambda: ask(Q)) for _ in range(2)), key=lambda item: item[0])
+def recall_of(found: Any, Q: Any, X: Any, true: Any) -> float:
+    """Share of the ten that are as near as the tenth true one; distances are computed here for everybody."""
     good = 0
     for query, ids in enumerate(found):
         rows = np.asarray([row for row in ids if row >= 0][:K], dtype=np.int64)
         far = np.sqrt(((X[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1))
         good += int((far <= true[query, K - 1] * (1 + 1e-5) + 1e-6).sum())
+    return good / (K * len(found))
+
+
+def measured(name: str, build: float, size: float | None, ask: Callable[[Any], Any], Q: Any, X: Any, true: Any) -> Any:
+    """One line: recall, microseconds one by one and in a batch, queries a second."""
+    ask(Q[:1])
+    once = max(seconds(lambda: ask(Q[1:2]))[0], 1e-6)
+    count = int(min(len(Q), 200, max(20, 1 / once)))
+    best = min(seconds(lambda: [ask(Q[i : i + 1]) for i in range(count)])[0] for _ in range(3)) / count
+    batch, found = min((seconds(lambda: ask(Q)) for _ in range(2)), key=lambda item: item[0])
     line = {
         "name": name,
-        "recall": round(good / (K * len(Q)), 4),
+        "recall": round(recall_of(found, Q, X, true), 4),
         "single_us": round(best * 1e6, 1),
         "batch_us": round(batch / len(Q) * 1e6, 1),
         "qps_single": round(1 / best),
@@ -76,137 +91,167 @@ def brute(X: Any) -> Callable[[Any], Any]:
             near = np.argpartition(far, K)[:K]
             return near[np.argsort(far[near])][None]
         out = []
-        for at in range(0, len(Q), 100):
-            far = norms - 2 * (Q[at : at + 100] @ X.T)
+        step = max(1, 4_000_000 // len(X))
+        for at in range(0, len(Q), step):
+            far = norms - 2 * (Q[at : at + step] @ X.T)
             out.append(np.argpartition(far, K, axis=1)[:, :K])
         return np.concatenate(out)
 
     return ask
 
 
-def nearkins(X: Any, wide: int) -> list[tuple[str, float, float, Any]]:
-    """The indexes of nearkin, tuned on the base vectors alone for recall 0.9 with a little to spare."""
-    out = []
+def loaded(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any]:
+    """Base rows, queries, true distances (of the part that is taken)."""
+    z = np.load(data / f"{SETS[name]}.npz")
+    X, Q = z["base"].astype(np.float32), z["queries"].astype(np.float32)
+    if not quick:
+        return X, Q, z["l2_distances"].astype(np.float64)
+    X, Q = X[:4000], Q[:50]
+    far = np.sqrt(((X.astype(np.float64)[None] - Q.astype(np.float64)[:, None]) ** 2).sum(axis=2))
+    return X, Q, np.sort(far, axis=1)[:, :100]
+
+
+def nearkins(X: Any, wide: int) -> Iterator[tuple[str, float, float, Any]]:
+    """The indexes of nearkin, tuned on the base vectors alone."""
     for name, index in (
-        ("nearkin codes", nk.LSHIndex(nk.families.Hyperplane(wide, center=True, orthogonal=True), metric="l2")),
-        ("nearkin hyperplane tables", nk.LSHIndex(nk.families.Hyperplane(center=True), filter="buckets", metric="l2")),
-        ("nearkin p-stable tables", nk.LSHIndex(nk.families.PStable(), num_probes=32)),
+        ("codes", nk.LSHIndex(nk.families.Hyperplane(wide, center=True, orthogonal=True), metric="l2")),
+        ("hyperplane tables", nk.LSHIndex(nk.families.Hyperplane(center=True), filter="buckets", metric="l2")),
+        ("p-stable tables", nk.LSHIndex(nk.families.PStable(), num_probes=32)),
     ):
-        build, _ = seconds(lambda index=index: index.tune(X, recall=0.92))
-        explained = index.explain()
-        out.append((f"{name} {index.settings_}", build, explained["bytes_filter"], index))
-    return out
+        build, _ = seconds(lambda index=index: index.tune(X, recall=RECALL))
+        settings = index.settings_
+        what = (
+            f"{wide} bits, {settings.num_candidates} ranked"
+            if settings.filter == "codes"
+            else f"{settings.num_tables} of {settings.hashes_per_table}, {settings.num_probes} probes"
+        )
+        yield f"nearkin {name} ({what})", build, float(index.explain()["bytes_filter"]), index
 
 
-def peers(X: Any, name: str) -> list[tuple[str, float, float | None, Any]]:
-    """Peers with parameters that reach recall 0.9."""
+def faiss_lsh(X: Any, bits: int) -> Callable[[int], Callable[[Any], Any]]:
+    """IndexLSH of faiss on centred vectors: by the factor of ranked candidates, what is asked; 0 ranks none."""
     import faiss
-    from sklearn.neighbors import NearestNeighbors
 
-    faiss.omp_set_num_threads(1)
-    n, d = X.shape
-    out: list[tuple[str, float, float | None, Any]] = []
-    for bits, factor in ((512, 20), (1024, 40)) if name != "gist" else ((1024, 60),):
+    mean = X.mean(axis=0)
+    codes = faiss.IndexLSH(X.shape[1], bits, True)
+    refine = faiss.IndexRefineFlat(codes)
+    refine.train(X - mean)
+    refine.add(X - mean)
 
-        def lsh(bits: int = bits, factor: int = factor) -> Any:
-            mean = X.mean(axis=0)
-            codes = faiss.IndexLSH(d, bits, True)
-            refine = faiss.IndexRefineFlat(codes)
+    def of(factor: int) -> Callable[[Any], Any]:
+        def ask(Q: Any) -> Any:
             refine.k_factor = factor
-            refine.train(X - mean)
-            refine.add(X - mean)
-            return lambda Q: refine.search(Q - mean, K)[1]
+            return (refine if factor else codes).search(Q - mean, K)[1]
 
-        build, ask = seconds(lsh)
-        out.append((f"faiss IndexLSH {bits} + refine {factor}x", build, n * bits / 8, ask))
+        return ask
 
-    def graph() -> Any:
-        index = faiss.IndexHNSWFlat(d, 16)
-        index.hnsw.efConstruction = 80
-        index.add(X)
-        index.hnsw.efSearch = 48
-        return lambda Q: index.search(Q, K)[1]
-
-    build, ask = seconds(graph)
-    out.append(("faiss HNSW 16, ef 48", build, n * 16 * 2 * 4.0, ask))
-    build, model = seconds(lambda: NearestNeighbors(n_neighbors=K, algorithm="brute").fit(X))
-    out.append(("scikit-learn brute", build, 0, lambda Q: model.kneighbors(Q, return_distance=False)))
-    return out
+    return of
 
 
-def nearpy(X: Any) -> tuple[str, float, None, Any]:
-    """NearPy with permuted random binary projections, which reach most."""
+def best_lsh(X: Any, Q: Any, true: Any, quick: bool) -> list[Any]:
+    """IndexLSH of faiss with the number of bits whose single query is fastest at recall 0.9, each with the fewest
+    ranked that reach it on these very queries; and without ranking.
+    """
+    lines = []
+    for bits in (256, 512) if quick else (256, 512, 1024, 2048):
+        build, of = seconds(lambda bits=bits: faiss_lsh(X, bits))
+        for factor in (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200):
+            ask = of(factor)
+            if recall_of(ask(Q), Q, X, true) >= RECALL:
+                name = f"faiss IndexLSH {bits} bits, {K * factor} ranked"
+                lines.append(measured(name, build, len(X) * bits / 8, ask, Q, X, true))
+                break
+    best = min(lines, key=lambda line: line["single_us"])
+    plain = measured(f"faiss IndexLSH {bits} bits, none ranked", build, len(X) * bits / 8, of(0), Q, X, true)
+    return [best, plain]
+
+
+def faiss_graph(X: Any) -> Callable[[Any], Any]:
+    """HNSW of faiss."""
+    import faiss
+
+    index = faiss.IndexHNSWFlat(X.shape[1], 16)
+    index.hnsw.efConstruction = 80
+    index.add(X)
+    index.hnsw.efSearch = 48
+    return lambda Q: index.search(Q, K)[1]
+
+
+def nearpy(X: Any) -> Callable[[Any], Any]:
+    """NearPy: ten tables of five hyperplanes of centred vectors, all of its candidates ranked."""
     from nearpy import Engine
     from nearpy.distances import EuclideanDistance
     from nearpy.filters import NearestFilter
     from nearpy.hashes import RandomBinaryProjections
 
     mean = X.mean(axis=0)
-
-    def make() -> Any:
-        hashes = [RandomBinaryProjections(f"t{i}", 5, rand_seed=i) for i in range(10)]
-        engine = Engine(X.shape[1], lshashes=hashes, distance=EuclideanDistance(), vector_filters=[NearestFilter(K)])
-        for row, vector in enumerate(X - mean):
-            engine.store_vector(vector, row)
-        return engine
-
-    build, engine = seconds(make)
-
-    def ask(Q: Any) -> Any:
-        return [[row for _, row, _ in engine.neighbours(q)] for q in Q - mean]
-
-    return "NearPy 10 x 5 bits", build, None, ask
+    hashes = [RandomBinaryProjections(f"t{i}", 5, rand_seed=i) for i in range(10)]
+    engine = Engine(X.shape[1], lshashes=hashes, distance=EuclideanDistance(), vector_filters=[NearestFilter(K)])
+    for row, vector in enumerate(X - mean):
+        engine.store_vector(vector, row)
+    return lambda Q: [[row for _, row, _ in engine.neighbours(q)] for q in Q - mean]
 
 
-def real(data: Any) -> dict[str, Any]:
+def real(data: Path, quick: bool) -> dict[str, Any]:
     """The shared vectors."""
+    import faiss
+    from sklearn.neighbors import NearestNeighbors
+
+    faiss.omp_set_num_threads(1)
     out = {}
-    for name, file in SETS.items():
-        z = np.load(data / f"{file}.npz")
-        X, Q = z["base"].astype(np.float32), z["queries"].astype(np.float32)
-        true = z["l2_distances"].astype(np.float64)
+    for name in SETS:
+        X, Q, true = loaded(data, name, quick)
         print(name, X.shape)
         lines = [measured("BLAS brute force", 0, 0, brute(X), Q, X, true)]
         for label, build, size, index in nearkins(X, 512 if name == "gist" else 256):
             lines.append(measured(label, build, size, lambda q, i=index: rows_of(i.nearest(q, K)), Q, X, true))
-        for label, build, size2, ask in peers(X, name):
-            lines.append(measured(label, build, size2, ask, Q, X, true))
+        lines += best_lsh(X, Q, true, quick)
         if name in ("sift", "mnist"):
-            label, build, _, ask = nearpy(X)
-            lines.append(measured(label, build, None, ask, Q[:20], X, true[:20]))
-        out[name] = lines
+            build, ask = seconds(lambda X=X: nearpy(X))
+            lines.append(measured("NearPy, 10 tables of 5 bits", build, None, ask, Q[:20], X, true[:20]))
+        model = NearestNeighbors(n_neighbors=K, algorithm="brute").fit(X)
+        ask = lambda q, m=model: m.kneighbors(q, return_distance=False)  # noqa: E731 one of many
+        lines.append(measured("scikit-learn brute force", 0, 0, ask, Q[:200], X, true[:200]))
+        build, ask = seconds(lambda X=X: faiss_graph(X))
+        lines.append(measured("faiss HNSW 16, ef 48", build, len(X) * 16 * 2 * 4.0, ask, Q, X, true))
+        out[name] = {"n": len(X), "d": X.shape[1], "lines": lines}
     return out
 
 
-def million(data: Any) -> list[Any]:
+def growth(data: Path, quick: bool) -> list[Any]:
     """SIFT rows plus noise of deviation 4 a coordinate, so that each of 1,000,000 has neighbours."""
     import faiss
 
     faiss.omp_set_num_threads(1)
-    base = np.load(data / "vec_sift_bsds.npz")["base"].astype(np.float32)
+    base = np.load(data / f"{SETS['sift']}.npz")["base"].astype(np.float32)
     rng = np.random.default_rng(0)
-    X = base[rng.integers(0, len(base), 1_000_000)]
+    sizes = GROWTH[:2] if quick else GROWTH
+    X = base[rng.integers(0, len(base), sizes[-1])]
     X += rng.normal(0, 4, X.shape).astype(np.float32)
     Q = base[rng.integers(0, len(base), 200)] + rng.normal(0, 4, (200, 128)).astype(np.float32)
     out = []
-    for n in (10_000, 100_000, 1_000_000):
+    for n in sizes:
         part = X[:n]
         exact = brute(part)
+        near = exact(Q)
         true = np.empty((len(Q), K))
-        for query in range(len(Q)):
-            rows = exact(Q[query : query + 1])[0]
+        for query, rows in enumerate(near):
             true[query] = np.sort(np.sqrt(((part[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1)))
         lines = [measured("BLAS brute force", 0, 0, exact, Q, part, true)]
-        tables = nk.LSHIndex(
-            nk.families.Hyperplane(center=True, orthogonal=True), 2, hashes_per_table=24, num_probes=8, metric="l2"
-        )
-        codes = nk.LSHIndex(
-            nk.families.Hyperplane(256, center=True, orthogonal=True), metric="l2", num_candidates=100, filter="codes"
-        )
-        for label, index in (("nearkin 2 tables x 24 bits, 8 probes", tables), ("nearkin codes", codes)):
+        plane = nk.families.Hyperplane(center=True, orthogonal=True)
+        wide = nk.families.Hyperplane(256, center=True, orthogonal=True)
+        for label, index in (
+            ("nearkin tables", nk.LSHIndex(plane, 2, hashes_per_table=24, num_probes=8, metric="l2")),
+            ("nearkin codes", nk.LSHIndex(wide, metric="l2", num_candidates=100, filter="codes")),
+        ):
             build, _ = seconds(lambda index=index, part=part: index.fit(part))
             size = index.explain()["bytes_filter"]
             lines.append(measured(label, build, size, lambda q, i=index: rows_of(i.nearest(q, K)), Q, part, true))
+        build, of = seconds(lambda part=part: faiss_lsh(part, 256))
+        lines.append(measured("faiss IndexLSH", build, n * 32.0, of(10), Q, part, true))
+        if n <= GRAPH:
+            build, ask = seconds(lambda part=part: faiss_graph(part))
+            lines.append(measured("faiss HNSW", build, n * 16 * 2 * 4.0, ask, Q, part, true))
         out.append({"n": n, "lines": lines})
     return out
 
@@ -217,38 +262,115 @@ def reached(family: Any, X: Any, Q: Any, true: Any, tables: int, k: int, count: 
     return index.fit(X).recall(Q, true)
 
 
-def probes(data: Any) -> list[Any]:
+def probes(data: Path, quick: bool) -> list[Any]:
     """Tables that reach recall 0.9 with one probe and with many, for the same hashes a table."""
     out = []
     for name, family, k in (("sift", nk.families.Hyperplane(center=True), 12), ("lsa", nk.families.Hyperplane(), 12)):
-        z = np.load(data / f"{SETS[name]}.npz")
-        X, Q = z["base"].astype(np.float32), z["queries"].astype(np.float32)[:200]
-        true = z["l2_distances"].astype(np.float64)[:200, :K]
+        X, Q, true = loaded(data, name, quick)
+        Q, true = Q[:200], true[:200, :K]
         for count in (1, 8, 32, 128):
             low, high = 0, 1
             tried: dict[int, float] = {}
-            while (tried.setdefault(high, reached(family, X, Q, true, high, k, count))) < 0.9:
+            while (tried.setdefault(high, reached(family, X, Q, true, high, k, count))) < RECALL:
                 low, high = high, 2 * high
-            while high - low > 1:
+            while high - low > max(1, high // 32):
                 middle = (low + high) // 2
                 tried[middle] = reached(family, X, Q, true, middle, k, count)
-                low, high = (low, middle) if tried[middle] >= 0.9 else (middle, high)
+                low, high = (low, middle) if tried[middle] >= RECALL else (middle, high)
             out.append({"set": name, "k": k, "probes": count, "tables": high, "recall": tried[high]})
             print(out[-1], flush=True)
     return out
 
 
+def tune(data: Path, quick: bool) -> list[Any]:
+    """Recall that was wanted, that the sample lets expect, that rows of the index measure, and that new queries get."""
+    out = []
+    for name in ("mnist", "lsa") if quick else SETS:
+        X, Q, true = loaded(data, name, quick)
+        for label, make in (
+            ("codes", lambda: nk.LSHIndex(nk.families.Hyperplane(256, center=True), metric="l2", filter="codes")),
+            (
+                "hyperplane tables",
+                lambda: nk.LSHIndex(nk.families.Hyperplane(center=True), filter="buckets", metric="l2"),
+            ),
+            ("p-stable tables", lambda: nk.LSHIndex(nk.families.PStable(), num_probes=32)),
+        ):
+            for wanted in (0.8, 0.9, 0.95) if label == "codes" else (0.9,):
+                index = make().tune(X, recall=wanted)
+                found = {key: index.tuning_[key] for key in ("expected_recall", "measured_recall", "least_recall")}
+                got = index.recall(Q, true[:, :K])
+                out.append({"set": name, "index": label, "wanted": wanted, **found, "delivered": got})
+                print({k: round(v, 4) if isinstance(v, float) else v for k, v in out[-1].items()}, flush=True)
+    return out
+
+
+PARTS: dict[str, Callable[[Path, bool], Any]] = {"probes": probes, "tune": tune, "real": real, "growth": growth}
+
+
+def render(results: dict[str, Any]) -> None:
+    """Puts the tables into docs/benchmarks.md."""
+    page = ROOT / "docs" / "benchmarks.md"
+    head = ["", "recall@10", "µs, one query", "× brute force", "µs, batch", "× batch", "build, s", "MB"]
+
+    def body(lines: list[Any]) -> list[list[Any]]:
+        base = lines[0]
+        return [
+            [
+                line["name"],
+                f"{line['recall']:.3f}",
+                f"{line['single_us']:,.0f}",
+                f"{base['single_us'] / line['single_us']:.1f}",
+                f"{line['batch_us']:,.0f}",
+                f"{base['batch_us'] / line['batch_us']:.2f}",
+                f"{line['build_s']:.1f}",
+                "" if line["mb"] is None else f"{line['mb']:.1f}",
+            ]
+            for line in lines
+        ]
+
+    if "real" in results:
+        parts = [
+            f"**{name}**, {found['n']:,} × {found['d']}\n\n" + table(head, body(found["lines"]))
+            for name, found in results["real"].items()
+        ]
+        splice(page, "vectors-real", "\n\n".join(parts))
+    if "growth" in results:
+        parts = [f"**{found['n']:,} × 128**\n\n" + table(head, body(found["lines"])) for found in results["growth"]]
+        splice(page, "vectors-growth", "\n\n".join(parts))
+    if "probes" in results:
+        rows = [[r["set"], r["probes"], r["tables"], f"{r['recall']:.3f}"] for r in results["probes"]]
+        splice(page, "vectors-probes", table(["", "probes", "tables", "recall@10"], rows))
+    if "tune" in results:
+        rows = [
+            [f"{r['set']}, {r['index']}", r["wanted"]]
+            + [f"{r[key]:.3f}" for key in ("expected_recall", "measured_recall", "least_recall", "delivered")]
+            for r in results["tune"]
+        ]
+        names = ["", "wanted", "expected", "measured on rows", "less two errors", "new queries"]
+        splice(page, "vectors-tune", table(names, rows))
+
+
 def main() -> None:
-    given = arguments(__doc__, ("--part", {"choices": ["real", "million", "probes"], "default": None}))
+    given = arguments(
+        __doc__,
+        ("--part", {"choices": list(PARTS), "default": None}),
+        ("--quick", {"action": "store_true"}),
+        ("--render", {"action": "store_true"}),
+    )
+    if given.render:
+        render(latest("vectors")["results"])
+        return
     nk.set_num_threads(1)
-    found: dict[str, Any] = {}
-    for name, part in (("probes", probes), ("real", real), ("million", million)):
+    versions = common.versions("numpy", "faiss-cpu", "scikit-learn", "nearpy")
+    for name, part in PARTS.items():
         if given.part in (None, name):
-            found[name] = part(given.data)
-    packages = ("numpy", "faiss-cpu", "scikit-learn", "nearpy")
-    found_versions = {"nearkin": nk.__version__} | {name: importlib.metadata.version(name) for name in packages}
-    label = "vectors" if given.part is None else f"vectors-{given.part}"
-    print(save(label, found, versions=found_versions))
+            found = part(given.data, given.quick)
+            if given.quick:
+                continue
+            results = common.with_last("vectors", "results", {name: found})
+            results = {key: results[key] for key in PARTS if key in results}
+            print(save("vectors", {"results": results}, versions=versions))
+            render(results)
 
 
 if __name__ == "__main__":

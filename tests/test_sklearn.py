@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import nearkin.sklearn
 from nearkin.families import PStable
 from nearkin.sklearn import CrossPolytopeTransformer, HyperplaneTransformer, LSHTransformer, PStableTransformer
 
@@ -21,6 +22,7 @@ ESTIMATORS = [
     HyperplaneTransformer(8, random_state=0),
     HyperplaneTransformer(8, output="packed", random_state=0),
     PStableTransformer(4, width=1.0, random_state=0),
+    CrossPolytopeTransformer(3, random_state=0),
     LSHTransformer(3, random_state=0),
     LSHTransformer(3, family=PStable(width=2.0), num_tables=4, hashes_per_table=2),
 ]
@@ -29,6 +31,11 @@ ESTIMATORS = [
 @parametrize_with_checks(ESTIMATORS)  # type: ignore[misc]
 def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_every_estimator_is_checked() -> None:
+    """None of the module is left out of scikit-learn's checks."""
+    assert set(nearkin.sklearn.__all__) == {type(estimator).__name__ for estimator in ESTIMATORS}
 
 
 def blobs() -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ from nearkin.errors import (
     NotFittedError,
     ParameterError,
 )
-from nearkin.families import CrossPolytope, Hyperplane, PStable
+from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash, spherical_hamming
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -119,6 +119,46 @@ def test_codes_that_give_every_row_equal_brute_force(metric: Any) -> None:
     near = exact.nearest(index.family_.transform(index._hashed_form(index._given(Q, "Q"), query=True)), k=40)
     found = index.candidates(Q, num_candidates=40)
     assert [sorted(row.ids.tolist()) for row in near] == [found[query].tolist() for query in range(len(Q))]
+
+
+@pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
+@pytest.mark.parametrize("form", [np.float32, csr_array])
+def test_spherical_ranking_gives_the_rows_of_brute_force(form: Any, tmp_path: Path) -> None:
+    """The m rows at the least spherical distance of codes, ties by row; also after removal and from a file."""
+    X, Q = clustered(60, 700, dtype=np.float32), clustered(61, 9, dtype=np.float32)
+    family = SphericalHash(bits=96, seed=5)
+    index = nk.LSHIndex(family, filter="codes", rank="spherical", num_candidates=25).fit(form(X))
+    index.remove(range(0, 700, 9))
+    codes, asked = index.family_.transform(X), index.family_.transform(Q)
+    far = np.array([spherical_hamming(np.broadcast_to(one, codes.shape), codes, bits=96) for one in asked])
+    far[:, ::9] = np.nan
+    expected = [sorted(np.argsort(row, kind="stable")[:25].tolist()) for row in far]
+    path = tmp_path / "index"
+    index.save(path)
+    opened = nk.LSHIndex.open(path)
+    assert "spherical" == opened.rank == opened.settings_.rank == opened.explain()["rank"]
+    for made in (index, opened):
+        found = made.candidates(form(Q))
+        assert expected == [found[query].tolist() for query in range(len(Q))]
+        near = made.nearest(form(Q), 5)
+        for query, rows in enumerate(expected):
+            best = reference.nearest("l2", Q[query], X, set(rows), 5)
+            assert [row for row, _ in best] == near[query].ids.tolist()
+    # The order differs from that of the Hamming distance.
+    other = nk.LSHIndex(family, filter="codes", num_candidates=25).fit(form(X)).candidates(form(Q))
+    assert any(expected[query] != other[query].tolist() for query in range(len(Q)))
+
+
+def test_a_ranking_needs_codes() -> None:
+    X = clustered(62, 50)
+    for family, options in (
+        (PStable(), {}),
+        (Hyperplane(), {"filter": "buckets"}),
+        (Hyperplane(), {"num_tables": 3}),
+        (Hyperplane(), {"filter": "codes", "rank": "jaccard"}),
+    ):
+        with pytest.raises(ParameterError, match="rank"):
+            nk.LSHIndex(family, **{"rank": "spherical", **options}).fit(X)  # type: ignore[arg-type]
 
 
 @settings(max_examples=25, deadline=None)

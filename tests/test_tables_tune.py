@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse import csr_array
 import nearkin as nk
 import reference
 from nearkin.errors import InputError, ParameterError
-from nearkin.families import CrossPolytope, Hyperplane, PStable
+from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash
 from nearkin.families.rows import as_rows
 from nearkin.tables_tune import true_neighbours
 
@@ -55,12 +56,52 @@ def test_the_wanted_recall_is_reached_on_other_queries(family: Any, options: dic
     X, Q = whole[:1000], whole[1000:]
     index = nk.LSHIndex(family, **options).tune(X, recall=0.9, k=10)
     assert index.tuning_ is not None
-    assert index.tuning_["measured_recall"] >= 0.9
+    assert index.tuning_["measured_recall"] >= index.tuning_["least_recall"] >= 0.9
     true = [[far for _, far in reference.nearest(index.metric_, q, X, range(len(X)), 10)] for q in Q]
-    assert index.recall(Q, true) >= 0.85, index.tuning_
+    assert index.recall(Q, true) >= 0.87, index.tuning_
     assert index.explain()["tuning"] == index.tuning_
     if "num_probes" in options:
         assert options["num_probes"] == index.settings_.num_probes
+
+
+@pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
+def test_codes_by_spherical_distance_are_tuned() -> None:
+    """The expected recall counts ranks of the order that is used; it is within 0.1 of the measured one."""
+    X = clustered(5, 1500)
+    index = nk.LSHIndex(SphericalHash(bits=64), filter="codes", rank="spherical").tune(X, recall=0.9, k=10)
+    assert ("codes", "spherical") == (index.settings_.filter, index.settings_.rank)
+    assert index.tuning_ is not None
+    assert index.tuning_["least_recall"] >= 0.9
+    assert 200 > index.settings_.num_candidates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vec_sift_bsds", "vec_cifar10_gist512", "vec_mnist10k", "vec_20news_lsa96"])
+def test_new_queries_of_real_vectors_get_the_wanted_recall(shared: Path, name: str) -> None:
+    """1,000 queries that are no rows, of other images or messages: within 0.01 of what was wanted, or above."""
+    z = np.load(shared / "data" / f"{name}.npz")
+    X, Q = z["base"].astype(np.float32), z["queries"].astype(np.float32)
+    family = Hyperplane(256, center=True, orthogonal=True)
+    for wanted in (0.8, 0.9, 0.95):
+        index = nk.LSHIndex(family, metric="l2", filter="codes").tune(X, recall=wanted)
+        assert index.recall(Q, z["l2_distances"][:, :10]) >= wanted - 0.01, (wanted, index.tuning_)
+
+
+@pytest.mark.slow
+def test_probing_needs_an_eighth_of_the_tables_on_real_vectors(shared: Path) -> None:
+    """SIFT, 12 hyperplanes a table: L tables of many probes reach recall 0.9, 8 L tables of one probe do not."""
+    z = np.load(shared / "data" / "vec_sift_bsds.npz")
+    X, Q = z["base"].astype(np.float32), z["queries"][:200].astype(np.float32)
+    true = z["l2_distances"][:200, :10]
+
+    def recall(tables: int, probes: int) -> float:
+        family = Hyperplane(center=True)
+        index = nk.LSHIndex(family, tables, hashes_per_table=12, num_probes=probes, metric="l2")
+        return index.fit(X).recall(Q, true)
+
+    tables = 10
+    assert recall(tables, 128) >= 0.9
+    assert recall(8 * tables, 1) < 0.9
 
 
 def test_memory_and_tables_limit_the_choice() -> None:

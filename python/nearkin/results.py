@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Clusters", "Match", "Matches", "Pairs", "SearchResult"]
+__all__ = ["Candidates", "Clusters", "Match", "Matches", "Pairs", "SearchResult"]
 
 IdArray: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 """Ids of matches: int64, or object arrays of str."""
@@ -337,3 +337,35 @@ def _names(values: Sequence[str]) -> list[str]:
     except UnicodeEncodeError as error:
         raise bad_parameter("ids", ascii(error.object[error.start]), "strings without lone surrogates") from None
     return list(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Rows that the filter gives a batch of queries, each once, in order of addition.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_queries + 1,)
+        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of `ids`.
+    ids : int64 array, or object array of str, of shape (n_candidates,)
+    met : uint64 array of shape (n_queries,)
+        Entries of the buckets that were read, before duplicates and removed rows were dropped.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    met: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """How many queries were asked."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> IdArray:
+        """Ids of the candidates of one query."""
+        if not -len(self) <= query < len(self):
+            raise IndexError(f"query {query} of {len(self)}")
+        query %= len(self)
+        return self.ids[self.offsets[query] : self.offsets[query + 1]]
+
+    def __repr__(self) -> str:
+        return f"Candidates({len(self)} queries, {len(self.ids)} candidates)"

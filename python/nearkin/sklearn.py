@@ -18,6 +18,7 @@ import numpy.typing as npt
 from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.families import CrossPolytope, Hyperplane, PStable
 from nearkin.families.base import Family
+from nearkin.families.rows import as_rows
 from nearkin.tables import LSHIndex, Metric
 
 try:
@@ -173,6 +174,8 @@ class PStableTransformer(_HashTransformer):
 class CrossPolytopeTransformer(_HashTransformer):
     """Nearest vertices of randomly turned cross-polytopes as `int64` columns.
 
+    A zero vector, which is as near to every vertex, gets vertex 0.
+
     Parameters
     ----------
     n_hashes : int, default=2
@@ -191,6 +194,15 @@ class CrossPolytopeTransformer(_HashTransformer):
 
     def _family(self, seed: int) -> Family:
         return CrossPolytope(self.n_hashes, seed=seed)
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        directed = as_rows(X).norms() > 0
+        values = np.zeros((len(directed), self.n_hashes), dtype=np.int64)
+        values[directed] = self.family_.hash_values(X[directed])
+        return values
 
 
 class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

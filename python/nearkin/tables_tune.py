@@ -12,8 +12,9 @@ which at T = 1 is the law 1 − (1 − p^h)^L with p^h measured instead of assum
 from the distances' histogram and a law; families without a law have none). The L that reaches the recall follows for
 each (h, T); of those whose tables fit the memory the one of least expected time wins. A scan of codes is weighed
 beside them where the family gives bits: the m that holds the wanted share of neighbours is read from their ranks among
-the sampled codes. At last the index is made and its recall measured on the queries; where it falls short, m, T or L
-grow until it does not.
+the sampled codes. At last the index is made and its recall measured on the queries; where that, less two standard
+errors of the mean over queries, falls short, m, T or L grow until it does not: the recall of other queries varies about
+the same mean.
 
 Expected times are sums of the constants below, measured on one machine; on others they cost time, never recall.
 
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +35,20 @@ from nearkin._core import LshCore
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.families.base import Family
 from nearkin.families.rows import Rows, Vectors, as_rows
+from nearkin.tables_settings import Index, check
 
-Index: TypeAlias = Any
-"""An `LSHIndex`, whose module stands below this one."""
 Floats = npt.NDArray[np.float64]
 
 _QUERIES = 200
 """Rows that serve as queries."""
 _RANDOM = 2000
 """Random rows that stand for all."""
+_ERRORS = 2.0
+"""Standard errors that the measured recall must lie above the wanted one."""
 _TABLES = 16
 """Sampled tables: the share s of tables that find a neighbour is known to 0.1 at most."""
 _PROBES = (1, 8, 32, 128)
-_MARGIN = 0.01
+_MARGIN = 0.02
 """What the expected recall is asked for above the wanted one: the sample is finite."""
 
 # Nanoseconds, one thread of a server core of 2024 (bench/vectors.py).
@@ -151,7 +153,7 @@ def tune(
     index: Index, X: Vectors, ids: Any, recall: float, k: int, memory: int | None, max_tables: int, seed: int
 ) -> Index:
     """What `LSHIndex.tune` does; see there."""
-    metric = index._check()
+    metric = check(index)
     if not 0 < recall < 1:
         raise bad_parameter("recall", recall, "a number between 0 and 1, both exclusive")
     k = check_count("k", k, 1, 1 << 20, "1 or more")
@@ -170,7 +172,7 @@ def tune(
     plans: list[Plan] = []
     if index.family.kind == "bits" and index.filter != "buckets" and index.family.num_hashes <= 1024:
         plans += _plans_of_codes(index, rows, metric, queries, nearest, others, recall, memory)
-    if index.filter != "codes":
+    if index.filter != "codes" and index.rank == "hamming":
         plans += _plans_of_tables(index, rows, metric, queries, nearest, others, recall, memory, max_tables)
     if not plans:
         raise bad_parameter(
@@ -179,20 +181,27 @@ def tune(
             f"less: no choice within max_tables={max_tables} and memory={memory} reaches it on a sample of the data",
         )
     plan = min(plans, key=lambda plan: plan.nanoseconds)
+    made = _fit(index, X, ids, plan)
     while True:
-        made = _fit(index, X, ids, plan)
-        measured = _measured(made, rows, queries, distances, k)
-        if measured >= recall:
-            break
-        longer = _longer(plan, n, max_tables, made.family_)
+        shares = _measured(made, rows, queries, distances, k)
+        measured = float(shares.mean())
+        least = measured - _ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
+        longer = None if least >= recall else _longer(plan, n, max_tables, memory, made.family_)
         if longer is None:
             break
+        if longer.filter == "codes":
+            # The same codes, more of them ranked.
+            made.num_candidates = longer.num_candidates
+            made.settings_ = replace(made.settings_, num_candidates=longer.num_candidates)
+        else:
+            made = _fit(index, X, ids, longer)
         plan = longer
     made.tuning_ = {
         "recall": recall,
         "k": k,
         "expected_recall": plan.recall,
         "measured_recall": measured,
+        "least_recall": least,
         "expected_candidates": plan.candidates,
         "expected_microseconds": plan.nanoseconds / 1000,
         "choices": len(plans),
@@ -212,25 +221,27 @@ def _fit(index: Index, X: Vectors, ids: Any, plan: Plan) -> Index:
     return index.fit(X, ids)
 
 
-def _measured(index: Index, rows: Rows, queries: Any, distances: Floats, k: int) -> float:
-    """Recall of the true neighbours of rows that are in the index themselves."""
+def _measured(index: Index, rows: Rows, queries: Any, distances: Floats, k: int) -> Floats:
+    """For each of some rows of the index, the share of its true neighbours that is found."""
     asked = rows.take(queries)
     given = asked.values if asked.csr is None else asked.csr
     limit = distances[:, -1] + 1e-5 * np.abs(distances[:, -1]) + 1e-12
     hits = index.nearest(given, k + 1)
     good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=len(queries))
     # Each row finds itself, or an equal one in its place.
-    return float(np.minimum(np.maximum(good - 1, 0), k).mean() / k)
+    return np.minimum(np.maximum(good - 1, 0), k) / k
 
 
-def _longer(plan: Plan, n: int, max_tables: int, family: Family) -> Plan | None:
-    """The next more thorough choice, or None."""
+def _longer(plan: Plan, n: int, max_tables: int, memory: int | None, family: Family) -> Plan | None:
+    """The next more thorough choice within the limits, or None."""
     if plan.filter == "codes":
         if plan.num_candidates >= n:
             return None
         return replace(plan, num_candidates=min(n, math.ceil(plan.num_candidates * 1.25) + 1))
-    if plan.num_tables < max_tables:
-        return replace(plan, num_tables=min(max_tables, math.ceil(plan.num_tables * 1.15)))
+    tables = min(max_tables, math.ceil(plan.num_tables * 1.15))
+    size = plan.bytes / plan.num_tables * tables
+    if tables > plan.num_tables and (memory is None or size <= memory):
+        return replace(plan, num_tables=tables, bytes=size)
     if family.num_alternatives and plan.num_probes < 1 << 16:
         return replace(plan, num_probes=plan.num_probes * 2)
     return None
@@ -256,10 +267,14 @@ def _plans_of_codes(
         _bits(family, _form(index, rows, metric, part), bits) for part in (queries, nearest.ravel(), others)
     )
     near = near.reshape(*nearest.shape, -1)
-    gap_near = (asked[:, None, :] != near).sum(axis=2)
-    # Distances of all pairs of queries and random rows, by products of 0 and 1.
+    # Of all pairs of queries and random rows by products of 0 and 1.
     a, b = asked.astype(np.float32), any_row.astype(np.float32)
-    gap_any = (a.sum(axis=1)[:, None] + b.sum(axis=1)[None, :] - 2 * a @ b.T).astype(np.int64)
+    common_any = a @ b.T
+    gap_any: Floats = (a.sum(axis=1)[:, None] + b.sum(axis=1)[None, :] - 2 * common_any).astype(np.float64)
+    gap_near: Floats = (asked[:, None, :] != near).sum(axis=2).astype(np.float64)
+    if index.rank == "spherical":
+        common_near = (asked[:, None, :] & near).sum(axis=2)
+        gap_any, gap_near = _quotients(gap_any, common_any), _quotients(gap_near, common_near)
     # The rank of a neighbour's code: rows that are nearer, and half of those as near.
     before = [
         np.searchsorted(far, gaps, side="left") + np.searchsorted(far, gaps, side="right")
@@ -271,6 +286,12 @@ def _plans_of_codes(
     cost = bits * rows.d * _NS_STEP + n * words * _NS_WORD + wanted * (_NS_CANDIDATE + rows.d * _NS_STEP)
     reached = float(np.mean(ranks <= wanted))
     return [Plan(index.family, "codes", 0, 0, 0, wanted, reached, float(wanted), cost, 8.0 * words * n)]
+
+
+def _quotients(differ: Floats, common: Any) -> Floats:
+    """Spherical Hamming distances; two empty codes are equal."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(differ == 0, 0.0, differ / common)
 
 
 def _form(index: Index, rows: Rows, metric: str, places: Any) -> Vectors:
@@ -399,7 +420,7 @@ def _shares(
                     np.ascontiguousarray(others_of[:, columns, :size]).reshape(-1),
                     np.ascontiguousarray(costs[:, columns, :size], dtype=np.float64).reshape(-1),
                 )
-            offsets, ids, _ = core.candidates(hashes, other, count, False)
+            offsets, ids, _ = core.candidates(hashes, other, count, None)
             query = np.repeat(np.arange(len(queries)), np.diff(offsets))
             hit = ids < near
             own_hit = hit & (owner[np.minimum(ids, near - 1)] == query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,17 @@ def test_save_then_load_is_identity(name: str, tmp_path: Path) -> None:
 
 LEARNED = ("spherical", "itq", "kernel", "random-fourier-phase")
 """Families whose functions are learned together, or whose count is bounded."""
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_pickled_family_is_the_same(name: str) -> None:
+    """Fitted or not: the same parameters and the same values."""
+    X = vectors()
+    family = FAMILIES[name]
+    assert str(family) == str(pickle.loads(pickle.dumps(family)))  # noqa: S301 our own bytes
+    again = pickle.loads(pickle.dumps(family.fit(X)))  # noqa: S301 our own bytes
+    assert family.digest == again.digest
+    assert family.transform(X).tobytes() == again.transform(X).tobytes()
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith(LEARNED)])

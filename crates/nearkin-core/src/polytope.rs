@@ -129,49 +129,70 @@ impl Polytope {
 
     /// The value of every function for every row.
     pub fn values<X: Real>(&self, x: &[X]) -> Vec<i64> {
-        let m = self.hashes();
-        let mut out = vec![0; x.len() / self.d.max(1) * m];
-        out.par_chunks_mut(m.max(1)).zip(x.par_chunks(self.d.max(1))).for_each_init(Vec::new, |y, (out, x)| {
+        let (d, m) = (self.d.max(1), self.hashes().max(1));
+        let mut out = vec![0; x.len() / d * self.hashes()];
+        let one = |y: &mut Vec<f64>, (out, x): (&mut [i64], &[X])| {
             for (j, out) in out.iter_mut().enumerate() {
                 self.rotated(x, j, y);
                 *out = vertex(largest(y), y);
             }
-        });
+        };
+        if x.len() <= d {
+            out.chunks_mut(m).zip(x.chunks(d)).for_each(|row| one(&mut Vec::new(), row));
+        } else {
+            out.par_chunks_mut(m).zip(x.par_chunks(d)).for_each_init(Vec::new, one);
+        }
         out
     }
 
     /// For every row and function the `count` next vertices, nearest first, with their costs. `count` is below every
     /// `dims`.
     pub fn alternatives<X: Real>(&self, x: &[X], count: usize) -> (Vec<i64>, Vec<f64>) {
-        let m = self.hashes();
-        let total = x.len() / self.d.max(1) * m * count;
+        let d = self.d.max(1);
+        let total = x.len() / d * self.hashes() * count;
         let (mut values, mut costs) = (vec![0; total], vec![0.0; total]);
-        let a_row = (m * count).max(1);
-        values.par_chunks_mut(a_row).zip(costs.par_chunks_mut(a_row)).zip(x.par_chunks(self.d.max(1))).for_each_init(
-            || (Vec::new(), Vec::new()),
-            |(y, order), ((values, costs), x)| {
-                let slots = values.chunks_exact_mut(count.max(1)).zip(costs.chunks_exact_mut(count.max(1)));
-                for (j, (values, costs)) in slots.enumerate() {
-                    self.rotated(x, j, y);
-                    let first = largest(y);
-                    let square = project::dot(y, y);
-                    order.clear();
-                    order.extend((0..y.len()).filter(|&i| i != first));
-                    let nearer = |&a: &usize, &b: &usize| y[b].abs().total_cmp(&y[a].abs()).then(a.cmp(&b));
-                    if count < order.len() {
-                        order.select_nth_unstable_by(count, nearer);
-                        order.truncate(count);
-                    }
-                    order.sort_unstable_by(nearer);
-                    for ((value, cost), &i) in values.iter_mut().zip(costs).zip(order.iter()) {
-                        let behind = y[first].abs() - y[i].abs();
-                        *value = vertex(i, y);
-                        *cost = if square > 0.0 { behind * behind / square } else { 0.0 };
-                    }
-                }
-            },
-        );
+        let a_row = (self.hashes() * count).max(1);
+        let memory = || (Vec::new(), Vec::new());
+        let one = |memory: &mut (Vec<f64>, Vec<usize>), ((values, costs), x): ((&mut [i64], &mut [f64]), &[X])| {
+            self.row_alternatives(x, count, memory, values, costs);
+        };
+        if x.len() <= d {
+            let rows = values.chunks_mut(a_row).zip(costs.chunks_mut(a_row)).zip(x.chunks(d));
+            rows.for_each(|row| one(&mut memory(), row));
+        } else {
+            let rows = values.par_chunks_mut(a_row).zip(costs.par_chunks_mut(a_row)).zip(x.par_chunks(d));
+            rows.for_each_init(memory, one);
+        }
         (values, costs)
+    }
+
+    fn row_alternatives<X: Real>(
+        &self,
+        x: &[X],
+        count: usize,
+        (y, order): &mut (Vec<f64>, Vec<usize>),
+        values: &mut [i64],
+        costs: &mut [f64],
+    ) {
+        let slots = values.chunks_exact_mut(count.max(1)).zip(costs.chunks_exact_mut(count.max(1)));
+        for (j, (values, costs)) in slots.enumerate() {
+            self.rotated(x, j, y);
+            let first = largest(y);
+            let square = project::dot(y, y);
+            order.clear();
+            order.extend((0..y.len()).filter(|&i| i != first));
+            let nearer = |&a: &usize, &b: &usize| y[b].abs().total_cmp(&y[a].abs()).then(a.cmp(&b));
+            if count < order.len() {
+                order.select_nth_unstable_by(count, nearer);
+                order.truncate(count);
+            }
+            order.sort_unstable_by(nearer);
+            for ((value, cost), &i) in values.iter_mut().zip(costs).zip(order.iter()) {
+                let behind = y[first].abs() - y[i].abs();
+                *value = vertex(i, y);
+                *cost = if square > 0.0 { behind * behind / square } else { 0.0 };
+            }
+        }
     }
 }
 

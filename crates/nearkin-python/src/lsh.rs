@@ -16,7 +16,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::errors::IntoPython;
+use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_with;
 
 type Array<T> = Py<PyArray1<T>>;
@@ -112,6 +112,16 @@ impl LshCore {
         .into_python()
     }
 
+    /// As `ask`, by the calling thread: for what takes less time than waking another.
+    fn peek<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> T {
+        py.detach(|| work(&self.index.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// As `peek`, for what reads a mapped file.
+    fn guarded_peek<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> PyResult<T> {
+        self.peek(py, |index| guarded(index.is_mapped(), || Ok(work(index)))).into_python()
+    }
+
     /// As `ask`; one query is answered by the calling thread, since waking another takes longer.
     fn ask_about<T: Send>(
         &self,
@@ -140,7 +150,7 @@ impl LshCore {
         hashes: &HashArray<'_>,
         others: &Others<'_>,
         effort: usize,
-        scan: bool,
+        scan: Option<&str>,
         vectors: &VectorArray<'_>,
         want: Want,
     ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
@@ -158,14 +168,27 @@ impl LshCore {
     }
 }
 
-fn queries<'a>(hashes: &'a HashArray<'_>, others: &'a Others<'_>, effort: usize, scan: bool) -> PyResult<Queries<'a>> {
+fn queries<'a>(
+    hashes: &'a HashArray<'_>,
+    others: &'a Others<'_>,
+    effort: usize,
+    scan: Option<&str>,
+) -> PyResult<Queries<'a>> {
     let alternatives = match others {
         None => None,
         Some((per_hash, values, costs)) => {
             Some(Alternatives { per_hash: *per_hash, values: values.as_slice()?, costs: costs.as_slice()? })
         }
     };
-    let effort = if scan { Effort::Codes(effort) } else { Effort::Probes(effort) };
+    let effort = match scan {
+        None => Effort::Probes(effort),
+        Some("hamming") => Effort::Codes(effort),
+        Some("spherical") => Effort::Spherical(effort),
+        Some(other) => {
+            let allowed = "\"hamming\" or \"spherical\"";
+            return Err(to_python(Error::parameter("rank", format!("{other:?}"), allowed)));
+        }
+    };
     Ok(Queries { hashes: hashes.view()?, alternatives, effort })
 }
 
@@ -216,25 +239,30 @@ impl LshCore {
         self.ask(py, Index::verify)
     }
 
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.ask(py, |index| Ok(index.len()))
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.peek(py, Index::len)
+    }
+
+    /// Whether ids are strings.
+    fn has_names(&self, py: Python<'_>) -> bool {
+        self.peek(py, |index| index.id_kind() == "strings")
     }
 
     /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
-    fn info(&self, py: Python<'_>) -> PyResult<(&'static str, &'static str, usize, &'static str, usize, usize, usize)> {
-        self.ask(py, |index| {
+    fn info(&self, py: Python<'_>) -> (&'static str, &'static str, usize, &'static str, usize, usize, usize) {
+        self.peek(py, |index| {
             let (filter, vectors, ids) = index.bytes();
             let store = index.store();
-            Ok((index.metric().name(), store.kind(), store.dim(), index.id_kind(), filter, vectors, ids))
+            (index.metric().name(), store.kind(), store.dim(), index.id_kind(), filter, vectors, ids)
         })
     }
 
     fn contains_int(&self, py: Python<'_>, key: i64) -> PyResult<bool> {
-        self.ask(py, |index| Ok(index.find_int(key).is_some()))
+        self.guarded_peek(py, |index| index.find_int(key).is_some())
     }
 
     fn contains_name(&self, py: Python<'_>, key: &str) -> PyResult<bool> {
-        self.ask(py, |index| Ok(index.find_name(key).is_some()))
+        self.guarded_peek(py, |index| index.find_name(key).is_some())
     }
 
     fn add_rows(&self, py: Python<'_>, hashes: HashArray<'_>, vectors: VectorArray<'_>) -> PyResult<usize> {
@@ -282,7 +310,7 @@ impl LshCore {
         hashes: HashArray<'_>,
         others: Others<'_>,
         effort: usize,
-        scan: bool,
+        scan: Option<&str>,
         vectors: VectorArray<'_>,
         k: usize,
     ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
@@ -296,7 +324,7 @@ impl LshCore {
         hashes: HashArray<'_>,
         others: Others<'_>,
         effort: usize,
-        scan: bool,
+        scan: Option<&str>,
         vectors: VectorArray<'_>,
         radius: f64,
     ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
@@ -310,7 +338,7 @@ impl LshCore {
         hashes: HashArray<'_>,
         others: Others<'_>,
         effort: usize,
-        scan: bool,
+        scan: Option<&str>,
     ) -> PyResult<(Array<i64>, Array<i64>, Array<u64>)> {
         let queries = queries(&hashes, &others, effort, scan)?;
         let (found, ids) = self.ask(py, |index| {

@@ -55,6 +55,12 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     Ok(py.detach(|| pool.install(work)))
 }
 
+/// As `detached` where that is `worth` it; else the calling thread does it at once, with the GIL held: for work of some ten
+/// microseconds at most, or that the core is known not to share out.
+pub(crate) fn detached_if<T: Send>(py: Python<'_>, worth: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if worth { detached(py, work) } else { Ok(work()) }
+}
+
 /// As `detached`, with what `lock` gives: locks are taken by the calling thread, outside of the pool.
 pub(crate) fn detached_with<G, T: Send>(
     py: Python<'_>,

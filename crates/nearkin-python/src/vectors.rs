@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{IntoPython, to_python};
-use crate::threads::detached;
+use crate::threads::{detached, detached_if};
 
 type Array<T> = Py<PyArray1<T>>;
 
@@ -106,8 +106,18 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
 /// The norm of each row; a row with values that are no finite numbers is an error.
 #[pyfunction]
 fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
-    let d = x.shape().1;
-    let found = with!(x, |x| detached(py, || project::norms(x, d, first))?);
+    let (n, d) = x.shape();
+    let worth = project::worth_threads(n, n * d);
+    let found = with!(x, |x| detached_if(py, worth, || project::norms(x, d, first))?);
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+/// For each row a number from its norm to 1.001 times it, 0 for a row of zeros; errors as of `row_norms`.
+#[pyfunction]
+fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
+    let (n, d) = x.shape();
+    let worth = project::worth_threads(n, n * d);
+    let found = with!(x, |x| detached_if(py, worth, || project::norm_bounds(x, d, first))?);
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
@@ -154,8 +164,33 @@ fn column_means_csr(
 fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = a.shape().1;
     same("x", x.shape().1, d)?;
-    let found = with!(x, |x| with!(a, |a| detached(py, || project::all_products(x, a, d))?));
+    let worth = project::worth_threads(x.shape().0, x.shape().0 * d * a.shape().0);
+    let found = with!(x, |x| with!(a, |a| detached_if(py, worth, || project::all_products(x, a, d))?));
     Ok(found.into_pyarray(py).unbind())
+}
+
+/// Writes packed bits x·a + offset > 0 of a few rows, computed in the fixed order by the calling thread, to `out`; gives
+/// the norm of each row, with errors as of `row_norms`.
+#[pyfunction]
+fn exact_sign_codes(
+    py: Python<'_>,
+    x: Matrix<'_>,
+    first: usize,
+    a: Matrix<'_>,
+    offset: PyReadonlyArray1<'_, f64>,
+    mut out: PyReadwriteArray2<'_, u64>,
+) -> PyResult<Array<f64>> {
+    let ((n, d), (m, columns)) = (x.shape(), a.shape());
+    let (offset, out) = (offset.as_slice()?, out.as_slice_mut()?);
+    same("x", d, columns)?;
+    same("offset", offset.len(), m)?;
+    same("out", out.len(), n * m.div_ceil(64))?;
+    let found = with!(x, |x| with!(a, |a| py.detach(|| {
+        project::exact_signs(x, a, offset, d, out);
+        x.chunks(d.max(1)).enumerate().map(|(row, x)| Ok(project::norms(x, d, first + row)?[0])).collect()
+    })));
+    let found: nearkin_core::Result<Vec<f64>> = found;
+    Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
 /// As `all_products`, of a CSR matrix with sorted, distinct columns.
@@ -190,7 +225,7 @@ fn inside(name: &'static str, places: &[i64], count: usize) -> PyResult<()> {
 #[pyfunction]
 fn exact_values(
     py: Python<'_>,
-    x: PyReadonlyArray2<'_, f64>,
+    x: Matrix<'_>,
     a: Matrix<'_>,
     rows: PyReadonlyArray1<'_, i64>,
     columns: PyReadonlyArray1<'_, i64>,
@@ -198,12 +233,13 @@ fn exact_values(
 ) -> PyResult<Array<f64>> {
     let (rows, columns) = (rows.as_slice()?, columns.as_slice()?);
     let (m, d) = a.shape();
-    same("x", x.as_array().dim().1, d)?;
+    same("x", x.shape().1, d)?;
     same("columns", columns.len(), rows.len())?;
-    inside("rows", rows, x.as_array().dim().0)?;
+    inside("rows", rows, x.shape().0)?;
     inside("columns", columns, m)?;
-    let x = x.as_slice()?;
-    let found = with!(a, |a| detached(py, || project::exact(x, a, d, (rows, columns), measure(squares)))?);
+    let (worth, measure) = (project::worth_threads(rows.len(), rows.len() * d), measure(squares));
+    let found =
+        with!(x, |x| with!(a, |a| detached_if(py, worth, || project::exact(x, a, d, (rows, columns), measure))?));
     Ok(found.into_pyarray(py).unbind())
 }
 
@@ -259,7 +295,9 @@ impl Bounds<'_> {
             column_slack: self.column_slack.as_slice()?,
         };
         same("rows", bound.rows.len(), n)?;
-        same("row_slack", bound.row_slack.len(), n)?;
+        if !bound.row_slack.is_empty() {
+            same("row_slack", bound.row_slack.len(), n)?;
+        }
         same("columns", bound.columns.len(), m)?;
         same("column_slack", bound.column_slack.len(), m)?;
         Ok(bound)
@@ -296,7 +334,8 @@ fn sign_codes(
     same("offset", offset.len(), m)?;
     same("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor, row_offset, offset, bound };
-    let found = with!(products, |p| detached(py, || project::signs(p, affine, out))?);
+    let found =
+        with!(products, |p| detached_if(py, project::worth_threads(n, n * m), || project::signs(p, affine, out))?);
     Ok(places(py, found))
 }
 
@@ -315,7 +354,9 @@ fn floor_codes(
     same("offset", offset.len(), m)?;
     same("out", out.len(), n * m)?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let found = with!(products, |p| detached(py, || project::floors(p, affine, width, out))?);
+    let found = with!(products, |p| detached_if(py, project::worth_threads(n, n * m), || project::floors(
+        p, affine, width, out
+    ))?);
     Ok(places(py, found))
 }
 
@@ -335,8 +376,32 @@ fn band_codes(
     same("half", half.len(), m)?;
     same("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let found = with!(products, |p| detached(py, || project::bands(p, affine, half, out))?);
+    let found = with!(products, |p| detached_if(py, project::worth_threads(n, n * m), || project::bands(
+        p, affine, half, out
+    ))?);
     Ok(places(py, found))
+}
+
+/// Sets bit `columns[i]` of row `rows[i]` of packed words to `values[i]`.
+#[pyfunction]
+fn set_bits(
+    mut words: PyReadwriteArray2<'_, u64>,
+    rows: PyReadonlyArray1<'_, i64>,
+    columns: PyReadonlyArray1<'_, i64>,
+    values: PyReadonlyArray1<'_, bool>,
+) -> PyResult<()> {
+    let (n, width) = words.as_array().dim();
+    let (words, rows, columns) = (words.as_slice_mut()?, rows.as_slice()?, columns.as_slice()?);
+    let values = values.as_slice()?;
+    same("columns", columns.len(), rows.len())?;
+    same("values", values.len(), rows.len())?;
+    inside("rows", rows, n)?;
+    inside("columns", columns, 64 * width)?;
+    for ((&row, &column), &value) in rows.iter().zip(columns).zip(values) {
+        let word = &mut words[row as usize * width + column as usize / 64];
+        *word = *word & !(1 << (column % 64)) | u64::from(value) << (column % 64);
+    }
+    Ok(())
 }
 
 /// Cross-polytope functions; `nearkin.families.CrossPolytope` is their face.
@@ -360,14 +425,16 @@ impl PolytopeCore {
     /// The value of every function for every row, flat.
     fn values(&self, py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<i64>> {
         same("x", x.shape().1, self.polytope.dimension())?;
-        let found = with!(x, |x| detached(py, || self.polytope.values(x))?);
+        let several = x.shape().0 > 1;
+        let found = with!(x, |x| detached_if(py, several, || self.polytope.values(x))?);
         Ok(found.into_pyarray(py).unbind())
     }
 
     /// The next `count` vertices for every row and function, and their costs, flat.
     fn alternatives(&self, py: Python<'_>, x: Matrix<'_>, count: usize) -> PyResult<(Array<i64>, Array<f64>)> {
         same("x", x.shape().1, self.polytope.dimension())?;
-        let (values, costs) = with!(x, |x| detached(py, || self.polytope.alternatives(x, count))?);
+        let several = x.shape().0 > 1;
+        let (values, costs) = with!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))?);
         Ok((values.into_pyarray(py).unbind(), costs.into_pyarray(py).unbind()))
     }
 }
@@ -421,12 +488,15 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(column_means_csr, module)?)?;
     module.add_function(wrap_pyfunction!(draw_matrix, module)?)?;
     module.add_function(wrap_pyfunction!(draw_orthonormal, module)?)?;
+    module.add_function(wrap_pyfunction!(exact_sign_codes, module)?)?;
     module.add_function(wrap_pyfunction!(exact_values, module)?)?;
     module.add_function(wrap_pyfunction!(exact_values_csr, module)?)?;
     module.add_function(wrap_pyfunction!(floor_codes, module)?)?;
     module.add_function(wrap_pyfunction!(read_family, module)?)?;
+    module.add_function(wrap_pyfunction!(row_norm_bounds, module)?)?;
     module.add_function(wrap_pyfunction!(row_norms, module)?)?;
     module.add_function(wrap_pyfunction!(row_norms_csr, module)?)?;
+    module.add_function(wrap_pyfunction!(set_bits, module)?)?;
     module.add_function(wrap_pyfunction!(sign_codes, module)?)?;
     module.add_function(wrap_pyfunction!(sparse_simhash, module)?)?;
     module.add_function(wrap_pyfunction!(write_family, module)?)?;

@@ -16,7 +16,7 @@ Sources: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS 2015), sections
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,16 @@ class CrossPolytope(Family):
     def _derive(self) -> None:
         self._dims = self._all_dims(self.dimension_)
         self._polytope = _core.PolytopeCore(self.dimension_, self._dims, self.seed, self.rotation == "gaussian")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What `pickle` and `copy` keep: all but the core's functions, which follow from the parameters."""
+        return {name: value for name, value in vars(self).items() if name != "_polytope"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The inverse."""
+        vars(self).update(state)
+        if hasattr(self, "dimension_"):
+            self._derive()
 
     @property
     def num_alternatives(self) -> int:

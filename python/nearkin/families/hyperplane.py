@@ -15,8 +15,6 @@ orthogonal blocks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
@@ -25,9 +23,6 @@ from nearkin.errors import InputError
 from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_seed
 from nearkin.families.projection import Projection
 from nearkin.families.rows import Floats, Rows
-
-if TYPE_CHECKING:
-    pass
 
 _NORMALS, _ORTHOGONAL = 1, 2
 """Streams of the seed."""
@@ -112,25 +107,15 @@ class Hyperplane(Family):
         return {"normals_": (bits, d), "mean_": (d,), "offset_": (bits,)}
 
     def _derive(self) -> None:
-        self._projection = Projection(self.normals_)
+        self._projection = Projection(self.normals_, self.offset_)
 
     def _transform(self, rows: Rows) -> Codes:
-        words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
-        for place, batch in self._projection.batches(rows):
-            self._projection.sign_bits(batch, self._norms(batch), self.offset_, words[place])
-        return words
-
-    def _norms(self, rows: Rows) -> Floats:
-        """Lengths of rows; without centring a zero vector has no direction."""
-        norms = rows.norms()
-        if not self.center and not norms.all():
-            reason = "is a zero vector, which has no direction; remove it, or use center=True"
-            place = f"row {rows.first + int(np.argmin(norms != 0))}"
-            raise InputError(f"{place}: {reason}", place=place, reason=reason)
-        return norms
+        return self._projection.sign_codes(rows, None if self.center else _refuse_zeros)
 
     def _probes(self, rows: Rows, count: int) -> Probes:
-        self._norms(rows)
+        norms = rows.norm_bounds()
+        if not self.center:
+            _refuse_zeros(rows, norms)
         margins = rows.all_products(self.normals_) + self.offset_
         bits = (margins > 0).astype(np.int64)
         costs = (margins / self._projection.norms) ** 2
@@ -139,3 +124,11 @@ class Hyperplane(Family):
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """1 - arccos(value) / pi for cosines seen from the origin, or from `mean_` with `center`."""
         return theory.hyperplane(value)
+
+
+def _refuse_zeros(rows: Rows, norms: Floats) -> None:
+    """Without centring a zero vector has no direction."""
+    if not norms.all():
+        reason = "is a zero vector, which has no direction; remove it, or use center=True"
+        place = f"row {rows.first + int(np.argmin(norms != 0))}"
+        raise InputError(f"{place}: {reason}", place=place, reason=reason)

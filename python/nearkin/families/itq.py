@@ -127,13 +127,10 @@ class ITQ(Family):
         }
 
     def _derive(self) -> None:
-        self._projection = Projection(self.components_)
+        self._projection = Projection(self.components_, self.offset_)
 
     def _transform(self, rows: Rows) -> Codes:
-        words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
-        for place, batch in self._projection.batches(rows):
-            self._projection.sign_bits(batch, batch.norms(), self.offset_, words[place])
-        return words
+        return self._projection.sign_codes(rows)
 
     @property
     def num_alternatives(self) -> int:

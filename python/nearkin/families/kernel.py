@@ -241,7 +241,7 @@ class KernelLSH(Family):
             raise ValueError("anchors_ lie outside of the dimension")
 
     def _derive(self) -> None:
-        self._projection = Projection(self.weights_)
+        self._projection = Projection(self.weights_, self.offset_)
 
     def _batches(self, rows: Rows) -> list[tuple[slice, Rows]]:
         """Slices, and the kernel values there as rows."""
@@ -256,7 +256,7 @@ class KernelLSH(Family):
     def _transform(self, rows: Rows) -> Codes:
         words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
         for place, values in self._batches(rows):
-            self._projection.sign_bits(values, values.norms(), self.offset_, words[place])
+            words[place] = self._projection.sign_codes(values)
         return words
 
     def _probes(self, rows: Rows, count: int) -> Probes:

@@ -3,7 +3,8 @@
 A code is defined by the product x·a in `float64` in one fixed order (core: `project`). The product that BLAS gives, in
 the type of the rows, differs from it by at most 2 γ ‖x‖ ‖a‖, γ = n u / (1 − n u), n = terms + 8, u = 2^-24 or 2^-53.
 Where the decision lies nearer to its boundary than that, it is made anew from the exact product; where more than 2% of
-a `float32` batch are unsure (vectors far from the origin), the whole batch is multiplied in `float64` first.
+a `float32` batch are unsure (vectors far from the origin), the whole batch is multiplied in `float64` first. Bits of a
+few dense rows are made from exact products at once: that is less than the way through BLAS and back.
 
 The bound assumes IEEE arithmetic of the rows' type in any order, fused or not, with or without subnormal numbers; it
 does not hold for products of lower precision (TF32, bfloat16).
@@ -22,13 +23,20 @@ from nearkin import _core
 from nearkin.families.rows import Floats, Ints, Matrix, Rows
 
 Bounds: TypeAlias = tuple[Floats, Floats, Floats, Floats]
+Check: TypeAlias = Callable[[Rows, Floats], None]
 Kernel: TypeAlias = Callable[[Rows, Matrix], tuple[Ints, Ints]]
 """Writes the codes of rows with these products, and gives the places that are not sure."""
 
 _UNSURE = 0.02
 """Share of unsure places of a batch above which `float64` products are cheaper than exact ones one by one."""
+_FEW = 1 << 17
+"""Multiplications up to which rows are multiplied exactly at once; one row always is."""
 _BATCH = 1 << 18
 """Products, and values of rows, in a batch: both stay in the cache of the processor."""
+_BATCHES = 1 << 24
+"""The most with several threads, which share each batch: work for all of them outweighs waking them."""
+
+_NONE = np.zeros(0)
 
 
 class Projection:
@@ -38,10 +46,17 @@ class Projection:
     ----------
     matrix : (m, d) float32 or float64
         With `float32`, rows of either type are multiplied in their own type; with `float64`, in `float64`.
+    offset : (m,) float64
+        What is added to each product.
+    factor : float, default 1
+        What products are multiplied by before, in the families' kernels.
     """
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: Matrix, offset: Floats, *, factor: float = 1.0) -> None:
         self.matrix: Matrix = np.require(matrix, requirements="C")
+        self.offset = offset
+        self.factor = factor
+        self._slack: dict[tuple[bool, int], Floats] = {}
 
     @cached_property
     def norms(self) -> Floats:
@@ -58,7 +73,9 @@ class Projection:
 
     def batches(self, rows: Rows) -> Iterator[tuple[slice, Rows]]:
         """Slices of the rows, and these rows."""
-        step = max(256, _BATCH // max(len(self.matrix), min(rows.d, 4096)))
+        threads = _core.num_threads()
+        batch = _BATCH if threads == 1 else min(_BATCHES, 4 * _BATCH * threads)
+        step = max(256, batch // max(len(self.matrix), min(rows.d, 4096)))
         for start in range(0, len(rows), step):
             yield slice(start, min(start + step, len(rows))), rows.part(start, start + step)
 
@@ -67,15 +84,23 @@ class Projection:
         wide = rows.dtype == np.float64
         return rows.product(self._transposed_wide if wide else self._transposed)
 
-    def bounds(self, rows: Rows, norms: Floats, offset: Floats, factor: float = 1.0) -> Bounds:
-        """What `product + offset` may be off by: rows, columns, slack of rows, slack of columns."""
-        wide = rows.dtype == np.float64
+    def bounds(self, rows: Rows, norms: Floats) -> Bounds:
+        """What a value may be off by: rows, columns, slack of rows (none for zeros), slack of columns.
+
+        `norms` are the lengths of the rows, or more.
+        """
+        wide, terms = rows.dtype == np.float64, rows.terms
         unit, tiny = (2.0**-53, 2.0**-1022) if wide else (2.0**-24, 2.0**-126)
-        relative = (rows.terms + 8) * unit
+        relative = (terms + 8) * unit
         relative /= 1 - relative
-        flushed = rows.terms * tiny * (1.0 + self.norms)
-        slack = 4 * 2.0**-53 * np.abs(offset) + abs(factor) * flushed
-        return 2 * abs(factor) * relative * norms, self.norms, np.zeros(len(rows)), slack
+        slack = self._slack.get((wide, terms))
+        if slack is None:
+            flushed = terms * tiny * (1.0 + self.norms)
+            slack = 4 * 2.0**-53 * np.abs(self.offset) + abs(self.factor) * flushed
+            # Dense rows have one number of terms; sparse ones have many.
+            if rows.values is not None:
+                self._slack[wide, terms] = slack
+        return (2 * abs(self.factor) * relative) * norms, self.norms, _NONE, slack
 
     def decide(self, rows: Rows, kernel: Kernel, *, squares: bool = False) -> tuple[Ints, Ints, Floats]:
         """Runs a kernel over a batch; the places that it was not sure of, and the exact products (or squares) there.
@@ -92,24 +117,39 @@ class Projection:
             return places, columns, np.zeros(0)
         return places, columns, rows.exact(self.matrix, places, columns, squares=squares)
 
-    def sign_bits(self, rows: Rows, norms: Floats, offset: Floats, out: npt.NDArray[np.uint64]) -> None:
-        """Writes the packed bits `x·a + offset > 0` of a batch to `out`, `(n, words)`."""
+    def sign_codes(self, rows: Rows, check: Check | None = None) -> npt.NDArray[np.uint64]:
+        """Packed bits `x·a + offset > 0`, `(n, words)`.
 
-        def kernel(rows: Rows, products: Matrix) -> tuple[Ints, Ints]:
-            return _core.sign_codes(products, 1.0, None, offset, self.bounds(rows, norms, offset), out)
+        `check` is given each batch and at least the lengths of its rows, 0 for zeros alone.
+        """
+        words = np.empty((len(rows), -(-len(self.matrix) // 64)), np.uint64)
+        for place, batch in self.batches(rows):
+            out = words[place]
+            if batch.values is not None and (len(batch) == 1 or len(batch) * self.matrix.size <= _FEW):
+                norms = _core.exact_sign_codes(batch.values, batch.first, self.matrix, self.offset, out)
+                if check is not None:
+                    check(batch, norms)
+                continue
+            norms = batch.norm_bounds()
+            if check is not None:
+                check(batch, norms)
 
-        places, columns, values = self.decide(rows, kernel)
-        set_bits(out, places, columns, values + offset[columns] > 0)
+            def kernel(
+                batch: Rows, products: Matrix, norms: Floats = norms, out: npt.NDArray[np.uint64] = out
+            ) -> tuple[Ints, Ints]:
+                return _core.sign_codes(products, 1.0, None, self.offset, self.bounds(batch, norms), out)
+
+            unsure, columns, values = self.decide(batch, kernel)
+            _core.set_bits(out, unsure, columns, values + self.offset[columns] > 0)
+        return words
 
 
-def set_bits(words: npt.NDArray[np.uint64], rows: Ints, columns: Ints, values: npt.NDArray[np.bool_]) -> None:
-    """Sets bit `columns[i]` of row `rows[i]` to `values[i]`."""
-    if not len(rows):
-        return
-    at = (rows, columns // 64)
-    bit = np.left_shift(np.uint64(1), (columns % 64).astype(np.uint64))
-    np.bitwise_and.at(words, at, ~bit)
-    np.bitwise_or.at(words, at, np.where(values, bit, np.uint64(0)))
+def pack_bits(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """`(n, count)` bits as `(n, words)` fingerprints."""
+    n, count = bits.shape
+    packed = np.zeros((n, 8 * -(-count // 64)), np.uint8)
+    packed[:, : -(-count // 8)] = np.packbits(bits, axis=1, bitorder="little")
+    return packed.view("<u8").astype(np.uint64, copy=False)
 
 
 def unpack_bits(words: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint8]:

@@ -139,7 +139,7 @@ class PStable(Family):
         check_number("width_", self.width_, "a number above 0", lambda width: width > 0)
 
     def _derive(self) -> None:
-        self._projection = Projection(self.directions_)
+        self._projection = Projection(self.directions_, self.offset_ + self.width_)
 
     def _auto_width(self, rows: Rows) -> float:
         """Four times the median distance of sampled vectors to the nearest other one that is not equal."""
@@ -160,10 +160,10 @@ class PStable(Family):
     def _transform(self, rows: Rows) -> Codes:
         keys = np.empty((len(rows), self.hashes), np.int64)
         for place, batch in self._projection.batches(rows):
-            norms, out = batch.norms(), keys[place]
+            norms, out = batch.norm_bounds(), keys[place]
 
             def kernel(batch: Rows, products: Matrix, norms: Floats = norms, out: Ints = out) -> tuple[Ints, Ints]:
-                bounds = self._projection.bounds(batch, norms, self.offset_ + self.width_)
+                bounds = self._projection.bounds(batch, norms)
                 return _core.floor_codes(products, self.width_, self.offset_, bounds, out)
 
             unsure, columns, values = self._projection.decide(batch, kernel)

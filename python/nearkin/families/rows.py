@@ -104,6 +104,10 @@ class Rows:
             return _core.row_norms(self.values, self.first)
         return _core.row_norms_csr(*self._csr(), self.d, self.first)
 
+    def norm_bounds(self) -> Floats:
+        """For each row a number from its length to 1.001 times it, 0 for zeros alone; errors as of `norms`."""
+        return self.norms() if self.values is None else _core.row_norm_bounds(self.values, self.first)
+
     def means(self) -> Floats:
         """The mean of each column."""
         if self.values is not None:
@@ -134,12 +138,9 @@ class Rows:
 
     def exact(self, matrix: Matrix, rows: Ints, columns: Ints, *, squares: bool = False) -> Floats:
         """Products, or squared distances, of pairs of rows and rows of a matrix, in `float64` and the fixed order."""
-        used, places = np.unique(rows, return_inverse=True)
-        part = self.take(used).wide()
-        places = np.ascontiguousarray(places, np.int64)
-        if part.values is not None:
-            return _core.exact_values(part.values, matrix, places, columns, squares)  # type: ignore[arg-type]
-        return _core.exact_values_csr(*part._csr(), matrix, places, columns, squares)
+        if self.values is not None:
+            return _core.exact_values(self.values, matrix, rows, columns, squares)
+        return _core.exact_values_csr(*self._csr(), matrix, rows, columns, squares)
 
 
 def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", least: int = 0) -> Rows:

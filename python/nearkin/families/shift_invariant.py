@@ -27,7 +27,7 @@ from nearkin import _core, theory
 from nearkin.errors import bad_parameter
 from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_number, check_seed
 from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
-from nearkin.families.projection import Projection, set_bits
+from nearkin.families.projection import Projection
 from nearkin.families.rows import Floats, Ints, Matrix, Rows
 
 _TURNS, _PHASES, _LEVELS, _SAMPLE = 12, 13, 14, 15
@@ -129,21 +129,21 @@ class ShiftInvariant(Family):
         check_number("gamma_", self.gamma_, "a number above 0", lambda gamma: gamma > 0)
 
     def _derive(self) -> None:
-        self._projection = Projection(self.turns_)
+        self._projection = Projection(self.turns_, self.phase_ + 1.0)
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
         for place, batch in self._projection.batches(rows):
-            norms, out = batch.norms(), words[place]
+            norms, out = batch.norm_bounds(), words[place]
 
             def kernel(
                 batch: Rows, products: Matrix, norms: Floats = norms, out: npt.NDArray[np.uint64] = out
             ) -> tuple[Ints, Ints]:
-                bounds = self._projection.bounds(batch, norms, self.phase_ + 1.0)
+                bounds = self._projection.bounds(batch, norms)
                 return _core.band_codes(products, self.phase_, self.half_, bounds, out)
 
             unsure, columns, values = self._projection.decide(batch, kernel)
-            set_bits(out, unsure, columns, _apart(values + self.phase_[columns]) <= self.half_[columns])
+            _core.set_bits(out, unsure, columns, _apart(values + self.phase_[columns]) <= self.half_[columns])
         return words
 
     def _probes(self, rows: Rows, count: int) -> Probes:

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from nearkin import _core
 from nearkin.errors import ConvergenceWarning, InputError, bad_parameter, check_count, mismatch
 from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
-from nearkin.families.projection import Bounds, Projection, set_bits
+from nearkin.families.projection import Bounds, Projection
 from nearkin.families.rows import Floats, Ints, Matrix, Rows
 from nearkin.families.sampling import places, sample, subsets
 
@@ -224,8 +224,8 @@ class SphericalHash(Family):
         return {"pivots_": (self.bits, self.dimension_), "squared_radii_": (self.bits,)}
 
     def _derive(self) -> None:
-        self._projection = Projection(self.pivots_)
-        self._offset = self.squared_radii_ - self._projection.norms**2
+        offset = self.squared_radii_ - _core.row_norms(self.pivots_, 0) ** 2
+        self._projection = Projection(self.pivots_, offset, factor=2.0)
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
@@ -236,14 +236,14 @@ class SphericalHash(Family):
                 batch: Rows, products: Matrix, norms: Floats = norms, out: npt.NDArray[np.uint64] = out
             ) -> tuple[Ints, Ints]:
                 bounds = self._bounds(batch, norms)
-                return _core.sign_codes(products, 2.0, -(norms**2), self._offset, bounds, out)
+                return _core.sign_codes(products, 2.0, -(norms**2), self._projection.offset, bounds, out)
 
             unsure, columns, squares = self._projection.decide(batch, kernel, squares=True)
-            set_bits(out, unsure, columns, squares <= self.squared_radii_[columns])
+            _core.set_bits(out, unsure, columns, squares <= self.squared_radii_[columns])
         return words
 
     def _bounds(self, rows: Rows, norms: Floats) -> Bounds:
-        scale, columns, _, slack = self._projection.bounds(rows, norms, self._offset, 2.0)
+        scale, columns, _, slack = self._projection.bounds(rows, norms)
         # The squared norms, and the exact squared distance itself, are sums of d terms in float64.
         relative = 4 * (self.dimension_ + 8) * 2.0**-53
         slack = slack + relative * (self.squared_radii_ + 2 * columns**2)

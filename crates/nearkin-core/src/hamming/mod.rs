@@ -19,7 +19,7 @@ mod links;
 mod plan;
 #[cfg(target_arch = "x86_64")]
 mod quarters;
-mod rank;
+pub(crate) mod rank;
 mod runs;
 pub(crate) mod scan;
 mod search;

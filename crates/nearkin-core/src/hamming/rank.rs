@@ -63,14 +63,14 @@ pub struct Ranked {
 
 /// How many bits differ and how many are common: the quotient of the two, `1 / 0` being infinite and `0 / 0` none at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Quotient {
-    differ: u32,
-    common: u32,
+pub(crate) struct Quotient {
+    pub(crate) differ: u32,
+    pub(crate) common: u32,
 }
 
 impl Quotient {
     /// Everything is at most this.
-    const MOST: Self = Self { differ: 1, common: 0 };
+    pub(crate) const MOST: Self = Self { differ: 1, common: 0 };
 
     fn of(a: &[u64], b: &[u64]) -> Self {
         let (mut differ, mut common) = (0, 0);
@@ -82,7 +82,7 @@ impl Quotient {
     }
 
     /// As a fraction: two empty fingerprints are equal, and everything else without a common bit is equally far.
-    fn reduced(self) -> (u32, u32) {
+    pub(crate) fn reduced(self) -> (u32, u32) {
         match self {
             Self { differ: 0, .. } => (0, 1),
             Self { common: 0, .. } => (1, 0),
@@ -90,7 +90,7 @@ impl Quotient {
         }
     }
 
-    fn compare(self, other: Self) -> Ordering {
+    pub(crate) fn compare(self, other: Self) -> Ordering {
         let ((x, c), (y, d)) = (self.reduced(), other.reduced());
         (x * d).cmp(&(y * c))
     }

@@ -5,7 +5,7 @@
 //! - *buckets*: L tables of k hashes each (`keys`, `buckets`); a query looks up T buckets a table, those that near vectors are
 //!   most likely in (`probe`). For a vector whose hash equals the query's with probability p, one table finds it with p^k at
 //!   T = 1, and the index with 1 - (1 - p^k)^L (Indyk & Motwani 1998; Datar et al. 2004).
-//! - *codes*: all bits of each vector, scanned for the m nearest by Hamming distance, ties by row.
+//! - *codes*: all bits of each vector, scanned for the m nearest by Hamming or spherical Hamming distance, ties by row.
 //!
 //! What the filter gives, each row once and dead rows never, is ranked by the true distance (`rerank`), ties by id. There is
 //! no other source of results: where the filter gives less than k rows, the result has less than k.
@@ -20,6 +20,7 @@ mod file;
 pub mod keys;
 pub mod probe;
 pub mod rerank;
+mod spherical;
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -69,8 +70,10 @@ pub struct Alternatives<'a> {
 pub enum Effort {
     /// This many buckets a table, the query's own first.
     Probes(usize),
-    /// This many rows with the nearest codes.
+    /// This many rows with the nearest codes by Hamming distance.
     Codes(usize),
+    /// This many rows with the nearest codes by spherical Hamming distance.
+    Spherical(usize),
 }
 
 /// A batch of queries.
@@ -439,8 +442,8 @@ impl Index {
                     return Err(Error::parameter("num_probes", probes, "1 for a family without alternatives"));
                 }
             }
-            (Filter::Codes(_), Effort::Codes(wanted)) if wanted > 0 => {}
-            (Filter::Codes(_), Effort::Codes(wanted)) => {
+            (Filter::Codes(_), Effort::Codes(wanted) | Effort::Spherical(wanted)) if wanted > 0 => {}
+            (Filter::Codes(_), Effort::Codes(wanted) | Effort::Spherical(wanted)) => {
                 return Err(Error::parameter("num_candidates", wanted, "1 or more"));
             }
             _ => return Err(Error::mismatch("effort", format!("{:?}", queries.effort), "the index's filter")),
@@ -468,12 +471,15 @@ impl Index {
                 (0..count).into_par_iter().map_init(Scratch::default, one).collect()
             }
             Filter::Codes(codes) => {
-                let (Hashes::Bits(fps), Effort::Codes(wanted)) = (queries.hashes, queries.effort) else {
-                    return Vec::new();
-                };
+                let Hashes::Bits(fps) = queries.hashes else { return Vec::new() };
                 let kernel = Kernel::best();
                 let some = |scratch: &mut Scratch, (chunk, fps): (usize, &[u64])| {
-                    let found = codes.nearest(kernel, fps, wanted, |row| self.num_dead == 0 || self.alive(row));
+                    let alive = |row| self.num_dead == 0 || self.alive(row);
+                    let found = match queries.effort {
+                        Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive),
+                        Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive),
+                        Effort::Probes(_) => Vec::new(),
+                    };
                     let number = |place: usize| chunk * CHUNK + place;
                     let each = found.into_iter().enumerate().map(|(place, rows)| {
                         let met = rows.len() as u64;

@@ -10,20 +10,20 @@
 //! ```
 //! (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, with Cauchy–Schwarz for Σ|xₖ aₖ|; twice, for
 //! the fixed order's own error). Each kernel here turns products into codes and returns the places whose decision lies
-//! within τ of a boundary, or whose product is not finite; the caller computes those anew with [`exact`]. The kernels:
+//! within τ of a boundary, or whose product is not finite; the caller computes those anew with [`exact`]. The kernels are in
+//! `decide`. A few rows are multiplied here at once ([`exact_signs`]): that costs less than the way through BLAS.
 //!
-//! | kernel | value v of product P | code | boundary |
-//! |---|---|---|---|
-//! | [`signs`] | rᵢ + cⱼ + f P | bit: v > 0 | 0 |
-//! | [`floors`] | (P + cⱼ) / w | ⌊v⌋, `i64` | whole numbers |
-//! | [`bands`] | P + cⱼ, less the nearest whole number | bit: \|v\| <= αⱼ | ±αⱼ |
+//! What is [`worth_threads`] goes to the pool that the caller is in; all else is done by the calling thread.
 //!
-//! Cost: one pass over the products, about 1 ns each; d operations for each place computed anew. Tests: against the exact
-//! path for every value here; batch sizes, types, orders and sparse rows in `tests/families/test_same_bits.py`.
+//! Tests: against the exact path for every value here; batch sizes, types, orders and sparse rows in
+//! `tests/families/test_same_bits.py`.
+
+mod decide;
 
 use rayon::prelude::*;
 
 use crate::{Error, Result};
+pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
 
 /// `f32` or `f64`.
 pub trait Real: Copy + Send + Sync + 'static + sealed::Sealed {
@@ -49,6 +49,14 @@ impl Real for f64 {
     fn wide(self) -> f64 {
         self
     }
+}
+
+/// Multiplications, or decisions, that take about as long as waking threads and waiting for them: 0.1 ms.
+const SMALL: usize = 1 << 20;
+
+/// Whether so many operations on so many rows are shared out among threads; one row never is.
+pub fn worth_threads(rows: usize, operations: usize) -> bool {
+    rows > 1 && operations > SMALL
 }
 
 /// Rows of a sparse matrix: row i has the columns `indices[indptr[i]..indptr[i + 1]]`, ascending and distinct.
@@ -246,8 +254,24 @@ pub fn dots<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
 pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Vec<f64> {
     let (d, m) = (d.max(1), a.len() / d.max(1));
     let mut out = vec![0.0; x.len() / d * m];
-    out.par_chunks_mut(m.max(1)).zip(x.par_chunks(d)).for_each(|(out, x)| dots(x, a, out));
+    if worth_threads(x.len() / d, x.len() * m) {
+        out.par_chunks_mut(m.max(1)).zip(x.par_chunks(d)).for_each(|(out, x)| dots(x, a, out));
+    } else {
+        out.chunks_mut(m.max(1)).zip(x.chunks(d)).for_each(|(out, x)| dots(x, a, out));
+    }
     out
+}
+
+/// Packed bits xᵢ·aⱼ + offset[j] > 0 of rows, in the fixed order, into `codes`.
+pub fn exact_signs<X: Real, A: Real>(x: &[X], a: &[A], offset: &[f64], d: usize, codes: &mut [u64]) {
+    let mut products = vec![0.0; offset.len()];
+    for (x, codes) in x.chunks_exact(d.max(1)).zip(codes.chunks_exact_mut(offset.len().div_ceil(64).max(1))) {
+        dots(x, a, &mut products);
+        codes.fill(0);
+        for (j, (product, offset)) in products.iter().zip(offset).enumerate() {
+            codes[j / 64] |= u64::from(product + offset > 0.0) << (j % 64);
+        }
+    }
 }
 
 /// As [`all_products`], of sparse rows.
@@ -273,16 +297,65 @@ pub enum Measure {
 }
 
 /// The measure of the pairs (row of `x`, row of `a`), in the fixed order.
-pub fn exact<A: Real>(x: &[f64], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Measure) -> Vec<f64> {
-    let of = |(&i, &j): (&i64, &i64)| {
-        let (i, j) = (i as usize, j as usize);
-        let (x, a) = (&x[i * d..(i + 1) * d], &a[j * d..(j + 1) * d]);
-        match measure {
-            Measure::Product => dot(x, a),
-            Measure::SquareDistance => square_distance(x, a),
-        }
+pub fn exact<X: Real, A: Real>(x: &[X], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Measure) -> Vec<f64> {
+    let mut out = vec![0.0; pairs.0.len()];
+    let some = |((out, rows), columns): ((&mut [f64], &[i64]), &[i64])| {
+        some_exact(x, a, d, (rows, columns), measure, out);
     };
-    pairs.0.par_iter().with_min_len(64).zip(pairs.1).map(of).collect()
+    if worth_threads(pairs.0.len(), pairs.0.len() * d) {
+        let tasks = out.par_chunks_mut(64).zip(pairs.0.par_chunks(64)).zip(pairs.1.par_chunks(64));
+        tasks.for_each(some);
+    } else {
+        some(((&mut out, pairs.0), pairs.1));
+    }
+    out
+}
+
+fn some_exact<X: Real, A: Real>(
+    x: &[X],
+    a: &[A],
+    d: usize,
+    (rows, columns): (&[i64], &[i64]),
+    measure: Measure,
+    out: &mut [f64],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has AVX-512F.
+        return unsafe { some_exact_avx512(x, a, d, (rows, columns), measure, out) };
+    }
+    for ((out, &i), &j) in out.iter_mut().zip(rows).zip(columns) {
+        *out = one_exact(&x[i as usize * d..][..d], &a[j as usize * d..][..d], measure);
+    }
+}
+
+#[inline(always)]
+fn one_exact<X: Real, A: Real>(x: &[X], a: &[A], measure: Measure) -> f64 {
+    match measure {
+        Measure::Product => dot(x, a),
+        Measure::SquareDistance => square_distance(x, a),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn some_exact_avx512<X: Real, A: Real>(
+    x: &[X],
+    a: &[A],
+    d: usize,
+    (rows, columns): (&[i64], &[i64]),
+    measure: Measure,
+    out: &mut [f64],
+) {
+    let whole = if measure == Measure::Product { out.len() / 4 * 4 } else { 0 };
+    for at in (0..whole).step_by(4) {
+        let xs: [&[X]; 4] = std::array::from_fn(|i| &x[rows[at + i] as usize * d..][..d]);
+        let ys: [&[A]; 4] = std::array::from_fn(|i| &a[columns[at + i] as usize * d..][..d]);
+        out[at..at + 4].copy_from_slice(&products_avx512(xs, ys));
+    }
+    for at in whole..out.len() {
+        out[at] = one_exact(&x[rows[at] as usize * d..][..d], &a[columns[at] as usize * d..][..d], measure);
+    }
 }
 
 /// As [`exact`], of sparse rows.
@@ -322,7 +395,11 @@ fn checked(row: usize, square: f64) -> Result<f64> {
 pub fn norms<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
     let (d, tile) = (d.max(1), 64);
     let mut found = vec![0.0; x.len() / d];
-    found.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| square_norms(x, d, out));
+    if worth_threads(x.len() / d, x.len()) {
+        found.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| square_norms(x, d, out));
+    } else {
+        square_norms(x, d, &mut found);
+    }
     for (row, square) in found.iter_mut().enumerate() {
         *square = checked(first + row, *square)?;
     }
@@ -368,6 +445,62 @@ fn square_norms<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
         }
     }
     square_norms_body(x, d, out);
+}
+
+/// For each row a number from its norm to 1.001 times it, 0 for a row of zeros; `f32` rows in less time than [`norms`].
+///
+/// # Errors
+/// As [`norms`].
+pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
+    #[cfg(target_arch = "x86_64")]
+    if size_of::<X>() == 4 && d > 0 && d < 1 << 12 && is_x86_feature_detected!("avx512f") {
+        // SAFETY: `f32` by its size, the trait is sealed.
+        let x: &[f32] = unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
+        let mut found = vec![0.0; x.len() / d];
+        let some = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
+            // SAFETY: the processor has AVX-512F.
+            unsafe { rough_norms(x, d, out) };
+            for (row, (out, x)) in out.iter_mut().zip(x.chunks_exact(d)).enumerate() {
+                // Squares that overflow or vanish in `f32` are summed anew.
+                if !(1e-20..=1e18).contains(out) {
+                    *out = norms(x, d, first + number * 64 + row)?[0];
+                }
+            }
+            Ok(())
+        };
+        if worth_threads(x.len() / d, x.len()) {
+            found.par_chunks_mut(64).zip(x.par_chunks(64 * d)).enumerate().map(some).collect::<Result<()>>()?;
+        } else {
+            found.chunks_mut(64).zip(x.chunks(64 * d)).enumerate().try_for_each(some)?;
+        }
+        return Ok(found);
+    }
+    norms(x, d, first)
+}
+
+/// Norms of rows summed in `f32`, made larger by more than a sum of 4,096 squares, each within 1 ± 2^-24 a step, loses:
+/// (4096 + 8) 2^-24 < 0.00025 of the square.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn rough_norms(x: &[f32], d: usize, out: &mut [f64]) {
+    use std::arch::x86_64::{
+        _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_reduce_add_ps, _mm512_setzero_ps,
+    };
+    for (out, x) in out.iter_mut().zip(x.chunks_exact(d)) {
+        let mut sums = [_mm512_setzero_ps(); 4];
+        let mut sixteens = x.chunks_exact(16);
+        for (at, part) in sixteens.by_ref().enumerate() {
+            // SAFETY: sixteen values.
+            let part = unsafe { _mm512_loadu_ps(part.as_ptr()) };
+            sums[at % 4] = _mm512_fmadd_ps(part, part, sums[at % 4]);
+        }
+        let rest = sixteens.remainder();
+        // SAFETY: as many values as the mask has bits.
+        let part = unsafe { _mm512_maskz_loadu_ps((1 << rest.len()) - 1, rest.as_ptr()) };
+        sums[3] = _mm512_fmadd_ps(part, part, sums[3]);
+        let sum = _mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]));
+        *out = f64::from(_mm512_reduce_add_ps(sum)).sqrt() * 1.0005;
+    }
 }
 
 /// As [`norms`], of sparse rows.
@@ -430,275 +563,10 @@ pub fn orthonormalise(rows: &mut [f64], d: usize) {
     });
 }
 
-/// How far a product may be off: `rows[i] * columns[j] + row_slack[i] + column_slack[j]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Bound<'a> {
-    /// 2 γ ‖xᵢ‖ times the factor of the product.
-    pub rows: &'a [f64],
-    /// ‖aⱼ‖.
-    pub columns: &'a [f64],
-    /// What else is uncertain in a row.
-    pub row_slack: &'a [f64],
-    /// What else is uncertain in a column.
-    pub column_slack: &'a [f64],
-}
-
-/// Places (row, column) that must be computed anew.
-pub type Unsure = (Vec<i64>, Vec<i64>);
-
-/// The bits of [`signs`], of [`bands`], the keys of [`floors`].
-const SIGN: u8 = 0;
-const BAND: u8 = 1;
-const FLOOR: u8 = 2;
-
-/// What the kernels know of a row and of all columns.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    factor: f64,
-    base: f64,
-    /// Width of a cell, and its inverse.
-    width: f64,
-    inverse: f64,
-    scale: f64,
-    slack: f64,
-    offset: &'a [f64],
-    half: &'a [f64],
-    columns: &'a [f64],
-    column_slack: &'a [f64],
-}
-
-impl Row<'_> {
-    /// Whether the value is above its boundary, its floor, and whether that is sure.
-    #[inline(always)]
-    fn decide<const KIND: u8>(&self, j: usize, product: f64) -> (bool, f64, bool) {
-        let value = self.factor * product + (self.base + self.offset[j]);
-        let bound = self.scale * self.columns[j] + (self.slack + self.column_slack[j]);
-        let (one, floor, margin) = match KIND {
-            SIGN => (value > 0.0, 0.0, value.abs()),
-            BAND => {
-                let beyond = (value - value.round_ties_even()).abs() - self.half[j];
-                (beyond <= 0.0, 0.0, beyond.abs())
-            }
-            _ => {
-                let place = value * self.inverse;
-                let floor = place.floor();
-                (false, floor, (place - floor).min(floor + 1.0 - place) * self.width)
-            }
-        };
-        (one, floor, margin > bound && margin <= f64::MAX)
-    }
-}
-
-/// Decides eight products from `at` on with `KIND`: bits that are set, bits that are sure; floors go to `keys`.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys: &mut [i64]) -> (u8, u8) {
-    use std::arch::x86_64::{
-        _CMP_GT_OQ, _CMP_LE_OQ, _mm512_abs_pd, _mm512_add_pd, _mm512_cmp_pd_mask, _mm512_cvtpd_epi64, _mm512_min_pd,
-        _mm512_mul_pd, _mm512_roundscale_pd, _mm512_set1_pd, _mm512_setzero_pd, _mm512_storeu_si512, _mm512_sub_pd,
-    };
-    const NEAREST: i32 = 8;
-    const DOWN: i32 = 9;
-    let load = |values: &[f64]| load(values, at);
-    let product = crate::project::load(products, at);
-    let shift = _mm512_add_pd(_mm512_set1_pd(row.base), load(row.offset));
-    let value = _mm512_add_pd(_mm512_mul_pd(_mm512_set1_pd(row.factor), product), shift);
-    let slack = _mm512_add_pd(_mm512_set1_pd(row.slack), load(row.column_slack));
-    let bound = _mm512_add_pd(_mm512_mul_pd(_mm512_set1_pd(row.scale), load(row.columns)), slack);
-    let zero = _mm512_setzero_pd();
-    let (ones, margin) = match KIND {
-        SIGN => (_mm512_cmp_pd_mask::<_CMP_GT_OQ>(value, zero), _mm512_abs_pd(value)),
-        BAND => {
-            let apart = _mm512_abs_pd(_mm512_sub_pd(value, _mm512_roundscale_pd::<NEAREST>(value)));
-            let beyond = _mm512_sub_pd(apart, load(row.half));
-            (_mm512_cmp_pd_mask::<_CMP_LE_OQ>(beyond, zero), _mm512_abs_pd(beyond))
-        }
-        _ => {
-            let place = _mm512_mul_pd(value, _mm512_set1_pd(row.inverse));
-            let floor = _mm512_roundscale_pd::<DOWN>(place);
-            let above = _mm512_sub_pd(place, floor);
-            let below = _mm512_sub_pd(_mm512_add_pd(floor, _mm512_set1_pd(1.0)), place);
-            let keys = &mut keys[at..at + 8];
-            // SAFETY: eight keys.
-            unsafe { _mm512_storeu_si512(keys.as_mut_ptr().cast(), _mm512_cvtpd_epi64(floor)) };
-            (0, _mm512_mul_pd(_mm512_min_pd(above, below), _mm512_set1_pd(row.width)))
-        }
-    };
-    let sure = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(margin, bound)
-        & _mm512_cmp_pd_mask::<_CMP_LE_OQ>(margin, _mm512_set1_pd(f64::MAX));
-    (ones, sure)
-}
-
-/// One row: words of bits or keys, and the columns that are not sure.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn row_avx512<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
-    let whole = products.len() / 8 * 8;
-    for start in (0..products.len()).step_by(64) {
-        let end = (start + 64).min(products.len());
-        let (mut bits, mut doubts) = (0_u64, 0_u64);
-        for at in (start..end.min(whole)).step_by(8) {
-            let (ones, sure) = eight::<P, KIND>(row, products, at, keys);
-            bits |= u64::from(ones) << (at - start);
-            doubts |= u64::from(!sure) << (at - start);
-        }
-        for at in whole.max(start)..end {
-            let (one, floor, sure) = row.decide::<KIND>(at, products[at].wide());
-            if KIND == FLOOR {
-                keys[at] = floor as i64;
-            }
-            bits |= u64::from(one) << (at - start);
-            doubts |= u64::from(!sure) << (at - start);
-        }
-        if KIND != FLOOR {
-            codes[start / 64] = bits;
-        }
-        while doubts != 0 {
-            unsure.push(start as u32 + doubts.trailing_zeros());
-            doubts &= doubts - 1;
-        }
-    }
-}
-
-#[inline(always)]
-fn row_body<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
-    if KIND != FLOOR {
-        codes.fill(0);
-    }
-    for (j, &product) in products.iter().enumerate() {
-        let (one, floor, sure) = row.decide::<KIND>(j, product.wide());
-        if KIND == FLOOR {
-            keys[j] = floor as i64;
-        } else {
-            codes[j / 64] |= u64::from(one) << (j % 64);
-        }
-        if !sure {
-            unsure.push(j as u32);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn row_avx2<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
-    row_body::<P, KIND>(row, products, codes, keys, unsure);
-}
-
-fn one_row<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-            // SAFETY: the processor has AVX-512F and DQ.
-            return unsafe { row_avx512::<P, KIND>(row, products, codes, keys, unsure) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { row_avx2::<P, KIND>(row, products, codes, keys, unsure) };
-        }
-    }
-    row_body::<P, KIND>(row, products, codes, keys, unsure);
-}
-
-const ROWS_A_TASK: usize = 256;
-
-/// What the kernels share: factor and offsets of the value, and the bound of its error.
-#[derive(Debug, Clone, Copy)]
-pub struct Affine<'a> {
-    /// f.
-    pub factor: f64,
-    /// One number a row, or nothing for zeros.
-    pub row_offset: &'a [f64],
-    /// One number a column.
-    pub offset: &'a [f64],
-    /// How far products may be off.
-    pub bound: Bound<'a>,
-}
-
-fn run<P: Real, const KIND: u8>(
-    products: &[P],
-    affine: Affine<'_>,
-    (half, width): (&[f64], f64),
-    codes: &mut [u64],
-    keys: &mut [i64],
-) -> Unsure {
-    let m = affine.offset.len().max(1);
-    let words = if KIND == FLOOR { 0 } else { m.div_ceil(64) };
-    let a_row = if KIND == FLOOR { m } else { 0 };
-    let task = |number: usize, products: &[P], codes: &mut [u64], keys: &mut [i64]| {
-        let (mut unsure, mut places) = (Vec::new(), Vec::new());
-        for (i, products) in products.chunks_exact(m).enumerate() {
-            let at = number * ROWS_A_TASK + i;
-            let row = Row {
-                factor: affine.factor,
-                base: affine.row_offset.get(at).copied().unwrap_or(0.0),
-                width,
-                inverse: 1.0 / width,
-                scale: affine.bound.rows[at],
-                slack: affine.bound.row_slack.get(at).copied().unwrap_or(0.0),
-                offset: affine.offset,
-                half,
-                columns: affine.bound.columns,
-                column_slack: affine.bound.column_slack,
-            };
-            let (codes, keys) = (&mut codes[i * words..(i + 1) * words], &mut keys[i * a_row..(i + 1) * a_row]);
-            one_row::<P, KIND>(&row, products, codes, keys, &mut unsure);
-            places.extend(unsure.drain(..).map(|column| (at as i64, i64::from(column))));
-        }
-        places
-    };
-    let tasks = products.par_chunks(ROWS_A_TASK * m).enumerate();
-    let places: Vec<Vec<(i64, i64)>> = if KIND == FLOOR {
-        tasks.zip(keys.par_chunks_mut(ROWS_A_TASK * m)).map(|((i, p), keys)| task(i, p, &mut [], keys)).collect()
-    } else {
-        tasks.zip(codes.par_chunks_mut(ROWS_A_TASK * words)).map(|((i, p), codes)| task(i, p, codes, &mut [])).collect()
-    };
-    places.into_iter().flatten().unzip()
-}
-
-/// Bits `row_offset[i] + offset[j] + factor · P > 0`, packed into `codes`; returns the places that are not sure.
-pub fn signs<P: Real>(products: &[P], affine: Affine<'_>, codes: &mut [u64]) -> Unsure {
-    run::<P, SIGN>(products, affine, (&[], 1.0), codes, &mut [])
-}
-
-/// Bits |v − the nearest whole number| <= half[j], v as for [`signs`], packed into `codes`.
-pub fn bands<P: Real>(products: &[P], affine: Affine<'_>, half: &[f64], codes: &mut [u64]) -> Unsure {
-    run::<P, BAND>(products, affine, (half, 1.0), codes, &mut [])
-}
-
-/// Keys ⌊v / width⌋, v as for [`signs`], into `keys`; what does not fit `i64` is not sure.
-pub fn floors<P: Real>(products: &[P], affine: Affine<'_>, width: f64, keys: &mut [i64]) -> Unsure {
-    run::<P, FLOOR>(products, affine, (&[], width), &mut [], keys)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random;
-    use proptest::prelude::*;
 
     fn gaussians(seed: u64, rows: usize, columns: usize) -> Vec<f32> {
         random::matrix((seed, 0, 0), rows, columns, random::gaussian_at)
@@ -726,10 +594,18 @@ mod tests {
             let expected: Vec<f64> = (0..45).map(|at| dot(&x[at / 9 * d..][..d], &a[at % 9 * d..][..d])).collect();
             assert_eq!(expected, all_products(&x, &a, d));
             assert_eq!(expected, all_products(&wide, &a, d));
+            let offset: Vec<f64> = (0..9).map(|j| f64::from(j - 4)).collect();
+            let mut codes = [u64::MAX; 5];
+            exact_signs(&x, &a, &offset, d, &mut codes);
+            for at in 0..45 {
+                let expected = u64::from(expected[at] + offset[at % 9] > 0.0);
+                assert_eq!(expected, codes[at / 9] >> (at % 9) & 1);
+            }
             assert_eq!(expected, all_products_sparse(&sparse, &a));
             let rows: Vec<i64> = (0..45).map(|at| at / 9).collect();
             let columns: Vec<i64> = (0..45).map(|at| at % 9).collect();
             assert_eq!(expected, exact(&wide, &a, d, (&rows, &columns), Measure::Product));
+            assert_eq!(expected, exact(&x, &a, d, (&rows, &columns), Measure::Product));
             assert_eq!(expected, exact_sparse(&sparse, &a, (&rows, &columns), Measure::Product));
             assert_eq!(
                 exact(&wide, &a, d, (&rows, &columns), Measure::SquareDistance),
@@ -749,6 +625,23 @@ mod tests {
     }
 
     #[test]
+    fn bounds_of_norms_hold_them_at_every_size() {
+        for d in [1, 7, 16, 33, 128, 700] {
+            for scale in [0.0, 1e-30, 1e-20, 1e-10, 1.0, 1e10, 1e18, 1e30] {
+                let x: Vec<f32> = gaussians(6, 150, d).iter().map(|value| value * scale).collect();
+                let (norms, bounds) = (norms(&x, d, 0).expect("finite"), norm_bounds(&x, d, 0).expect("finite"));
+                for (norm, bound) in norms.iter().zip(&bounds) {
+                    assert!(norm <= bound && *bound <= 1.001 * norm, "{norm} {bound}");
+                }
+            }
+        }
+        let mut x = vec![1.0_f32; 300 * 20];
+        x[20 * 211 + 3] = f32::NAN;
+        let error = norm_bounds(&x, 20, 5).expect_err("not finite").to_string();
+        assert!(error.starts_with("row 216: "), "{error}");
+    }
+
+    #[test]
     fn blocks_become_orthonormal() {
         let d = 12;
         let mut rows = random::matrix((5, 0, 0), 30, d, |base, column| random::gaussian(random::word(base, column)));
@@ -760,71 +653,6 @@ mod tests {
                     assert!((dot(&rows[i * d..][..d], &rows[j * d..][..d]) - expected).abs() < 1e-15);
                 }
             }
-        }
-    }
-
-    proptest! {
-        /// Products off by anything up to the bound: every decision that is called sure is the exact one, in every form.
-        #[test]
-        fn sure_decisions_are_the_exact_ones(
-            exact in prop::collection::vec(-3.0_f64..3.0, 70),
-            off in prop::collection::vec(-1.0_f64..1.0, 70),
-            near in prop::collection::vec(any::<bool>(), 70),
-            wild in 0..140_usize,
-        ) {
-            let size = 0.01;
-            let bound = Bound { rows: &[size], columns: &[1.0; 70], row_slack: &[0.0], column_slack: &[1e-12; 70] };
-            let affine = Affine { factor: 1.0, row_offset: &[], offset: &[0.0; 70], bound };
-            // Half of the values lie next to a whole number, the boundary of signs and floors; one may be infinite.
-            let exact: Vec<f64> = exact.iter().zip(&near).map(|(v, near)| if *near { v.round() + v * 1e-3 } else { *v }).collect();
-            let mut given: Vec<f64> = exact.iter().zip(&off).map(|(value, off)| value + off * size).collect();
-            if wild < 70 {
-                given[wild] = f64::INFINITY;
-            }
-            let (mut codes, mut keys) = ([0_u64; 2], [0_i64; 70]);
-            let bit = |codes: &[u64; 2], j: usize| codes[j / 64] >> (j % 64) & 1 == 1;
-            let (_, unsure) = signs(&given, affine, &mut codes);
-            prop_assert!(wild >= 70 || unsure.contains(&(wild as i64)));
-            prop_assert!(near.iter().all(|near| !near) || !unsure.is_empty() || exact.iter().all(|v| v.abs() > 2.0 * size));
-            for j in (0..70).filter(|j| !unsure.contains(&(*j as i64))) {
-                prop_assert_eq!(exact[j] > 0.0, bit(&codes, j));
-            }
-            let (_, unsure) = floors(&given, affine, 1.0, &mut keys);
-            prop_assert!(wild >= 70 || unsure.contains(&(wild as i64)));
-            for j in (0..70).filter(|j| !unsure.contains(&(*j as i64))) {
-                prop_assert_eq!(exact[j].floor() as i64, keys[j]);
-            }
-            let half = [0.25; 70];
-            let (_, unsure) = bands(&given, affine, &half, &mut codes);
-            prop_assert!(wild >= 70 || unsure.contains(&(wild as i64)));
-            for j in (0..70).filter(|j| !unsure.contains(&(*j as i64))) {
-                prop_assert_eq!((exact[j] - exact[j].round()).abs() <= 0.25, bit(&codes, j));
-            }
-        }
-
-        /// The plain form and the widest one of this processor: the same bits, keys and doubts.
-        #[test]
-        fn every_form_decides_the_same(values in prop::collection::vec(-3.0_f32..3.0, 1..150)) {
-            let m = values.len();
-            let (columns, slack, offset, half) = (vec![1.0; m], vec![1e-9; m], vec![0.125; m], vec![0.2; m]);
-            let row = Row {
-                factor: 2.0, base: 0.25, width: 0.7, inverse: 1.0 / 0.7, scale: 0.01, slack: 0.001,
-                offset: &offset, half: &half, columns: &columns, column_slack: &slack,
-            };
-            let words = m.div_ceil(64);
-            macro_rules! same {
-                ($kind:expr) => {
-                    let (mut codes, mut others) = (vec![0; words], vec![0; words]);
-                    let (mut keys, mut other_keys) = (vec![0; m], vec![0; m]);
-                    let (mut unsure, mut other_unsure) = (Vec::new(), Vec::new());
-                    row_body::<f32, { $kind }>(&row, &values, &mut codes, &mut keys, &mut unsure);
-                    one_row::<f32, { $kind }>(&row, &values, &mut others, &mut other_keys, &mut other_unsure);
-                    prop_assert_eq!((codes, keys, unsure), (others, other_keys, other_unsure));
-                };
-            }
-            same!(SIGN);
-            same!(BAND);
-            same!(FLOOR);
         }
     }
 }
