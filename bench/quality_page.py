@@ -71,6 +71,13 @@ def report(run: dict[str, Any], name: str, named: list[str], hash_sets: list[str
         ]
         header = ["CPU µs a document", *ours, *(f"× ours, {each}" for each in ours)]
         common.splice(page, "speed", common.table(header, rows))
+    if run.get("jobs"):
+        rows = [
+            [each, *(f"{one['cpu']:.2f} / {one['kept']:,}" for one in found.values())]
+            for each, found in run["jobs"].items()
+        ]
+        header = ["CPU s / documents kept", *next(iter(run["jobs"].values()))]
+        common.splice(page, "jobs", common.table(header, rows))
     if run["hashes"]:
         rows = []
         for each, one in run["hashes"].items():

@@ -10,7 +10,8 @@ its precision and recall (`quality_cuts`):
 - *text-dedup*: the best threshold of 0.5, 0.7 and 0.9 of its command; all pairs of a cluster count as found.
 
 At defaults every package does what it does when it is not told otherwise. Speed is CPU time of one thread from text to
-fingerprint or signature, medians of three rounds over 2,000 messages and 1,500 news articles in Chinese.
+fingerprint or signature, medians of three rounds over 2,000 messages and 1,500 news articles in Chinese; jobs are the
+whole of `dedup`, medians of five.
 
 Hashes: the recipe char:4 with counts as weights, so that hashing weighs most; bits balance if each is set in half of
 all fingerprints.
@@ -64,6 +65,7 @@ FEATURES = {"char 4": "char:4", "word 3": "word:3"}
 """Features of what is compared beside fingerprints: exact similarity, the job at its defaults."""
 
 Scores = dict[str, dict[str, Any]]
+PARTS = ("sets", "speed", "jobs", "hashes")
 
 # Methods
 
@@ -224,6 +226,10 @@ def timed_calls(texts: list[str], *, chinese: bool) -> list[tuple[str, Callable[
         (title, functools.partial(nk.fingerprint, texts, nk.Recipe.of(recipe)), len(texts))
         for title, recipe in recipes.items()
     ]
+    calls += [
+        (title, functools.partial(nk.signature, texts, nk.Recipe(recipe)), len(texts))
+        for title, recipe in MINHASH.items()
+    ]
     calls.append(("datasketch MinHash", functools.partial(datasketch_signatures, texts, chinese=chinese), len(texts)))
     some = texts[:200]
     return [*calls, ("simhash", lambda: [simhash.Simhash(text).value for text in some], len(some))]
@@ -267,6 +273,35 @@ def hashes(data: Path, sets: list[str]) -> dict[str, Any]:
     return found
 
 
+JOBS = {
+    "SimHash": ("simhash", None),
+    "MinHash": ("minhash", None),
+    "MinHash, SimHash confirms": ("minhash", "simhash:128"),
+}
+JOB_SETS = {
+    "20 Newsgroups": "en_20news",
+    "Old Testament": "en_bible_ot",
+    "laws (zh)": "zh_laws",
+    "reviews (zh)": "zh_reviews",
+}
+
+
+def jobs(data: Path) -> dict[str, Any]:
+    """CPU seconds of `dedup` by family, char:4, of the first 25,000 documents, and how many it keeps."""
+    import nearkin as nk
+
+    found: dict[str, Any] = {}
+    for corpus, file in JOB_SETS.items():
+        texts = common.texts(data, file)[:25_000]
+        for name, (family, confirm) in JOBS.items():
+            recipe = recipe_of("char:4", family=f"{family}:128")
+            job = functools.partial(nk.dedup, texts, recipe=recipe, confirm=confirm)
+            runs = [common.timed(job) for _ in range(5)]
+            kept = len(runs[0][2].kept)
+            found.setdefault(name, {})[corpus] = {"cpu": statistics.median(run[0] for run in runs), "kept": kept}
+    return found
+
+
 HASH_SETS = ["plagiarism", "citations DBLP-ACM", "citations Cora", "laws (zh)", "news (zh)"]
 
 
@@ -292,7 +327,7 @@ def main() -> None:
         __doc__,
         ("--sets", {"nargs": "*", "default": list(SETS), "help": "measure these"}),
         ("--methods", {"nargs": "*", "default": list(METHODS), "help": f"measure these: {', '.join(METHODS)}"}),
-        ("--parts", {"nargs": "*", "default": ["sets", "speed", "hashes"], "help": "sets, speed, hashes"}),
+        ("--parts", {"nargs": "*", "default": list(PARTS), "help": ", ".join(PARTS)}),
         ("--missing", {"action": "store_true", "help": "measure what the last run has not yet, keep its others"}),
         ("--seconds", {"type": float, "default": float("inf"), "help": "begin nothing after so many seconds"}),
         ("--report", {"action": "store_true", "help": "write the tables of the last run again"}),
@@ -305,7 +340,7 @@ def main() -> None:
         return
     nk.set_num_threads(1)
     last = common.latest("quality-table") if list(common.RUNS.glob("quality-table-*.json")) else {}
-    found: dict[str, Any] = {name: last.get(name, {}) for name in ("sets", "speed", "hashes")}
+    found: dict[str, Any] = {name: last.get(name, {}) for name in PARTS}
     if "sets" in options.parts:
         wanted = [
             (name, method)
@@ -322,6 +357,8 @@ def main() -> None:
             return
     if "speed" in options.parts:
         found["speed"] = speeds(options.data)
+    if "jobs" in options.parts:
+        found["jobs"] = jobs(options.data)
     if "hashes" in options.parts:
         found["hashes"] = hashes(options.data, HASH_SETS)
     path = save(found)

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those that it waited for: the package hashes in a process of its own."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def main() -> None:
@@ -23,9 +29,9 @@ def main() -> None:
         folder = Path(tempfile.mkdtemp(prefix="text-dedup-"))
         common = ["--path", "json", "--data_files", corpus, "--split", "train", "--cache_dir", str(folder / "cache")]
         common += ["--output", str(folder / "out"), "--column", "text", "--num_proc", "1", "--batch_size", "10000"]
-        start = time.process_time()
+        start = cpu_seconds()
         module.main.main([*common, *options], standalone_mode=False)
-        seconds = time.process_time() - start
+        seconds = cpu_seconds() - start
         found = {"family": family, "options": options, "cpu": seconds}
         print(
             "RESULT " + json.dumps({**found, "clusters": [int(module.uf.find(row)) for row in range(rows)]}), flush=True
