@@ -237,11 +237,16 @@ class BandIndex:
         return SearchResult(offsets, self._named(ids), distances)
 
     def pairs(self, threshold: float | None = None) -> Pairs:
-        """All pairs that share a band and enough of all values, each once; distances as in `search`."""
+        """All pairs that share a band and enough of all values, each once, the smaller id left, sorted by both ids."""
         return self._pairs(self._least(threshold), 0, 1 << 32)
 
     def iter_pairs(self, threshold: float | None = None) -> Iterator[Pairs]:
-        """The same pairs, some at a time, so that never all of them are held; sorted within each part."""
+        """The same pairs, some at a time, so that never all of them are held.
+
+        A part holds the pairs of some items with what was added before them, in the order in which items were added;
+        within a part pairs are sorted by the smaller id, then by the larger. Parts and order depend on what was added
+        and removed alone, not on threads.
+        """
         least, items = self._least(threshold), self._core.info()[1]
         for start in range(0, items, _STREAM):
             part = self._pairs(least, start, start + _STREAM)

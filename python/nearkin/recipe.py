@@ -10,7 +10,7 @@ that are always written:
     count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
     [top:N | top:N%]                                                        how many are kept
     xxh3 | md5 | sha1 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time [:SEED]
-    simhash:BITS | minhash:NUM_PERM[:classic][:64]
+    simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
 ```
 
 The JSON form holds every slot of its family, with the version of each part; a user's dictionary and a fitted IDF stand
@@ -44,7 +44,7 @@ STOP_LISTS = ("en", "ja", "jieba", "zh")
 IDF_TABLES = ("cppjieba", "jieba")
 """Names of the IDF tables that nearkin carries."""
 Family = Literal["simhash", "minhash"]
-Scheme = Literal["one", "classic"]
+Scheme = Literal["one", "fast", "classic"]
 
 VERSION = 1
 """Version of the rules below: raised when a slot gets another meaning."""
@@ -60,6 +60,7 @@ PRESETS = {
     "jieba-jenkins": (
         "norm:none|case:keep|letters:all|cut:jieba|min_length:2|word:1|idf:cppjieba|top:5|jenkins64|simhash:64"
     ),
+    "minhash": "char:4|binary|xxh3|minhash:128:fast",
     "simhash-pypi": "norm:none|case:lower|letters:python|char:4|count|md5|simhash:64",
     "zh-keywords": "cut:script|stop:en,ja,zh|min_length:2|word:1|idf:jieba|top:20|xxh3|simhash:128",
     "zh-textrank": (
@@ -154,7 +155,7 @@ class Recipe(FrozenRecipe):
     bits : int
         Width of the fingerprint, 1 to 1024; with simhash.
     num_perm, scheme, value_bits : int, str, int
-        Values of the signature, 1 to 512; `one` permutation or `classic`; 32 or 64 bits a value; with minhash.
+        Values of the signature, 1 to 512; `one` permutation, `fast` or `classic`; 32 or 64 bits a value; with minhash.
 
     Raises
     ------
@@ -438,7 +439,9 @@ def _parse(text: str) -> dict[str, Any]:
                 elif part in ("32", "64"):
                     put("value_bits", int(part))
                 else:
-                    raise bad_parameter("minhash", repr(part), "minhash:NUM_PERM, then one or classic, then 32 or 64")
+                    raise bad_parameter(
+                        "minhash", repr(part), "minhash:NUM_PERM, then one, fast or classic, then 32 or 64"
+                    )
         elif name in feature_hash_names():
             put("hash", name)
             put("seed", _number(name, argument) if argument else 0)

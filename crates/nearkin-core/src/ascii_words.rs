@@ -7,7 +7,8 @@
 //! word = L ∨ D ∨ U ∨ link                                             WB5, WB8–10, WB13a, WB13b
 //! ```
 //! A word is a maximal run of set bits that holds a letter or a digit. Cost: about ten mask operations for 64 bytes, then one
-//! step a word. Source: UAX #29, section 4.1, restricted to ASCII. Test: `words_equal_the_segmenter`.
+//! step a word ([`each`]), or a few steps for the words of 64 bytes ([`join`]). Source: UAX #29, section 4.1, restricted to ASCII.
+//! Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
 
 const LETTER: u8 = 1;
 const DIGIT: u8 = 2;
@@ -43,6 +44,15 @@ struct Masks {
     digit_links: u64,
 }
 
+/// The bytes of a block that belong to words, or to joiners alone.
+#[inline(always)]
+fn run_mask(previous: &Masks, current: &Masks, next: &Masks) -> u64 {
+    let around = |before: u64, here: u64, after: u64| (here << 1 | before >> 63) & (here >> 1 | after << 63);
+    let links = current.letter_links & around(previous.letters, current.letters, next.letters)
+        | current.digit_links & around(previous.digits, current.digits, next.digits);
+    current.letters | current.digits | current.joiners | links
+}
+
 /// Calls `each(start, end)` with every word of ASCII `text` that holds a letter or digit, in order.
 #[inline]
 pub(crate) fn each(text: &[u8], mut each: impl FnMut(usize, usize)) {
@@ -54,10 +64,7 @@ pub(crate) fn each(text: &[u8], mut each: impl FnMut(usize, usize)) {
     let mut start = 0;
     for i in 0..=blocks {
         let next = block(i + 1);
-        let around = |before: u64, here: u64, after: u64| (here << 1 | before >> 63) & (here >> 1 | after << 63);
-        let links = current.letter_links & around(previous.letters, current.letters, next.letters)
-            | current.digit_links & around(previous.digits, current.digits, next.digits);
-        let word = current.letters | current.digits | current.joiners | links;
+        let word = run_mask(&previous, &current, &next);
         // Bits where a word starts or ends (the byte behind its last).
         let mut edges = word ^ (word << 1 | before_word);
         before_word = word >> 63;
@@ -75,6 +82,128 @@ pub(crate) fn each(text: &[u8], mut each: impl FnMut(usize, usize)) {
             edges &= edges - 1;
         }
         (previous, current) = (current, next);
+    }
+}
+
+/// Puts the words of ASCII `text` into `joined`, one space behind each, the last one perhaps without, and where each ends into
+/// `ends`: word w lies from the end of the one before it and one more, 0 for the first, to `ends[w]`. False, with nothing done, if
+/// this machine has no instructions for it, or the text has 2^31 bytes or more.
+pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if text.len() < 1 << 31
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+    {
+        // SAFETY: the CPU features were found just now.
+        unsafe { join_avx512(text, joined, ends) };
+        return true;
+    }
+    let _ = (text, joined, ends);
+    false
+}
+
+/// The runs of `word` in block `i` that begin with a joiner, without those that hold neither letter nor digit.
+#[cold]
+fn without_joiners(text: &[u8], word: u64, before: u64, i: usize, starts: u64) -> u64 {
+    let mut word = word;
+    let mut rest = starts;
+    while rest != 0 {
+        let start = rest.trailing_zeros() as usize;
+        let run = (!(word >> start)).trailing_zeros();
+        let at = 64 * i + start;
+        // What follows joiners in a run is a letter or digit: links have one of these on either side.
+        let length = text[at..].iter().take_while(|&&byte| byte == b'_').count();
+        if text.get(at + length).is_none_or(|byte| !byte.is_ascii_alphanumeric()) {
+            let bits = if run >= 64 { u64::MAX } else { (1 << run) - 1 };
+            word &= !(bits << start);
+        }
+        rest &= rest - 1;
+    }
+    // The part of a run of joiners alone that began before this block.
+    if word & 1 == 1 && before == 0 && i > 0 && text[64 * i - 1] == b'_' {
+        let run = (!word).trailing_zeros();
+        word &= if run >= 64 { 0 } else { u64::MAX << run };
+    }
+    word
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
+    use std::arch::x86_64::{
+        _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32, _mm512_loadu_si512, _mm512_mask_blend_epi8,
+        _mm512_maskz_compress_epi8, _mm512_maskz_loadu_epi8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_shuffle_i32x4,
+        _mm512_storeu_si512, _pext_u64,
+    };
+    const COUNT: [u8; 64] = {
+        let mut count = [0; 64];
+        let mut i = 0;
+        while i < 64 {
+            count[i] = i as u8;
+            i += 1;
+        }
+        count
+    };
+    joined.clear();
+    joined.reserve(text.len() + 64);
+    ends.clear();
+    ends.reserve(text.len() / 2 + 65);
+    let blocks = text.len().div_ceil(64);
+    let block =
+        |i: usize| if i < blocks { masks_avx512(&text[64 * i..text.len().min(64 * i + 64)]) } else { Masks::default() };
+    // SAFETY: the table has 64 bytes.
+    let count = unsafe { _mm512_loadu_si512(COUNT.as_ptr().cast()) };
+    let (mut previous, mut current) = (Masks::default(), block(0));
+    let (mut length, mut words) = (0, 0);
+    // Whether the last byte before the block belongs to a run, and to a word.
+    let (mut before_run, mut before_word) = (0, 0);
+    for i in 0..blocks {
+        let next = block(i + 1);
+        let run = run_mask(&previous, &current, &next);
+        let starts = run & !(run << 1 | before_run) & current.joiners;
+        let word = if starts == 0 && before_run == before_word {
+            run
+        } else {
+            without_joiners(text, run, before_word, i, starts)
+        };
+        let gaps = !word & (word << 1 | before_word);
+        let kept = word | gaps;
+        let size = (text.len() - 64 * i).min(64);
+        // SAFETY: the mask reads `size` bytes from 64 i, which lie in the text.
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(u64::MAX >> (64 - size), text.as_ptr().add(64 * i).cast()) };
+        let spaced = _mm512_mask_blend_epi8(gaps, bytes, _mm512_set1_epi8(b' ' as i8));
+        let packed = _mm512_maskz_compress_epi8(kept, spaced);
+        // SAFETY: `length` is at most 64 i, and 64 more bytes lie in the reserved room.
+        unsafe { _mm512_storeu_si512(joined.as_mut_ptr().add(length).cast(), packed) };
+        let mut places = _mm512_maskz_compress_epi8(_pext_u64(gaps, kept), count);
+        let found = gaps.count_ones() as usize;
+        let mut done = 0;
+        while done < found {
+            let wide = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
+            let wide = _mm512_add_epi32(wide, _mm512_set1_epi32(length as i32));
+            // SAFETY: every gap ends a word, so that there are at most half as many as bytes, and 64 more have room.
+            unsafe { _mm512_storeu_si512(ends.as_mut_ptr().add(words + done).cast(), wide) };
+            places = _mm512_shuffle_i32x4::<0b11_11_10_01>(places, places);
+            done += 16;
+        }
+        words += found;
+        length += kept.count_ones() as usize;
+        (before_run, before_word) = (run >> 63, word >> 63);
+        (previous, current) = (current, next);
+    }
+    // A last block of fewer than 64 bytes has its gap behind the text; a whole one has none.
+    if before_word == 1 {
+        // SAFETY: there is room for more than one end.
+        unsafe { ends.as_mut_ptr().add(words).write(length as u32) };
+        words += 1;
+    }
+    // SAFETY: what lies below these lengths was written above.
+    unsafe {
+        joined.set_len(length);
+        ends.set_len(words);
     }
 }
 
@@ -143,6 +272,27 @@ mod tests {
             each(text.as_bytes(), |start, end| words.push(text[start..end].to_owned()));
             let expected: Vec<&str> = text.unicode_words().collect();
             prop_assert_eq!(expected, words);
+        }
+
+        #[test]
+        fn joined_words_are_the_words(
+            text in prop_oneof![
+                "[ -~]{0,300}", "[ab1._,;:' -]{0,200}", "[\\x00-\\x7f]{0,200}", "[a1_]{50,80}[.,' ][a1_]{0,70}", "[a_ ]{0,300}",
+                "[a ]{0,5}_{0,200}[a ]{0,5}_{0,200}[a ]{0,5}"
+            ]
+        ) {
+            let (mut joined, mut ends) = (vec![1], vec![1]);
+            if join(text.as_bytes(), &mut joined, &mut ends) {
+                let mut start = 0;
+                let mut words = Vec::new();
+                for end in ends {
+                    words.push(String::from_utf8(joined[start..end as usize].to_vec()).expect("ASCII"));
+                    prop_assert!(joined.get(end as usize).is_none_or(|byte| *byte == b' '));
+                    start = end as usize + 1;
+                }
+                prop_assert!(joined.len() <= start && start <= joined.len() + 1);
+                prop_assert_eq!(text.unicode_words().collect::<Vec<_>>(), words);
+            }
         }
 
         #[test]

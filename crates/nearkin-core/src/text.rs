@@ -99,6 +99,8 @@ pub struct Scratch {
     words: Vec<u8>,
     hashes: Vec<u64>,
     queues: Queues,
+    /// Where the words of an ASCII text end in `words`.
+    ends: Vec<u32>,
     seen: IdSet,
     cut: jieba::Scratch,
 }
@@ -244,7 +246,13 @@ impl Tokenizer {
         if let (Kind::Char(n), true, true) = (self.kind, ascii, vectors) {
             return ascii_window_hashes(n, words, scratch, each);
         }
-        let Scratch { text: buffer, words: joined, hashes, queues, cut, .. } = scratch;
+        let Scratch { text: buffer, words: joined, hashes, queues, cut, ends, .. } = scratch;
+        if let (Kind::Word(n), true, true) = (self.kind, ascii && self.takes_all_words(), vectors)
+            && ascii_words::join(buffer, joined, ends)
+        {
+            hashes.resize(CHUNK, 0);
+            return ascii_word_hashes(n, words, joined, ends, queues, hashes, each);
+        }
         hashes.clear();
         hashes.resize(words.len() * CHUNK, 0);
         let mut total = 0;
@@ -271,6 +279,12 @@ impl Tokenizer {
         }
         queues.flush(words, &mut each);
         total
+    }
+
+    /// Whether the words are those of UAX #29, none left out.
+    fn takes_all_words(&self) -> bool {
+        let plain = self.letters == Letters::Word && matches!(self.cut, Cut::Uax29);
+        plain && self.min_length == 1 && self.stop_words.is_empty()
     }
 
     /// Appends the identifiers of the distinct features of `text` to `ids`, each once, in no particular order.
@@ -422,6 +436,53 @@ fn char_grams(text: &[u8], length: usize, n: usize, mut each: impl FnMut(&[u8], 
     } else if count > 0 {
         each(text, 0, length);
     }
+}
+
+/// The hashes of n-grams of the words of `joined`, which end at `ends`.
+fn ascii_word_hashes(
+    n: usize,
+    words: &[WordHash],
+    joined: &mut Vec<u8>,
+    ends: &[u32],
+    queues: &mut Queues,
+    hashes: &mut [u64],
+    mut each: impl FnMut(usize, &[u64]),
+) -> u64 {
+    if ends.is_empty() {
+        return 0;
+    }
+    let n = n.min(ends.len());
+    joined.resize(joined.len() + SLACK, 0);
+    // Start and length of features of 17 to 32 bytes and of longer ones; without branches, which would often be mispredicted.
+    let mut spans = [[(0_u32, 0_u32); CHUNK]; 2];
+    let mut start = 0;
+    for chunk in ends[n - 1..].chunks(CHUNK).enumerate() {
+        let (number, last) = chunk;
+        let firsts = &ends[number * CHUNK..][..last.len()];
+        let mut counts = [0; 2];
+        for (&first, &end) in firsts.iter().zip(last) {
+            let length = end - start;
+            if length <= 16 {
+                queues.push(joined, start as usize, end as usize, words, &mut each);
+            }
+            spans[0][counts[0]] = (start, length);
+            spans[1][counts[1]] = (start, length);
+            counts[0] += usize::from((17..=32).contains(&length));
+            counts[1] += usize::from(length > 32);
+            start = first + 1;
+        }
+        for (spans, count) in spans.iter().zip(counts) {
+            for (j, word) in words.iter().enumerate() {
+                let FeatureHash::Xxh3(seed) = word.hash else { continue };
+                for (hash, &(start, length)) in hashes.iter_mut().zip(&spans[..count]) {
+                    *hash = xxh3::hash(&joined[start as usize..(start + length) as usize], seed);
+                }
+                each(j, &hashes[..count]);
+            }
+        }
+    }
+    queues.flush(words, &mut each);
+    (ends.len() - n + 1) as u64
 }
 
 /// Features of up to 16 bytes that wait to be hashed in vectors.

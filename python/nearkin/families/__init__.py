@@ -5,6 +5,7 @@ from __future__ import annotations
 from nearkin.families.base import Family, Probes, load
 from nearkin.families.bit_sampling import BitSampling
 from nearkin.families.cross_polytope import CrossPolytope
+from nearkin.families.datasketch import datasketch_signature
 from nearkin.families.hyperplane import Hyperplane
 from nearkin.families.itq import ITQ
 from nearkin.families.kernel import KernelLSH
@@ -31,6 +32,7 @@ __all__ = [
     "SimHash",
     "SparseSimHash",
     "SphericalHash",
+    "datasketch_signature",
     "load",
     "spherical_hamming",
 ]

@@ -7,14 +7,17 @@ so that the share of equal values estimates the Jaccard similarity of the sets o
 | scheme | value i | cost |
 |---|---|---|
 | `one` | least hash in bin i of k; an empty bin takes that of the first full one in its own order | |A| + k |
+| `fast` | the same by up to three hashes, one after the other; `classic` for bins still empty | 3 |A| + k |
 | `classic` | least value of function i of k | |A| k |
 
 The variance of the share is J (1 − J) / k for `classic`, and about as much or less for `one`
-(`nearkin.theory.minhash_variance`). A signature is `uint32` or `uint64`, `(n, num_perm)`; a set without features has
+(`nearkin.theory.minhash_variance`), and less for `fast` (0.56 of it for 128 values and 160 features). A signature is
+`uint32` or `uint64`, `(n, num_perm)`; a set without features has
 the largest value everywhere and is similar to nothing, not even to another one.
 
-Cost: one pass over the text. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012); Shrivastava (ICML 2017).
-Kernel: `crates/nearkin-core/src/minhash.rs`. Laws are tested in `tests/test_minhash.py`.
+Cost: one pass over the text. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012); Shrivastava (ICML 2017);
+Dahlgaard, Knudsen and Thorup (FOCS 2017). Kernel: `crates/nearkin-core/src/minhash/`. Laws are tested in
+`tests/test_minhash.py`.
 """
 
 from __future__ import annotations
@@ -174,8 +177,8 @@ class MinHash:
     ----------
     num_perm : int, default 128
         Values of a signature, 1 to 512.
-    scheme : {"one", "classic"}, default "one"
-        One permutation with optimal densification, or `num_perm` functions.
+    scheme : {"one", "fast", "classic"}, default "one"
+        One permutation with optimal densification, up to three permutations, or `num_perm` functions.
     value_bits : {32, 64}, default 32
         Bits of a value.
     hash : str, default "xxh3"
@@ -186,14 +189,15 @@ class MinHash:
     Notes
     -----
     P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has the variance
-    J (1 - J) / num_perm for `classic`; for `one` see `nearkin.theory.minhash_variance`. Each value of `classic` is the
-    least of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random x every
+    J (1 - J) / num_perm for `classic`; for the others see `nearkin.theory.minhash_variance`. Each value of `classic` is
+    the least of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random x every
     feature of a set is equally likely to be the least one.
 
     References
     ----------
     A. Broder (1997), On the resemblance and containment of documents, SEQUENCES.
     A. Shrivastava (2017), Optimal densification for fast and accurate minwise hashing, ICML.
+    S. Dahlgaard, M. Knudsen, M. Thorup (2017), Fast similarity sketching, FOCS.
 
     Examples
     --------

@@ -22,9 +22,9 @@ def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic
         Jaccard similarity J of the sets, 0 to 1.
     num_perm : int
         Values k of a signature.
-    scheme : {"classic", "one"}, default "classic"
+    scheme : {"classic", "one", "fast"}, default "classic"
     union : int, optional
-        Features of both sets together, f; needed for "one".
+        Features of both sets together, f; needed for "one" and "fast".
 
     Notes
     -----
@@ -37,6 +37,12 @@ def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic
     averaged over N and over the bins' orders. The orders of a family are fixed, which changes W by about a part in k.
     N's distribution is that of occupied bins.
 
+    In `fast`, no feature is the first of two bins in one of the R = 3 rounds. With e1 = (1 - 1/k)^f and
+    e2 = (1 - 2/k)^f two bins are filled in the same round with the probability S, and features are drawn independently
+    otherwise (`crates/nearkin-core/src/minhash/fast.rs`):
+
+        Var = J (1 - J) / k · (1 - (k - 1) S / (f - 1)),    S = (1 - 2 e1 + e2) (1 - e2^R) / (1 - e2)
+
     Examples
     --------
     >>> from nearkin.theory import minhash_variance
@@ -44,16 +50,20 @@ def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic
     0.001953125
     >>> round(minhash_variance(0.5, 128, scheme="one", union=100), 6), minhash_variance(0.5, 4, scheme="one", union=1)
     (0.002, 0.0)
+    >>> round(minhash_variance(0.5, 128, scheme="fast", union=100), 6)
+    0.001032
     """
     _check_similarity(similarity)
     if scheme == "classic":
         return similarity * (1 - similarity) / num_perm
-    if scheme != "one":
-        raise bad_parameter("scheme", repr(scheme), "one or classic")
+    if scheme not in ("one", "fast"):
+        raise bad_parameter("scheme", repr(scheme), "one, fast or classic")
     if union is None or union < 1:
-        raise bad_parameter("union", union, "the number of features of both sets, at least 1, with scheme='one'")
+        raise bad_parameter("union", union, f"the number of features of both sets, at least 1, with scheme='{scheme}'")
     if union == 1:
         return 0.0
+    if scheme == "fast":
+        return similarity * (1 - similarity) / num_perm * _repeated(union, num_perm)
     squares = 0.0
     for full, probability in enumerate(_occupied(union, num_perm)):
         if probability:
@@ -61,6 +71,19 @@ def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic
             squares += probability * (full + 3 * empty + empty * (empty - 1) / full)
     scale = similarity * (1 - similarity) / num_perm**2
     return max(0.0, scale * (squares * union - num_perm**2) / (union - 1))
+
+
+def _repeated(union: int, num_perm: int) -> float:
+    """What of the variance of independent values is left to `fast`."""
+    if num_perm == 1:
+        return 1.0
+    one, two = (1 - 1 / num_perm) ** union, (1 - 2 / num_perm) ** union
+    together = (1 - 2 * one + two) * (1 - two**_ROUNDS) / (1 - two)
+    return max(0.0, 1 - (num_perm - 1) * together / (union - 1))
+
+
+_ROUNDS = 3
+"""Rounds of `fast`, as in the kernel."""
 
 
 def _occupied(balls: int, bins: int) -> list[float]:

@@ -1,7 +1,7 @@
 //! XXH3-64 of short inputs, one by one and for all windows of a buffer at once.
 //!
-//! Character n-grams are 1 to 16 bytes long, where XXH3 is a few multiplications; those lengths are written here so that
-//! they inline, and in batches they run in vector lanes. Longer features go to the `xxhash-rust` crate.
+//! Most n-grams are 1 to 32 bytes long, where XXH3 is a few multiplications; those lengths are written here so that
+//! they inline, and in batches those up to 16 run in vector lanes. Longer features go to the `xxhash-rust` crate.
 //!
 //! For 4 to 8 bytes with first and last four bytes f and l (little-endian), length n and seed s:
 //! ```text
@@ -24,6 +24,7 @@ const SECRET: [u64; 9] = [
     0x4c26_3a81_e690_35e0,
     0xcb00_c391_bb52_283c,
 ];
+const PRIME64_1: u64 = 0x9e37_79b1_85eb_ca87;
 const PRIME64_2: u64 = 0xc2b2_ae3d_27d4_eb4f;
 const PRIME64_3: u64 = 0x1656_67b1_9e37_79f9;
 const PRIME_MX1: u64 = 0x1656_6791_9e37_79f9;
@@ -50,6 +51,7 @@ pub fn hash(bytes: &[u8], seed: u64) -> u64 {
                 u64::from(bytes[0]) << 16 | u64::from(bytes[n >> 1]) << 24 | u64::from(bytes[n - 1]) | (n as u64) << 8;
             avalanche64(combined ^ flip_1_to_3(seed))
         }
+        17..=32 => mix_17_to_32(bytes, seed),
         0 => avalanche64(seed ^ SECRET[7] ^ SECRET[8]),
         _ => xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed),
     }
@@ -83,6 +85,21 @@ fn mix_9_to_16(low: u64, high: u64, length: u64) -> u64 {
     let mut h = length.wrapping_add(low.swap_bytes()).wrapping_add(high).wrapping_add(upper ^ lower);
     h ^= h >> 37;
     h = h.wrapping_mul(PRIME_MX1);
+    h ^ h >> 32
+}
+
+/// XXH3 of 17 to 32 bytes: the sum of the folded products of the first and of the last 16.
+#[inline(always)]
+fn mix_17_to_32(bytes: &[u8], seed: u64) -> u64 {
+    let (Some(first), Some(last)) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) else { return 0 };
+    let fold = |half: &[u8; 16], low: u64, high: u64| {
+        let product = u128::from(read64(half, 0) ^ low.wrapping_add(seed))
+            * u128::from(read64(half, 8) ^ high.wrapping_sub(seed));
+        (product >> 64) as u64 ^ product as u64
+    };
+    let mut h = (bytes.len() as u64).wrapping_mul(PRIME64_1);
+    h = h.wrapping_add(fold(first, SECRET[0], SECRET[1])).wrapping_add(fold(last, SECRET[2], SECRET[3]));
+    h = (h ^ h >> 37).wrapping_mul(PRIME_MX1);
     h ^ h >> 32
 }
 

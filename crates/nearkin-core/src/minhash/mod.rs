@@ -7,14 +7,17 @@
 //! |---|---|---|
 //! | `classic` | min over A of (aᵢ x + bᵢ) mod 2^64, aᵢ odd, bᵢ any | \|A\| · k |
 //! | `one` | min over those x of A that fall into bin i, where bin(x) = ⌊k · ⌊x / 2^32⌋ / 2^32⌋ | \|A\| + k |
+//! | `fast` | the same in up to three rounds, a bin in the first round that fills it; `classic` where none does | ≤ 3 \|A\| + k |
 //!
 //! and P[value i of A = value i of B] = J(A, B) = |A ∩ B| / |A ∪ B|. In `one` (one permutation) a bin that no feature falls into
 //! takes the value of the first bin that is not empty in an order of all bins that is its own and random: optimal densification.
 //! Two sets that share the empty bin find the same source with the probability J that they share its value.
 //!
+//! `fast` is described in [`fast`].
+//!
 //! The share of equal values is unbiased; its variance is J(1 − J)/k for `classic`; `one` draws without replacement, so that it
-//! has less where all bins are full, and repeats sources where few are. [`crate::minhash`]'s formulas stand in
-//! `python/nearkin/theory.py`, which the tests compare with.
+//! has less where all bins are full, and repeats sources where few are; `fast` has less than `classic` for sets of any size.
+//! The formulas stand in `python/nearkin/theory/banding.py`, which the tests compare with.
 //!
 //! Every feature gives a value of its own in `classic` (odd multiplication is a bijection), and every value names its bin in
 //! `one`. So a signature of `one` tells which of its values were borrowed, and the signature of a union follows from those of its
@@ -46,6 +49,8 @@ const CHUNK: usize = 256;
 /// The largest value of a feature: anything above stands for none.
 const LARGEST: u64 = 0xffff_fffe_ffff_ffff;
 
+mod fast;
+
 /// How the k values of a set come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
@@ -53,6 +58,8 @@ pub enum Scheme {
     Classic,
     /// One permutation with optimal densification.
     One,
+    /// Rounds of one permutation each, until all bins are full.
+    Fast,
 }
 
 impl Scheme {
@@ -64,7 +71,8 @@ impl Scheme {
         match name {
             "classic" => Ok(Self::Classic),
             "one" => Ok(Self::One),
-            other => Err(Error::parameter("scheme", other, "one or classic")),
+            "fast" => Ok(Self::Fast),
+            other => Err(Error::parameter("scheme", other, "one, fast or classic")),
         }
     }
 }
@@ -108,9 +116,9 @@ pub struct MinHash {
     num_perm: usize,
     scheme: Scheme,
     level: Level,
-    /// aᵢ of `classic`, padded to whole registers.
+    /// aᵢ of `classic`, padded to whole registers; those of the rounds of `fast` stand behind them.
     factors: Vec<u64>,
-    /// bᵢ of `classic`.
+    /// bᵢ, likewise.
     terms: Vec<u64>,
     /// Place t · k + i holds the t-th bin in the order of bin i, itself for t = 0.
     order: Vec<u16>,
@@ -157,7 +165,10 @@ pub struct Sketch {
     /// Whether there was any feature.
     some: bool,
     mixed: [u64; CHUNK],
-    bins: [u16; CHUNK],
+    bins: [u64; CHUNK],
+    /// Mixed features of `fast` that no round has seen.
+    held: Vec<u64>,
+    left: Box<fast::Left>,
     text: Scratch,
 }
 
@@ -168,6 +179,8 @@ impl Default for Sketch {
             some: false,
             mixed: [0; CHUNK],
             bins: [0; CHUNK],
+            held: Vec::new(),
+            left: Box::default(),
             text: Scratch::default(),
         }
     }
@@ -217,8 +230,9 @@ impl MinHash {
             Self { num_perm, scheme, level, factors: vec![], terms: vec![], order: vec![], ranks: Ranks::Wide(vec![]) };
         let mut random = SplitMix(0);
         match scheme {
-            Scheme::Classic => {
-                for _ in 0..num_perm.next_multiple_of(LANES) {
+            Scheme::Classic | Scheme::Fast => {
+                let rounds = if scheme == Scheme::Fast { fast::ROUNDS } else { 0 };
+                for _ in 0..num_perm.next_multiple_of(LANES) + rounds {
                     family.factors.push(random.next() | 1);
                     family.terms.push(random.next());
                 }
@@ -256,6 +270,7 @@ impl MinHash {
     fn begin(&self, sketch: &mut Sketch) {
         sketch.least[..self.num_perm.next_multiple_of(LANES)].fill(u64::MAX);
         sketch.some = false;
+        sketch.held.clear();
     }
 
     /// Takes features into the minima.
@@ -284,6 +299,9 @@ impl MinHash {
 
     #[inline(always)]
     fn add_plain(&self, hashes: &[u64], sketch: &mut Sketch) {
+        if self.scheme == Scheme::Fast {
+            return self.hold(hashes, sketch);
+        }
         let Sketch { least, mixed, bins, .. } = sketch;
         for chunk in hashes.chunks(CHUNK) {
             for (x, &h) in mixed.iter_mut().zip(chunk) {
@@ -300,24 +318,26 @@ impl MinHash {
                 Scheme::One => {
                     for (bin, x) in bins.iter_mut().zip(&mut *mixed) {
                         *x = (*x).min(LARGEST);
-                        *bin = bin_of(*x, self.num_perm) as u16;
+                        *bin = bin_of(*x, self.num_perm) as u64;
                     }
                     for (&bin, &x) in bins.iter().zip(&*mixed) {
-                        let least = &mut least[usize::from(bin) % MAX_PERM];
+                        let least = &mut least[bin as usize % MAX_PERM];
                         *least = (*least).min(x);
                     }
                 }
+                Scheme::Fast => {}
             }
         }
     }
 
     /// Writes the signature of what was added.
-    fn finish<V: Value>(&self, sketch: &Sketch, out: &mut [V]) {
+    fn finish<V: Value>(&self, sketch: &mut Sketch, out: &mut [V]) {
         if !sketch.some {
             return out.fill(V::NONE);
         }
+        self.rounds(sketch);
         match self.scheme {
-            Scheme::Classic => {
+            Scheme::Classic | Scheme::Fast => {
                 out.iter_mut().zip(&*sketch.least).for_each(|(out, &value)| *out = V::of(value.min(LARGEST)));
             }
             Scheme::One => self.densify(&sketch.least, out),
@@ -493,7 +513,9 @@ impl MinHash {
     pub fn merge<V: Value>(&self, left: &mut [V], right: &[V]) {
         let k = self.num_perm;
         left.par_chunks_mut(k).zip(right.par_chunks(k)).with_min_len(64).for_each(|(left, right)| match self.scheme {
-            Scheme::Classic => left.iter_mut().zip(right).for_each(|(left, &right)| *left = (*left).min(right)),
+            Scheme::Classic | Scheme::Fast => {
+                left.iter_mut().zip(right).for_each(|(left, &right)| *left = (*left).min(right));
+            }
             Scheme::One => {
                 let mut least = [u64::MAX; MAX_PERM];
                 for side in [&*left, right] {
@@ -571,6 +593,9 @@ mod tests {
             let value = |i: usize, h: u64| family.factors[i].wrapping_mul(mix(h)).wrapping_add(family.terms[i]);
             return (0..k).map(|i| hashes.iter().map(|&h| value(i, h)).min().unwrap_or(0).min(LARGEST)).collect();
         }
+        if family.scheme == Scheme::Fast {
+            return fast::tests::definition(family, hashes);
+        }
         let own = |bin: usize| {
             let values = hashes.iter().map(|&h| mix(h).min(LARGEST));
             values.filter(|x| ((u128::from(x >> 32) * k as u128) >> 32) as usize == bin).min()
@@ -583,8 +608,12 @@ mod tests {
             .collect()
     }
 
+    fn schemes() -> impl Strategy<Value = Scheme> {
+        prop::sample::select(vec![Scheme::Classic, Scheme::One, Scheme::Fast])
+    }
+
     fn sets() -> impl Strategy<Value = Vec<u64>> {
-        (0_usize..600, any::<u64>()).prop_map(|(size, seed)| {
+        (prop_oneof![0_usize..40, 0_usize..600, 2000_usize..3000], any::<u64>()).prop_map(|(size, seed)| {
             let mut random = SplitMix(seed);
             (0..size).map(|_| random.next() % 1000).collect()
         })
@@ -595,9 +624,8 @@ mod tests {
 
         #[test]
         fn every_form_equals_the_definition(
-            hashes in sets(), num_perm in prop::sample::select(vec![1_usize, 2, 31, 64, 100, 128]), classic: bool
+            hashes in sets(), num_perm in prop::sample::select(vec![1_usize, 2, 31, 64, 100, 128]), scheme in schemes()
         ) {
-            let scheme = if classic { Scheme::Classic } else { Scheme::One };
             let mut family = MinHash::new(num_perm, scheme).expect("in range");
             let expected = definition(&family, &hashes);
             let mut sketch = Sketch::default();
@@ -613,8 +641,9 @@ mod tests {
         }
 
         #[test]
-        fn the_union_of_signatures_is_the_signature_of_the_union(a in sets(), b in sets(), classic: bool) {
-            let scheme = if classic { Scheme::Classic } else { Scheme::One };
+        fn the_union_of_signatures_is_the_signature_of_the_union(
+            a in sets(), b in sets(), scheme in schemes()
+        ) {
             let family = MinHash::new(64, scheme).expect("in range");
             let mut sketch = Sketch::default();
             let (mut left, mut right, mut both) = (vec![0_u32; 64], vec![0_u32; 64], vec![0_u32; 64]);
