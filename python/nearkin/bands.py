@@ -27,13 +27,13 @@ import numpy.typing as npt
 from nearkin._core import BandCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
+from nearkin.ids import Existing, add_ids, check_existing, contains_id, named, remove_ids
 from nearkin.recipe import Recipe
-from nearkin.results import IdArray, Pairs, SearchResult, check_ids
+from nearkin.results import IdArray, Pairs, SearchResult
 from nearkin.theory import Banding, banding_probability, choose_bands
 
 __all__ = ["BandIndex"]
 
-Existing = Literal["error", "update", "skip"]
 
 _STREAM = 1 << 12
 """Different signatures whose pairs `iter_pairs` gives at once."""
@@ -165,11 +165,7 @@ class BandIndex:
 
     def __contains__(self, key: object) -> bool:
         """Whether an id is there."""
-        if isinstance(key, str):
-            return self._core.contains_name(key)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            return -(1 << 63) <= int(key) < 1 << 63 and self._core.contains_int(int(key))
-        return False
+        return contains_id(self._core, key)
 
     def __repr__(self) -> str:
         shape = f"num_perm={self.num_perm}, num_bands={self.num_bands}, num_rows={self.num_rows}"
@@ -195,14 +191,7 @@ class BandIndex:
             Values of another width.
         """
         rows = self._rows(signatures, "signatures")
-        if not isinstance(existing, str) or existing not in ("error", "update", "skip"):
-            raise bad_parameter("existing", repr(existing), '"error", "update" or "skip"')
-        if ids is None:
-            return self._core.add_rows(rows)
-        keys = check_ids(ids)
-        if isinstance(keys, list):
-            return self._core.add_names(keys, rows, existing)
-        return self._core.add_ints(keys, rows, existing)
+        return add_ids(self._core, ids, rows, existing=check_existing(existing))
 
     def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
         """Removes ids (or row numbers); returns how many were removed.
@@ -212,10 +201,7 @@ class BandIndex:
         ParameterError
             An id that is not there, unless `missing_ok`. The index is unchanged.
         """
-        keys = check_ids(ids)
-        if isinstance(keys, list):
-            return self._core.remove_names(keys, missing_ok)
-        return self._core.remove_ints(keys, missing_ok)
+        return remove_ids(self._core, ids, missing_ok)
 
     def search(self, queries: npt.ArrayLike, threshold: float | None = None) -> SearchResult:
         """What shares a band with each query and enough of all values, nearest first, ties by id.
@@ -349,8 +335,4 @@ class BandIndex:
         }
 
     def _named(self, rows: npt.NDArray[np.int64]) -> IdArray:
-        if self._core.info()[0] != "strings":
-            return rows
-        names = np.empty(len(rows), dtype=object)
-        names[:] = self._core.names(rows)
-        return names
+        return named(self._core, rows, self._core.info()[0] == "strings")

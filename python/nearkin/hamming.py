@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin._core import HammingCore
+from nearkin._core import KERNEL, HammingCore
 from nearkin.codes import (
     check_bits,
     flat_rows,
@@ -34,8 +34,9 @@ from nearkin.codes import (
     words_of,
 )
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismatch
+from nearkin.ids import Existing, add_ids, check_existing, contains_id, named, remove_ids
 from nearkin.recipe import Recipe
-from nearkin.results import Clusters, IdArray, Matches, Pairs, SearchResult, check_ids
+from nearkin.results import Clusters, IdArray, Matches, Pairs, SearchResult
 
 __all__ = [
     "Clusters",
@@ -53,7 +54,6 @@ __all__ = [
 ]
 
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
-Existing = Literal["error", "update", "skip"]
 Linkage = Literal["centred", "connected"]
 Rank = Literal["hamming", "jaccard", "spherical"]
 
@@ -170,11 +170,7 @@ class HammingIndex:
 
     def __contains__(self, key: object) -> bool:
         """Whether an id is there."""
-        if isinstance(key, str):
-            return self._core.contains_name(key)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            return -(1 << 63) <= int(key) < 1 << 63 and self._core.contains_int(int(key))
-        return False
+        return contains_id(self._core, key)
 
     def __repr__(self) -> str:
         return f"HammingIndex(bits={self.bits}, method={self.method!r}, {len(self)} fingerprints)"
@@ -261,14 +257,7 @@ class HammingIndex:
             index is unchanged.
         """
         rows = flat_rows(fps, self.bits, "fps")
-        if not isinstance(existing, str) or existing not in ("error", "update", "skip"):
-            raise bad_parameter("existing", repr(existing), '"error", "update" or "skip"')
-        if ids is None:
-            return self._core.add_rows(rows)
-        keys = check_ids(ids)
-        if isinstance(keys, list):
-            return self._core.add_names(keys, rows, existing)
-        return self._core.add_ints(keys, rows, existing)
+        return add_ids(self._core, ids, rows, existing=check_existing(existing))
 
     def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
         """Removes ids; returns how many were removed.
@@ -285,10 +274,7 @@ class HammingIndex:
         ParameterError
             An id that is not there. The index is unchanged.
         """
-        keys = check_ids(ids)
-        if isinstance(keys, list):
-            return self._core.remove_names(keys, missing_ok)
-        return self._core.remove_ints(keys, missing_ok)
+        return remove_ids(self._core, ids, missing_ok)
 
     def search(self, queries: npt.ArrayLike, radius: int, *, limit: int | None = None) -> SearchResult:
         """Everything within a radius of each query, nearest first, ties by id.
@@ -589,8 +575,6 @@ class HammingIndex:
             and `candidates` a query, expected nanoseconds a query (`cost`) and by scan (`scan_cost`), its `bytes`, and
             what the part would cost by each of the `methods` that are possible (`cost` and `bytes`).
         """
-        from nearkin._core import KERNEL
-
         if radius is None:
             radius = min(3, self.bits) if self.radius is None else self.radius
         radius = self._check_radius(radius)
@@ -608,11 +592,7 @@ class HammingIndex:
         }
 
     def _named(self, rows: npt.NDArray[np.int64]) -> IdArray:
-        if self._core.info()[0] != "strings":
-            return rows
-        names = np.empty(len(rows), dtype=object)
-        names[:] = self._core.names(rows)
-        return names
+        return named(self._core, rows, self._core.info()[0] == "strings")
 
 
 def _check_limit(limit: int | None) -> int | None:

@@ -15,7 +15,8 @@ from nearkin._core import LshCore
 from nearkin.errors import NotFittedError
 from nearkin.families.base import Family
 from nearkin.families.rows import Rows, Vectors
-from nearkin.results import IdArray, check_ids
+from nearkin.ids import add_ids, contains_id, named, remove_ids
+from nearkin.results import IdArray
 from nearkin.tables_file import save
 from nearkin.tables_forms import as_stored, flat, hashed_form
 from nearkin.tables_settings import Metric
@@ -50,12 +51,7 @@ class Contents:
     def _insert(self, rows: Rows, hashed: Vectors, ids: Any) -> int:
         core = self._fitted()
         hashes, vectors = self._hashes(hashed), flat(rows)
-        if ids is None:
-            return core.add_rows(hashes, vectors)
-        keys = check_ids(ids)
-        if isinstance(keys, list):
-            return core.add_names(keys, hashes, vectors)
-        return core.add_ints(keys, hashes, vectors)
+        return add_ids(core, ids, hashes, vectors)
 
     def add(self, X: Vectors, ids: Any = None) -> int:
         """Adds vectors; returns how many.
@@ -96,10 +92,7 @@ class Contents:
         ParameterError
             An id that is not there. The index is unchanged.
         """
-        core, keys = self._fitted(), check_ids(ids)
-        if isinstance(keys, list):
-            return core.remove_names(keys, missing_ok)
-        return core.remove_ints(keys, missing_ok)
+        return remove_ids(self._fitted(), ids, missing_ok)
 
     def __len__(self) -> int:
         """How many vectors there are."""
@@ -107,12 +100,7 @@ class Contents:
 
     def __contains__(self, key: object) -> bool:
         """Whether an id is there."""
-        core = self._fitted()
-        if isinstance(key, str):
-            return core.contains_name(key)
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            return -(1 << 63) <= int(key) < 1 << 63 and core.contains_int(int(key))
-        return False
+        return contains_id(self._fitted(), key)
 
     @property
     def nbytes(self) -> int:
@@ -121,11 +109,7 @@ class Contents:
 
     def _named(self, rows: npt.NDArray[np.int64]) -> IdArray:
         core = self._fitted()
-        if not core.has_names():
-            return rows
-        names = np.empty(len(rows), dtype=object)
-        names[:] = core.names(rows)
-        return names
+        return named(core, rows, core.has_names())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index with its hash functions as one file with a checksum for every part.

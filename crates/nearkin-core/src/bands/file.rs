@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::run::{Run, directory_bits};
 use super::{Index, NO_ITEM};
-use crate::hamming::ids::Ids;
+use crate::hamming::ids::{Ids, is_alive};
 use crate::minhash::Value;
 use crate::segment::{Plain, Segment, Writer};
 use crate::{Error, Result};
@@ -147,7 +147,7 @@ impl<V: Value + Plain> Index<V> {
             index.runs.push(run);
         }
         let dead = &index.dead;
-        let alive = |row: u32| super::alive(dead, row);
+        let alive = |row: u32| is_alive(dead, row);
         index.ids = match kind {
             0 => Ids::Rows,
             1 => Ids::ints(segment.column(INTS, 0)?, growing == 1, alive),

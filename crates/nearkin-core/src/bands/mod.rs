@@ -22,14 +22,14 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Range;
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::hamming::ids::Ids;
+use crate::hamming::ids::{Ids, bury, choose, is_alive, rows_of, show_name};
 use crate::hamming::{Existing, Hits, NewIds, Pairs};
 use crate::minhash::{MAX_PERM, Value, different};
 use crate::segment::{Column, Plain, Segment, bytes_of};
@@ -137,7 +137,7 @@ impl<V: Value + Plain> Index<V> {
 
     #[inline]
     fn alive(&self, row: u32) -> bool {
-        alive(&self.dead, row)
+        is_alive(&self.dead, row)
     }
 
     fn item(&self, item: u32) -> &[V] {
@@ -179,22 +179,7 @@ impl<V: Value + Plain> Index<V> {
     /// than 2^32 − 2 rows.
     pub fn add(&mut self, ids: NewIds<'_>, signatures: &[V], existing: Existing) -> Result<usize> {
         let count = self.check(signatures)?;
-        let named = match ids {
-            NewIds::Rows => count,
-            NewIds::Ints(ids) => ids.len(),
-            NewIds::Names(ids) => ids.len(),
-        };
-        if named != count {
-            let allowed = format!("one for each of {count} signatures");
-            return Err(Error::parameter("ids", format!("{named} ids"), allowed));
-        }
-        if self.total > 0 && self.ids.kind() != ids.kind() {
-            let allowed = format!("{}, as this index began", self.ids.kind());
-            return Err(Error::parameter("ids", ids.kind(), allowed));
-        }
-        if self.total + count >= NO_ITEM as usize {
-            return Err(Error::parameter("rows", self.total + count, "at most 2**32 - 2 over the life of an index"));
-        }
+        self.ids.check(ids, count, "signatures", self.total)?;
         match ids {
             NewIds::Rows => {
                 self.append(signatures, None);
@@ -204,12 +189,12 @@ impl<V: Value + Plain> Index<V> {
                 let chosen = self.choose(new, existing, |index, id| index.find_int(*id), i64::to_string)?;
                 let kept: Vec<i64> = chosen.iter().map(|&i| new[i]).collect();
                 let dead = &self.dead;
-                self.ids.push_ints(&kept, |row| alive(dead, row));
+                self.ids.push_ints(&kept, |row| is_alive(dead, row));
                 self.append(signatures, Some(&chosen));
                 Ok(kept.len())
             }
             NewIds::Names(new) => {
-                let chosen = self.choose(new, existing, |index, id| index.find_name(id), |id| format!("{id:?}"))?;
+                let chosen = self.choose(new, existing, |index, id| index.find_name(id), show_name)?;
                 let kept: Vec<&str> = chosen.iter().map(|&i| new[i]).collect();
                 self.ids.push_names(&kept);
                 self.append(signatures, Some(&chosen));
@@ -226,32 +211,10 @@ impl<V: Value + Plain> Index<V> {
         find: impl Fn(&Self, &T) -> Option<u32>,
         show: impl Fn(&T) -> String,
     ) -> Result<Vec<usize>> {
-        let mut seen = HashSet::with_capacity(new.len());
-        let mut chosen = Vec::with_capacity(new.len());
-        let mut replaced = Vec::new();
-        let last_wins = existing == Existing::Update;
-        for at in 0..new.len() {
-            let i = if last_wins { new.len() - 1 - at } else { at };
-            let old = find(self, &new[i]);
-            let twice = !seen.insert(&new[i]);
-            match existing {
-                Existing::Error if old.is_some() || twice => {
-                    let found = if twice { "twice in this call" } else { "already there" };
-                    let allowed = "new ids, or existing=\"update\" or \"skip\"";
-                    return Err(Error::parameter("ids", format!("{} ({found})", show(&new[i])), allowed));
-                }
-                Existing::Skip if old.is_some() || twice => {}
-                Existing::Update if twice => {}
-                _ => {
-                    replaced.extend(old);
-                    chosen.push(i);
-                }
-            }
-        }
+        let (chosen, replaced) = choose(new, existing, |id| find(self, id), show)?;
         for row in replaced {
             self.kill(row);
         }
-        chosen.sort_unstable();
         Ok(chosen)
     }
 
@@ -310,11 +273,7 @@ impl<V: Value + Plain> Index<V> {
 
     fn kill(&mut self, row: u32) {
         self.ids.forget(row);
-        let word = row as usize / 64;
-        if self.dead.len() <= word {
-            self.dead.resize(word + 1, 0);
-        }
-        self.dead[word] |= 1 << (row % 64);
+        bury(&mut self.dead, row);
         self.num_dead += 1;
     }
 
@@ -331,7 +290,7 @@ impl<V: Value + Plain> Index<V> {
     /// # Errors
     /// An id that is not there, unless `missing_ok`.
     pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_name(id), |id| format!("{id:?}"))
+        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
     }
 
     fn remove<T>(
@@ -341,19 +300,7 @@ impl<V: Value + Plain> Index<V> {
         find: impl Fn(&Self, &T) -> Option<u32>,
         show: impl Fn(&T) -> String,
     ) -> Result<usize> {
-        let mut rows = Vec::with_capacity(ids.len());
-        for id in ids {
-            match find(self, id) {
-                Some(row) => rows.push(row),
-                None if missing_ok => {}
-                None => {
-                    let found = format!("{} (not there)", show(id));
-                    return Err(Error::parameter("ids", found, "ids of this index, or missing_ok=True"));
-                }
-            }
-        }
-        rows.sort_unstable();
-        rows.dedup();
+        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
         for &row in &rows {
             self.kill(row);
         }
@@ -520,9 +467,4 @@ impl<V: Value + Plain> Index<V> {
         self.last = last.into();
         self.known = None;
     }
-}
-
-#[inline]
-fn alive(dead: &[u64], row: u32) -> bool {
-    dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
 }

@@ -6,9 +6,22 @@
 //! are broken by id: integers by value, strings by code points.
 
 use std::cmp::Ordering;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash, RandomState};
 
 use crate::segment::Column;
+use crate::{Error, Result};
+
+/// What `add` does with an id that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse the whole batch.
+    Error,
+    /// Replace what it names; the last of a batch wins.
+    Update,
+    /// Keep the old one; the first of a batch wins.
+    Skip,
+}
 
 /// Ids of all rows.
 #[derive(Debug, Default)]
@@ -54,6 +67,88 @@ impl NewIds<'_> {
             Self::Names(_) => "strings",
         }
     }
+}
+
+/// Whether a row is alive, by the bits of dead rows, which may end before it.
+#[inline]
+pub(crate) fn is_alive(dead: &[u64], row: u32) -> bool {
+    dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
+}
+
+/// Marks a row dead.
+pub(crate) fn bury(dead: &mut Vec<u64>, row: u32) {
+    let word = row as usize / 64;
+    if dead.len() <= word {
+        dead.resize(word + 1, 0);
+    }
+    dead[word] |= 1 << (row % 64);
+}
+
+/// How a string id is shown in messages.
+pub(crate) fn show_name(id: &&str) -> String {
+    format!("{id:?}")
+}
+
+/// Which of the new ids go in, ascending, and the rows that they replace; `find` gives the row of one that is there.
+///
+/// # Errors
+/// An id that is there or occurs twice, with `Existing::Error`.
+pub(crate) fn choose<T: Eq + Hash>(
+    new: &[T],
+    existing: Existing,
+    find: impl Fn(&T) -> Option<u32>,
+    show: impl Fn(&T) -> String,
+) -> Result<(Vec<usize>, Vec<u32>)> {
+    let mut seen = HashSet::with_capacity(new.len());
+    let mut chosen = Vec::with_capacity(new.len());
+    let mut replaced = Vec::new();
+    let last_wins = existing == Existing::Update;
+    for at in 0..new.len() {
+        let i = if last_wins { new.len() - 1 - at } else { at };
+        let old = find(&new[i]);
+        let twice = !seen.insert(&new[i]);
+        match existing {
+            Existing::Error if old.is_some() || twice => {
+                let found = if twice { "twice in this call" } else { "already there" };
+                let allowed = "new ids, or existing=\"update\" or \"skip\"";
+                return Err(Error::parameter("ids", format!("{} ({found})", show(&new[i])), allowed));
+            }
+            Existing::Skip if old.is_some() || twice => {}
+            Existing::Update if twice => {}
+            _ => {
+                replaced.extend(old);
+                chosen.push(i);
+            }
+        }
+    }
+    chosen.sort_unstable();
+    Ok((chosen, replaced))
+}
+
+/// The rows of ids that are to be removed, ascending, each once.
+///
+/// # Errors
+/// An id that is not there, unless `missing_ok`.
+pub(crate) fn rows_of<T>(
+    ids: &[T],
+    missing_ok: bool,
+    find: impl Fn(&T) -> Option<u32>,
+    show: impl Fn(&T) -> String,
+) -> Result<Vec<u32>> {
+    let mut rows = Vec::with_capacity(ids.len());
+    for id in ids {
+        match find(id) {
+            Some(row) => rows.push(row),
+            None if missing_ok => {}
+            None => {
+                let found = format!("{} (not there)", show(id));
+                return Err(Error::parameter("ids", found, "ids of this index, or missing_ok=True"));
+            }
+        }
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    Ok(rows)
 }
 
 /// Open addressing with linear probing over row numbers; the keys live in the caller's array.
@@ -179,6 +274,29 @@ impl Ids {
         }
         let lookup = lookup_of(ends.len(), alive, |hasher, row| hasher.hash_one(name(&bytes, &ends, row)));
         Some(Self::Names { bytes, ends, lookup })
+    }
+
+    /// Whether `new` can name `count` more things, called `what`, after `total` rows.
+    ///
+    /// # Errors
+    /// Counts that differ, another kind than before, more than 2^32 - 2 rows.
+    pub(crate) fn check(&self, new: NewIds<'_>, count: usize, what: &str, total: usize) -> Result<()> {
+        let named = match new {
+            NewIds::Rows => count,
+            NewIds::Ints(ids) => ids.len(),
+            NewIds::Names(ids) => ids.len(),
+        };
+        if named != count {
+            let allowed = format!("one for each of {count} {what}");
+            return Err(Error::parameter("ids", format!("{named} ids"), allowed));
+        }
+        if total > 0 && count > 0 && self.kind() != new.kind() {
+            return Err(Error::parameter("ids", new.kind(), format!("{}, as this index began", self.kind())));
+        }
+        if total + count >= u32::MAX as usize {
+            return Err(Error::parameter("rows", total + count, "at most 2**32 - 2 over the life of an index"));
+        }
+        Ok(())
     }
 
     /// How many rows have an id; None for row numbers.

@@ -24,15 +24,12 @@ mod runs;
 pub(crate) mod scan;
 mod search;
 
-use std::collections::HashSet;
-use std::hash::Hash;
-
 use crate::popcount::{Kernel, check_bits, check_fingerprints, words_of};
 use crate::segment::Segment;
 use crate::{Error, Result};
 pub use groups::{Clusters, Linkage};
-use ids::Ids;
-pub use ids::NewIds;
+pub use ids::{Existing, NewIds};
+use ids::{Ids, bury, choose, is_alive, rows_of, show_name};
 pub use links::{PairStream, Pairs};
 pub use plan::Method;
 pub use rank::{Ranked, Ranking};
@@ -41,17 +38,6 @@ pub use search::{Hits, Part};
 
 /// Rows that wait unsorted: scanned in about a microsecond a query.
 const TAIL: usize = 8192;
-/// What `add` does with an id that is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// Refuse the whole batch.
-    Error,
-    /// Replace its fingerprint; the last of a batch wins.
-    Update,
-    /// Keep the old one; the first of a batch wins.
-    Skip,
-}
-
 /// Exact Hamming index.
 #[derive(Debug)]
 pub struct Index {
@@ -192,7 +178,7 @@ impl Index {
 
     #[inline]
     fn alive(&self, row: u32) -> bool {
-        self.dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
+        is_alive(&self.dead, row)
     }
 
     /// The integer id of a row, or its number where ids are strings.
@@ -230,25 +216,7 @@ impl Index {
     /// (with `Existing::Error`), more than 2^32 - 2 rows.
     pub fn add(&mut self, ids: NewIds<'_>, fps: &[u64], existing: Existing) -> Result<usize> {
         let count = self.check_rows(fps)?;
-        let named = match ids {
-            NewIds::Rows => count,
-            NewIds::Ints(ids) => ids.len(),
-            NewIds::Names(ids) => ids.len(),
-        };
-        if named != count {
-            return Err(Error::parameter(
-                "ids",
-                format!("{named} ids"),
-                format!("one for each of {count} fingerprints"),
-            ));
-        }
-        if self.total > 0 && self.ids.kind() != ids.kind() {
-            let allowed = format!("{}, as this index began", self.ids.kind());
-            return Err(Error::parameter("ids", ids.kind(), allowed));
-        }
-        if self.total + count >= u32::MAX as usize {
-            return Err(Error::parameter("rows", self.total + count, "at most 2**32 - 2 over the life of an index"));
-        }
+        self.ids.check(ids, count, "fingerprints", self.total)?;
         if count == 0 {
             return Ok(0);
         }
@@ -271,12 +239,11 @@ impl Index {
                     return Ok(self.append_chosen(NewIds::Ints(&kept), fps, &chosen));
                 }
                 let dead = &self.dead;
-                self.ids
-                    .push_ints(new, |row| dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0));
+                self.ids.push_ints(new, |row| is_alive(dead, row));
                 self.append(fps, count);
             }
             NewIds::Names(new) => {
-                let chosen = self.choose(new, existing, |index, id| index.find_name(id), |id| format!("{id:?}"))?;
+                let chosen = self.choose(new, existing, |index, id| index.find_name(id), show_name)?;
                 if let Some(chosen) = chosen {
                     let kept: Vec<&str> = chosen.iter().map(|&i| new[i]).collect();
                     return Ok(self.append_chosen(NewIds::Names(&kept), fps, &chosen));
@@ -289,39 +256,17 @@ impl Index {
     }
 
     /// Which rows of a batch go in: None for all; rows that they replace are removed.
-    fn choose<T: Eq + Hash>(
+    fn choose<T: Eq + std::hash::Hash>(
         &mut self,
         new: &[T],
         existing: Existing,
         find: impl Fn(&Self, &T) -> Option<u32>,
         show: impl Fn(&T) -> String,
     ) -> Result<Option<Vec<usize>>> {
-        let mut seen = HashSet::with_capacity(new.len());
-        let mut chosen = Vec::with_capacity(new.len());
-        let mut replaced = Vec::new();
-        let order: Box<dyn Iterator<Item = usize>> =
-            if existing == Existing::Update { Box::new((0..new.len()).rev()) } else { Box::new(0..new.len()) };
-        for i in order {
-            let old = find(self, &new[i]);
-            let twice = !seen.insert(&new[i]);
-            match existing {
-                Existing::Error if old.is_some() || twice => {
-                    let found = if twice { "twice in this call" } else { "already there" };
-                    let allowed = "new ids, or existing=\"update\" or \"skip\"";
-                    return Err(Error::parameter("ids", format!("{} ({found})", show(&new[i])), allowed));
-                }
-                Existing::Skip if old.is_some() || twice => {}
-                Existing::Update if twice => {}
-                _ => {
-                    replaced.extend(old);
-                    chosen.push(i);
-                }
-            }
-        }
+        let (chosen, replaced) = choose(new, existing, |id| find(self, id), show)?;
         for row in replaced {
             self.kill(row);
         }
-        chosen.sort_unstable();
         Ok(if chosen.len() == new.len() { None } else { Some(chosen) })
     }
 
@@ -331,8 +276,7 @@ impl Index {
             NewIds::Rows => {}
             NewIds::Ints(new) => {
                 let dead = &self.dead;
-                self.ids
-                    .push_ints(new, |row| dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0));
+                self.ids.push_ints(new, |row| is_alive(dead, row));
             }
             NewIds::Names(new) => self.ids.push_names(new),
         }
@@ -349,11 +293,7 @@ impl Index {
 
     fn kill(&mut self, row: u32) {
         self.ids.forget(row);
-        let word = row as usize / 64;
-        if self.dead.len() <= word {
-            self.dead.resize(word + 1, 0);
-        }
-        self.dead[word] |= 1 << (row % 64);
+        bury(&mut self.dead, row);
         self.num_dead += 1;
         self.version += 1;
     }
@@ -371,7 +311,7 @@ impl Index {
     /// # Errors
     /// An id that is not there, unless `missing_ok`.
     pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_name(id), |id| format!("{id:?}"))
+        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
     }
 
     fn remove<T>(
@@ -381,22 +321,7 @@ impl Index {
         find: impl Fn(&Self, &T) -> Option<u32>,
         show: impl Fn(&T) -> String,
     ) -> Result<usize> {
-        let mut rows = Vec::with_capacity(ids.len());
-        for id in ids {
-            match find(self, id) {
-                Some(row) => rows.push(row),
-                None if missing_ok => {}
-                None => {
-                    return Err(Error::parameter(
-                        "ids",
-                        format!("{} (not there)", show(id)),
-                        "ids of this index, or missing_ok=True",
-                    ));
-                }
-            }
-        }
-        rows.sort_unstable();
-        rows.dedup();
+        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
         for &row in &rows {
             self.kill(row);
         }

@@ -8,9 +8,9 @@ use std::path::Path;
 use super::buckets::Run;
 use super::codes::Codes;
 use super::rerank::{Dense, Real, Sparse};
-use super::{Filter, Index, Kind, Layout, Metric, Store, is_alive};
+use super::{Filter, Index, Kind, Layout, Metric, Store};
 use crate::Result;
-use crate::hamming::ids::Ids;
+use crate::hamming::ids::{Ids, is_alive};
 use crate::segment::{Column, Segment, Writer};
 
 /// The kind of a segment that holds an LSH index.

@@ -28,7 +28,7 @@ use std::hash::Hash;
 use rayon::prelude::*;
 
 use crate::hamming::NewIds;
-use crate::hamming::ids::Ids;
+use crate::hamming::ids::{Ids, bury, is_alive, rows_of, show_name};
 use crate::popcount::Kernel;
 use crate::segment::{Column, Segment};
 use crate::{Error, Result};
@@ -276,23 +276,10 @@ impl Index {
         if hashed != count {
             return Err(Error::mismatch("number of rows", format!("{count} vectors"), format!("{hashed} hashes")));
         }
-        let named = match ids {
-            NewIds::Rows => count,
-            NewIds::Ints(ids) => ids.len(),
-            NewIds::Names(ids) => ids.len(),
-        };
-        if named != count {
-            return Err(Error::parameter("ids", format!("{named} ids"), format!("one for each of {count} vectors")));
-        }
         let total = self.total();
-        if total + count >= u32::MAX as usize {
-            return Err(Error::parameter("rows", total + count, "at most 2**32 - 2 over the life of an index"));
-        }
+        self.ids.check(ids, count, "vectors", total)?;
         if count == 0 {
             return Ok(0);
-        }
-        if total > 0 && self.ids.kind() != ids.kind() {
-            return Err(Error::parameter("ids", ids.kind(), format!("{}, as this index began", self.ids.kind())));
         }
         match ids {
             NewIds::Rows => {}
@@ -302,7 +289,7 @@ impl Index {
                 self.ids.push_ints(new, |row| is_alive(dead, row));
             }
             NewIds::Names(new) => {
-                self.check_new(new, |index, id| index.find_name(id), |id| format!("{id:?}"))?;
+                self.check_new(new, |index, id| index.find_name(id), show_name)?;
                 self.ids.push_names(new);
             }
         }
@@ -360,7 +347,7 @@ impl Index {
     /// # Errors
     /// An id that is not there, unless `missing_ok`.
     pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_name(id), |id| format!("{id:?}"))
+        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
     }
 
     fn remove<T>(
@@ -370,26 +357,10 @@ impl Index {
         find: impl Fn(&Self, &T) -> Option<u32>,
         show: impl Fn(&T) -> String,
     ) -> Result<usize> {
-        let mut rows = Vec::with_capacity(ids.len());
-        for id in ids {
-            match find(self, id) {
-                Some(row) => rows.push(row),
-                None if missing_ok => {}
-                None => {
-                    let found = format!("{} (not there)", show(id));
-                    return Err(Error::parameter("ids", found, "ids of this index, or missing_ok=True"));
-                }
-            }
-        }
-        rows.sort_unstable();
-        rows.dedup();
+        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
         for &row in &rows {
             self.ids.forget(row);
-            let word = row as usize / 64;
-            if self.dead.len() <= word {
-                self.dead.resize(word + 1, 0);
-            }
-            self.dead[word] |= 1 << (row % 64);
+            bury(&mut self.dead, row);
         }
         self.num_dead += rows.len();
         Ok(rows.len())
@@ -625,10 +596,6 @@ impl Index {
             })
             .collect()
     }
-}
-
-fn is_alive(dead: &[u64], row: u32) -> bool {
-    dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
 }
 
 #[cfg(test)]
