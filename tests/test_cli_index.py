@@ -1,4 +1,4 @@
-"""The command line of Hamming indexes: nearkin.cli_index, run as its users run it."""
+"""The command line of Hamming indexes: nearkin.cli_index and nearkin.cli_search, run as their users run them."""
 
 from __future__ import annotations
 

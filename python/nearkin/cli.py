@@ -41,8 +41,8 @@ from nearkin.cli_common import (
 )
 from nearkin.cli_dedup_files import dedup_files
 from nearkin.cli_index import app as index_app
-from nearkin.cli_index import search, search_examples
 from nearkin.cli_quality import add_to as add_quality
+from nearkin.cli_search import search, search_examples
 from nearkin.cli_ssdeep import app as ssdeep_app
 from nearkin.cli_words import idf_app, keywords
 from nearkin.errors import MismatchError, NearkinError, ParameterError, bad_parameter

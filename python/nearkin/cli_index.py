@@ -1,8 +1,8 @@
-"""`nearkin index` and `nearkin search`: a Hamming index of a corpus or of fingerprints on the command line.
+"""`nearkin index`: a Hamming index of a corpus or of fingerprints on the command line; `cli_search` asks it.
 
 The index is one file (`docs/format.md`) that carries the recipe of its fingerprints: texts are always hashed by that
 recipe, and another one that is named is refused. Updates are written aside and renamed, under a lock. Exit codes: 0
-done or something found; 1 failure; 2 wrong usage; 3 nothing found.
+done; 1 failure; 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -39,18 +39,25 @@ from nearkin.errors import InputError, MismatchError, StoreLockedError, bad_para
 if TYPE_CHECKING:
     from nearkin.cli_common import Progress
     from nearkin.hamming import HammingIndex
-    from nearkin.hashed import Hashed
     from nearkin.recipe import Recipe
 
-__all__ = ["app", "search", "search_examples"]
+__all__ = [
+    "Fingerprints",
+    "IdsFile",
+    "IndexPath",
+    "TextColumn",
+    "app",
+    "decoded",
+    "open_index",
+    "recipe_for",
+    "show_table",
+]
 
 app = typer.Typer(
     help="Indexes of fingerprints: build, add, remove, info. `nearkin search` asks them.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-NO_MATCH = 3
 
 IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX", show_default=False)]
 Inputs = Annotated[
@@ -174,7 +181,7 @@ def add(
 
     set_num_threads(threads)
     with _updating(index_path) as index:
-        made = _recipe_for(index, recipe, texts=fingerprints is None)
+        made = recipe_for(index, recipe, texts=fingerprints is None)
         with (
             open_hashed(
                 inputs,
@@ -217,7 +224,7 @@ def remove(
     named = list(ids or [])
     if ids_from is not None:
         content = sys.stdin.buffer.read() if ids_from == "-" else Path(ids_from).read_bytes()
-        named += [line for line in _decoded(content, ids_from).split("\n") if line]
+        named += [line for line in decoded(content, ids_from).split("\n") if line]
     if not named:
         raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
     with _updating(index_path) as index:
@@ -236,7 +243,7 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Say what an index holds, how a search would be answered and why, and whether the file is sound."""
-    index = _open(index_path)
+    index = open_index(index_path)
     if verify:
         index.verify()
     recipe = index.recipe
@@ -264,7 +271,7 @@ def info(
         ("memory limit", "none" if index.memory_limit is None else f"{index.memory_limit:,} bytes"),
     ]
     rows += [(f"radius {about['radius']}", _explained(part)) for part in about["parts"] if part["slots"]]
-    _show(["", ""], rows, header=False)
+    show_table(["", ""], rows, header=False)
 
 
 def _explained(part: dict[str, Any]) -> str:
@@ -279,184 +286,8 @@ def _explained(part: dict[str, Any]) -> str:
     return text + f" about {part['cost'] / 1000:,.1f} µs a query (scan: {part['scan_cost'] / 1000:,.1f} µs)"
 
 
-search_examples = """
-[bold]Examples[/]
-
-  nearkin search corpus.nks --text 'The quick brown fox jumps over the lazy dog.' --radius 25
-
-  nearkin search corpus.nks --file letter.txt -k 5 --json
-
-  nearkin search corpus.nks today.jsonl.gz --id-column id --radius 20
-
-  nearkin search codes.nks --fingerprint 3601c888ae14a088 -k 3
-"""
-
-
-def search(
-    index_path: IndexPath,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Corpora whose documents are the queries: files, globs, folders, or - for standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    text: Annotated[list[str] | None, typer.Option("--text", "-t", help="A text as a query; may be repeated.")] = None,
-    file: Annotated[
-        list[str] | None,
-        typer.Option("--file", "-f", help="A whole file as a query, - for standard input; may be repeated."),
-    ] = None,
-    fingerprint: Annotated[
-        list[str] | None,
-        typer.Option("--fingerprint", help="A hexadecimal fingerprint as a query; may be repeated."),
-    ] = None,
-    radius: Annotated[
-        int | None, typer.Option("--radius", "-r", help="Largest distance, inclusive.", show_default="see below")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option("--top-k", "-k", help="So many nearest; with --radius those within it.")
-    ] = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
-    recipe: RecipeOption = None,
-    fingerprints: Fingerprints = None,
-    ids: IdsFile = None,
-    strict: Strict = False,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Find what is near in an index: query, id and distance, nearest first; exit code 3 if nothing is.
-
-    Without --radius and --top-k the radius is the one that the index was built for, or else the 10 nearest are found.
-    Without any query, standard input is one text. --json prints an object a query: query, matches (id, distance);
-    matches is null for a text without any letter.
-    """
-    from nearkin.hashed import open_hashed
-
-    set_num_threads(threads)
-    index = _open(index_path)
-    texts = bool(text or file or not (inputs or fingerprint) or (inputs and fingerprints is None))
-    made = _recipe_for(index, recipe, texts=texts)
-    if top_k is not None and top_k < 1:
-        raise bad_parameter("top_k", top_k, "1 or more")
-    if radius is None and top_k is None:
-        radius, top_k = (index.radius, None) if index.radius is not None else (None, 10)
-    if not (inputs or text or file or fingerprint):
-        if sys.stdin.isatty():
-            raise bad_parameter("queries", "none", "--text, --file, --fingerprint, inputs, or a text on standard input")
-        file = ["-"]
-    found = 0
-    printer = _Printer(as_json=as_json)
-    single = [*_given_texts(text or [], file or [], made), *_given_codes(fingerprint or [], index.bits)]
-    for batch in single:
-        found += printer.write(_ask(index, batch, radius, top_k), batch)
-    if inputs:
-        options: dict[str, Any] = {
-            "format": format,
-            "column": text_column,
-            "id_column": id_column,
-            "ids": ids,
-            "strict": strict,
-        }
-        with (
-            open_hashed(inputs, made, fingerprints, index.bits, **options) as source,
-            progress_bars(quiet=quiet or sys.stdout.isatty()) as progress,
-        ):
-            done = 0
-            for batch in source:
-                found += printer.write(_ask(index, batch, radius, top_k), batch)
-                done += len(batch)
-                progress("search", done, None)
-            if source.corpus is not None:
-                report_malformed(source.corpus)
-    printer.end()
-    if not found:
-        if not quiet and not as_json:
-            warn("nothing found")
-        raise typer.Exit(NO_MATCH)
-
-
-def _given_texts(texts: list[str], files: list[str], recipe: Recipe | None) -> Iterator[Hashed]:
-    """Texts of the command line and whole files, as queries."""
-    from nearkin.families.simhash import fingerprint
-    from nearkin.hashed import Hashed
-
-    if recipe is None or not (texts or files):
-        return
-    names: list[Any] = [f"text {i}" for i in range(1, len(texts) + 1)] + list(files)
-    contents = list(texts)
-    for name in files:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        contents.append(_decoded(data, name))
-    codes, counts = fingerprint(contents, recipe, return_counts=True)
-    yield Hashed(names, codes, counts > 0)
-
-
-def _given_codes(codes: list[str], bits: int) -> Iterator[Hashed]:
-    import numpy as np
-
-    from nearkin.codes import from_hex
-    from nearkin.hashed import Hashed
-
-    if codes:
-        yield Hashed(list(codes), from_hex(codes, bits), np.ones(len(codes), bool))
-
-
-def _ask(
-    index: HammingIndex, batch: Hashed, radius: int | None, top_k: int | None
-) -> list[list[tuple[Any, int]] | None]:
-    """The matches of each query, None for one without a fingerprint."""
-    queries = batch.codes[batch.present]
-    hits = index.search(queries, radius or 0) if top_k is None else index.nearest(queries, top_k)
-    most = index.bits if radius is None else radius
-    ids, distances, offsets = hits.ids.tolist(), hits.distances.tolist(), hits.offsets.tolist()
-    rows = iter(range(len(hits)))
-    answers: list[list[tuple[Any, int]] | None] = []
-    for present in batch.present.tolist():
-        if not present:
-            answers.append(None)
-            continue
-        row = next(rows)
-        part = slice(offsets[row], offsets[row + 1])
-        answers.append([match for match in zip(ids[part], distances[part], strict=True) if match[1] <= most])
-    return answers
-
-
-class _Printer:
-    """Matches as JSON lines, as lines with tabulators, or as a table on a terminal."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self.as_json = as_json
-        self.rows: list[list[str]] | None = [] if sys.stdout.isatty() and not as_json else None
-
-    def write(self, answers: list[list[tuple[Any, int]] | None], batch: Hashed) -> int:
-        """Print the answers of a batch of queries; how many matches there are."""
-        count = 0
-        lines = []
-        for name, matches in zip(batch.names, answers, strict=True):
-            count += len(matches or [])
-            if self.as_json:
-                found = None if matches is None else [{"id": key, "distance": far} for key, far in matches]
-                lines.append(json.dumps({"query": name, "matches": found}, ensure_ascii=False))
-            elif matches is None:
-                warn(f"{name}: a text without any letter has no fingerprint")
-            elif self.rows is not None:
-                self.rows += [[str(name), str(key), str(far)] for key, far in matches]
-            else:
-                lines += [f"{name}\t{key}\t{far}" for key, far in matches]
-        if lines:
-            print("\n".join(lines))  # noqa: T201
-        return count
-
-    def end(self) -> None:
-        """Print the table, if there is one."""
-        if self.rows:
-            _show(["query", "id", "distance"], self.rows)
-
-
-def _show(columns: list[str], rows: list[Any], *, header: bool = True) -> None:
+def show_table(columns: list[str], rows: list[Any], *, header: bool = True) -> None:
+    """Print rows as a table, as wide as they are where no terminal limits it."""
     from rich.console import Console
     from rich.table import Column, Table
 
@@ -468,7 +299,8 @@ def _show(columns: list[str], rows: list[Any], *, header: bool = True) -> None:
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1 << 12).print(table)
 
 
-def _decoded(data: bytes, name: str) -> str:
+def decoded(data: bytes, name: str) -> str:
+    """The text of a file or, with the name -, of standard input."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -496,10 +328,11 @@ def _check_new(out: Path, *, overwrite: bool) -> None:
         raise bad_parameter("out", str(out), "a file that does not exist, or --overwrite")
     if not out.is_file():
         raise bad_parameter("out", str(out), "a file")
-    _open(out)
+    open_index(out)
 
 
-def _open(path: Path) -> HammingIndex:
+def open_index(path: Path) -> HammingIndex:
+    """The index in a file."""
     from nearkin.hamming import HammingIndex
 
     return HammingIndex.open(path)
@@ -518,13 +351,13 @@ def _updating(path: Path) -> Iterator[HammingIndex]:
                 raise StoreLockedError(message, place=str(path)) from None
             # Who had the lock before may have put another file into the place.
             if os.path.samestat(os.fstat(descriptor), path.stat()):
-                yield _open(path)
+                yield open_index(path)
                 return
         finally:
             os.close(descriptor)
 
 
-def _recipe_for(index: HammingIndex, named: str | None, *, texts: bool) -> Recipe | None:
+def recipe_for(index: HammingIndex, named: str | None, *, texts: bool) -> Recipe | None:
     """The recipe of an index; the one that was named must be the same."""
     if named is not None:
         index.check_recipe(named)
