@@ -4,13 +4,18 @@ Texts are whole documents of Sogou's news and of laws, every n-th so that jieba 
 tokens is the share of jieba's tokens (white space apart) that lie at the same place here; agreement of keywords the
 share of texts with the same first ten. Data are loaded before anything is timed.
 
-Run: `python bench/words.py`; results go to `bench/runs/words-DATE.json`.
+TextRank once more on texts of five corpora, of about equal size, and on all of them: jieba's time there is that of its
+parts of speech, which characters that its model does not know, those of poems in traditional script, make forty times
+longer; and on pieces of several lengths.
+
+Run: `python bench/words.py`; results go to `bench/runs/words-DATE.json` and docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import common
@@ -54,6 +59,7 @@ def candidates(few: list[str], many: list[str]) -> tuple[dict[str, Any], dict[st
     made["textrank"] = made["textrank"].with_(top="10")
     runs: dict[str, Callable[[], Any]] = {
         "nearkin words": lambda: nk.words(many, made["words"]),
+        "nearkin words, Arrow": lambda: nk.words(many, made["words"], result="arrow"),
         "nearkin fingerprints of words": lambda: nk.fingerprint(many, made["words"].with_(weight="count", bits=64)),
         "rjieba words": lambda: [rjieba.cut(text) for text in many],
         "jieba words": lambda: [jieba.lcut(text) for text in few],
@@ -62,6 +68,8 @@ def candidates(few: list[str], many: list[str]) -> tuple[dict[str, Any], dict[st
         "nearkin textrank": lambda: nk.keywords(many, made["textrank"]),
         "jieba textrank": lambda: [jieba.analyse.textrank(text, topK=10) for text in few],
     }
+    # Arrow is imported by the first call that asks for it.
+    nk.words(few[:1], made["words"], result="arrow")
     sizes = {name: common.megabytes(few if name.startswith("jieba") else many) for name in runs}
     return {name: lambda run=run: common.timed(run)[:2] for name, run in runs.items()}, sizes
 
@@ -89,8 +97,68 @@ def agreement(few: list[str]) -> dict[str, float]:
     }
 
 
+TEXTRANK = {
+    "news": "zh_news_sogou",
+    "laws": "zh_laws",
+    "reviews": "zh_reviews",
+    "Song poems": "zh_song_poems",
+    "Tang poems": "zh_tang_two_editions",
+}
+CHARACTERS = 12_000
+"""Of each corpus, at even steps; jieba takes some 10 s for as much of a corpus of poems."""
+LENGTHS = (100, 1_000, 10_000, 100_000)
+
+
+def textrank(data: Path) -> dict[str, dict[str, Any]]:
+    """TextRank on texts of each corpus and on all of them, and on pieces of several lengths."""
+    import jieba.analyse
+
+    import nearkin as nk
+
+    recipe = nk.Recipe.of(RECIPES["textrank"]).with_(top="10")
+
+    def measured(texts: list[str]) -> dict[str, Any]:
+        theirs = common.timed(lambda: [jieba.analyse.textrank(text, topK=10) for text in texts])
+        ours = min((common.timed(lambda: nk.keywords(texts, recipe)) for _ in range(9)), key=lambda run: run[0])
+        size = common.megabytes(texts)
+        same = sum(set(a) == {word for word, _ in b} for a, b in zip(theirs[2], ours[2], strict=True))
+        return {
+            "documents": len(texts),
+            "megabytes": size,
+            "jieba": size / theirs[0],
+            "nearkin": size / ours[0],
+            "ratio": theirs[0] / ours[0],
+            "same first ten": same / len(texts),
+        }
+
+    found: dict[str, dict[str, Any]] = {}
+    every: list[str] = []
+    for name, corpus in TEXTRANK.items():
+        texts = common.texts(data, corpus)
+        mean = sum(map(len, texts)) / len(texts)
+        count = max(round(CHARACTERS / mean), 2)
+        taken = texts[:: len(texts) // count][:count]
+        every += taken
+        found[name] = measured(taken)
+    found["all of these"] = measured(every)
+    news = "\n".join(common.texts(data, "zh_news_sogou"))
+    for length in LENGTHS:
+        count = max(100_000 // length, 1)
+        found[f"news, pieces of {length:,} characters"] = measured(
+            [news[start : start + length] for start in range(0, len(news), len(news) // count)][:count]
+        )
+    return found
+
+
 def main() -> None:
-    options = common.arguments(__doc__, ("--rounds", {"type": int, "default": ROUNDS}))
+    options = common.arguments(
+        __doc__,
+        ("--rounds", {"type": int, "default": ROUNDS}),
+        ("--report", {"action": "store_true", "help": "write the tables of the last run again"}),
+    )
+    if options.report:
+        report(common.latest("words"), sorted(common.RUNS.glob("words-*.json"))[-1].name)
+        return
     import jieba
 
     import nearkin as nk
@@ -118,7 +186,47 @@ def main() -> None:
             "seconds": seconds,
         }
         print(json.dumps({name: {"speed": speed, "ratios": ratios, "agreement": found}}, ensure_ascii=False, indent=1))
-    common.save("words", {"rounds": options.rounds, "sets": sets}, versions=common.versions("jieba", "rjieba", "numpy"))
+    ranks = textrank(options.data)
+    print(json.dumps(ranks, ensure_ascii=False, indent=1))
+    content = {"rounds": options.rounds, "sets": sets, "textrank": ranks}
+    path = common.save("words", content, versions=common.versions("jieba", "rjieba", "numpy"))
+    report(json.loads(path.read_text(encoding="utf-8")), path.name)
+
+
+def report(run: dict[str, Any], name: str) -> None:
+    """The tables of docs/benchmarks.md."""
+    page = common.ROOT / "docs" / "benchmarks.md"
+    rows = []
+    for each in next(iter(run["sets"].values()))["megabytes_per_cpu_second"]:
+        job = each.removeprefix("nearkin ").removeprefix("rjieba ").removeprefix("jieba ")
+        peer = "jieba words" if "words" in job else f"jieba {job}"
+        cells = []
+        for one in run["sets"].values():
+            speed = one["megabytes_per_cpu_second"]
+            cells += [f"{speed[each]:.2f}", f"{speed[each] / speed[peer]:.1f}"]
+        rows.append([each, *cells])
+    header = ["MB a CPU second"]
+    for each in run["sets"]:
+        header += [each, "× jieba"]
+    kinds = next(iter(run["sets"].values()))["agreement"]
+    same = [[each, *(f"{one['agreement'][each]:.2%}" for one in run["sets"].values())] for each in kinds]
+    agreement = common.table(["the same as jieba's", *run["sets"]], same)
+    common.splice(page, "words", common.table(header, rows) + "\n\n" + agreement)
+    rows = [
+        [
+            each,
+            f"{one['documents']:,}",
+            f"{one['jieba']:.4f}",
+            f"{one['nearkin']:.2f}",
+            f"{one['ratio']:.0f}",
+            f"{one['same first ten']:.1%}",
+        ]
+        for each, one in run["textrank"].items()
+    ]
+    header = ["TextRank, MB a CPU second", "documents", "jieba", "nearkin", "times", "same first ten"]
+    common.splice(page, "words-textrank", common.table(header, rows))
+    about = f"{run['machine']['processor']}, {run['date'][:10]}, `{run['command']}`; raw data: `bench/runs/{name}`."
+    common.splice(page, "words-run", about)
 
 
 if __name__ == "__main__":
