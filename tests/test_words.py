@@ -81,6 +81,28 @@ def test_parts_of_speech_are_jiebas(jieba: Any) -> None:
         assert expected == nk.words(CHINESE, f"{PLAIN}|tags:{','.join(tags)}")
 
 
+def test_parts_of_speech_of_unknown_characters_are_jiebas(jieba: Any) -> None:
+    """Runs of characters that the model knows well, hardly and not at all, open few or all of its states."""
+    posseg = pytest.importorskip("jieba.posseg")
+    rng = random.Random(5)
+    table = importlib.import_module("jieba.posseg.char_state_tab").P
+    every = [chr(code) for code in range(0x4E00, 0x9FD6)]
+    kinds = [
+        [c for c in every if c in table],
+        [c for c in every if 1 <= len(table.get(c, ())) <= 3],
+        [c for c in every if c not in table],
+        list("的一是了我不人在他有这"),
+    ]
+    texts = [
+        "".join("".join(rng.choices(rng.choice(kinds), k=rng.randint(1, 4))) for _ in range(rng.randint(1, 5)))
+        for _ in range(120)
+    ]
+    theirs = [list(posseg.cut(text)) for text in texts]
+    for tag in ("n", "v", "nr", "zg", "a", "d", "m", "nz", "vn", "g"):
+        expected = [[w.word for w in found if w.flag == tag] for found in theirs]
+        assert expected == nk.words(texts, f"{PLAIN}|tags:{tag}")
+
+
 @pytest.mark.parametrize("name", ["zh_news_sogou", "zh_laws", "zh_reviews", "zh_song_poems", "zh_tang_two_editions"])
 def test_shared_texts_are_cut_as_jieba_cuts_them(jieba: Any, shared: Path, name: str) -> None:
     """Every token of a sample of each Chinese corpus."""
