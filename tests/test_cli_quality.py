@@ -108,6 +108,22 @@ def test_tune_ends_with_a_command_that_runs(tmp_path: Path) -> None:
     assert (tmp_path / "clean" / "kept.jsonl").is_file()
 
 
+def test_tune_measures_bands(tmp_path: Path) -> None:
+    """A recipe with minhash: a table of bands, JSON, and a command that runs; labels are refused."""
+    import shlex
+
+    corpus = similar(tmp_path)
+    options = ("--recipe", "word:1|binary|xxh3|minhash:64:fast", "--num-perm", "64", "--threshold", "0.6")
+    done = run("tune", corpus, *options)
+    command = shlex.split(done.stdout.decode().splitlines()[-1])
+    found = json.loads(run("tune", corpus, *options, "--json").stdout)
+    assert command == shlex.split(found["command"].replace("CORPUS", str(corpus)))
+    command[command.index("--out") + 1] = str(tmp_path / "clean")
+    assert 0 == run(*command[1:]).returncode
+    assert {64} == {row["num_perm"] for row in found["curve"]}
+    assert 2 == run("tune", corpus, *options, "--pairs", corpus).returncode
+
+
 def test_tune_takes_labels(tmp_path: Path) -> None:
     """Pairs by id; the folder of a run is no truth; wrong usage has its code."""
     corpus, labels = similar(tmp_path), tmp_path / "labels.csv"

@@ -21,6 +21,7 @@ from nearkin.labels import ClusterLabels, PairLabels
 from nearkin.recipe import Recipe
 from nearkin.tables import LSHIndex
 from nearkin.tune import Tuning, tune
+from nearkin.tune_bands import BandTuning, tune_bands
 from nearkin.verify import similarity
 
 if _DEBUG_BUILD:
@@ -33,6 +34,7 @@ if _DEBUG_BUILD:
 
 __all__ = [
     "BandIndex",
+    "BandTuning",
     "ClusterLabels",
     "DedupResult",
     "DigestIndex",
@@ -64,5 +66,6 @@ __all__ = [
     "ssdeep",
     "theory",
     "tune",
+    "tune_bands",
     "words",
 ]

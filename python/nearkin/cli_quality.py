@@ -28,6 +28,7 @@ from nearkin.errors import InputError, bad_parameter
 
 if TYPE_CHECKING:
     from nearkin.tune import Tuning
+    from nearkin.tune_bands import BandTuning
 
 __all__ = ["add_to"]
 
@@ -106,6 +107,10 @@ def tune(
         list[str] | None, typer.Option(help="Recipe whose features are tried; may stand several times.")
     ] = None,
     bits: Annotated[list[int] | None, typer.Option(help="Width that is tried; may stand several times.")] = None,
+    num_perm: Annotated[
+        list[int] | None,
+        typer.Option(help="Values of a signature that are tried with minhash; may stand several times."),
+    ] = None,
     sample: Annotated[int, typer.Option(help="Most documents that are measured.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the sample and of the intervals.")] = 0,
     strict: Strict = False,
@@ -115,14 +120,39 @@ def tune(
 ) -> None:
     """Say which bits and radius find the wanted share of similar pairs, or which features agree best with labels.
 
-    The last line is the command to run. --json has the whole curve.
+    With a recipe of the family minhash it says which values and bands do. The last line is the command to run.
+    --json has the whole curve.
     """
+    from nearkin.dedup import THRESHOLD
     from nearkin.io import open_corpus
     from nearkin.labels import Run, read_labels
+    from nearkin.recipe import PRESETS, Recipe
     from nearkin.tune import BITS
     from nearkin.tune import tune as measure
+    from nearkin.tune_bands import NUM_PERMS, tune_bands
 
     set_num_threads(threads)
+    if num_perm or any(Recipe.of(each).family == "minhash" for each in recipe or []):
+        if pairs is not None or bits or len(recipe or []) > 1:
+            raise bad_parameter("recipe", ", ".join(recipe or ["none"]), "one with minhash, without --pairs and --bits")
+        with open_corpus(inputs, format=format, text_column=text_column, id_column=id_column, strict=strict) as corpus:
+            with progress_bars(quiet=quiet) as progress:
+                measured = tune_bands(
+                    corpus,
+                    threshold=THRESHOLD if threshold is None else threshold,
+                    recall=recall,
+                    recipe=recipe[0] if recipe else PRESETS["minhash"],
+                    num_perms=num_perm or NUM_PERMS,
+                    sample=sample,
+                    seed=seed,
+                    progress=progress,
+                )
+            report_malformed(corpus)
+        if as_json:
+            print(json.dumps(measured.to_dict(), ensure_ascii=False))  # noqa: T201
+        else:
+            _print_bands(measured, " ".join(inputs))
+        return
     labels = None
     if pairs is not None:
         labels = read_labels(
@@ -207,6 +237,32 @@ def _print_tuning(found: Tuning, corpus: str) -> None:
         console.print(f"\n{command}")
 
 
+def _print_bands(found: BandTuning, corpus: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 1 << 10)
+    truth = found.truth
+    console.print(
+        f"{truth['sample']:,} of {truth['documents']:,} documents measured, {truth['pairs']:,} true pairs: "
+        f"{truth['method']}"
+    )
+    names = ("values", "bands", "rows", "least equal", "nominal", "recall", "interval", "candidates", "precision")
+    table = Table(*names, box=None, padding=(0, 2, 0, 0))
+    for row in found.curve.rows():
+        cells = [row["num_perm"], row["num_bands"], row["num_rows"], row["least_equal_values"]]
+        cells += [f"{row['nominal_recall']:g}", _number(row["recall"], 3)]
+        cells += [f"{row['recall_low']:.3f} to {row['recall_high']:.3f}"]
+        cells += [_number(row["candidates_per_document"], 3), _number(row["precision"], 3)]
+        table.add_row(*map(str, cells))
+    console.print(table)
+    console.print("candidates: a document; nominal: the recall to ask a deduplication for")
+    for note in found.notes:
+        console.print(f"note: {note}")
+    if (command := found.command(corpus)) is not None:
+        console.print(f"\n{command}")
+
+
 def _number(value: Any, digits: int) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
@@ -229,6 +285,8 @@ def add_to(app: typer.Typer) -> None:
 [bold]Examples[/]
 
   nearkin tune corpus.jsonl --threshold 0.8 --recall 0.95
+
+  nearkin tune corpus.jsonl --recipe minhash --threshold 0.8
 
   nearkin tune corpus.jsonl --id-column id --pairs labelled-pairs.tsv
 """

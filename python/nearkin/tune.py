@@ -55,10 +55,10 @@ _CANDIDATE = 0.3
 """Cost of verifying a candidate, in hashings of a document: measured 0.16 (laws) to 0.34 (news), distinct features."""
 _WORD = 0.05
 """Cost of a further word of the fingerprint: 0.05 to 0.15 of hashing a document, measured."""
-_RESAMPLES = 200
-_BOOTSTRAP_PAIRS = 20_000
+RESAMPLES = 200
+BOOTSTRAP_PAIRS = 20_000
 """Pairs of which the bootstrap draws; the interval of more is stated for so many, which is wider."""
-_FEW = 100
+FEW = 100
 """True pairs below which the result says that they are few."""
 _LOWEST = 0.35
 """Least threshold that is tried against labels of all pairs, where candidates come from a wide fingerprint."""
@@ -204,16 +204,14 @@ def tune(
     >>> tuned.chosen["radius"], round(tuned.chosen["recall"], 3), tuned.truth["pairs"]
     (33, 0.993, 136)
     """
-    for name, value in (("recall", recall), ("threshold", 1.0 if threshold is None else threshold)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-            raise bad_parameter(name, repr(value), "a number above 0 and up to 1")
-    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 2:
-        raise bad_parameter("sample", repr(sample), "at least 2 documents")
+    check_options(1.0 if threshold is None else threshold, recall, sample)
     widths = sorted(set(bits))
     labels = None if pairs is None else _labels(pairs)
     given = [Recipe.of(each) for each in (recipes if recipes is not None else [None] if labels is None else RECIPES)]
     if not widths or not given:
         raise bad_parameter("bits" if given else "recipes", "none", "at least one")
+    if any(recipe.family != "simhash" for recipe in given):
+        raise bad_parameter("recipe", given[0], "recipes with simhash; nearkin.tune_bands measures those with minhash")
     if any(recipe.features == "given" for recipe in given):
         raise bad_parameter("recipe", given[0], "a recipe with char:N or word:N features, which reads texts")
     report = progress or (lambda stage, done, total: None)
@@ -226,6 +224,15 @@ def tune(
     if labels is None:
         return measure.similar(given, THRESHOLD if threshold is None else threshold)
     return measure.labelled(given, labels, threshold)
+
+
+def check_options(threshold: float, recall: float, sample: int) -> None:
+    """Raise ParameterError for a number out of its range."""
+    for name, value in (("recall", recall), ("threshold", threshold)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+            raise bad_parameter(name, repr(value), "a number above 0 and up to 1")
+    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 2:
+        raise bad_parameter("sample", repr(sample), "at least 2 documents")
 
 
 def _labels(pairs: Any) -> PairLabels | ClusterLabels:
@@ -338,7 +345,7 @@ class _Measure:
                 if row["radius"] is not None and truth is first:
                     best.append(((cost, bits), counted, row, truth))
         pairs = len(first.left)
-        if pairs < _FEW:
+        if pairs < FEW:
             self.notes.append(f"only {pairs} true pairs in the sample; a larger one has more, if there are any")
         return self._result("recall", best, first)
 
@@ -361,7 +368,7 @@ class _Measure:
                     best.append(((-scores["match_f1"], cost, bits), counted, row, truth))
         if not known.complete:
             self.notes.append("labels judge only the pairs that they list; precision and F1 are among these")
-        if len(positives[0]) < _FEW:
+        if len(positives[0]) < FEW:
             self.notes.append(f"only {len(positives[0])} labelled matches in the sample")
         method = "labels of all pairs" if known.complete else f"{len(known.match):,} labelled pairs"
         return self._result("f1", best, Truth(*positives, np.zeros(0), method))
@@ -453,13 +460,13 @@ class _Measure:
             return low, high
         rng = np.random.default_rng(self.seed)
         drawn = np.arange(len(distances))
-        if len(drawn) > _BOOTSTRAP_PAIRS:
-            drawn = np.sort(rng.choice(drawn, _BOOTSTRAP_PAIRS, replace=False))
+        if len(drawn) > BOOTSTRAP_PAIRS:
+            drawn = np.sort(rng.choice(drawn, BOOTSTRAP_PAIRS, replace=False))
         rows, places = np.unique(np.stack([truth.left[drawn], truth.right[drawn]]), return_inverse=True)
         left, right = places.reshape(2, -1)
         near = np.minimum(distances[drawn], reach + 1)
         shares = []
-        for _ in range(_RESAMPLES):
+        for _ in range(RESAMPLES):
             times = rng.poisson(1.0, len(rows))
             weights = times[left] * times[right]
             if total := weights.sum():

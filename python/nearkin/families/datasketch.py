@@ -18,8 +18,8 @@ for the affine schemes num_perm numbers below 2^(w − 1), doubled and made odd,
 overestimates the similarity of large sets. Signatures of one scheme, seed and `num_perm` compare with
 `nearkin.minhash_similarity` and go into a `BandIndex`; for new data take nearkin's own schemes.
 
-Source: the documentation of datasketch 2.0 (Zhu), which names schemes and hash. Tests: bit for bit against the package, and
-golden values of it (`tests/families/test_datasketch.py`).
+Source: the documentation of datasketch 2.0 (Zhu), which names schemes and hash. Tests: bit for bit against the
+package, and golden values of it (`tests/families/test_datasketch.py`).
 """
 
 from __future__ import annotations

@@ -190,8 +190,8 @@ class MinHash:
     -----
     P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has the variance
     J (1 - J) / num_perm for `classic`; for the others see `nearkin.theory.minhash_variance`. Each value of `classic` is
-    the least of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random x every
-    feature of a set is equally likely to be the least one.
+    the least of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random
+    x every feature of a set is equally likely to be the least one.
 
     References
     ----------
