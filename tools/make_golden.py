@@ -1,4 +1,4 @@
-"""Write `tests/golden/recipes.json`: fingerprints that every later version must give again.
+"""Write `tests/golden/recipes.json`: fingerprints, signatures and keywords that every later version must give again.
 
     python tools/make_golden.py
 
@@ -50,7 +50,26 @@ RECIPES: list[tuple[str, list[str]]] = [
     ("letters:python|word:3|count|xxh3|simhash:128", []),
     ("letters:all|case:keep|word:1|count|one_at_a_time|simhash:32", []),
     ("word:2|count|xxh3|simhash:64", ["The", "of", "is", "la"]),
+    ("cut:script|word:1|log|xxh3|simhash:128", []),
+    ("norm:none|case:keep|letters:all|cut:jieba|word:2|count|md5|simhash:64", []),
+    ("norm:none|case:keep|letters:all|cut:jieba|min_length:2|tags:n,ns,v,vn|word:1|binary|xxh3|simhash:64", []),
+    (nk.recipe.PRESETS["go-fnv1a"], []),
+    (nk.recipe.PRESETS["jieba-jenkins"], []),
+    (nk.recipe.PRESETS["zh-keywords"], []),
+    (nk.recipe.PRESETS["zh-textrank"], []),
 ]
+
+SIGNATURES = [
+    nk.recipe.PRESETS["minhash"].replace("minhash:128", "minhash:16"),
+    "word:1|binary|xxh3|minhash:16",
+    "word:1|binary|xxh3:7|minhash:8:fast:64",
+    "cut:script|word:1|binary|murmur3|minhash:8:classic",
+    "char:2|binary|sha1|minhash:9:classic:64",
+]
+"""Recipes of the family minhash."""
+
+KEYWORDS = ["zh-keywords", "zh-textrank", "jieba-jenkins"]
+"""Presets whose five heaviest features are pinned."""
 
 GIVEN: list[tuple[str, list[tuple[str, float]]]] = [
     ("xxh3:0", [("red", 3), ("wine", 1), ("cheese", -2), ("中文", 9007199254740993)]),
@@ -64,6 +83,11 @@ ROWS = [[0, 0, 2.5, 0, -1], [3, 0, 0, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]]
 def hexadecimal(fps: np.ndarray[Any, np.dtype[np.uint64]]) -> list[str]:
     """Each fingerprint as one hexadecimal number, highest bit first."""
     return ["".join(f"{int(word):016x}" for word in np.atleast_1d(row)[::-1]) for row in fps]
+
+
+def signature_values(recipe: str) -> dict[str, list[int]]:
+    """The signature of every text."""
+    return dict(zip(TEXTS, nk.signature(list(TEXTS.values()), recipe).tolist(), strict=True))
 
 
 def make() -> dict[str, Any]:
@@ -84,6 +108,12 @@ def make() -> dict[str, Any]:
                 "counts": dict(zip(TEXTS, counts.tolist(), strict=True)),
             }
         )
+    signatures = [
+        {"recipe": text, "digest": nk.Recipe(text).digest, "signatures": signature_values(text)} for text in SIGNATURES
+    ]
+    keywords = {
+        preset: {name: nk.keywords([text], preset, top="5")[0] for name, text in TEXTS.items()} for preset in KEYWORDS
+    }
     given = []
     for hash_name, document in GIVEN:
         name, seed = hash_name.split(":")
@@ -92,7 +122,14 @@ def make() -> dict[str, Any]:
             {"hash": hash_name, "document": document, "fingerprint": hexadecimal(simhash.fingerprint([document]))}
         )
     rows = hexadecimal(nk.SimHash(64).fingerprint_csr(csr_array(np.array(ROWS))))
-    return {"texts": TEXTS, "recipes": recipes, "given": given, "csr": {"rows": ROWS, "fingerprints": rows}}
+    return {
+        "texts": TEXTS,
+        "recipes": recipes,
+        "signatures": signatures,
+        "keywords": keywords,
+        "given": given,
+        "csr": {"rows": ROWS, "fingerprints": rows},
+    }
 
 
 def main() -> int:
@@ -111,6 +148,10 @@ def main() -> int:
                     f"{entry['recipe']}: {', '.join(changed)} would change; recipes are promised for ever",
                     file=sys.stderr,
                 )
+                return 1
+        for entry, again in zip(before.get("signatures", []), made["signatures"], strict=False):
+            if entry != again:
+                print(f"{entry['recipe']}: signatures would change; recipes are promised for ever", file=sys.stderr)
                 return 1
     PATH.write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return 0
