@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import MinHashCore, signature_differences
 from nearkin.errors import bad_parameter, mismatch
-from nearkin.families.simhash import Texts, iterate_batches
+from nearkin.families.simhash import Texts, in_batches
 from nearkin.recipe import Recipe, Scheme
 
 if TYPE_CHECKING:
@@ -95,17 +95,9 @@ def signature(
     """
     recipe = Recipe.of(DEFAULT if recipe is None else recipe)
     core = minhash_core(recipe)
-    parts: list[Signatures] = []
-    counts: list[NDArray[np.uint64]] = []
-    for batch in iterate_batches(texts):
-        values, count = core.signatures(recipe.core, batch)
-        parts.append(values)
-        counts.append(count)
-    joined = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, value_type(recipe)), *parts])
-    shaped = joined.reshape(-1, recipe.num_perm)
-    if not return_counts:
-        return shaped
-    return shaped, counts[0] if len(counts) == 1 else np.concatenate([np.zeros(0, np.uint64), *counts])
+    values, counts = in_batches(lambda batch: core.signatures(recipe.core, batch), texts, value_type(recipe))
+    shaped = values.reshape(-1, recipe.num_perm)
+    return (shaped, counts) if return_counts else shaped
 
 
 def minhash_core(recipe: Recipe) -> MinHashCore:

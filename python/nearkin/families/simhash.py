@@ -14,7 +14,7 @@ Kernel: `crates/nearkin-core/src/simhash.rs`. The law is tested in `tests/test_s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -84,14 +84,9 @@ def fingerprint(
     (0, [6, 6, 0])
     """
     recipe = Recipe.of(recipe)
-    values: list[NDArray[np.uint64]] = []
-    counts: list[NDArray[np.uint64]] = []
-    for batch in iterate_batches(texts):
-        value, count = recipe.core.fingerprints(batch)
-        values.append(value)
-        counts.append(count)
-    shaped = shape(_join(values), recipe)
-    return (shaped, _join(counts)) if return_counts else shaped
+    values, counts = in_batches(recipe.core.fingerprints, texts, np.uint64)
+    shaped = shape(values, recipe)
+    return (shaped, counts) if return_counts else shaped
 
 
 def shape(values: NDArray[np.uint64], recipe: Recipe) -> Fingerprints:
@@ -99,8 +94,15 @@ def shape(values: NDArray[np.uint64], recipe: Recipe) -> Fingerprints:
     return values if recipe.words == 1 else values.reshape(-1, recipe.words)
 
 
-def _join(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.uint64), *parts])
+def in_batches(
+    hashed: Callable[[Any], tuple[NDArray[Any], NDArray[np.uint64]]], texts: Any, kind: type[np.unsignedinteger[Any]]
+) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+    """Values of type `kind` and feature counts of all texts, hashed batch by batch."""
+    parts = [hashed(batch) for batch in iterate_batches(texts)]
+    if len(parts) == 1:
+        return parts[0]
+    values, counts = [np.zeros(0, kind)], [np.zeros(0, np.uint64)]
+    return np.concatenate(values + [part[0] for part in parts]), np.concatenate(counts + [part[1] for part in parts])
 
 
 def iterate_batches(texts: Any) -> Iterable[Any]:
