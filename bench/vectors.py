@@ -7,8 +7,8 @@ Recall@10 counts a row whose distance is at most the tenth true one. Every index
 one batch; microseconds are CPU time of the process a query. Parts: `probes` (tables that one and many probes need),
 `tune` (recall wanted, expected, measured on rows, delivered to new queries), `real` (the shared vectors), `growth`
 (SIFT rows plus noise, 10,000 to 1,000,000 x 128). Each part is saved into `bench/runs/` when it ends, in place of what
-the last run of the day has of it, and put into docs/benchmarks.md. `--quick` takes small parts of the data and saves
-nothing; `--render` writes the page from the last run.
+the last run has of it, and put into docs/benchmarks.md; the growth is drawn by tools/plot_vectors.py. `--quick` takes
+small parts of the data and saves nothing; `--render` writes the page from the last run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
+import subprocess
+import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -111,14 +114,20 @@ def loaded(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any]:
     return X, Q, np.sort(far, axis=1)[:, :100]
 
 
-def nearkins(X: Any, wide: int) -> Iterator[tuple[str, float, float, Any]]:
-    """The indexes of nearkin, tuned on the base vectors alone."""
-    for name, index in (
+def nearkins(X: Any, wide: int, balls: bool) -> Iterator[tuple[str, float, float, Any]]:
+    """The indexes of nearkin, tuned on the base vectors alone; with balls where the quality table puts them first."""
+    made = [
         ("codes", nk.LSHIndex(nk.families.Hyperplane(wide, center=True, orthogonal=True), metric="l2")),
         ("hyperplane tables", nk.LSHIndex(nk.families.Hyperplane(center=True), filter="buckets", metric="l2")),
         ("p-stable tables", nk.LSHIndex(nk.families.PStable(), num_probes=32)),
-    ):
-        build, _ = seconds(lambda index=index: index.tune(X, recall=RECALL))
+    ]
+    if balls:
+        family = nk.families.SphericalHash(wide)
+        made.insert(1, ("spherical codes", nk.LSHIndex(family, filter="codes", rank="spherical", metric="l2")))
+    for name, index in made:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
+            build, _ = seconds(lambda index=index: index.tune(X, recall=RECALL))
         settings = index.settings_
         what = (
             f"{wide} bits, {settings.num_candidates} ranked"
@@ -203,7 +212,7 @@ def real(data: Path, quick: bool) -> dict[str, Any]:
         X, Q, true = loaded(data, name, quick)
         print(name, X.shape)
         lines = [measured("BLAS brute force", 0, 0, brute(X), Q, X, true)]
-        for label, build, size, index in nearkins(X, 512 if name == "gist" else 256):
+        for label, build, size, index in nearkins(X, 512 if name == "gist" else 256, name == "gist"):
             lines.append(measured(label, build, size, lambda q, i=index: rows_of(i.nearest(q, K)), Q, X, true))
         lines += best_lsh(X, Q, true, quick)
         if name in ("sift", "mnist"):
@@ -336,6 +345,9 @@ def render(results: dict[str, Any]) -> None:
         splice(page, "vectors-real", "\n\n".join(parts))
     if "growth" in results:
         parts = [f"**{found['n']:,} × 128**\n\n" + table(head, body(found["lines"])) for found in results["growth"]]
+        picture = page.parent / "img" / "vectors.svg"
+        subprocess.run([sys.executable, ROOT / "tools" / "plot_vectors.py", picture], check=True)
+        parts.insert(0, "![Time of a query as the number of vectors grows](img/vectors.svg)")
         splice(page, "vectors-growth", "\n\n".join(parts))
     if "probes" in results:
         rows = [[r["set"], r["probes"], r["tables"], f"{r['recall']:.3f}"] for r in results["probes"]]

@@ -175,7 +175,8 @@ def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", least:
         if array.ndim != 2:
             allowed = "an array of shape (n, d); one vector x is x.reshape(1, -1)"
             raise bad_parameter(name, f"an array of shape {array.shape}", allowed)
-        values: Matrix = np.require(array, _float_type(array.dtype, name), "C")
+        dtype = _float_type(array.dtype, name)
+        values: Matrix = np.asarray(array, dtype, order="C")  # type: ignore[assignment]  # One of the two types.
         rows = Rows(values, None)
     if rows.d == 0:
         raise bad_parameter(name, "an array without columns", "vectors of one dimension or more")
