@@ -142,7 +142,7 @@ def speed() -> list[dict[str, Any]]:
     nk.set_num_threads(1)
     rng = np.random.default_rng(SEED)
     rows = []
-    for n, d, m in ((20_000, 128, 64), (20_000, 128, 256), (20_000, 512, 64), (20_000, 512, 256), (20_000, 960, 128)):
+    for n, d, m in ((10_000, 128, 64), (10_000, 128, 256), (10_000, 512, 64), (10_000, 512, 256), (10_000, 960, 128)):
         X = rng.standard_normal((n, d)).astype(np.float32)
         transposed = np.ascontiguousarray(rng.standard_normal((m, d)).astype(np.float32).T)
         candidates: dict[str, Callable[[], Any]] = {"product": lambda X=X, t=transposed: X @ t}
@@ -225,7 +225,7 @@ def render(results: dict[str, Any]) -> None:
         rows = [
             [f"d = {r['d']}, {r['bits']} bits", *(f"{r['ratios'][n]:.2f}" for n in names)] for r in results["speed"]
         ]
-        text = common.table(["20,000 rows", *names], rows)
+        text = common.table(["10,000 rows", *names], rows)
         for found in results.get("sparse", []):
             rate = f"{found['per_second'] / 1e6:.1f} million non-zeros a second"
             text += f"\n\nSparse SimHash, {found['projection']}, 64 bits, 10⁹ columns: {rate}."
