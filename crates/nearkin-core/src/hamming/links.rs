@@ -1,8 +1,10 @@
 //! Pairs of rows within a radius: of one index, of two, and as a stream.
 //!
 //! **All pairs** of one index are found slot by slot: by the join inside of the tables (`blocks`), or by a scan of every slot
-//! against the later ones. Copies of one fingerprint are pairs of their slot and cost nothing but their output. **A join** of two
-//! indexes asks one for the slots of the other. Both hold all pairs (16 bytes each while they are sorted).
+//! against the later ones. Then every row that has a partner, in order of id, lists the later rows of its own slot, which are its
+//! copies, and of the slots near to it: the pairs are written once, in their order, 10 bytes each, and only those of different
+//! slots are held besides (24 bytes for a pair of slots). **A join** of two indexes asks one for the slots of the other, and sorts
+//! what it finds (16 bytes a pair).
 //!
 //! **A stream** ([`PairStream`]) gives the same pairs in the same order and holds few of them: it takes the left rows in order of
 //! id, block by block, searches their neighbours of larger id, and halves the block whenever it finds more than its budget;
@@ -90,31 +92,98 @@ impl Index {
     pub fn pairs(&self, radius: u32) -> Result<Pairs> {
         self.check_radius(radius)?;
         let sources = self.sources();
-        let mut all: Vec<(u64, u16)> = Vec::new();
+        // Slots of all sources are numbered on.
+        let mut bases = vec![0];
+        for source in &sources {
+            bases.push(bases[bases.len() - 1] + (source.fps.len() / self.words) as u32);
+        }
+        let mut found = Vec::new();
         for (i, left) in sources.iter().enumerate() {
-            let slots = left.fps.len() / self.words;
-            all.par_extend((0..slots).into_par_iter().flat_map_iter(|slot| self.copies(left.rows_of(slot as u32))));
             for (j, right) in sources.iter().enumerate().skip(i) {
-                let sink = |start, later| PairSink {
-                    left_index: self,
-                    right_index: self,
-                    ordered: true,
-                    left,
-                    start,
-                    right,
+                let sink = |start: usize, later| SlotSink {
+                    left: bases[i] + start as u32,
+                    right: bases[j],
                     later,
                     radius,
                     pairs: Vec::new(),
                 };
-                if i == j {
-                    gather(&mut all, self.join_slots(left, radius, sink));
+                let sinks = if i == j {
+                    self.join_slots(left, radius, sink)
                 } else {
-                    gather(&mut all, self.join_sources(left, right, radius, |start| sink(start, false)));
-                }
+                    self.join_sources(left, right, radius, |start| sink(start, false))
+                };
+                found.extend(sinks.into_iter().map(|sink| sink.pairs).filter(|pairs| !pairs.is_empty()));
             }
         }
-        self.sort_pairs(self, &mut all);
-        Ok(Pairs::of(&all))
+        let near = Near::new(&found, bases[sources.len()] as usize);
+        drop(found);
+        let rows_of = |slot: u32| {
+            let source = bases.partition_point(|&base| base <= slot) - 1;
+            sources[source].rows_of(slot - bases[source])
+        };
+        Ok(self.spread(&near, rows_of))
+    }
+
+    /// The pairs of rows that are in one slot or in slots near to each other.
+    fn spread<'a>(&self, near: &Near, rows_of: impl Fn(u32) -> &'a [u32] + Sync) -> Pairs {
+        let order = &Order::of(self);
+        let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.alive(row));
+        // Place and slot of every row that may have a partner, in order of id.
+        let mut lefts: Vec<(u32, u32)> = (0..near.len() as u32)
+            .into_par_iter()
+            .filter(|&slot| near.has_any(slot) || rows_of(slot).len() > 1)
+            .flat_map_iter(|slot| living(rows_of(slot)).map(move |row| (order.place(row), slot)))
+            .collect();
+        lefts.par_sort_unstable();
+        // Later rows of a slot: rows of a slot are in order of id.
+        let later = |place: u32, slot: u32| {
+            let rows = rows_of(slot);
+            &rows[rows.partition_point(|&row| order.place(row) <= place)..]
+        };
+        let parts: Vec<(&[(u32, u32)], usize)> = lefts
+            .par_chunks(BLOCK)
+            .map(|lefts| {
+                let of = |&(place, slot): &(u32, u32)| {
+                    let copies = living(later(place, slot)).count();
+                    copies + near.of(slot).map(|(other, _)| living(later(place, other)).count()).sum::<usize>()
+                };
+                (lefts, lefts.iter().map(of).sum())
+            })
+            .collect();
+        let total = parts.iter().map(|part| part.1).sum();
+        let mut pairs = Pairs { left: vec![0; total], right: vec![0; total], distances: vec![0; total] };
+        let (mut left, mut right, mut distances) =
+            (&mut pairs.left[..], &mut pairs.right[..], &mut pairs.distances[..]);
+        let mut tasks = Vec::with_capacity(parts.len());
+        for (lefts, count) in parts {
+            let (first, second, third);
+            (first, left) = left.split_at_mut(count);
+            (second, right) = right.split_at_mut(count);
+            (third, distances) = distances.split_at_mut(count);
+            tasks.push((lefts, first, second, third));
+        }
+        tasks.into_par_iter().for_each(|(lefts, left, right, distances)| {
+            let mut at = 0;
+            let mut partners: Vec<(u32, u16)> = Vec::new();
+            for &(place, slot) in lefts {
+                partners.clear();
+                partners.extend(living(later(place, slot)).map(|row| (order.place(row), 0)));
+                let copies = partners.len();
+                for (other, distance) in near.of(slot) {
+                    partners.extend(living(later(place, other)).map(|row| (order.place(row), distance)));
+                }
+                if partners.len() > copies {
+                    partners.sort_unstable();
+                }
+                left[at..at + partners.len()].fill(order.row(place));
+                for &(partner, distance) in &partners {
+                    right[at] = order.row(partner);
+                    distances[at] = distance;
+                    at += 1;
+                }
+            }
+        });
+        pairs
     }
 
     /// All pairs of a row of `fps`, by its number, and a row of this index within `radius` (inclusive).
@@ -144,11 +213,9 @@ impl Index {
                 let sink = |start| PairSink {
                     left_index: other,
                     right_index: self,
-                    ordered: false,
                     left,
                     start,
                     right,
-                    later: false,
                     radius,
                     pairs: Vec::new(),
                 };
@@ -225,20 +292,6 @@ impl Index {
             })
             .collect()
     }
-
-    /// The pairs among the rows of one slot.
-    fn copies<'a>(&'a self, rows: &'a [u32]) -> impl Iterator<Item = (u64, u16)> + 'a {
-        let alive = |row: &&u32| self.alive(**row);
-        rows.iter()
-            .enumerate()
-            .filter(move |(_, row)| alive(row))
-            .flat_map(move |(i, &a)| rows[i + 1..].iter().filter(alive).map(move |&b| self.pair(a, b, 0)))
-    }
-
-    fn pair(&self, a: u32, b: u32, distance: u32) -> (u64, u16) {
-        let (a, b) = if self.ids.compare(a, b) == Ordering::Greater { (b, a) } else { (a, b) };
-        packed(a, b, distance)
-    }
 }
 
 /// Moves what sinks have found into one list.
@@ -253,14 +306,10 @@ fn gather(all: &mut Vec<(u64, u16)>, sinks: Vec<PairSink<'_>>) {
 struct PairSink<'a> {
     left_index: &'a Index,
     right_index: &'a Index,
-    /// Whether both sides are one index and the smaller id is to be left.
-    ordered: bool,
     left: &'a Source<'a>,
     /// The slot of query 0.
     start: usize,
     right: &'a Source<'a>,
-    /// Whether only slots behind the left one count, as both sides are the same source and each pair is met twice.
-    later: bool,
     radius: u32,
     pairs: Vec<(u64, u16)>,
 }
@@ -268,17 +317,110 @@ struct PairSink<'a> {
 impl Sink for PairSink<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let left = self.start as u32 + query;
-        if !self.later || slot > left {
-            for &a in self.left.rows_of(left).iter().filter(|&&row| self.left_index.alive(row)) {
-                let rows = self.right.rows_of(slot).iter().filter(|&&row| self.right_index.alive(row));
-                if self.ordered {
-                    self.pairs.extend(rows.map(|&b| self.left_index.pair(a, b, distance)));
-                } else {
-                    self.pairs.extend(rows.map(|&b| packed(a, b, distance)));
-                }
-            }
+        for &a in self.left.rows_of(left).iter().filter(|&&row| self.left_index.alive(row)) {
+            let rows = self.right.rows_of(slot).iter().filter(|&&row| self.right_index.alive(row));
+            self.pairs.extend(rows.map(|&b| packed(a, b, distance)));
         }
         self.radius
+    }
+}
+
+/// Takes pairs of slots.
+struct SlotSink {
+    /// The number of the slot that is query 0.
+    left: u32,
+    /// The number of slot 0 on the right.
+    right: u32,
+    /// Whether only slots behind the left one count, as both sides are the same source and each pair is met twice.
+    later: bool,
+    radius: u32,
+    pairs: Vec<(u32, u32, u16)>,
+}
+
+impl Sink for SlotSink {
+    fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
+        let (left, right) = (self.left + query, self.right + slot);
+        if !self.later || right > left {
+            self.pairs.push((left, right, distance as u16));
+        }
+        self.radius
+    }
+}
+
+/// The slots near to each slot.
+struct Near {
+    /// First place of each slot, and the end.
+    starts: Vec<usize>,
+    slots: Vec<u32>,
+    distances: Vec<u16>,
+}
+
+impl Near {
+    /// Both directions of all pairs.
+    fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize) -> Self {
+        let mut starts = vec![0usize; slots + 2];
+        for &(a, b, _) in pairs.iter().flatten() {
+            starts[a as usize + 2] += 1;
+            starts[b as usize + 2] += 1;
+        }
+        for i in 2..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let total = starts[slots + 1];
+        let mut near = Self { starts, slots: vec![0; total], distances: vec![0; total] };
+        // Places move on from the start of each slot to its end, which is the start of the next.
+        for &(a, b, distance) in pairs.iter().flatten() {
+            for (slot, other) in [(a, b), (b, a)] {
+                let place = &mut near.starts[slot as usize + 1];
+                near.slots[*place] = other;
+                near.distances[*place] = distance;
+                *place += 1;
+            }
+        }
+        near
+    }
+
+    /// Slots.
+    fn len(&self) -> usize {
+        self.starts.len() - 2
+    }
+
+    fn has_any(&self, slot: u32) -> bool {
+        self.starts[slot as usize] < self.starts[slot as usize + 1]
+    }
+
+    /// The slots near to one, and their distances.
+    fn of(&self, slot: u32) -> impl Iterator<Item = (u32, u16)> + '_ {
+        let range = self.starts[slot as usize]..self.starts[slot as usize + 1];
+        self.slots[range.clone()].iter().copied().zip(self.distances[range].iter().copied())
+    }
+}
+
+/// Rows in order of id and the place of each in it; nothing where that is their own order.
+struct Order(Option<(Vec<u32>, Vec<u32>)>);
+
+impl Order {
+    /// All rows, dead ones too, whose ids may be those of living ones: equal ids in order of addition.
+    fn of(index: &Index) -> Self {
+        Self((!index.ids.ascending()).then(|| {
+            let mut rows: Vec<u32> = (0..index.total as u32).collect();
+            rows.par_sort_unstable_by(|&a, &b| index.ids.compare(a, b).then(a.cmp(&b)));
+            let mut places = vec![0; rows.len()];
+            for (place, &row) in rows.iter().enumerate() {
+                places[row as usize] = place as u32;
+            }
+            (rows, places)
+        }))
+    }
+
+    #[inline]
+    fn row(&self, place: u32) -> u32 {
+        self.0.as_ref().map_or(place, |(rows, _)| rows[place as usize])
+    }
+
+    #[inline]
+    fn place(&self, row: u32) -> u32 {
+        self.0.as_ref().map_or(row, |(_, places)| places[row as usize])
     }
 }
 

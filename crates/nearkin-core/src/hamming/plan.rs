@@ -11,7 +11,7 @@
 //! cost of having known the future). The constants were fitted to timings on an AVX-512 machine; they are the same on every machine, so
 //! that the same calls build the same index everywhere.
 
-use super::blocks::{Probing, Sample, Spec};
+use super::blocks::{Aim, Probing, Sample, Spec};
 use super::scan;
 use crate::{Error, Result};
 
@@ -107,8 +107,8 @@ pub(crate) struct Wish {
     pub(crate) radius: u32,
     /// Bytes that tables may take.
     pub(crate) memory: Option<usize>,
-    /// Whether the run is to be joined with itself.
-    pub(crate) join: bool,
+    /// Whether the run is to be searched or joined with itself.
+    pub(crate) aim: Aim,
 }
 
 /// The best tables that a method and the memory allow, with how they would answer; None if there are none.
@@ -118,7 +118,7 @@ pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) 
 
 /// The same for as many slots as a sample stands for.
 fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Option<(Spec, Probing)> {
-    let Wish { radius, memory, join } = wish;
+    let Wish { radius, memory, aim } = wish;
     let words = crate::popcount::words_of(bits);
     let slots = sample.slots();
     let most = (radius as usize + 1).min(bits);
@@ -153,7 +153,7 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
     let plans: Vec<(Spec, Probing)> = specs
         .into_iter()
         .filter(|spec| memory.is_none_or(|limit| spec.bytes(slots, words) <= limit))
-        .filter_map(|spec| spec.plan(slots, words, radius, join).map(|probing| (spec, probing)))
+        .filter_map(|spec| spec.plan(slots, words, radius, aim).map(|probing| (spec, probing)))
         .collect();
     let least = plans.iter().map(|(_, probing)| probing.cost).fold(f64::INFINITY, f64::min);
     plans
@@ -180,7 +180,7 @@ mod tests {
             let sample = Sample::standing_for(1, &fps, slots);
             for (memory, most) in [(None, usize::MAX), (Some(20 * slots), 20 * slots), (Some(4 * slots), 4 * slots)] {
                 for method in [Method::Auto, Method::Blocks, Method::Multi, Method::Tables] {
-                    let wish = Wish { radius: 3, memory, join: false };
+                    let wish = Wish { radius: 3, memory, aim: Aim::Search(1024) };
                     let Some((spec, probing)) = best_for(method, 64, &sample, wish) else {
                         assert!(method == Method::Blocks || method == Method::Tables);
                         continue;

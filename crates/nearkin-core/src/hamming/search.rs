@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::bits::Lists;
-use super::blocks::{Layout, Probing, Search};
+use super::blocks::{Aim, Layout, Probing, Search};
 use super::plan::{self, Wish};
 use super::runs::Run;
 use super::scan::{Sink, scan};
@@ -143,7 +143,8 @@ impl Index {
             let slots = run.len();
             let own = run.layout.as_ref().map_or(0, Layout::bytes);
             let memory = self.memory.map(|limit| (limit + own).saturating_sub(used));
-            let wish = Wish { radius, memory, join };
+            let aim = if join { Aim::Join } else { Aim::Search(BATCH) };
+            let wish = Wish { radius, memory, aim };
             let best = if let Some((_, best)) = run.planned.iter().find(|(old, _)| *old == wish) {
                 best.clone()
             } else {
@@ -157,7 +158,7 @@ impl Index {
                 continue;
             };
             let built = run.layout.as_ref();
-            let answer = built.and_then(|layout| layout.spec().plan(slots, words, radius, join));
+            let answer = built.and_then(|layout| layout.spec().plan(slots, words, radius, aim));
             let build = if method == Method::Auto {
                 let scan = plan::scan_cost(slots, words, radius, queries);
                 let now = answer.map_or(scan, |answer| answer.cost.min(scan));
@@ -197,10 +198,11 @@ impl Index {
         if let Some(lists) = source.run.and_then(|run| run.lists.as_ref()) {
             return (Way::Lists(lists), slots as f64 * self.bits as f64);
         }
+        let aim = if join { Aim::Join } else { Aim::Search(queries.min(CHUNK)) };
         let tables = source
             .run
             .and_then(|run| run.layout.as_ref())
-            .and_then(|layout| layout.spec().plan(slots, self.words, radius, join).map(|probing| (layout, probing)));
+            .and_then(|layout| layout.spec().plan(slots, self.words, radius, aim).map(|probing| (layout, probing)));
         match tables {
             Some((layout, probing)) if self.method != Method::Auto || probing.cost < scan => {
                 let cost = probing.cost;
@@ -482,7 +484,7 @@ impl Index {
                     (None, true)
                 }
                 Way::Scan => {
-                    let wish = Wish { radius, memory: self.memory, join: false };
+                    let wish = Wish { radius, memory: self.memory, aim: Aim::Search(BATCH) };
                     let best = source.run.and_then(|run| plan::best_tables(self.method, self.bits, &run.fps, wish));
                     (best.filter(|(_, probing)| self.method != Method::Auto || probing.cost < scan_cost), false)
                 }
@@ -520,7 +522,7 @@ impl Index {
         let lists = bare + Lists::expected_bytes(self.words, &run.fps);
         methods.push(("bits", slots as f64 * self.bits as f64, lists));
         for method in [Method::Blocks, Method::Tables, Method::Multi] {
-            let wish = Wish { radius, memory: self.memory, join: false };
+            let wish = Wish { radius, memory: self.memory, aim: Aim::Search(BATCH) };
             if let Some((spec, probing)) = plan::best_tables(method, self.bits, &run.fps, wish) {
                 methods.push((method.name(), probing.cost, bare + spec.bytes(slots, self.words)));
             }

@@ -25,6 +25,9 @@
 //! **Parts.** A batch visits a table part by part, a part being the buckets whose keys share their highest bits: the keys
 //! within a radius, ascending, that lead from a key into a part are a range. So what is read again is still in the cache.
 //!
+//! Where the probes of a batch are a quarter of the buckets or more, they are sorted by bucket first, by counting, and each bucket
+//! is read once for all queries that ask for it: a search of some blocks of all queries, at the speed of a scan.
+//!
 //! **Combinations** (Manku et al.): cut the bits into m > radius blocks; at least m - radius of them agree, so one table for
 //! every choice of m - radius blocks, keyed by all their bits, finds all by equality: `C(m, radius)` tables of fewer
 //! candidates. Their keys are cut to about log2 n bits as well, evenly over the chosen blocks: a directory of that many
@@ -53,8 +56,8 @@ use crate::Result;
 use crate::popcount::Kernel;
 use crate::segment::{Segment, Writer};
 use probe::Job;
+pub(crate) use spec::{Aim, Probing, Sample, Spec};
 use spec::{Key, MAX_COMBINED, MAX_KEY_BITS, MAX_PIECES, Piece};
-pub(crate) use spec::{Probing, Sample, Spec};
 use table::{Table, sketch_word};
 
 /// The tables of a run.

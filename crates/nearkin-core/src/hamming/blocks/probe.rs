@@ -11,6 +11,8 @@ use crate::popcount::{Kernel, Lanes, ScalarLanes, distance};
 const PART_BYTES: usize = 1 << 19;
 /// Keys within the radius of a key that a part holds on average, at least.
 const PART_PROBES: usize = 4;
+/// Probes that are sorted together.
+const ASKED: usize = 1 << 19;
 /// Probes that are prefetched together.
 const PROBES: usize = 64;
 /// Cache lines of a bucket that are prefetched; the hardware follows from there.
@@ -125,6 +127,11 @@ impl<'a> Job<'a> {
             keys.extend(queries().map(|query| table.key.of(query)));
             sketches.clear();
             sketches.extend(queries().map(|query| self.sketch(table, query)));
+            if 4 * keys.len() * flips.len() >= table.starts.len() && !self.entries(table).is_empty() {
+                // SAFETY: the caller vouches for `L`.
+                unsafe { self.run_ordered::<L, S>(t, &keys, &sketches, sink) };
+                continue;
+            }
             let parts = (self.entries(table).len() * 8 / PART_BYTES).min(flips.len() / PART_PROBES).max(1);
             let bits = parts.ilog2().min(table.key.len);
             let low = table.key.len - bits;
@@ -151,6 +158,59 @@ impl<'a> Job<'a> {
             self.resolve(table, &mut probes[..gathered]);
             // SAFETY: the caller vouches for `L`.
             unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], sink) };
+        }
+    }
+
+    /// Looks into all buckets that queries ask for in the order of memory, each for all of its queries.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn run_ordered<L: Lanes, S: Sink>(&self, t: usize, keys: &[u32], sketches: &[Sketch], sink: &mut S) {
+        let (table, flips) = (&self.layout.tables[t], &self.flips[t]);
+        let buckets = table.starts.len() - 1;
+        let mut probes = [Probe::default(); PROBES];
+        // Queries of bucket 0, of bucket 1, ...; few enough that they stay in the second-level cache.
+        let mut asked: Vec<u32> = Vec::new();
+        let mut ends = vec![0u32; buckets + 1];
+        let step = (ASKED / flips.len()).max(1);
+        for first in (0..keys.len()).step_by(step) {
+            let keys = &keys[first..keys.len().min(first + step)];
+            ends.fill(0);
+            for key in keys {
+                for flip in flips {
+                    ends[(key ^ flip) as usize + 1] += 1;
+                }
+            }
+            for bucket in 1..=buckets {
+                ends[bucket] += ends[bucket - 1];
+            }
+            asked.resize(keys.len() * flips.len(), 0);
+            for (number, key) in keys.iter().enumerate() {
+                for flip in flips {
+                    // The start of a bucket moves on to its end.
+                    let place = &mut ends[(key ^ flip) as usize];
+                    asked[*place as usize] = (first + number) as u32;
+                    *place += 1;
+                }
+            }
+            let (mut at, mut gathered) = (0, 0);
+            for (bucket, &end) in ends[..buckets].iter().enumerate() {
+                let (from, to) = (table.starts[bucket], table.starts[bucket + 1]);
+                let queries = &asked[at..end as usize];
+                at = end as usize;
+                for &query in queries.iter().filter(|_| from < to) {
+                    probes[gathered] = Probe { query, from, to };
+                    gathered += 1;
+                    if gathered == PROBES {
+                        // SAFETY: the caller vouches for `L`.
+                        unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes, sink) };
+                        gathered = 0;
+                    }
+                }
+            }
+            // SAFETY: the caller vouches for `L`.
+            unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes[..gathered], sink) };
         }
     }
 
@@ -281,33 +341,34 @@ impl<'a> Job<'a> {
                 }
             }
         }
+        let whole = stride == words;
+        // Gives the sink an entry whose fingerprint is within the radius, unless an earlier table does.
+        let mut report = |number: u32, entry: usize, fp: &[u64]| {
+            let query = &queries[number as usize * words..][..words];
+            let distance = distance(fp, query);
+            if distance <= radius && !self.reported_earlier(t, fp, query) {
+                // In a join of whole fingerprints the number is a place in the table, and its slot is what the sink knows.
+                let number = if self.buckets.is_some() && whole { self.slot(table, number as usize) } else { number };
+                sink.hit(number, self.slot(table, entry), distance);
+            }
+        };
+        // Entries whose sketch has passed: fetched together, after the others are counted.
+        let mut passed: Vec<(u32, u32)> = Vec::new();
         for probe in probes {
             let query = &queries[probe.query as usize * words..][..words];
             let (from, to) = (probe.from as usize, probe.to as usize);
-            // Counts a slot in full, unless that has been done.
-            let mut propose = |entry: usize, counted: bool| {
-                let fp = if counted {
-                    &entries[entry * words..][..words]
+            let mut propose = |entry: usize| {
+                if whole {
+                    report(probe.query, entry, &entries[entry * words..][..words]);
                 } else {
-                    let slot = table.slots[entry] as usize;
-                    &fps[slot * words..][..words]
-                };
-                let distance = distance(fp, query);
-                if distance <= radius && !self.reported_earlier(t, fp, query) {
-                    // In a join of whole fingerprints the number is a place in the table, and its slot is what the sink knows.
-                    let number = if self.buckets.is_some() && stride == words {
-                        self.slot(table, probe.query as usize)
-                    } else {
-                        probe.query
-                    };
-                    sink.hit(number, self.slot(table, entry), distance);
+                    prefetch(&table.slots, entry);
+                    passed.push((probe.query, entry as u32));
                 }
             };
             if entries.is_empty() {
-                (from..to).for_each(|entry| propose(entry, false));
+                (from..to).for_each(propose);
                 continue;
             }
-            let whole = stride == words;
             let made;
             let sketch = if let Some(sketch) = sketches.get(probe.query as usize) {
                 sketch
@@ -315,34 +376,29 @@ impl<'a> Job<'a> {
                 made = self.sketch(table, query);
                 &made
             };
-            let mut at = from;
-            if stride.is_power_of_two() && stride <= L::N {
-                let step = L::N / stride;
-                // SAFETY: the caller vouches for `L`, which has at most eight lanes.
-                let (pattern, bound) = unsafe { (L::load(sketch.as_ptr()), L::splat(u64::from(radius))) };
-                while at < to && (at + step) * stride <= entries.len() {
-                    // SAFETY: the caller vouches for `L`; `L::N` words from the entry are there.
-                    let mut mask = unsafe {
-                        let counts = L::count_xor(L::load(entries.as_ptr().add(at * stride)), pattern);
-                        L::at_most(L::fold(counts, stride), bound)
-                    };
-                    if at + step > to {
-                        mask &= (1 << ((to - at) * stride)) - 1;
-                    }
-                    while mask != 0 {
-                        let lane = mask.trailing_zeros() as usize;
-                        propose(at + lane / stride, whole);
-                        mask &= !(((1 << stride) - 1) << lane);
-                    }
-                    at += step;
+            // SAFETY: the caller vouches for `L`; a sketch fills a vector.
+            let at = unsafe {
+                match stride {
+                    1 => sweep::<L, 1>(entries, from, to, sketch, radius, &mut propose),
+                    2 if L::N >= 2 => sweep::<L, 2>(entries, from, to, sketch, radius, &mut propose),
+                    4 if L::N >= 4 => sweep::<L, 4>(entries, from, to, sketch, radius, &mut propose),
+                    8 if L::N >= 8 => sweep::<L, 8>(entries, from, to, sketch, radius, &mut propose),
+                    _ => from,
                 }
-            }
+            };
             // The end of the array, and widths that no vector holds.
             for entry in at..to {
                 if distance(&entries[entry * stride..][..stride], &sketch[..stride]) <= radius {
-                    propose(entry, whole);
+                    propose(entry);
                 }
             }
+        }
+        for &(_, entry) in &passed {
+            prefetch(fps, table.slots[entry as usize] as usize * words);
+        }
+        for (number, entry) in passed {
+            let slot = table.slots[entry as usize] as usize;
+            report(number, entry as usize, &fps[slot * words..][..words]);
         }
     }
 
@@ -354,6 +410,67 @@ impl<'a> Job<'a> {
             .zip(self.search.radii)
             .any(|(table, &radius)| (table.key.of(fp) ^ table.key.of(query)).count_ones() as i32 <= radius)
     }
+}
+
+/// Vectors of entries that share one branch.
+const GROUP: usize = 4;
+
+/// Gives `propose` the entries of `STRIDE` words in `from..to` within `radius` of a sketch; returns the first entry that is left
+/// because a vector from there would end behind the array.
+///
+/// # Safety
+/// The processor has the instructions of `L`, and the caller enables them; `STRIDE` divides `L::N`.
+#[inline(always)]
+unsafe fn sweep<L: Lanes, const STRIDE: usize>(
+    entries: &[u64],
+    from: usize,
+    to: usize,
+    sketch: &Sketch,
+    radius: u32,
+    mut propose: impl FnMut(usize),
+) -> usize {
+    let step = L::N / STRIDE;
+    // SAFETY: a sketch has more words than any vector.
+    let (pattern, bound) = unsafe { (L::load(sketch.as_ptr()), L::splat(u64::from(radius))) };
+    let mut each = |at: usize, mut mask: u32| {
+        while mask != 0 {
+            let lane = mask.trailing_zeros() as usize;
+            propose(at + lane / STRIDE);
+            mask &= !(((1 << STRIDE) - 1) << lane);
+        }
+    };
+    debug_assert!(to * STRIDE <= entries.len());
+    let mut at = from;
+    while at + GROUP * step <= to {
+        // SAFETY: the caller vouches for `L`; the entries from `at` to `to` are there.
+        unsafe {
+            let begin = entries.as_ptr().add(at * STRIDE);
+            let mut sums = [bound; GROUP];
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = L::fold(L::count_xor(L::load(begin.add(i * L::N)), pattern), STRIDE);
+            }
+            let least = L::least(L::least(sums[0], sums[1]), L::least(sums[2], sums[3]));
+            if L::at_most(least, bound) != 0 {
+                for (i, &sum) in sums.iter().enumerate() {
+                    each(at + i * step, L::at_most(sum, bound));
+                }
+            }
+        }
+        at += GROUP * step;
+    }
+    while at < to && (at + step) * STRIDE <= entries.len() {
+        // SAFETY: the caller vouches for `L`; `L::N` words from the entry are there.
+        let mut mask = unsafe {
+            let counts = L::count_xor(L::load(entries.as_ptr().add(at * STRIDE)), pattern);
+            L::at_most(L::fold(counts, STRIDE), bound)
+        };
+        if at + step > to {
+            mask &= (1 << ((to - at) * STRIDE)) - 1;
+        }
+        each(at, mask);
+        at += step;
+    }
+    at.min(to)
 }
 
 /// Lanes of the widest vector.
