@@ -72,6 +72,12 @@ def text_codes(data: Path, n: int, bits: int) -> Codes:
     return np.ascontiguousarray(codes[np.random.default_rng(6).permutation(len(codes))])
 
 
+def distinct_text_codes(data: Path, n: int) -> Codes:
+    """The different ones among `text_codes` of 64 bits, in random order."""
+    codes = np.unique(text_codes(data, n, 64))
+    return np.ascontiguousarray(codes[np.random.default_rng(8).permutation(len(codes))])
+
+
 def hyperplane_codes(data: Path, name: str, bits: int, n: int | None = None) -> Codes:
     """Signs of random projections of real vectors; with n, averages of two random vectors fill up to n rows."""
     with np.load(data / f"vec_{name}.npz") as file:

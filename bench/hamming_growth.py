@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import resource
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +138,15 @@ def skew(section: Section) -> None:
     )
 
 
+def wall_of(work: Callable[[], Any], count: int) -> float:
+    """Wall seconds in which `count` threads have each done `work` once."""
+    start = time.perf_counter()
+    with ThreadPoolExecutor(count) as pool:
+        for done in [pool.submit(work) for _ in range(count)]:
+            done.result()
+    return time.perf_counter() - start
+
+
 def threads(section: Section) -> None:
     """Wall seconds with one and with two threads, the best of five in turn."""
     n = section.size(10_000_000)
@@ -149,6 +160,19 @@ def threads(section: Section) -> None:
         fresh = nk.HammingIndex(64)
         fresh.add(None, planted)
         return fresh.pairs(3)
+
+    block = np.ones(4_000_000, dtype=np.uint64)
+    # What the machine gives: two threads that share nothing, on loops that only compute or only read.
+    halves: dict[str, Callable[[], Any]] = {
+        "limit: computing alone (PBKDF2)": lambda: hashlib.pbkdf2_hmac("sha256", b"key", b"salt", 200_000),
+        "limit: reading memory alone (sums of 32 MB)": lambda: [block.sum() for _ in range(20)],
+    }
+    for task, half in halves.items():
+        best = {1: float("inf"), 2: float("inf")}
+        for _ in range(5):
+            for count in best:
+                best[count] = min(best[count], wall_of(half, count))
+        section.put(task, "the machine", one=2 * best[1], two=best[2], ratio=2 * best[1] / best[2])
 
     works: dict[str, Callable[[], Any]] = {
         "radius 3 of 64, tables, 100,000 queries": lambda: index.search(asked, radius=3),

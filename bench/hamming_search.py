@@ -259,6 +259,7 @@ def pairs(section: Section) -> None:
         "1m": ("random and planted", 1_000_000, 3, lambda n: made.with_planted_pairs(n, 3)),
         "10m": ("random and planted", 10_000_000, 3, lambda n: made.with_planted_pairs(n, 3)),
         "text": ("SimHash of text windows", 1_000_000, 3, lambda n: made.text_codes(data, n, 64)),
+        "distinct": ("distinct SimHash of text windows", 1_000_000, 3, lambda n: made.distinct_text_codes(data, n)),
         "1m10": ("random and planted", 1_000_000, 10, lambda n: made.with_planted_pairs(n, 3)),
     }
     for name, (title, full, radius, make) in tasks.items():
@@ -285,6 +286,6 @@ def pairs(section: Section) -> None:
                 np.save(path, codes)
                 command = [PYBIND, common.ROOT / "bench" / "peer_find_all.py", path, "4", str(radius)]
                 answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-            # It returns a pair once for each of two equal fingerprints' order; distinct values are what it joins.
+            # It joins distinct values: of copies, which "text" has, it names no pair.
             section.put(task, "simhash-pybind find_all, 4 blocks", seconds=answer["seconds"], pairs=answer["pairs"])
         print(f"{count} pairs")

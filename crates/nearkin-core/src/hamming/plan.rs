@@ -3,6 +3,7 @@
 //! ```text
 //! scan    n * (SCAN * words of the tested prefix + READ * words / queries of the batch)
 //! tables  sum over tables i of probes_i * (PROBE + ENTRY * words * n / 2^p_i)    (`blocks`)
+//! batch   sum over tables i of probes_i * (BATCH_PROBE + BATCH_ENTRY * words * n / 2^p_i) + STREAM * bytes_i / queries
 //! build   tables * n * (words + 1) * BUILD
 //! ```
 //!
