@@ -10,6 +10,7 @@ import common
 Row = dict[str, Any]
 PAGE = common.ROOT / "docs" / "benchmarks.md"
 THEORY = common.ROOT / "docs" / "hamming-theory.md"
+GUIDE = common.ROOT / "docs" / "hamming.md"
 
 
 def number(value: Any) -> str:
@@ -160,6 +161,40 @@ def pages(rows: list[Row]) -> str:
     return common.table(["8 billion fingerprints, radius 3 of 64", "the paper (2007)", "by measured costs"], lines)
 
 
+def summary(sections: dict[str, list[Row]]) -> str:
+    """What the guide says in short: nearkin's figure of each task, and how many times the others' it is."""
+    lines = []
+    for name, figure, unit in (("radius", "qps", "queries a CPU second"), ("wide", "qps", "queries a CPU second")):
+        for task, group in by_task(sections.get(name, [])):
+            mine = next((row for row in group if row["who"] == "nearkin"), None)
+            if mine is not None:
+                others = [(row["who"], mine[figure] / row[figure]) for row in group if row is not mine]
+                lines.append([task, f"{number(mine[figure])} {unit}", beside(others)])
+    for task, group in by_task(sections.get("top", [])):
+        mine = next((row for row in group if row["who"] == "nearkin"), None)
+        if mine is not None:
+            others = [(row["who"], mine["qps"] / row["qps"]) for row in group if row is not mine]
+            lines.append([task, f"{number(mine['qps'])} queries a CPU second", beside(others)])
+    for task, group in by_task(sections.get("pairs", [])):
+        mine = next((row for row in group if row["who"].startswith("nearkin")), None)
+        if mine is not None:
+            others = [(row["who"], row["seconds"] / mine["seconds"]) for row in group if row is not mine]
+            lines.append([task, f"{number(mine['seconds'])} CPU s", beside(others)])
+    searches = [row for row in sections.get("growth", []) if row["task"] != "file" and row["who"].startswith("auto")]
+    for row in sorted(searches, key=lambda row: row["n"])[-1:]:
+        figures = f"{number(1e6 / row['qps'])} µs a query, {number(row['bytes_each'])} bytes each"
+        lines.append([f"{row['task']}, n = {row['n']:,}", figures, ""])
+    return common.table(["task", "nearkin", "times the others"], lines)
+
+
+def by_task(rows: list[Row]) -> list[tuple[str, list[Row]]]:
+    return [(task, [row for row in rows if row["task"] == task]) for task in dict.fromkeys(row["task"] for row in rows)]
+
+
+def beside(others: list[tuple[str, float]]) -> str:
+    return "; ".join(f"{who.removeprefix('nearkin, ')} {times:.3g}" for who, times in others)
+
+
 PARTS: dict[str, Callable[[list[Row]], str]] = {
     "radius": lambda rows: radius(rows) + "\n\n" + ratios(rows, "qps", lambda row: row["who"] == "nearkin"),
     "wide": lambda rows: radius(rows) + "\n\n" + ratios(rows, "qps", lambda row: row["who"] == "nearkin"),
@@ -180,3 +215,4 @@ def write(run: dict[str, Any]) -> None:
             common.splice(PAGE, f"hamming-{name}", make(rows))
     if run["sections"].get("growth"):
         common.splice(THEORY, "hamming-pages", pages(run["sections"]["growth"]))
+    common.splice(GUIDE, "hamming-summary", summary(run["sections"]))
