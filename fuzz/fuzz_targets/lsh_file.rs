@@ -12,7 +12,7 @@ fuzz_target!(|input: &[u8]| {
         let (bits, ints) = (vec![0u64; 16], vec![0i64; 1 << 16]);
         let point = vec![1.0f32; index.store().dim()];
         let wide = vec![1.0f64; index.store().dim()];
-        for effort in [Effort::Probes(1), Effort::Codes(3)] {
+        for effort in [Effort::Probes(1), Effort::Codes(3), Effort::Spherical(3)] {
             for length in 1..=16 {
                 let hashes = [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])];
                 for hashes in hashes {

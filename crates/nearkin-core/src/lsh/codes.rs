@@ -3,9 +3,9 @@
 //! Codes lie in blocks of eight rows, word by word: word w of row r is at `((r / 8) * words + w) * 8 + r % 8`, so that one
 //! vector holds the same word of eight rows and distances need no sums across a vector. Rows behind the last are zero.
 //!
-//! Every eight sums are compared with the query's limit at once; rows within it are kept. After a tile of 512 rows the limit
-//! falls to the distance of the m-th nearest so far, so that about m (1 + ln(tiles)) rows are kept in all. The next query of
-//! the batch meets the tile while it is in the cache.
+//! Every eight sums are compared with the query's limit at once; rows within it are kept. After each tile of rows the limit falls
+//! to the distance of the m-th nearest so far, so that about m (1 + ln(n / m)) rows are kept in all. The next query of the batch
+//! meets the tile while it is in the cache.
 //!
 //! Cost: n * words / lanes steps of load, xor, popcount, add; 8 n words bytes.
 
@@ -16,8 +16,13 @@ use crate::segment::Column;
 
 /// Rows of a block.
 pub(crate) const BLOCK: usize = 8;
-/// Rows between two looks at the limit.
-const TILE: usize = 512;
+/// Most rows between two looks at the limit.
+pub(crate) const TILE: usize = 512;
+
+/// Rows of the first tile, all of which are kept: those that are wanted, roughly; the next ones are twice as large each.
+pub(crate) fn first_tile(wanted: usize) -> usize {
+    wanted.next_multiple_of(BLOCK).clamp(8 * BLOCK, TILE)
+}
 
 /// Codes of all rows.
 #[derive(Debug, Default)]
@@ -62,9 +67,12 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut wit
             while mask != 0 {
                 let place = lane + mask.trailing_zeros() as usize;
                 mask &= mask - 1;
-                let distance =
-                    query.iter().enumerate().map(|(word, &value)| (block[word * BLOCK + place] ^ value).count_ones());
-                within(number * BLOCK + place, distance.sum());
+                // A plain loop: an iterator's sum may be compiled without the instructions of this function.
+                let mut distance = 0;
+                for (word, &value) in query.iter().enumerate() {
+                    distance += (block[word * BLOCK + place] ^ value).count_ones();
+                }
+                within(number * BLOCK + place, distance);
             }
         }
     }
@@ -148,8 +156,9 @@ impl Codes {
         let most = 64 * words as u32;
         let state = || Nearest { limit: most, counts: vec![0; most as usize + 1], kept: Vec::new(), within: 0 };
         let mut states: Vec<Nearest> = (0..queries.len() / words).map(|_| state()).collect();
-        for start in (0..self.rows).step_by(TILE) {
-            let count = TILE.min(self.rows - start);
+        let (mut start, mut size) = (0, first_tile(wanted));
+        while start < self.rows {
+            let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (state, query) in states.iter_mut().zip(queries.chunks_exact(words)) {
                 let Nearest { limit, counts, kept, within } = state;
@@ -168,6 +177,8 @@ impl Codes {
                     *limit -= 1;
                 }
             }
+            start += count;
+            size = (2 * size).min(TILE);
         }
         states.into_iter().map(|state| state.rows(wanted)).collect()
     }

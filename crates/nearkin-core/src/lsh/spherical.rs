@@ -6,12 +6,9 @@
 //!
 //! Cost: about twice that of the Hamming scan.
 
-use super::codes::{BLOCK, Codes};
+use super::codes::{BLOCK, Codes, TILE, first_tile};
 use crate::hamming::rank::Quotient;
 use crate::popcount::{Kernel, Lanes, ScalarLanes};
-
-/// Rows between two looks at the limit.
-const TILE: usize = 512;
 
 /// The best rows so far of one query, cut when they are more than twice those that are wanted.
 struct Best {
@@ -114,8 +111,9 @@ impl Codes {
         let words = self.words;
         let one = || Best { limit: Quotient::MOST, kept: Vec::new() };
         let mut best: Vec<Best> = (0..queries.len() / words).map(|_| one()).collect();
-        for start in (0..self.rows).step_by(TILE) {
-            let count = TILE.min(self.rows - start);
+        let (mut start, mut size) = (0, first_tile(wanted));
+        while start < self.rows {
+            let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (best, query) in best.iter_mut().zip(queries.chunks_exact(words)) {
                 let Best { limit, kept } = best;
@@ -131,6 +129,8 @@ impl Codes {
                     best.cut(wanted);
                 }
             }
+            start += count;
+            size = (2 * size).min(TILE);
         }
         let rows = |mut best: Best| {
             best.cut(wanted);
