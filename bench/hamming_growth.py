@@ -161,11 +161,12 @@ def threads(section: Section) -> None:
         fresh.add(None, planted)
         return fresh.pairs(3)
 
-    block = np.ones(4_000_000, dtype=np.uint64)
+    # More than the last cache holds.
+    block = np.ones(40_000_000, dtype=np.uint64)
     # What the machine gives: two threads that share nothing, on loops that only compute or only read.
     halves: dict[str, Callable[[], Any]] = {
         "limit: computing alone (PBKDF2)": lambda: hashlib.pbkdf2_hmac("sha256", b"key", b"salt", 200_000),
-        "limit: reading memory alone (sums of 32 MB)": lambda: [block.sum() for _ in range(20)],
+        "limit: reading memory alone (sums of 320 MB)": lambda: [block.sum() for _ in range(2)],
     }
     for task, half in halves.items():
         best = {1: float("inf"), 2: float("inf")}

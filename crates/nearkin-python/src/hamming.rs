@@ -413,6 +413,7 @@ impl HammingCore {
             dict.set_item("radii", part.radii)?;
             dict.set_item("probes", part.probes)?;
             dict.set_item("candidates", part.candidates)?;
+            dict.set_item("fair_candidates", part.fair_candidates)?;
             dict.set_item("cost", part.cost)?;
             dict.set_item("scan_cost", part.scan_cost)?;
             dict.set_item("bytes", part.bytes)?;

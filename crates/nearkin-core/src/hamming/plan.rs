@@ -4,7 +4,7 @@
 //! scan    n * (SCAN * words of the tested prefix + READ * words / queries of the batch)
 //! tables  sum over tables i of probes_i * (PROBE + ENTRY * words * n / 2^p_i)    (`blocks`)
 //! batch   sum over tables i of probes_i * (BATCH_PROBE + BATCH_ENTRY * words * n / 2^p_i) + STREAM * bytes_i / queries
-//! build   tables * n * (words + 1) * BUILD
+//! build   sum over tables i of n * (words + 1) * BUILD * (1 + max(0, p_i - 18))
 //! ```
 //!
 //! Tables are built when they are asked for by name or announced by a radius; otherwise when the scans so far have cost as
@@ -24,8 +24,6 @@ const SCAN_HALF: f64 = 0.025;
 const SCAN_PIECE: f64 = 0.008;
 /// Nanoseconds to read one word of a row from memory.
 const READ: f64 = 0.2;
-/// Nanoseconds to put one word of a slot into one table, and to count it.
-const BUILD: f64 = 8.0;
 /// Most tables that the planner considers.
 const MAX_TABLES: usize = 24;
 /// Of tables that cost at most this much more than the fastest, those of least memory are built.
@@ -96,11 +94,6 @@ pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize)
     slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
 }
 
-/// Expected nanoseconds to build tables.
-pub(crate) fn build_cost(slots: usize, words: usize, tables: usize) -> f64 {
-    (tables * slots * (words.min(4) + 1)) as f64 * BUILD
-}
-
 /// What tables are wanted for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wish {
@@ -156,11 +149,15 @@ fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Opt
         .filter(|spec| memory.is_none_or(|limit| spec.bytes(slots, words) <= limit))
         .filter_map(|spec| spec.plan(slots, words, radius, aim).map(|probing| (spec, probing)))
         .collect();
-    let least = plans.iter().map(|(_, probing)| probing.cost).fold(f64::INFINITY, f64::min);
+    // A join asks once for each slot, so building the tables is part of its cost.
+    let cost = |(spec, probing): &(Spec, Probing)| {
+        probing.cost + if aim == Aim::Join { spec.build_cost(1, words) } else { 0.0 }
+    };
+    let least = plans.iter().map(cost).fold(f64::INFINITY, f64::min);
     plans
         .into_iter()
-        .filter(|(_, probing)| probing.cost <= SLACK * least)
-        .min_by(|a, b| a.0.bytes(slots, words).cmp(&b.0.bytes(slots, words)).then(a.1.cost.total_cmp(&b.1.cost)))
+        .filter(|plan| cost(plan) <= SLACK * least)
+        .min_by(|a, b| a.0.bytes(slots, words).cmp(&b.0.bytes(slots, words)).then(cost(a).total_cmp(&cost(b))))
 }
 
 #[cfg(test)]

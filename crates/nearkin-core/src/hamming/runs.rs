@@ -8,6 +8,8 @@
 
 use std::cmp::Ordering;
 
+use rayon::prelude::*;
+
 use super::bits::Lists;
 use super::blocks::{Layout, Probing, Spec};
 use super::plan::Wish;
@@ -36,9 +38,10 @@ fn sorted_pairs(fps: &[u64], rows: &[u32]) -> Vec<(u64, u32)> {
         pairs[*at] = (fp, row);
         *at += 1;
     }
-    for part in starts.windows(2) {
-        pairs[part[0]..part[1]].sort_unstable();
-    }
+    let mut rest = pairs.as_mut_slice();
+    let parts: Vec<&mut [(u64, u32)]> =
+        starts.windows(2).filter_map(|part| rest.split_off_mut(..part[1] - part[0])).collect();
+    parts.into_par_iter().for_each(<[(u64, u32)]>::sort_unstable);
     pairs
 }
 

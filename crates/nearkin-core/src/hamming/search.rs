@@ -51,6 +51,8 @@ pub struct Part {
     pub probes: f64,
     /// Expected entries a query counts.
     pub candidates: f64,
+    /// The same if all bits were fair and independent.
+    pub fair_candidates: f64,
     /// Expected nanoseconds a query.
     pub cost: f64,
     /// Expected nanoseconds a query by scan.
@@ -164,7 +166,7 @@ impl Index {
                 let now = answer.map_or(scan, |answer| answer.cost.min(scan));
                 let saved = (now - probing.cost).max(0.0) * queries as f64;
                 let announced = self.radius == Some(radius) && built.is_none() && saved > 0.0;
-                let pays = saved + self.overspent > plan::build_cost(slots, words, spec.len());
+                let pays = saved + self.overspent > spec.build_cost(slots, words);
                 // Tables that are nearly as good stay.
                 let worth = now > 1.5 * probing.cost && (pays || announced);
                 self.overspent = if worth { 0.0 } else { self.overspent + saved };
@@ -471,6 +473,7 @@ impl Index {
                 radii: Vec::new(),
                 probes: 0.0,
                 candidates: slots as f64,
+                fair_candidates: slots as f64,
                 cost: scan_cost,
                 scan_cost,
                 bytes: source.run.map_or(source.fps.len() * 8 + slots * 4, Run::bytes),
@@ -499,6 +502,7 @@ impl Index {
                 part.tables = spec.len();
                 part.probes = probing.probes;
                 part.candidates = probing.candidates;
+                part.fair_candidates = probing.fair_candidates;
                 part.cost = probing.cost;
                 part.radii = probing.radii;
                 if !built {
@@ -531,10 +535,13 @@ impl Index {
     }
 }
 
-/// Queries of one task: an even share of a large batch, at most `CHUNK`; all of them where nobody shares.
+/// Queries of one task: even shares of at least 64, or all where there are fewer or nobody shares; at most `CHUNK`.
 pub(super) fn chunk_of(queries: usize) -> usize {
     let threads = rayon::current_num_threads();
-    queries.div_ceil(if threads == 1 { 1 } else { 4 * threads }).clamp(64, CHUNK)
+    let tasks = if threads == 1 { 1 } else { (queries / 64).clamp(1, 4 * threads) };
+    // As many for each thread, so that none waits.
+    let tasks = if tasks < threads { tasks } else { tasks / threads * threads };
+    queries.div_ceil(tasks).clamp(64, CHUNK)
 }
 
 /// A match in one word that sorts by query, distance, row: 20, 12 and 32 bits.

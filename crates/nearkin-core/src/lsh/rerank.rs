@@ -13,7 +13,7 @@
 //! (`float32` or `float64`), sparse ones in `float64` in order of coordinates.
 //!
 //! Cost: d multiplications and additions a candidate, and one wait for memory unless it was asked for before: the next
-//! candidates' first lines are prefetched.
+//! candidates are prefetched.
 
 #![allow(clippy::inline_always, reason = "inlined into the functions that enable instructions")]
 
@@ -27,8 +27,8 @@ use crate::{Error, Result};
 const LANES: usize = 32;
 /// Candidates that are asked for ahead.
 const AHEAD: usize = 6;
-/// Cache lines of each that are asked for; the processor's own prefetcher follows.
-const LINES: usize = 8;
+/// Cache lines of each that are asked for: 2 KB. Rows lie apart, so that the processor's own prefetcher starts again with each.
+const LINES: usize = 32;
 
 /// How near two vectors are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,11 @@ const FAR_ENTRY: f64 = 12.0;
 /// Nanoseconds to take up one bucket in a join, whose order is that of memory.
 const JOIN_PROBE: f64 = 6.0;
 /// Nanoseconds to count one word of an entry in a join: buckets stay in the first-level cache.
-const JOIN_ENTRY: f64 = 0.1;
+const JOIN_ENTRY: f64 = 0.25;
+/// Nanoseconds to put one word of a slot into one table, and to count it.
+const BUILD: f64 = 8.0;
+/// Key bits whose directory stays in the second-level cache; each more makes building dearer by as much again.
+const NEAR_KEY: u32 = 18;
 /// Nanoseconds to sort and take up one probe of a batch in the order of memory (fitted to 256 bits, radius 40, 14 to 20 tables).
 const BATCH_PROBE: f64 = 35.0;
 /// Nanoseconds to count one word of an entry in that order.
@@ -129,8 +133,10 @@ pub(crate) struct Probing {
     pub(crate) cost: f64,
     /// Expected buckets a query looks into.
     pub(crate) probes: f64,
-    /// Expected entries a query counts.
+    /// Expected entries a query counts, by the sampled loads of the buckets.
     pub(crate) candidates: f64,
+    /// The same if all bits were fair and independent; what `candidates` is above it comes of skew.
+    pub(crate) fair_candidates: f64,
 }
 
 /// Bits of a key for `slots` slots, less `fewer`: about two slots in three buckets.
@@ -229,6 +235,12 @@ impl Spec {
         slots * (4 * numbered + 8 * self.sketch * copied) + directories
     }
 
+    /// Expected nanoseconds to build the tables over `slots` slots.
+    pub(crate) fn build_cost(&self, slots: usize, words: usize) -> f64 {
+        let dearer: u32 = self.keys.iter().map(|key| 1 + key.len.saturating_sub(NEAR_KEY)).sum();
+        (slots * (words.min(4) + 1)) as f64 * BUILD * f64::from(dearer)
+    }
+
     /// How these tables would answer `radius`: by equality for combinations, else the radius is spread by least marginal
     /// cost. None if they can't.
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, aim: Aim) -> Option<Probing> {
@@ -258,12 +270,14 @@ impl Spec {
             _ => sketched,
         };
         let look = |i: usize| probe + self.loads[i] * entry(i);
-        let mut probing = Probing { radii: Vec::new(), cost: 0.0, probes: 0.0, candidates: 0.0 };
+        let mut probing = Probing { radii: Vec::new(), cost: 0.0, probes: 0.0, candidates: 0.0, fair_candidates: 0.0 };
+        let fair = |i: usize| slots as f64 * 0.5_f64.powi(self.keys[i].len as i32);
         if let Some(most) = self.combined {
             probing.radii = vec![0; self.keys.len()];
             probing.cost = (0..self.keys.len()).map(|i| look(i) + once(i)).sum();
             probing.probes = self.keys.len() as f64;
             probing.candidates = self.loads.iter().sum();
+            probing.fair_candidates = (0..self.keys.len()).map(fair).sum();
             return (radius <= most).then_some(probing);
         }
         let mut radii = vec![-1; self.keys.len()];
@@ -277,6 +291,7 @@ impl Spec {
             probing.cost += marginal(best);
             probing.probes += next[best];
             probing.candidates += next[best] * self.loads[best];
+            probing.fair_candidates += next[best] * fair(best);
             radii[best] += 1;
             let (p, j) = (f64::from(self.keys[best].len), f64::from(radii[best]));
             next[best] *= (p - j) / (j + 1.0);
