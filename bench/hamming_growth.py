@@ -180,7 +180,7 @@ def threads(section: Section) -> None:
         "radius 3 of 64, scan, 1,000 queries": lambda: plain.search(asked[:1000], radius=3),
         "radius 3 of 64, scan, one query": lambda: plain.search(asked[:1], radius=3),
         "top 10 of 64, scan, 300 queries": lambda: plain.nearest(asked[:300], k=10),
-        "build and all pairs within 3": join,
+        f"build and all pairs within 3, {n // 5:,} of them": join,
     }
     for task, work in works.items():
         best = {1: float("inf"), 2: float("inf")}

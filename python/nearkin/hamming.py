@@ -572,9 +572,9 @@ class HammingIndex:
             `memory`, the formula of each method's bytes a fingerprint;
             and `parts`: for each sorted run and the unsorted tail its distinct fingerprints (`slots`), `method`,
             whether its tables are `built`, how many (`tables`), the radius in each block (`radii`), expected `probes`
-            and `candidates` a query, sampled from the data, and `fair_candidates`, those of fair independent bits (what
-            lies between is skew), expected nanoseconds a query (`cost`) and by scan (`scan_cost`), its `bytes`, and what
-            the part would cost by each of the `methods` that are possible (`cost` and `bytes`).
+            and `candidates` a query, sampled from the data, `fair_candidates`, those of fair bits (more come of skew),
+            expected nanoseconds a query (`cost`) and by scan (`scan_cost`), its `bytes`, and what the part would
+            cost by each of the `methods` that are possible (`cost` and `bytes`).
         """
         if radius is None:
             radius = min(3, self.bits) if self.radius is None else self.radius

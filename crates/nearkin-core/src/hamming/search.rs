@@ -535,13 +535,9 @@ impl Index {
     }
 }
 
-/// Queries of one task: even shares of at least 64, or all where there are fewer or nobody shares; at most `CHUNK`.
+/// Queries of one task: an equal share, since queries of one task read the fingerprints together; 64 to `CHUNK`.
 pub(super) fn chunk_of(queries: usize) -> usize {
-    let threads = rayon::current_num_threads();
-    let tasks = if threads == 1 { 1 } else { (queries / 64).clamp(1, 4 * threads) };
-    // As many for each thread, so that none waits.
-    let tasks = if tasks < threads { tasks } else { tasks / threads * threads };
-    queries.div_ceil(tasks).clamp(64, CHUNK)
+    queries.div_ceil(rayon::current_num_threads()).clamp(64, CHUNK)
 }
 
 /// A match in one word that sorts by query, distance, row: 20, 12 and 32 bits.
@@ -599,7 +595,8 @@ impl Sink for Collect<'_> {
     }
 }
 
-/// Keeps the `k` nearest of each query, in lists that are cut when they reach twice that.
+/// Keeps the `k` nearest of each query, in lists that are cut when they reach half more: the sooner a limit falls, the fewer rows
+/// pass it.
 struct Top<'a> {
     index: &'a Index,
     source: &'a Source<'a>,
@@ -614,7 +611,7 @@ impl Sink for Top<'_> {
         let limit = &mut self.limits[query as usize];
         for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row)).take(self.k) {
             best.push((distance, row));
-            if best.len() >= 2 * self.k + 32 {
+            if best.len() >= self.k + self.k / 2 + 8 {
                 *limit = self.index.prune(best, self.k).min(*limit);
             }
         }
