@@ -55,7 +55,7 @@ ARM_RUSTC ?= /usr/bin/rustc
 # A property is tried on fewer cases: emulation is slow.
 test-arm:
 	RUSTC=$(ARM_RUSTC) CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
 		CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_PROFILE_TEST_OPT_LEVEL=1 PROPTEST_CASES=8 \
 		cargo test --quiet --lib -p nearkin-core --target aarch64-unknown-linux-gnu --target-dir target/arm
 
