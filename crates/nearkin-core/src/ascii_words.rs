@@ -107,6 +107,7 @@ pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> bo
 
 /// The runs of `word` in block `i` that begin with a joiner, without those that hold neither letter nor digit.
 #[cold]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vector form calls it"))]
 fn without_joiners(text: &[u8], word: u64, before: u64, i: usize, starts: u64) -> u64 {
     let mut word = word;
     let mut rest = starts;

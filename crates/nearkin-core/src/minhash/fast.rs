@@ -22,7 +22,9 @@
 //! Source: Dahlgaard, Knudsen and Thorup (FOCS 2017), section 2, with rounds that throw alike until the last. Tests: against the plain
 //! definition here; bias and variance in `tests/test_minhash.py`.
 
-use super::{CHUNK, Level, MAX_PERM, MinHash, Scheme, Sketch, mix};
+#[cfg(target_arch = "x86_64")]
+use super::Level;
+use super::{CHUNK, MAX_PERM, MinHash, Scheme, Sketch, mix};
 
 /// Rounds of throws.
 pub(super) const ROUNDS: usize = 3;

@@ -501,6 +501,7 @@ mod tests {
             };
             let rows = [scale];
             let bound = Bound { rows: &rows, columns: &columns, row_slack: &[], column_slack: &slack };
+            #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "the form in `f32` is of x86-64"))]
             let affine = Affine { factor: 2.0, row_offset: &[], offset: &offset, bound };
             let words = m.div_ceil(64);
             macro_rules! same {
