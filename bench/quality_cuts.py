@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.quality.truth import Prints, similar_pairs
 from nearkin.theory import Banding
-from nearkin.tune_truth import Prints, similar_pairs
 from quality_sets import Rows, Set
 
 REACH = 0.42

@@ -25,8 +25,8 @@ import numpy as np
 
 import common
 import quality_sets
+from nearkin.quality.truth import Prints, similar_pairs
 from nearkin.theory import simhash_difference, simhash_difference_of_sets, simhash_radius
-from nearkin.tune_truth import Prints, similar_pairs
 
 BITS = 128
 BINS = (1, 5, 10, 20, 40, 80, 160, 320, 1000, 1 << 40)

@@ -37,7 +37,7 @@ import numpy as np
 
 import common
 import quality_page
-from nearkin.tune_truth import Prints, similar_pairs
+from nearkin.quality.truth import Prints, similar_pairs
 from quality_cuts import (
     banded,
     best,

@@ -13,7 +13,7 @@ import pytest
 
 import nearkin as nk
 import reference
-from nearkin.verify import baselines
+from nearkin.pipeline.verify import baselines
 
 PYPI = "simhash-pypi"
 HOW = "How are you?"

@@ -1,7 +1,7 @@
 """The layers of ARCHITECTURE.md: imports point up the list only, and never in a circle.
 
-The order is read from ARCHITECTURE.md and from the header of `crates/nearkin-core/src/lib.rs`, so that what is drawn
-there is what holds.
+The order is read from ARCHITECTURE.md and from the headers of the crates' `lib.rs`, so that what is drawn there is what
+holds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "nearkin"
 CORE = ROOT / "crates" / "nearkin-core"
+CRATES = [CORE, ROOT / "crates" / "nearkin-python"]
 
 
 def python_layers() -> list[list[str]]:
@@ -85,6 +86,20 @@ def test_python_imports_have_no_circle() -> None:
     assert {} == edges
 
 
+def test_no_function_has_the_name_of_a_module_beside_it() -> None:
+    """`import nearkin.x.y` gives the module y: no package hands on a function or class of that name."""
+    known = {name for name, _ in modules()}
+    faults = []
+    for name, path in modules():
+        if path.name != "__init__.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module != "nearkin":
+                names = [alias.asname or alias.name for alias in node.names]
+                faults += [f"{name}.{one}" for one in names if f"{name}.{one}".strip(".") in known]
+    assert [] == faults
+
+
 def test_the_package_asserts_nothing() -> None:
     """What can go wrong for a user is an error with a message, not an AssertionError that -O removes."""
     faults = [
@@ -96,10 +111,10 @@ def test_the_package_asserts_nothing() -> None:
     assert [] == faults
 
 
-def rust_order() -> list[str]:
-    """The modules of the core in the order of the header of lib.rs."""
-    header = [line for line in (CORE / "src" / "lib.rs").read_text(encoding="utf-8").splitlines() if line[:3] == "//!"]
-    return re.findall(r"`([a-z_0-9]+)`", " ".join(header))
+def rust_order(crate: Path) -> list[str]:
+    """The modules of a crate in the order of the last paragraph of its lib.rs's header."""
+    header = [line for line in (crate / "src" / "lib.rs").read_text(encoding="utf-8").splitlines() if line[:3] == "//!"]
+    return re.findall(r"`([a-z_0-9]+)`", " ".join(header).split("Modules build on")[1])
 
 
 def rust_code(path: Path) -> str:
@@ -108,8 +123,8 @@ def rust_code(path: Path) -> str:
     return re.sub(r"//.*", "", text)
 
 
-def rust_module(path: Path) -> str:
-    return path.relative_to(CORE / "src").parts[0].removesuffix(".rs")
+def rust_module(crate: Path, path: Path) -> str:
+    return path.relative_to(crate / "src").parts[0].removesuffix(".rs")
 
 
 def rust_uses(code: str) -> set[str]:
@@ -120,18 +135,20 @@ def rust_uses(code: str) -> set[str]:
     return names - {"self"}
 
 
-def test_every_module_of_the_core_has_its_place() -> None:
+@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
+def test_every_module_of_a_crate_has_its_place(crate: Path) -> None:
     """The modules that lib.rs declares are those that its header puts in order."""
-    declared = re.findall(r"^(?:pub )?mod ([a-z_0-9]+);", rust_code(CORE / "src" / "lib.rs"), re.MULTILINE)
-    assert sorted(declared) == sorted(rust_order())
+    declared = re.findall(r"^(?:pub )?mod ([a-z_0-9]+);", rust_code(crate / "src" / "lib.rs"), re.MULTILINE)
+    assert sorted(declared) == sorted(rust_order(crate))
 
 
-def test_core_modules_build_on_those_to_their_left() -> None:
-    """`crate::` in a module of the core names modules that stand before it in lib.rs."""
-    order = rust_order()
+@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
+def test_rust_modules_build_on_those_to_their_left(crate: Path) -> None:
+    """`crate::` in a module names modules that stand before it in lib.rs."""
+    order = rust_order(crate)
     faults = []
-    for path in sorted((CORE / "src").rglob("*.rs")):
-        module = rust_module(path)
+    for path in sorted((crate / "src").rglob("*.rs")):
+        module = rust_module(crate, path)
         if module == "lib":
             continue
         faults += [

@@ -3,7 +3,8 @@
     python tools/pack_jieba.py
 
 Reads the installed package `jieba` (MIT licence, copied to `crates/nearkin-core/data/LICENSE-jieba`) and writes
-`crates/nearkin-core/data/jieba-words.bin` and `jieba-models.bin`; tests/test_words.py holds both equal to the package.
+`crates/nearkin-core/data/jieba-words.bin` and `jieba-models.bin`; tests/text/test_words.py holds both equal to the
+package.
 
 Words, sorted by code points, are stored by what they do not share with the word before (numbers are LEB128):
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::bands::{self, Index};
-use nearkin_core::minhash::Value;
+use nearkin_core::search::bands::{self, Index};
+use nearkin_core::families::minhash::Value;
 use nearkin_core::segment::Plain;
 
 fn search<V: Value + Plain>(path: &Path, num_perm: usize) {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::arrays;
+use nearkin_core::segment::arrays;
 
 fuzz_target!(|input: &[u8]| {
     let path = std::env::temp_dir().join(format!("nearkin-fuzz-family-{}.nks", std::process::id()));

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::jsonl::{Wanted, read, read_spans};
+use nearkin_core::records::jsonl::{Wanted, read, read_spans};
 use serde_json::Value;
 
 fuzz_target!(|input: &[u8]| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::lsh::{Effort, Hashes, Index, Queries, Want, Vectors};
+use nearkin_core::search::lsh::{Effort, Hashes, Index, Queries, Want, Vectors};
 
 fuzz_target!(|input: &[u8]| {
     let path = std::env::temp_dir().join(format!("nearkin-fuzz-lsh-{}.nks", std::process::id()));

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::hamming::{Index, Linkage};
+use nearkin_core::search::hamming::{Index, Linkage};
 use xxhash_rust::xxh3::xxh3_64;
 
 const HEADER: usize = 64;

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::ssdeep::file::{decode, encode};
+use nearkin_core::search::digests::file::{decode, encode};
 use xxhash_rust::xxh3::xxh3_64;
 
 fuzz_target!(|input: &[u8]| {

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::hash::{FeatureHash, NAMES};
-use nearkin_core::simhash::{SimHash, SimHashScratch, Weight};
-use nearkin_core::text::{Kind, Scratch, Tokenizer};
-use nearkin_core::unicode::{Case, Form, Letters};
+use nearkin_core::families::simhash::{SimHash, SimHashScratch, Weight};
+use nearkin_core::text::tokenizer::{Kind, Scratch, Tokenizer};
+use nearkin_core::text::unicode::{Case, Form, Letters};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&[kind, rules, hash, bits, seed], text)) = input.split_first_chunk() else { return };

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::jieba::{Jieba, Scratch, parse_user_words};
+use nearkin_core::text::jieba::{Jieba, Scratch, parse_user_words};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&length, rest)) = input.split_first() else { return };

@@ -7,22 +7,23 @@ import warnings as _warnings
 from nearkin import errors, families, ssdeep, theory
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
-from nearkin.bands import BandIndex
-from nearkin.dedup import DedupResult, dedup
-from nearkin.dedup_files import dedup_files
-from nearkin.digests import DigestIndex
-from nearkin.evaluate import Evaluation, evaluate
 from nearkin.families.minhash import MinHash, minhash_similarity, signature
 from nearkin.families.simhash import SimHash, fingerprint
-from nearkin.hamming import HammingIndex, Pairs, SearchResult, hamming
-from nearkin.idf import Idf
-from nearkin.keywords import keywords, words
-from nearkin.labels import ClusterLabels, PairLabels
+from nearkin.pipeline.files import dedup_files
+from nearkin.pipeline.results import DedupResult
+from nearkin.pipeline.texts import dedup
+from nearkin.pipeline.verify import similarity
+from nearkin.quality.band_tuning import BandTuning, tune_bands
+from nearkin.quality.evaluation import Evaluation, evaluate
+from nearkin.quality.labels import ClusterLabels, PairLabels
+from nearkin.quality.tuning import Tuning, tune
 from nearkin.recipe import Recipe
-from nearkin.tables import LSHIndex
-from nearkin.tune import Tuning, tune
-from nearkin.tune_bands import BandTuning, tune_bands
-from nearkin.verify import similarity
+from nearkin.search.bands import BandIndex
+from nearkin.search.digests import DigestIndex
+from nearkin.search.hamming import HammingIndex, Pairs, SearchResult, hamming
+from nearkin.search.lsh.index import LSHIndex
+from nearkin.text.idf import Idf
+from nearkin.text.words import keywords, words
 
 if _DEBUG_BUILD:
     _warnings.warn(

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.families import CrossPolytope, Hyperplane, PStable
 from nearkin.families.base import Family
-from nearkin.families.rows import as_rows
-from nearkin.tables import LSHIndex, Metric
+from nearkin.search.lsh.index import LSHIndex, Metric
+from nearkin.vectors.rows import as_rows
 
 try:
     from scipy.sparse import csr_matrix, issparse

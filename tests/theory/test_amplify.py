@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nearkin import errors, theory
 from nearkin.families import PStable
-from nearkin.theory.choose import _one_side
+from nearkin.theory.choice import _one_side
 
 
 def test_u_functions_have_the_printed_sizes() -> None:

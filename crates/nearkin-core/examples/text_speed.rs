@@ -3,17 +3,17 @@
 use std::io::Read;
 use std::time::Instant;
 
+use nearkin_core::families::simhash::{SimHash, SimHashScratch, Weight};
 use nearkin_core::hash::FeatureHash;
-use nearkin_core::simhash::{SimHash, SimHashScratch, Weight};
-use nearkin_core::text::{Kind, Tokenizer};
-use nearkin_core::unicode::{Case, Form, Letters};
+use nearkin_core::text::tokenizer::{Kind, Tokenizer};
+use nearkin_core::text::unicode::{Case, Form, Letters};
 
 fn main() {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).expect("UTF-8 on standard input");
     let documents: Vec<&str> = text.split('\u{1e}').collect();
     let start = Instant::now();
-    let _ = nearkin_core::unicode::CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
+    let _ = nearkin_core::text::unicode::CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
     println!(
         "table {:.1} ms, {} documents, {} bytes",
         start.elapsed().as_secs_f64() * 1e3,

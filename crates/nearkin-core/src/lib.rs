@@ -1,42 +1,23 @@
 //! Kernels of nearkin: locality-sensitive hashing without a Python in sight.
 //!
-//! Modules build on the ones to their left only: `error` · `memory` · `segment` · `arrays` · `random` · `project` · `polytope` ·
-//! `sparse_simhash` · `popcount` · `hash` · `bitsum` · `idset` · `cluster` · `unicode` · `ascii_words` · `jieba` · `cut` ·
-//! `stopwords` · `text` · `idf` · `textrank` · `keywords` · `simhash` · `minhash` · `hamming` · `bands` · `lsh` · `verify` · `absorb` ·
-//! `records` · `jsonl` · `csv` · `ssdeep`.
+//! *Hash*: a text becomes weighted features (`text`), these a fingerprint or signature (`families`); a vector becomes a
+//! code (`vectors`, `families`); a file becomes a digest (`ssdeep`). *Search*: an index finds the values that are near
+//! (`search`), over arrays in memory or in a mapped file (`segment`). *Verify*: texts of candidates are compared, and
+//! documents absorb one another in keep order (`pipeline`). `records` reads the lines of a corpus.
+//!
+//! Modules build on the ones to their left only: `error` · `cpu` · `hash` · `segment` · `records` · `vectors` · `text` ·
+//! `families` · `ssdeep` · `search` · `pipeline`.
 
-pub mod absorb;
-pub mod arrays;
-mod ascii_words;
-pub mod bands;
-pub mod bitsum;
-pub mod cluster;
-pub mod csv;
-pub mod cut;
+pub mod cpu;
 pub mod error;
-pub mod hamming;
+pub mod families;
 pub mod hash;
-pub mod idf;
-pub mod idset;
-pub mod jieba;
-pub mod jsonl;
-pub mod keywords;
-pub mod lsh;
-pub mod memory;
-pub mod minhash;
-pub mod polytope;
-pub mod popcount;
-pub mod project;
-pub mod random;
+pub mod pipeline;
 pub mod records;
+pub mod search;
 pub mod segment;
-pub mod simhash;
-pub mod sparse_simhash;
 pub mod ssdeep;
-pub mod stopwords;
 pub mod text;
-pub mod textrank;
-pub mod unicode;
-pub mod verify;
+pub mod vectors;
 
 pub use error::{Error, Result};

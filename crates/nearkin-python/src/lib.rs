@@ -2,20 +2,21 @@
 //!
 //! Each function converts its arguments, releases the GIL, calls the core in the process's thread pool, and converts
 //! the result. No rule about hashing or searching lives here.
+//!
+//! Modules build on the ones to their left only: `errors` · `threads` · `convert` · `records` · `vectors` · `text` ·
+//! `recipe` · `families` · `ssdeep` · `search` · `pipeline`.
 
-mod bands;
-mod corpus;
+mod convert;
 mod errors;
-mod hamming;
-mod idf;
-mod lsh;
-mod minhash;
+mod families;
+mod pipeline;
 mod recipe;
+mod records;
+mod search;
 mod ssdeep;
-mod texts;
+mod text;
 mod threads;
 mod vectors;
-mod words;
 
 use pyo3::prelude::*;
 
@@ -25,14 +26,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;
-    bands::register(module)?;
-    corpus::register(module)?;
-    hamming::register(module)?;
-    idf::register(module)?;
-    lsh::register(module)?;
-    minhash::register(module)?;
-    recipe::register(module)?;
-    ssdeep::register(module)?;
+    records::register(module)?;
     vectors::register(module)?;
+    text::register(module)?;
+    recipe::register(module)?;
+    families::register(module)?;
+    ssdeep::register(module)?;
+    search::register(module)?;
+    pipeline::register(module)?;
     Ok(())
 }

@@ -3,30 +3,29 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError};
 
 use nearkin_core::Error;
-use nearkin_core::absorb::{self, Fingerprints};
-use nearkin_core::cluster;
-use nearkin_core::cut::Cut;
+use nearkin_core::families::simhash::{SimHash, Weight};
 use nearkin_core::hash::FeatureHash;
-use nearkin_core::jieba::parse_user_words;
-use nearkin_core::keywords::{KeywordScratch, Keywords, Top, Weighting};
-use nearkin_core::simhash::{SimHash, Weight};
-use nearkin_core::stopwords;
-use nearkin_core::text::{Kind, Scratch, TextSource, Tokenizer};
-use nearkin_core::unicode::{Case, Form, Letters};
-use nearkin_core::verify::{Cache, Measure};
+use nearkin_core::text::cut::Cut;
+use nearkin_core::text::idf::DocumentFrequencies;
+use nearkin_core::text::jieba::parse_user_words;
+use nearkin_core::text::keywords::{KeywordScratch, Keywords, Top, Weighting};
+use nearkin_core::text::stopwords;
+use nearkin_core::text::tokenizer::{Kind, Scratch, TextSource, Tokenizer};
+use nearkin_core::text::unicode::{Case, Form, Letters};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 use rayon::prelude::*;
 
+use crate::convert::texts::Texts;
+use crate::convert::{check_offsets, same_length};
 use crate::errors::{IntoPython, to_python};
-use crate::idf::IdfCore;
-use crate::texts::Texts;
+use crate::text::idf::IdfCore;
+use crate::text::words::{self, Made, Words};
 use crate::threads::{detached, detached_with};
-use crate::words::{self, Made, Words};
 
 /// Tokenizer, weight and SimHash of a recipe; `nearkin.Recipe` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -81,32 +80,6 @@ impl RecipeCore {
             ))
         })
     }
-}
-
-fn same_length(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(to_python(Error::parameter(name, format!("{found} values"), format!("{expected} values"))))
-}
-
-fn check_places(name: &'static str, places: &[u32], texts: usize) -> PyResult<()> {
-    match places.iter().find(|&&place| place as usize >= texts) {
-        None => Ok(()),
-        Some(place) => {
-            Err(to_python(Error::parameter(name, place, format!("0 to {} with {texts} texts", texts as i64 - 1))))
-        }
-    }
-}
-
-/// Checks that offsets start at 0, ascend, and end at `total`.
-pub(crate) fn check_offsets(offsets: &[i64], total: usize) -> PyResult<()> {
-    let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(total as i64));
-    if ends && offsets.is_sorted() {
-        return Ok(());
-    }
-    let found = format!("{} numbers", offsets.len());
-    Err(to_python(Error::parameter("offsets", found, format!("ascending numbers from 0 to {total}"))))
 }
 
 #[pymethods]
@@ -304,235 +277,6 @@ impl RecipeCore {
     }
 }
 
-/// Texts of a recipe that are ready to be compared, by row number.
-#[pyclass(frozen, module = "nearkin._core")]
-pub(crate) struct TextCache {
-    recipe: Py<RecipeCore>,
-    cache: RwLock<Cache>,
-}
-
-impl TextCache {
-    fn read(&self) -> RwLockReadGuard<'_, Cache> {
-        self.cache.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Cache> {
-        self.cache.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[pymethods]
-impl TextCache {
-    #[new]
-    fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize) -> PyResult<Self> {
-        let _ = recipe.get().tokenizer()?;
-        let cache = Cache::new(Measure::new(measure).into_python()?, budget);
-        Ok(Self { recipe, cache: RwLock::new(cache) })
-    }
-
-    /// Rows whose texts must be added before they can be compared.
-    fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
-        let rows = rows.as_slice()?;
-        Ok(py.detach(|| self.write().missing(rows)).into_pyarray(py).unbind())
-    }
-
-    /// Makes text i ready as row `rows[i]`.
-    fn add(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (rows, texts) = (rows.as_slice()?, Texts::new(texts)?);
-        same_length("texts", texts.len(), rows.len())?;
-        let tokenizer = self.recipe.get().tokenizer()?;
-        detached_with(
-            py,
-            || self.write(),
-            |pool, mut cache| {
-                let cache: &mut Cache = &mut cache;
-                pool.install(|| cache.add(tokenizer, rows, &texts));
-            },
-        )
-    }
-
-    /// Drops what was not needed for the longest time until the budget is met.
-    fn shrink(&self, py: Python<'_>) {
-        py.detach(|| self.write().shrink());
-    }
-
-    /// Similarities of rows `left[i]` and `right[i]`.
-    fn similarities(
-        &self,
-        py: Python<'_>,
-        left: PyReadonlyArray1<'_, u32>,
-        right: PyReadonlyArray1<'_, u32>,
-    ) -> PyResult<Array<f64>> {
-        let (left, right) = (left.as_slice()?, right.as_slice()?);
-        same_length("right", right.len(), left.len())?;
-        let found = detached_with(
-            py,
-            || self.read(),
-            |pool, cache| {
-                let cache: &Cache = &cache;
-                check_added(cache, left)?;
-                check_added(cache, right)?;
-                Ok(pool.install(|| cache.similarities(left, right)))
-            },
-        )?
-        .into_python()?;
-        Ok(found.into_pyarray(py).unbind())
-    }
-
-    /// First match of each document among its candidates: see `first_matches` in the core.
-    #[pyo3(signature = (*, documents, offsets, candidates, threshold))]
-    fn first_matches(
-        &self,
-        py: Python<'_>,
-        documents: PyReadonlyArray1<'_, u32>,
-        offsets: PyReadonlyArray1<'_, i64>,
-        candidates: PyReadonlyArray1<'_, u32>,
-        threshold: f64,
-    ) -> PyResult<Decision> {
-        let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
-        same_length("offsets", offsets.len(), documents.len() + 1)?;
-        check_offsets(offsets, candidates.len())?;
-        let found = detached_with(
-            py,
-            || self.read(),
-            |pool, cache| {
-                let cache: &Cache = &cache;
-                check_added(cache, documents)?;
-                check_added(cache, candidates)?;
-                Ok(pool.install(|| absorb::first_matches(cache, threshold, documents, offsets, candidates)))
-            },
-        )?
-        .into_python()?;
-        Ok(decision(py, found))
-    }
-}
-
-/// Every row must have been added before it is compared.
-fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
-    match cache.first_missing(rows) {
-        None => Ok(()),
-        Some(row) => Err(Error::parameter("row", row, "rows whose texts were added")),
-    }
-}
-
-/// Visits documents in keep order, kept ones absorbing later ones: see `absorb` in the core. Without texts distance decides.
-#[pyfunction]
-#[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold))]
-fn absorb_in_order(
-    py: Python<'_>,
-    texts: Option<Py<TextCache>>,
-    documents: PyReadonlyArray1<'_, u32>,
-    fingerprints: PyReadonlyArray1<'_, u64>,
-    words: usize,
-    radius: u32,
-    threshold: f64,
-) -> PyResult<Decision> {
-    let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
-    same_length("fingerprints", rows.len(), documents.len() * words)?;
-    let found = detached_with(
-        py,
-        || texts.as_ref().map(|texts| texts.get().read()),
-        |pool, cache| {
-            let cache: Option<&Cache> = cache.as_deref();
-            if let Some(cache) = cache {
-                check_added(cache, documents)?;
-            }
-            let rows = Fingerprints::new(rows, words);
-            Ok(pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents)))
-        },
-    )?
-    .into_python()?;
-    Ok(decision(py, found))
-}
-
-/// As `absorb_in_order` with listed candidates: see `absorb_listed` in the core.
-#[pyfunction]
-#[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold))]
-fn absorb_listed(
-    py: Python<'_>,
-    texts: Option<Py<TextCache>>,
-    documents: PyReadonlyArray1<'_, u32>,
-    offsets: PyReadonlyArray1<'_, i64>,
-    later: PyReadonlyArray1<'_, u32>,
-    similarity: Option<PyReadonlyArray1<'_, f64>>,
-    threshold: f64,
-) -> PyResult<Decision> {
-    let (documents, offsets, later) = (documents.as_slice()?, offsets.as_slice()?, later.as_slice()?);
-    let similarity = similarity.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
-    same_length("offsets", offsets.len(), documents.len() + 1)?;
-    check_offsets(offsets, later.len())?;
-    check_places("later", later, documents.len())?;
-    same_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
-    let found = detached_with(
-        py,
-        || texts.as_ref().map(|texts| texts.get().read()),
-        |pool, cache| {
-            let cache: Option<&Cache> = cache.as_deref();
-            if let Some(cache) = cache {
-                check_added(cache, documents)?;
-            }
-            Ok(pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity)))
-        },
-    )?
-    .into_python()?;
-    Ok(decision(py, found))
-}
-
-/// By, similarity, verified pairs, candidate pairs.
-type Decision = (Array<i64>, Array<f64>, u64, u64);
-
-fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
-    (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind(), found.verified, found.candidates)
-}
-
-/// Which of the fingerprints lie within `radius` of another one.
-#[pyfunction]
-fn near_in_batch(
-    py: Python<'_>,
-    fingerprints: PyReadonlyArray1<'_, u64>,
-    words: usize,
-    radius: u32,
-) -> PyResult<Array<bool>> {
-    let rows = fingerprints.as_slice()?;
-    same_length("fingerprints", rows.len() % words.max(1), 0)?;
-    let near = detached(py, || absorb::near(rows, words.max(1), radius))?;
-    Ok(near.into_pyarray(py).unbind())
-}
-
-/// The smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
-#[pyfunction]
-fn components(
-    py: Python<'_>,
-    nodes: usize,
-    left: PyReadonlyArray1<'_, u32>,
-    right: PyReadonlyArray1<'_, u32>,
-) -> PyResult<Array<u32>> {
-    let (left, right) = (left.as_slice()?, right.as_slice()?);
-    same_length("right", right.len(), left.len())?;
-    check_places("left", left, nodes)?;
-    check_places("right", right, nodes)?;
-    Ok(detached(py, || cluster::components(nodes, left, right))?.into_pyarray(py).unbind())
-}
-
-/// XXH3-128 of each text as two 64-bit words, and its length in characters; a null is as the empty text.
-#[pyfunction]
-fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
-    let texts = Texts::new(texts)?;
-    let (hashes, lengths): (Vec<[u64; 2]>, Vec<u64>) = detached(py, || {
-        (0..texts.len())
-            .into_par_iter()
-            .with_min_len(64)
-            .map(|i| {
-                texts.prefetch(i + 1);
-                let text = texts.get(i).unwrap_or_default();
-                let value = xxhash_rust::xxh3::xxh3_128(text.as_bytes());
-                ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
-            })
-            .unzip()
-    })?;
-    Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
-}
-
 /// The hash `name` with `seed` of each byte string, word `word` of a fingerprint.
 #[pyfunction]
 #[pyo3(signature = (name, values, seed=0, word=0))]
@@ -548,14 +292,52 @@ fn feature_hash_names() -> Vec<&'static str> {
     nearkin_core::hash::NAMES.to_vec()
 }
 
+/// Document frequencies of a recipe's features, while they are counted.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct IdfCounter {
+    recipe: Py<RecipeCore>,
+    counted: Mutex<DocumentFrequencies>,
+}
+
+#[pymethods]
+impl IdfCounter {
+    #[new]
+    fn new(recipe: Py<RecipeCore>) -> PyResult<Self> {
+        let _ = recipe.get().tokenizer()?;
+        Ok(Self { recipe, counted: Mutex::new(DocumentFrequencies::default()) })
+    }
+
+    /// Counts the features of more texts; a null is no document.
+    fn add(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let texts = Texts::new(texts)?;
+        let tokenizer = self.recipe.get().tokenizer()?;
+        detached_with(
+            py,
+            || self.counted.lock().unwrap_or_else(PoisonError::into_inner),
+            |pool, mut counted| {
+                let counted: &mut DocumentFrequencies = &mut counted;
+                pool.install(|| counted.add(tokenizer, &texts));
+            },
+        )
+    }
+
+    /// Documents, features of at least `min_df` of them sorted by their bytes, and their document frequencies.
+    fn finish<'py>(
+        &self,
+        py: Python<'py>,
+        min_df: u32,
+    ) -> PyResult<(u64, Bound<'py, PyList>, Bound<'py, PyArray1<u32>>)> {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let features = counted.features(min_df).into_python()?;
+        let names = PyList::new(py, features.iter().map(|(name, _)| PyBytes::new(py, name)))?;
+        let counts: Vec<u32> = features.iter().map(|&(_, count)| count).collect();
+        Ok((counted.documents(), names, counts.into_pyarray(py)))
+    }
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RecipeCore>()?;
-    module.add_class::<TextCache>()?;
-    module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
-    module.add_function(wrap_pyfunction!(absorb_listed, module)?)?;
-    module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(components, module)?)?;
-    module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
+    module.add_class::<IdfCounter>()?;
     module.add_function(wrap_pyfunction!(feature_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(feature_hash_names, module)?)?;
     Ok(())

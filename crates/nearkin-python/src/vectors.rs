@@ -4,10 +4,12 @@
 
 use std::path::PathBuf;
 
-use nearkin_core::polytope::Polytope;
-use nearkin_core::project::{self, Affine, Bound as Limit, Measure, Sparse, Unsure};
-use nearkin_core::sparse_simhash::{Gaussian, SparseSimHash};
-use nearkin_core::{Error, arrays, random};
+use nearkin_core::Error;
+use nearkin_core::families::cross_polytope::Polytope;
+use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
+use nearkin_core::segment::arrays;
+use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Measure, Sparse, Unsure};
+use nearkin_core::vectors::random;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -97,7 +99,7 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
     let values = detached(py, || {
         let value = |base, column| random::gaussian(random::word(base, column));
         let mut values = random::matrix((seed, stream, 0), rows, columns, value);
-        project::orthonormalise(&mut values, columns.max(1));
+        projection::orthonormalise(&mut values, columns.max(1));
         values
     })?;
     Ok(values.into_pyarray(py).unbind())
@@ -107,8 +109,8 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
 #[pyfunction]
 fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
-    let worth = project::worth_threads(n, n * d);
-    let found = with!(x, |x| detached_if(py, worth, || project::norms(x, d, first))?);
+    let worth = projection::worth_threads(n, n * d);
+    let found = with!(x, |x| detached_if(py, worth, || projection::norms(x, d, first))?);
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
@@ -116,8 +118,8 @@ fn row_norms(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>
 #[pyfunction]
 fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Array<f64>> {
     let (n, d) = x.shape();
-    let worth = project::worth_threads(n, n * d);
-    let found = with!(x, |x| detached_if(py, worth, || project::norm_bounds(x, d, first))?);
+    let worth = projection::worth_threads(n, n * d);
+    let found = with!(x, |x| detached_if(py, worth, || projection::norm_bounds(x, d, first))?);
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
@@ -132,7 +134,7 @@ fn row_norms_csr(
     first: usize,
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    let found = detached(py, || project::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first))?;
+    let found = detached(py, || projection::norms_sparse(&Sparse::new(indptr, indices, data, columns)?, first))?;
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
@@ -140,7 +142,7 @@ fn row_norms_csr(
 #[pyfunction]
 fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = x.shape().1;
-    let found = with!(x, |x| detached(py, || project::means(x, d))?);
+    let found = with!(x, |x| detached(py, || projection::means(x, d))?);
     Ok(found.into_pyarray(py).unbind())
 }
 
@@ -155,7 +157,7 @@ fn column_means_csr(
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let found =
-        detached(py, || Sparse::new(indptr, indices, data, columns).map(|sparse| project::means_sparse(&sparse)))?;
+        detached(py, || Sparse::new(indptr, indices, data, columns).map(|sparse| projection::means_sparse(&sparse)))?;
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
@@ -164,8 +166,8 @@ fn column_means_csr(
 fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<f64>> {
     let d = a.shape().1;
     same("x", x.shape().1, d)?;
-    let worth = project::worth_threads(x.shape().0, x.shape().0 * d * a.shape().0);
-    let found = with!(x, |x| with!(a, |a| detached_if(py, worth, || project::all_products(x, a, d))?));
+    let worth = projection::worth_threads(x.shape().0, x.shape().0 * d * a.shape().0);
+    let found = with!(x, |x| with!(a, |a| detached_if(py, worth, || projection::all_products(x, a, d))?));
     Ok(found.into_pyarray(py).unbind())
 }
 
@@ -186,8 +188,8 @@ fn exact_sign_codes(
     same("offset", offset.len(), m)?;
     same("out", out.len(), n * m.div_ceil(64))?;
     let found = with!(x, |x| with!(a, |a| py.detach(|| {
-        project::exact_signs(x, a, offset, d, out);
-        x.chunks(d.max(1)).enumerate().map(|(row, x)| Ok(project::norms(x, d, first + row)?[0])).collect()
+        projection::exact_signs(x, a, offset, d, out);
+        x.chunks(d.max(1)).enumerate().map(|(row, x)| Ok(projection::norms(x, d, first + row)?[0])).collect()
     })));
     let found: nearkin_core::Result<Vec<f64>> = found;
     Ok(found.into_python()?.into_pyarray(py).unbind())
@@ -205,7 +207,7 @@ fn all_products_csr(
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let columns = a.shape().1;
     let found = with!(a, |a| detached(py, || {
-        Sparse::new(indptr, indices, data, columns).map(|sparse| project::all_products_sparse(&sparse, a))
+        Sparse::new(indptr, indices, data, columns).map(|sparse| projection::all_products_sparse(&sparse, a))
     })?);
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
@@ -237,9 +239,9 @@ fn exact_values(
     same("columns", columns.len(), rows.len())?;
     inside("rows", rows, x.shape().0)?;
     inside("columns", columns, m)?;
-    let (worth, measure) = (project::worth_threads(rows.len(), rows.len() * d), measure(squares));
+    let (worth, measure) = (projection::worth_threads(rows.len(), rows.len() * d), measure(squares));
     let found =
-        with!(x, |x| with!(a, |a| detached_if(py, worth, || project::exact(x, a, d, (rows, columns), measure))?));
+        with!(x, |x| with!(a, |a| detached_if(py, worth, || projection::exact(x, a, d, (rows, columns), measure))?));
     Ok(found.into_pyarray(py).unbind())
 }
 
@@ -264,7 +266,7 @@ fn exact_values_csr(
     inside("columns", columns, m)?;
     let found = with!(a, |a| detached(py, || {
         let sparse = Sparse::new(indptr, indices, data, d)?;
-        Ok(project::exact_sparse(&sparse, a, (rows, columns), measure(squares)))
+        Ok(projection::exact_sparse(&sparse, a, (rows, columns), measure(squares)))
     })?);
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
@@ -334,8 +336,9 @@ fn sign_codes(
     same("offset", offset.len(), m)?;
     same("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor, row_offset, offset, bound };
-    let found =
-        with!(products, |p| detached_if(py, project::worth_threads(n, n * m), || project::signs(p, affine, out))?);
+    let found = with!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::signs(
+        p, affine, out
+    ))?);
     Ok(places(py, found))
 }
 
@@ -354,7 +357,7 @@ fn floor_codes(
     same("offset", offset.len(), m)?;
     same("out", out.len(), n * m)?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let found = with!(products, |p| detached_if(py, project::worth_threads(n, n * m), || project::floors(
+    let found = with!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::floors(
         p, affine, width, out
     ))?);
     Ok(places(py, found))
@@ -376,7 +379,7 @@ fn band_codes(
     same("half", half.len(), m)?;
     same("out", out.len(), n * m.div_ceil(64))?;
     let affine = Affine { factor: 1.0, row_offset: &[], offset, bound };
-    let found = with!(products, |p| detached_if(py, project::worth_threads(n, n * m), || project::bands(
+    let found = with!(products, |p| detached_if(py, projection::worth_threads(n, n * m), || projection::bands(
         p, affine, half, out
     ))?);
     Ok(places(py, found))

@@ -31,10 +31,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin._core import read_family, write_family
 from nearkin.errors import CorruptStoreError, FormatVersionError, NotFittedError, bad_parameter, check_count, mismatch
-from nearkin.families.projection import unpack_bits
-from nearkin.families.rows import Floats, Ints, Rows, Vectors, as_rows
+from nearkin.vectors.projection import unpack_bits
+from nearkin.vectors.rows import Floats, Ints, Rows, Vectors, as_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -359,7 +359,7 @@ class Family(ABC):
             If it can't be written.
         """
         text, arrays = self.parts()
-        _core.write_family(os.fspath(path), text, arrays)
+        write_family(os.fspath(path), text, arrays)
 
     def parts(self) -> tuple[str, list[npt.NDArray[np.uint8]]]:
         """The fitted family as a description (`to_json`) and the bytes of its arrays, as `restore` takes them."""
@@ -393,7 +393,7 @@ def load(path: str | os.PathLike[str]) -> Family:
     (Hyperplane(bits=16, seed=3), True)
     """
     place = os.fspath(path)
-    return restore(*_core.read_family(place), place)
+    return restore(*read_family(place), place)
 
 
 def restore(text: str, arrays: list[Any], place: str) -> Family:

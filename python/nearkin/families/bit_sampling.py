@@ -16,10 +16,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core, theory
+from nearkin import theory
+from nearkin._core import draw_matrix
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.base import Codes, Distance, Family, Probes, check_hashes, check_number, check_seed
-from nearkin.families.rows import Floats, Ints, Rows
+from nearkin.vectors.rows import Floats, Ints, Rows
 
 _COLUMNS, _THRESHOLDS = 10, 11
 """Streams of the seed."""
@@ -107,11 +108,11 @@ class BitSampling(Family):
                 raise InputError(f"X: {reason}", place="X", reason=reason)
         elif self.limits is not None:
             self.low_, self.high_ = float(self.limits[0]), float(self.limits[1])
-        words = _core.draw_matrix("word", self.seed, _COLUMNS, 0, self.bits, 1)
+        words = draw_matrix("word", self.seed, _COLUMNS, 0, self.bits, 1)
         self.columns_ = (words % np.uint64(rows.d)).astype(np.int64)
         self.thresholds_ = np.full(self.bits, 0.5)
         if self.limits is not None:
-            shares = _core.draw_matrix("uniform", self.seed, _THRESHOLDS, 0, self.bits, 1)
+            shares = draw_matrix("uniform", self.seed, _THRESHOLDS, 0, self.bits, 1)
             self.thresholds_ = self.low_ + shares * (self.high_ - self.low_)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core, theory
+from nearkin import theory
+from nearkin._core import PolytopeCore
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.families.base import Codes, Distance, Family, Probes, check_hashes, check_seed
-from nearkin.families.rows import Floats, Rows
+from nearkin.vectors.rows import Floats, Rows
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -118,7 +119,7 @@ class CrossPolytope(Family):
 
     def _derive(self) -> None:
         self._dims = self._all_dims(self.dimension_)
-        self._polytope = _core.PolytopeCore(self.dimension_, self._dims, self.seed, self.rotation == "gaussian")
+        self._polytope = PolytopeCore(self.dimension_, self._dims, self.seed, self.rotation == "gaussian")
 
     def __getstate__(self) -> dict[str, Any]:
         """What `pickle` and `copy` keep: all but the core's functions, which follow from the parameters."""

@@ -17,11 +17,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin._core import draw_matrix
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.base import check_number
-from nearkin.families.rows import Rows
-from nearkin.families.sampling import neighbour_distances, sample
+from nearkin.vectors.rows import Rows
+from nearkin.vectors.sampling import neighbour_distances, sample
 
 ShiftKernel: TypeAlias = Literal["gaussian", "laplacian"]
 
@@ -56,7 +56,7 @@ def draw_turns(
     """`(count, d)` frequencies in turns."""
     kind = "gaussian" if kernel == "gaussian" else "cauchy"
     scale = math.sqrt(gamma) if kernel == "gaussian" else gamma
-    draws = _core.draw_matrix(kind, seed, stream, 0, count, d).astype(np.float64)
+    draws = draw_matrix(kind, seed, stream, 0, count, d).astype(np.float64)
     limit = float(np.finfo(np.float32).max)
     turns: npt.NDArray[np.float32] = np.clip(draws * (scale / (2 * math.pi)), -limit, limit).astype(np.float32)
     return turns.reshape(count, d)

@@ -18,11 +18,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core, theory
+from nearkin import theory
+from nearkin._core import all_products, draw_matrix, draw_orthonormal
 from nearkin.errors import InputError
 from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_seed
-from nearkin.families.projection import Projection
-from nearkin.families.rows import Floats, Rows
+from nearkin.vectors.projection import Projection
+from nearkin.vectors.rows import Floats, Rows
 
 _NORMALS, _ORTHOGONAL = 1, 2
 """Streams of the seed."""
@@ -90,9 +91,9 @@ class Hyperplane(Family):
 
     def _fit(self, rows: Rows) -> None:
         if self.orthogonal:
-            normals = _core.draw_orthonormal(self.seed, _ORTHOGONAL, self.bits, rows.d).astype(np.float32)
+            normals = draw_orthonormal(self.seed, _ORTHOGONAL, self.bits, rows.d).astype(np.float32)
         else:
-            normals = _core.draw_matrix("gaussian", self.seed, _NORMALS, 0, self.bits, rows.d)
+            normals = draw_matrix("gaussian", self.seed, _NORMALS, 0, self.bits, rows.d)
         self.normals_ = normals.reshape(self.bits, rows.d)
         self.mean_, self.offset_ = np.zeros(rows.d), np.zeros(self.bits)
         if self.center:
@@ -100,7 +101,7 @@ class Hyperplane(Family):
                 reason = "all vectors are equal, so none has a direction from their mean; use center=False"
                 raise InputError(f"X: {reason}", place="X", reason=reason)
             self.mean_ = rows.means()
-            self.offset_ = -_core.all_products(self.mean_[None], self.normals_)
+            self.offset_ = -all_products(self.mean_[None], self.normals_)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         bits, d = self.bits, self.dimension_

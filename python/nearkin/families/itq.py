@@ -16,12 +16,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin._core import all_products, draw_orthonormal
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.families.base import Codes, Distance, Family, check_hashes, check_seed
-from nearkin.families.projection import Projection
-from nearkin.families.rows import Floats, Rows
-from nearkin.families.sampling import sample
+from nearkin.vectors.projection import Projection
+from nearkin.vectors.rows import Floats, Rows
+from nearkin.vectors.sampling import sample
 
 _SAMPLE, _ROTATION = 8, 9
 """Streams of the seed."""
@@ -103,7 +103,7 @@ class ITQ(Family):
             raise InputError(f"X: {reason}", place="X", reason=reason)
         principal = vectors[:, ::-1][:, : self.bits]
         projected = training @ principal
-        rotation = _core.draw_orthonormal(self.seed, _ROTATION, self.bits, self.bits).reshape(self.bits, self.bits)
+        rotation = draw_orthonormal(self.seed, _ROTATION, self.bits, self.bits).reshape(self.bits, self.bits)
         losses = []
         for _ in range(self.iterations):
             signs, loss = _corners(projected @ rotation)
@@ -114,7 +114,7 @@ class ITQ(Family):
         self.losses_ = np.array(losses)
         self.rotation_ = np.ascontiguousarray(rotation)
         self.components_ = np.ascontiguousarray((principal @ rotation).T.astype(np.float32))
-        self.offset_ = -_core.all_products(self.mean_[None], self.components_)
+        self.offset_ = -all_products(self.mean_[None], self.components_)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         bits, d = self.bits, self.dimension_

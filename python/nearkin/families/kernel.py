@@ -26,9 +26,9 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.families.base import Codes, Distance, Family, Probes, check_hashes, check_number, check_seed
-from nearkin.families.projection import Projection
-from nearkin.families.rows import Floats, Ints, Rows
-from nearkin.families.sampling import places, subsets
+from nearkin.vectors.projection import Projection
+from nearkin.vectors.rows import Floats, Ints, Rows
+from nearkin.vectors.sampling import places, subsets
 
 Kernel: TypeAlias = Literal["rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"] | Callable[..., Any]
 

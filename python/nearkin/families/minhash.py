@@ -17,7 +17,7 @@ the largest value everywhere and is similar to nothing, not even to another one.
 
 Cost: one pass over the text. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012); Shrivastava (ICML 2017);
 Dahlgaard, Knudsen and Thorup (FOCS 2017). Kernel: `crates/nearkin-core/src/minhash/`. Laws are tested in
-`tests/test_minhash.py`.
+`tests/families/test_minhash.py`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from nearkin._core import MinHashCore, signature_differences
 from nearkin.errors import bad_parameter, mismatch
-from nearkin.families.simhash import Texts, in_batches
 from nearkin.recipe import Recipe, Scheme
+from nearkin.text.batches import Texts, in_batches
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix

@@ -24,11 +24,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core, theory
+from nearkin import theory
+from nearkin._core import draw_matrix, floor_codes
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_number, check_seed
-from nearkin.families.projection import Projection
-from nearkin.families.rows import Floats, Ints, Matrix, Rows
+from nearkin.vectors.projection import Projection
+from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
 
 _DIRECTIONS, _OFFSETS, _SAMPLE = 3, 4, 5
 """Streams of the seed."""
@@ -127,9 +128,9 @@ class PStable(Family):
     def _fit(self, rows: Rows) -> None:
         self.width_ = self._auto_width(rows) if self.width == "auto" else float(self.width)
         kind = "gaussian" if self.metric == "l2" else "cauchy"
-        directions = _core.draw_matrix(kind, self.seed, _DIRECTIONS, 0, self.hashes, rows.d)
+        directions = draw_matrix(kind, self.seed, _DIRECTIONS, 0, self.hashes, rows.d)
         self.directions_ = directions.reshape(self.hashes, rows.d)
-        self.offset_ = _core.draw_matrix("uniform", self.seed, _OFFSETS, 0, self.hashes, 1) * self.width_
+        self.offset_ = draw_matrix("uniform", self.seed, _OFFSETS, 0, self.hashes, 1) * self.width_
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {"directions_": (self.hashes, self.dimension_), "offset_": (self.hashes,)}
@@ -143,7 +144,7 @@ class PStable(Family):
 
     def _auto_width(self, rows: Rows) -> float:
         """Four times the median distance of sampled vectors to the nearest other one that is not equal."""
-        order = np.argsort(_core.draw_matrix("word", self.seed, _SAMPLE, 0, 1, len(rows)), kind="stable")
+        order = np.argsort(draw_matrix("word", self.seed, _SAMPLE, 0, 1, len(rows)), kind="stable")
         base = rows.take(np.sort(order[:_BASE])).wide().dense()
         nearest = []
         for at in range(min(_QUERIES, len(base))):
@@ -164,7 +165,7 @@ class PStable(Family):
 
             def kernel(batch: Rows, products: Matrix, norms: Floats = norms, out: Ints = out) -> tuple[Ints, Ints]:
                 bounds = self._projection.bounds(batch, norms)
-                return _core.floor_codes(products, self.width_, self.offset_, bounds, out)
+                return floor_codes(products, self.width_, self.offset_, bounds, out)
 
             unsure, columns, values = self._projection.decide(batch, kernel)
             out[unsure, columns] = saturate(np.floor((values + self.offset_[columns]) / self.width_))

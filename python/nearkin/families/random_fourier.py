@@ -23,11 +23,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin._core import draw_matrix
 from nearkin.errors import bad_parameter
 from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
 from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
-from nearkin.families.rows import Floats, Rows
+from nearkin.vectors.rows import Floats, Rows
 
 _TURNS, _PHASES, _SAMPLE = 18, 19, 20
 """Streams of the seed."""
@@ -113,7 +113,7 @@ class RandomFourier(Family):
         self.turns_ = draw_turns(self.kernel, self.gamma_, self.seed, _TURNS, self._frequencies, rows.d)
         self.phase_ = np.zeros(self._frequencies)
         if self.form == "phase":
-            self.phase_ = _core.draw_matrix("uniform", self.seed, _PHASES, 0, self._frequencies, 1)
+            self.phase_ = draw_matrix("uniform", self.seed, _PHASES, 0, self._frequencies, 1)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         return {"turns_": (self._frequencies, self.dimension_), "phase_": (self._frequencies,)}

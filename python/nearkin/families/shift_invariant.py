@@ -23,12 +23,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core, theory
+from nearkin import theory
+from nearkin._core import band_codes, draw_matrix, set_bits
 from nearkin.errors import bad_parameter
 from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_number, check_seed
 from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
-from nearkin.families.projection import Projection
-from nearkin.families.rows import Floats, Ints, Matrix, Rows
+from nearkin.vectors.projection import Projection
+from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
 
 _TURNS, _PHASES, _LEVELS, _SAMPLE = 12, 13, 14, 15
 """Streams of the seed."""
@@ -115,10 +116,10 @@ class ShiftInvariant(Family):
     def _fit(self, rows: Rows) -> None:
         self.gamma_ = resolve_gamma(self.kernel, self.gamma, rows, self.seed, _SAMPLE)
         self.turns_ = draw_turns(self.kernel, self.gamma_, self.seed, _TURNS, self.bits, rows.d)
-        self.phase_ = _core.draw_matrix("uniform", self.seed, _PHASES, 0, self.bits, 1)
+        self.phase_ = draw_matrix("uniform", self.seed, _PHASES, 0, self.bits, 1)
         self.half_ = np.full(self.bits, 0.25)
         if self.dither:
-            levels = 2 * _core.draw_matrix("uniform", self.seed, _LEVELS, 0, self.bits, 1) - 1
+            levels = 2 * draw_matrix("uniform", self.seed, _LEVELS, 0, self.bits, 1) - 1
             self.half_ = np.arccos(-levels) / (2 * math.pi)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
@@ -140,10 +141,10 @@ class ShiftInvariant(Family):
                 batch: Rows, products: Matrix, norms: Floats = norms, out: npt.NDArray[np.uint64] = out
             ) -> tuple[Ints, Ints]:
                 bounds = self._projection.bounds(batch, norms)
-                return _core.band_codes(products, self.phase_, self.half_, bounds, out)
+                return band_codes(products, self.phase_, self.half_, bounds, out)
 
             unsure, columns, values = self._projection.decide(batch, kernel)
-            _core.set_bits(out, unsure, columns, _apart(values + self.phase_[columns]) <= self.half_[columns])
+            set_bits(out, unsure, columns, _apart(values + self.phase_[columns]) <= self.half_[columns])
         return words
 
     def _probes(self, rows: Rows, count: int) -> Probes:

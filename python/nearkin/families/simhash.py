@@ -9,13 +9,12 @@ A fingerprint is `uint64`, `(n,)` up to 64 bits and `(n, words)` above, words = 
 word i // 64. A text without any feature has no fingerprint: its row is 0 and its count is 0.
 
 Cost: O(text length · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
-Kernel: `crates/nearkin-core/src/simhash.rs`. The law is tested in `tests/test_simhash.py`.
+Kernel: `crates/nearkin-core/src/simhash.rs`. The law is tested in `tests/families/test_simhash.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -23,16 +22,13 @@ from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
+from nearkin.text.batches import Texts, in_batches
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
 
-_BATCH = 1 << 16
-"""Texts that are taken from an iterator at once."""
 
 Fingerprints = NDArray[np.uint64]
-Texts = Iterable[str | None]
-"""Strings, None for a missing one; or any object with Arrow strings (pyarrow, pandas, polars, ...)."""
 
 
 @overload
@@ -92,41 +88,6 @@ def fingerprint(
 def shape(values: NDArray[np.uint64], recipe: Recipe) -> Fingerprints:
     """Flat words as fingerprints: `(n,)` up to 64 bits, `(n, words)` above."""
     return values if recipe.words == 1 else values.reshape(-1, recipe.words)
-
-
-def in_batches(
-    hashed: Callable[[Any], tuple[NDArray[Any], NDArray[np.uint64]]], texts: Any, kind: type[np.unsignedinteger[Any]]
-) -> tuple[NDArray[Any], NDArray[np.uint64]]:
-    """Values of type `kind` and feature counts of all texts, hashed batch by batch."""
-    parts = [hashed(batch) for batch in iterate_batches(texts)]
-    if len(parts) == 1:
-        return parts[0]
-    values, counts = [np.zeros(0, kind)], [np.zeros(0, np.uint64)]
-    return np.concatenate(values + [part[0] for part in parts]), np.concatenate(counts + [part[1] for part in parts])
-
-
-def iterate_batches(texts: Any) -> Iterable[Any]:
-    """`texts` whole where it can be read in place, else lists of a bounded number of strings."""
-    if isinstance(texts, np.ndarray):
-        texts = texts.tolist()
-    if (
-        hasattr(texts, "__arrow_c_stream__")
-        or hasattr(texts, "__arrow_c_array__")
-        or isinstance(texts, (str, list, tuple))
-    ):
-        return [texts]
-    if hasattr(texts, "offsets") and hasattr(texts, "data"):
-        return [texts]
-    if hasattr(texts, "to_numpy") and hasattr(texts, "tolist"):
-        # A pandas column that is not of Arrow's string type: missing values are NaN.
-        return [[None if isinstance(text, float) else text for text in texts.tolist()]]
-    return _lists(iter(texts))
-
-
-def _lists(texts: Iterable[str | None]) -> Iterable[list[str | None]]:
-    iterator = iter(texts)
-    while batch := list(islice(iterator, _BATCH)):
-        yield batch
 
 
 class SimHash:

@@ -19,10 +19,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core, theory
+from nearkin import theory
+from nearkin._core import sparse_simhash
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
-from nearkin.families.rows import Floats, Ints, Rows
+from nearkin.vectors.rows import Floats, Ints, Rows
 
 
 class SparseSimHash(Family):
@@ -108,7 +109,7 @@ class SparseSimHash(Family):
             place = f"row {rows.first + int(np.argmin(norms != 0))}"
             reason = "is a zero vector, which has no direction; remove it"
             raise InputError(f"{place}: {reason}", place=place, reason=reason)
-        flat = _core.sparse_simhash(
+        flat = sparse_simhash(
             *rows.as_csr(),
             columns=rows.d,
             bits=self.bits,

@@ -31,12 +31,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin._core import hamming_distances, row_norms, set_bits, sign_codes
 from nearkin.errors import ConvergenceWarning, InputError, bad_parameter, check_count, mismatch
 from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
-from nearkin.families.projection import Bounds, Projection
-from nearkin.families.rows import Floats, Ints, Matrix, Rows
-from nearkin.families.sampling import places, sample, subsets
+from nearkin.vectors.projection import Bounds, Projection
+from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
+from nearkin.vectors.sampling import places, sample, subsets
 
 _SAMPLE, _START = 6, 7
 """Streams of the seed."""
@@ -224,7 +224,7 @@ class SphericalHash(Family):
         return {"pivots_": (self.bits, self.dimension_), "squared_radii_": (self.bits,)}
 
     def _derive(self) -> None:
-        offset = self.squared_radii_ - _core.row_norms(self.pivots_, 0) ** 2
+        offset = self.squared_radii_ - row_norms(self.pivots_, 0) ** 2
         self._projection = Projection(self.pivots_, offset, factor=2.0)
 
     def _transform(self, rows: Rows) -> Codes:
@@ -236,10 +236,10 @@ class SphericalHash(Family):
                 batch: Rows, products: Matrix, norms: Floats = norms, out: npt.NDArray[np.uint64] = out
             ) -> tuple[Ints, Ints]:
                 bounds = self._bounds(batch, norms)
-                return _core.sign_codes(products, 2.0, -(norms**2), self._projection.offset, bounds, out)
+                return sign_codes(products, 2.0, -(norms**2), self._projection.offset, bounds, out)
 
             unsure, columns, squares = self._projection.decide(batch, kernel, squares=True)
-            _core.set_bits(out, unsure, columns, squares <= self.squared_radii_[columns])
+            set_bits(out, unsure, columns, squares <= self.squared_radii_[columns])
         return words
 
     def _bounds(self, rows: Rows, norms: Floats) -> Bounds:
@@ -313,8 +313,6 @@ def spherical_hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int = 64) -> 
     n = max(len(left), len(right)) if len(left) and len(right) else 0
     left, right = (np.ascontiguousarray(np.broadcast_to(side, (n, words))).reshape(-1) for side in (left, right))
     nothing = np.zeros(len(left), np.uint64)
-    apart = _core.hamming_distances(left, right, words).astype(np.float64)
-    ones = _core.hamming_distances(left, nothing, words) + _core.hamming_distances(right, nothing, words).astype(
-        np.float64
-    )
+    apart = hamming_distances(left, right, words).astype(np.float64)
+    ones = hamming_distances(left, nothing, words) + hamming_distances(right, nothing, words).astype(np.float64)
     return apart / ((ones - apart) / 2 + 0.1)

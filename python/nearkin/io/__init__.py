@@ -10,7 +10,7 @@ from nearkin.io.corpus import open_corpus
 from nearkin.io.output import OutputDir
 from nearkin.io.table_files import read_table
 from nearkin.io.tables import table_name, write_table
-from nearkin.io.values import BadRecord, Batch, Column, Malformed, Texts
+from nearkin.io.values import BadRecord, Batch, Column, Malformed, PackedTexts
 
 __all__ = [
     "BadRecord",
@@ -19,7 +19,7 @@ __all__ = [
     "Corpus",
     "Malformed",
     "OutputDir",
-    "Texts",
+    "PackedTexts",
     "open_corpus",
     "read_table",
     "table_name",

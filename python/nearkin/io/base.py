@@ -24,7 +24,7 @@ from nearkin.errors import InputError, NearkinError, bad_parameter
 from nearkin.io.inputs import Compression, Format, Source
 from nearkin.io.output import OutputDir
 from nearkin.io.streams import Spool, compressing
-from nearkin.io.values import Batch, Malformed, Texts
+from nearkin.io.values import Batch, Malformed, PackedTexts
 
 # Bytes of input in one block; large enough that the calls' cost vanishes, small enough for the cache's third level.
 BLOCK = 16 << 20
@@ -119,7 +119,7 @@ class Corpus(ABC):
             raise InputError(reason, place=first.file, file=first.file, line=first.line, reason=reason)
         self._complete = True
 
-    def texts(self, rows: Iterable[int] | NDArray[Any]) -> Texts:
+    def texts(self, rows: Iterable[int] | NDArray[Any]) -> PackedTexts:
         """The texts of some rows, read again.
 
         Parameters
@@ -198,7 +198,7 @@ class Corpus(ABC):
     def _read(self) -> Iterator[Batch]: ...
 
     @abstractmethod
-    def _texts(self, rows: NDArray[np.int64]) -> Texts: ...
+    def _texts(self, rows: NDArray[np.int64]) -> PackedTexts: ...
 
     @abstractmethod
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None: ...

@@ -16,11 +16,11 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin import _core
+from nearkin._core import invalid_utf8
 from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import Signature, Source, unreadable
 from nearkin.io.streams import Reader, Spool, check_signature
-from nearkin.io.values import BadRecord, Batch, Column, Texts, offsets_of
+from nearkin.io.values import BadRecord, Batch, Column, PackedTexts, offsets_of
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -78,10 +78,10 @@ class FileCorpus(Corpus):
         self._rows_sources += numbers
         self._signatures += signatures
         self.rows += len(parts)
-        texts = Texts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
+        texts = PackedTexts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
         yield Batch(first, texts, Column.of([self._sources[number].document for number in numbers]))
 
-    def _texts(self, rows: NDArray[np.int64]) -> Texts:
+    def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         parts = []
         for row in rows.tolist():
             source, signature = self._sources[self._rows_sources[row]], self._signatures[row]
@@ -93,7 +93,7 @@ class FileCorpus(Corpus):
                 text = _whole(reader)
                 reader.check_unchanged()
             parts.append(text or b"")
-        return Texts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
+        return PackedTexts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
 
     @property
     def compression(self) -> str:  # type: ignore[override]
@@ -133,7 +133,7 @@ def _fault(text: bytes) -> str:
     if b"\0" in text:
         return "a NUL byte; this is not a text file"
     data = np.frombuffer(text, np.uint8)
-    if len(_core.invalid_utf8(np.array([0, len(data)], np.int64), data)):
+    if len(invalid_utf8(np.array([0, len(data)], np.int64), data)):
         return "not UTF-8; convert the file to UTF-8"
     return ""
 

@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from nearkin import _core
+from nearkin._core import invalid_utf8
 from nearkin.io.base import BLOCK, Corpus
 from nearkin.io.inputs import Signature, Source, unreadable
 from nearkin.io.streams import Reader, Sink, Spool, check_signature, read_at
-from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, Texts, running
+from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, PackedTexts, running
 
 # Decompressed bytes of a row group that is written.
 _GROUP = 64 << 20
@@ -146,12 +146,12 @@ class ParquetCorpus(Corpus):
         texts = texts_of(arrow.column(self.text_column))
         good = np.ones(arrow.num_rows, bool)
         reasons: dict[int, str] = {}
-        for at in _core.invalid_utf8(texts.offsets, texts.data).tolist():
+        for at in invalid_utf8(texts.offsets, texts.data).tolist():
             reasons[at] = f"column {self.text_column!r} is not UTF-8"
         columns: dict[str, Column] = {}
         for name in self.columns:
             column = columns[name] = column_of(arrow.column(name))
-            for at in _core.invalid_utf8(column.offsets, column.data).tolist():
+            for at in invalid_utf8(column.offsets, column.data).tolist():
                 reasons.setdefault(at, f"column {name!r} is not UTF-8")
             if name == self.id_column:
                 for at in np.flatnonzero(column.kinds == NULL).tolist():
@@ -176,18 +176,18 @@ class ParquetCorpus(Corpus):
             ids = columns[self.id_column]
         return good, Batch(first, texts, ids, {name: columns[name] for name in self.extra_columns})
 
-    def _texts(self, rows: NDArray[np.int64]) -> Texts:
+    def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         firsts = np.array([place.first_row for place in self._texts_at], np.int64)
         wanted = np.searchsorted(firsts, rows, side="right") - 1
-        parts: list[Texts] = []
+        parts: list[PackedTexts] = []
         for at in np.unique(wanted).tolist():
             place = self._texts_at[at]
             local = rows[wanted == at] - place.first_row
             starts = running(place.lengths)[local] + place.base
             lengths = place.lengths[local]
             data = read_at(self._spool.descriptor(), starts, lengths, "the spool")
-            parts.append(Texts(running(lengths), data, np.flatnonzero(np.isin(local, place.nulls))))
-        return Texts.concat(parts)
+            parts.append(PackedTexts(running(lengths), data, np.flatnonzero(np.isin(local, place.nulls))))
+        return PackedTexts.concat(parts)
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
         first = 0
@@ -285,7 +285,7 @@ def _shown(schema: pa.Schema, i: int) -> str:
     return f"{field.name} ({field.type}{'' if field.nullable else ', not null'})"
 
 
-def texts_of(array: pa.Array) -> Texts:
+def texts_of(array: pa.Array) -> PackedTexts:
     """An Arrow column of strings as texts, over its own memory where it is a (large) string array."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -294,7 +294,7 @@ def texts_of(array: pa.Array) -> Texts:
     width: Any = np.int32 if pa.types.is_string(array.type) else np.int64
     valid, offsets, data = array.buffers()
     if offsets is None or not len(array):
-        return Texts(np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8), np.arange(array.null_count))
+        return PackedTexts(np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8), np.arange(array.null_count))
     places = np.frombuffer(offsets, width)[array.offset : array.offset + len(array) + 1].astype(np.int64)
     bytes_ = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     nulls = (
@@ -307,7 +307,7 @@ def texts_of(array: pa.Array) -> Texts:
         if lengths[nulls].any():
             # Arrow leaves open what lies under a null; here it is nothing.
             return texts_of(pc.fill_null(array, "")).with_nulls(nulls)
-    return Texts(places, bytes_, nulls)
+    return PackedTexts(places, bytes_, nulls)
 
 
 def column_of(array: pa.Array) -> Column:

@@ -16,12 +16,12 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin import _core
+from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_lines
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import Signature, Source, unreadable
 from nearkin.io.streams import Reader, check_signature, read_at
-from nearkin.io.values import BadRecord, Batch, Column, Texts
+from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -49,11 +49,11 @@ class RecordCorpus(Corpus):
         self._places: list[_Places] = []
         self._signatures: dict[int, Signature | None] = {}
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
         """The records of a block."""
         raise NotImplementedError
 
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
         """The records that lie back to back."""
         raise NotImplementedError
 
@@ -121,7 +121,7 @@ class RecordCorpus(Corpus):
             target[:rest] = buffer[consumed:filled]
             buffer, base, filled = target, base + consumed, rest
 
-    def _batch(self, number: int, base: int, records: _core.Records) -> Batch:
+    def _batch(self, number: int, base: int, records: Records) -> Batch:
         first = self.rows
         self._places.append(_Places(number, first, base, records.starts, records.lengths))
         self.rows += len(records.starts)
@@ -131,9 +131,9 @@ class RecordCorpus(Corpus):
         else:
             ids = columns[self.id_column]
         extra = {name: columns[name] for name in self.extra_columns}
-        return Batch(first, Texts(records.offsets, records.data, records.nulls), ids, extra)
+        return Batch(first, PackedTexts(records.offsets, records.data, records.nulls), ids, extra)
 
-    def _reject(self, source: Source, line: int, records: _core.Records) -> None:
+    def _reject(self, source: Source, line: int, records: Records) -> None:
         first = [BadRecord(source.name, line + at, reason) for at, reason in records.malformed]
         for record in first[:-1]:
             self.malformed.add(record)
@@ -154,8 +154,8 @@ class RecordCorpus(Corpus):
             if signature is not None:
                 check_signature(source, signature, os.fstat(file.fileno()))
 
-    def _texts(self, rows: NDArray[np.int64]) -> Texts:
-        parts: list[Texts] = []
+    def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
+        parts: list[PackedTexts] = []
         ends = np.array([places.end_row for places in self._places], np.int64)
         wanted = np.searchsorted(ends, rows, side="right")
         at = 0
@@ -171,16 +171,16 @@ class RecordCorpus(Corpus):
                 lengths.append(places.lengths[local])
                 at = stop
             parts.append(self._lookup(source, np.concatenate(starts), np.concatenate(lengths)))
-        return Texts.concat(parts)
+        return PackedTexts.concat(parts)
 
-    def _lookup(self, number: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32]) -> Texts:
+    def _lookup(self, number: int, starts: NDArray[np.int64], lengths: NDArray[np.uint32]) -> PackedTexts:
         name = self._sources[number].name
         with self._file(number) as descriptor:
             block = read_at(descriptor, starts, lengths, name)
         records = self._parse_spans(block, lengths)
         if len(records.starts) != len(lengths):
             raise unreadable(name, "the file changed since it was read; run again when nothing writes to it")
-        return Texts(records.offsets, records.data, records.nulls)
+        return PackedTexts(records.offsets, records.data, records.nulls)
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
         self._write_header(stream)
@@ -234,21 +234,21 @@ class JsonlCorpus(RecordCorpus):
     def _wanted(self) -> tuple[str, str | None, list[str]]:
         return self.text_column, self.id_column, [name for name in self.extra_columns if name != self.id_column]
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
-        return _core.read_jsonl(block, *self._wanted(), end=end)
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
+        return read_jsonl(block, *self._wanted(), end=end)
 
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
-        return _core.read_jsonl(block, *self._wanted(), lengths=lengths)
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
+        return read_jsonl(block, *self._wanted(), lengths=lengths)
 
 
 class LineCorpus(RecordCorpus):
     """A document a line."""
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
-        return _core.read_lines(block, end=end)
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
+        return read_lines(block, end=end)
 
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
-        return _core.read_lines(block, lengths=lengths)
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
+        return read_lines(block, lengths=lengths)
 
 
 class CsvCorpus(RecordCorpus):
@@ -268,17 +268,17 @@ class CsvCorpus(RecordCorpus):
         fields = [self._names.index(name) for name in self.columns]
         return self._delimiter, len(self._names), self._names.index(self.text_column), fields
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> _core.Records:
-        return _core.read_csv(block, *self._layout(), end=end)
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
+        return read_csv(block, *self._layout(), end=end)
 
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> _core.Records:
-        return _core.read_csv(block, *self._layout(), lengths=lengths)
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
+        return read_csv(block, *self._layout(), lengths=lengths)
 
     def _skip_header(self, source: Source, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         if end and not len(block):
             raise unreadable(source.name, "the file is empty; its first line must name the columns")
         try:
-            header = _core.read_csv_header(block, self._delimiter, end=end)
+            header = read_csv_header(block, self._delimiter, end=end)
         except InputError as error:
             raise unreadable(f"{source.name}, line 1", f"the header: {error.reason}") from None
         if header is None:

@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin import _core
+from nearkin._core import read_spans
 from nearkin.errors import InputError
 from nearkin.io.inputs import Compression, Signature, Source, unreadable
 
@@ -327,6 +327,6 @@ def read_at(descriptor: int, starts: NDArray[np.int64], lengths: NDArray[np.uint
         The file is shorter than it was.
     """
     try:
-        return _core.read_spans(descriptor, starts, lengths)
+        return read_spans(descriptor, starts, lengths)
     except InputError as error:
         raise unreadable(source, f"{error.reason}; run again when nothing writes to it") from None

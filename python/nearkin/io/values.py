@@ -25,7 +25,7 @@ Scalar = int | float | str | bool | None
 NULL, INT, BIG_INT, FLOAT, TEXT, BOOL = range(6)
 
 
-class Texts(Sequence[str]):
+class PackedTexts(Sequence[str]):
     """Texts back to back in one array of bytes.
 
     Parameters
@@ -39,8 +39,8 @@ class Texts(Sequence[str]):
 
     Examples
     --------
-    >>> from nearkin.io import Texts
-    >>> texts = Texts.of(["a", None, "bc"])
+    >>> from nearkin.io import PackedTexts
+    >>> texts = PackedTexts.of(["a", None, "bc"])
     >>> list(texts), texts.nulls.tolist(), texts.offsets.tolist()
     (['a', '', 'bc'], [1], [0, 1, 1, 3])
     """
@@ -53,14 +53,14 @@ class Texts(Sequence[str]):
         self.nulls: NDArray[np.int64] = np.zeros(0, np.int64) if nulls is None else nulls.astype(np.int64)
 
     @classmethod
-    def of(cls, texts: Sequence[str | None]) -> Texts:
+    def of(cls, texts: Sequence[str | None]) -> PackedTexts:
         """Texts from strings; None is a null."""
         parts = [b"" if text is None else text.encode() for text in texts]
         nulls = np.array([i for i, text in enumerate(texts) if text is None], np.int64)
         return cls(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8), nulls)
 
     @classmethod
-    def concat(cls, parts: Sequence[Texts]) -> Texts:
+    def concat(cls, parts: Sequence[PackedTexts]) -> PackedTexts:
         """The texts of several, one after another."""
         if len(parts) == 1:
             return parts[0]
@@ -87,9 +87,9 @@ class Texts(Sequence[str]):
     def __repr__(self) -> str:
         return f"<{len(self)} texts, {int(self.offsets[-1] - self.offsets[0])} bytes>"
 
-    def with_nulls(self, nulls: NDArray[Any]) -> Texts:
+    def with_nulls(self, nulls: NDArray[Any]) -> PackedTexts:
         """The same texts, of which these rows are null."""
-        return Texts(self.offsets, self.data, nulls)
+        return PackedTexts(self.offsets, self.data, nulls)
 
     def to_arrow(self) -> pa.Array:
         """The same texts as a pyarrow LargeStringArray over the same memory; nulls are null."""
@@ -164,7 +164,7 @@ class Column(Sequence[Scalar]):
         return cls(np.full(n, INT, np.uint8), values, np.zeros(n + 1, np.int64), np.zeros(0, np.uint8))
 
     @classmethod
-    def strings(cls, texts: Texts) -> Column:
+    def strings(cls, texts: PackedTexts) -> Column:
         """A column of strings, over the same memory; null texts are null."""
         kinds = np.full(len(texts), TEXT, np.uint8)
         kinds[texts.nulls] = NULL
@@ -175,7 +175,7 @@ class Column(Sequence[Scalar]):
         """The values of several columns, one after another."""
         if len(parts) == 1:
             return parts[0]
-        texts = Texts.concat([Texts(part.offsets, part.data) for part in parts])
+        texts = PackedTexts.concat([PackedTexts(part.offsets, part.data) for part in parts])
         kinds = np.concatenate([*(part.kinds for part in parts), np.zeros(0, np.uint8)])
         values = np.concatenate([*(part.values for part in parts), np.zeros(0, np.int64)])
         return cls(kinds, values, texts.offsets, texts.data)
@@ -265,7 +265,7 @@ class Batch:
     ----------
     first_row : int
         Number of the first row in the corpus, from 0; records that can't be read have none.
-    texts : Texts
+    texts : PackedTexts
         A text a row.
     ids : Column
         Integers or strings, as given; row numbers when no id column was named.
@@ -274,7 +274,7 @@ class Batch:
     """
 
     first_row: int
-    texts: Texts
+    texts: PackedTexts
     ids: Column
     columns: Mapping[str, Column] = field(default_factory=dict)
 

@@ -21,8 +21,8 @@ References
 
 from __future__ import annotations
 
+from nearkin.ssdeep.contents import Likeness, likeness
 from nearkin.ssdeep.hashing import Hasher, hash, hash_files  # noqa: A004 - the promised name
-from nearkin.ssdeep.likeness import Likeness, likeness
 from nearkin.ssdeep.lists import read_list, write_list
 from nearkin.ssdeep.reasons import ComparedParts, Explanation, explain
 from nearkin.ssdeep.recipe import DigestRecipe

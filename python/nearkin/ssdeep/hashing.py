@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_read_file
 from nearkin.errors import NearkinError, bad_parameter
 from nearkin.ssdeep.text import chosen
 from nearkin.ssdeep.text import normalize as normalized
@@ -93,12 +93,12 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     """
     steps = chosen(normalize)
     if steps:
-        return _core.ssdeep_hash(normalized(content(data), steps), eliminate_runs, truncate)
+        return ssdeep_hash(normalized(content(data), steps), eliminate_runs, truncate)
     if isinstance(data, (str, os.PathLike)):
-        return _core.ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
+        return ssdeep_hash_file(os.fspath(data), eliminate_runs, truncate)
     buffer = _bytes_like(data)
     if buffer is not None:
-        return _core.ssdeep_hash(buffer, eliminate_runs, truncate)
+        return ssdeep_hash(buffer, eliminate_runs, truncate)
     if hasattr(data, "read"):
         hasher = Hasher()
         while chunk := data.read(_CHUNK):
@@ -110,7 +110,7 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
 def content(data: Any) -> bytes:
     """All bytes of a buffer, of a regular file or of a file-like object."""
     if isinstance(data, (str, os.PathLike)):
-        return _core.ssdeep_read_file(os.fspath(data))
+        return ssdeep_read_file(os.fspath(data))
     buffer = _bytes_like(data)
     if buffer is not None:
         return bytes(buffer)
@@ -137,7 +137,7 @@ class Hasher:
     __slots__ = ("_hasher",)
 
     def __init__(self) -> None:
-        self._hasher = _core.SsdeepHasher()
+        self._hasher = SsdeepHasher()
 
     @property
     def total(self) -> int:
@@ -236,7 +236,7 @@ def hash_files(
     if steps:
         found = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in names]
     else:
-        found = _core.ssdeep_hash_files(names, eliminate_runs, truncate)
+        found = ssdeep_hash_files(names, eliminate_runs, truncate)
     results: list[Any] = []
     for digest_or_none, fault in found:
         if fault is not None and on_error == "raise":

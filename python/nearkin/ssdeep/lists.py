@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from nearkin import _core
+from nearkin._core import ssdeep_read_list, ssdeep_write_list
 
 __all__ = ["read_list", "write_list"]
 
@@ -42,7 +42,7 @@ def read_list(source: str | os.PathLike[str] | bytes) -> list[tuple[str, str]]:
     [('3:aaX8v:aV', 'a "quoted" name')]
     """
     text = source if isinstance(source, bytes) else Path(source).read_bytes()
-    return [(digest, os.fsdecode(name)) for digest, name in _core.ssdeep_read_list(text)]
+    return [(digest, os.fsdecode(name)) for digest, name in ssdeep_read_list(text)]
 
 
 def write_list(entries: Iterable[tuple[str, str | os.PathLike[str]]]) -> bytes:
@@ -57,4 +57,4 @@ def write_list(entries: Iterable[tuple[str, str | os.PathLike[str]]]) -> bytes:
     -------
     bytes
     """
-    return _core.ssdeep_write_list([(digest, os.fsencode(name)) for digest, name in entries])
+    return ssdeep_write_list([(digest, os.fsencode(name)) for digest, name in entries])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from nearkin import _core
+from nearkin._core import ssdeep_explain
 from nearkin.ssdeep.scores import Digest
 
 __all__ = ["ComparedParts", "Explanation", "explain"]
@@ -123,7 +123,7 @@ def explain(a: Digest, b: Digest, *, strict: bool = True) -> Explanation:
     >>> nk.ssdeep.explain("3:abc:de", "96:abc:de").comparable
     False
     """
-    score, comparable, equal, compared = _core.ssdeep_explain(a, b, strict)
+    score, comparable, equal, compared = ssdeep_explain(a, b, strict)
     parts = tuple(ComparedParts(*values) for values in compared)
     longest = max((min(part.lengths) for part in parts), default=0)
     reliability = "none" if longest < 7 else "low" if longest < 16 else "fair" if longest < 32 else "good"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nearkin.errors import bad_parameter, mismatch
-from nearkin.recipe_base import FrozenRecipe
+from nearkin.recipe.base import FrozenRecipe
 from nearkin.ssdeep.hashing import hash, hash_files  # noqa: A004 - the promised name
 from nearkin.ssdeep.text import chosen
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin import _core
+from nearkin._core import ssdeep_compare, ssdeep_compare_many, ssdeep_matrix
 
 __all__ = ["Digest", "compare", "compare_many", "matrix"]
 
@@ -43,7 +43,7 @@ def compare(a: Digest, b: Digest, *, strict: bool = True) -> int:
     ...                   "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U")
     97
     """
-    return _core.ssdeep_compare(a, b, strict)
+    return ssdeep_compare(a, b, strict)
 
 
 def compare_many(query: Digest, digests: Iterable[Digest], *, strict: bool = True) -> npt.NDArray[np.uint8]:
@@ -74,7 +74,7 @@ def compare_many(query: Digest, digests: Iterable[Digest], *, strict: bool = Tru
     >>> nk.ssdeep.compare_many("3:aaX8v:aV", ["3:aaX8v:aV", "3:E:E"])
     array([100,   0], dtype=uint8)
     """
-    return _core.ssdeep_compare_many(query, digests, strict)
+    return ssdeep_compare_many(query, digests, strict)
 
 
 def matrix(
@@ -112,4 +112,4 @@ def matrix(
     array([[100,   0],
            [  0, 100]], dtype=uint8)
     """
-    return _core.ssdeep_matrix(left, right, strict)
+    return ssdeep_matrix(left, right, strict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearkin.theory.amplify import (
+from nearkin.theory.amplification import (
     Sensitivity,
     amplify,
     ball_regions,
@@ -16,7 +16,7 @@ from nearkin.theory.amplify import (
     u_functions_needed,
 )
 from nearkin.theory.banding import Banding, banding_probability, choose_bands, minhash_variance
-from nearkin.theory.choose import Choice, Slaney, choose, law_of, next_cell, sample_distances, slaney
+from nearkin.theory.choice import Choice, Slaney, choose, law_of, next_cell, sample_distances, slaney
 from nearkin.theory.hamming import (
     HammingCost,
     PermutedTables,

@@ -17,8 +17,9 @@
 //! | `one_at_a_time` | 32 | – | one-at-a-time | Jenkins 1997, Dr. Dobb's |
 //!
 //! The last 8 bytes of MD5 are what the PyPI package `simhash` takes. Tests: `tests` below for the published vectors,
-//! `tests/test_features.py` against independent implementations.
+//! `tests/text/test_features.py` against independent implementations.
 
+pub mod idset;
 pub mod jenkins;
 pub mod murmur3;
 pub mod xxh3;

@@ -41,9 +41,7 @@
 
 pub mod compare;
 pub mod explain;
-pub mod file;
 pub mod hash;
-pub mod index;
 mod lanes;
 pub mod list;
 pub mod parse;
@@ -54,7 +52,6 @@ pub mod stream;
 pub use compare::{Query, compare, compare_lenient};
 pub use explain::explain;
 pub use hash::{Source, hash, hash_file, hash_file_and_content, hash_source, read_file};
-pub use index::Index;
 pub use parse::Digest;
 pub use stream::Hasher;
 

@@ -78,7 +78,7 @@ impl Part {
 
     /// A part without its runs; None if more than 64 characters are left.
     #[inline]
-    pub(super) fn read(text: &[u8]) -> Option<Self> {
+    pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let mut part = Self { bytes: [0; MAX_PART], length: 0 };
         let mut run = 0;
         let mut length = 0;

@@ -1,0 +1,690 @@
+//! `MinHash`: sets of features → signatures whose share of equal values estimates their Jaccard similarity.
+//!
+//! A feature is a 64-bit hash h. With the bijection `x = mix(h)` (the finaliser of `MurmurHash3`), taken for a random function,
+//! the k values of a set A are
+//!
+//! | scheme | value i | cost |
+//! |---|---|---|
+//! | `classic` | min over A of (aᵢ x + bᵢ) mod 2^64, aᵢ odd, bᵢ any | \|A\| · k |
+//! | `one` | min over those x of A that fall into bin i, where bin(x) = ⌊k · ⌊x / 2^32⌋ / 2^32⌋ | \|A\| + k |
+//! | `fast` | the same in up to three rounds, a bin in the first round that fills it; `classic` where none does | ≤ 3 \|A\| + k |
+//!
+//! and P[value i of A = value i of B] = J(A, B) = |A ∩ B| / |A ∪ B|. In `one` (one permutation) a bin that no feature falls into
+//! takes the value of the first bin that is not empty in an order of all bins that is its own and random: optimal densification.
+//! Two sets that share the empty bin find the same source with the probability J that they share its value.
+//!
+//! `fast` is described in [`fast`].
+//!
+//! The share of equal values is unbiased; its variance is J(1 − J)/k for `classic`; `one` draws without replacement, so that it
+//! has less where all bins are full, and repeats sources where few are; `fast` has less than `classic` for sets of any size.
+//! The formulas stand in `python/nearkin/theory/banding.py`, which the tests compare with.
+//!
+//! Every feature gives a value of its own in `classic` (odd multiplication is a bijection), and every value names its bin in
+//! `one`. So a signature of `one` tells which of its values were borrowed, and the signature of a union follows from those of its
+//! parts ([`MinHash::merge`]). A minimum does not ask how often a feature occurs, so texts are never made distinct first.
+//!
+//! Values are 64 bits, or the upper 32 of these: two different values agree in 32 bits with probability 2^-32 times about half the
+//! features a bin or function sees; 10^6 features make it 10^-4 at most. The largest value stands for "no feature at all";
+//! a feature that would have it has the next smaller one.
+//!
+//! Cost as above; tables of 4 k² bytes in `one`. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012), one permutation;
+//! Shrivastava (ICML 2017), optimal densification, where a bin probes by a 2-universal hash; an order of all bins ends surely.
+//! Tests: against plain definitions here; bias and variance in `tests/families/test_minhash.py`.
+
+use rayon::prelude::*;
+
+use crate::hash::WordHash;
+use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::{Error, Result};
+
+/// Largest number of values of a signature.
+pub const MAX_PERM: usize = 512;
+
+/// Functions whose minima stand in registers at once.
+const LANES: usize = 32;
+
+/// Features that are mixed at once.
+const CHUNK: usize = 256;
+
+/// The largest value of a feature: anything above stands for none.
+const LARGEST: u64 = 0xffff_fffe_ffff_ffff;
+
+mod fast;
+
+/// How the k values of a set come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// k functions.
+    Classic,
+    /// One permutation with optimal densification.
+    One,
+    /// Rounds of one permutation each, until all bins are full.
+    Fast,
+}
+
+impl Scheme {
+    /// The scheme called `name`.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn new(name: &str) -> Result<Self> {
+        match name {
+            "classic" => Ok(Self::Classic),
+            "one" => Ok(Self::One),
+            "fast" => Ok(Self::Fast),
+            other => Err(Error::parameter("scheme", other, "one, fast or classic")),
+        }
+    }
+}
+
+/// A value of a signature: 32 or 64 bits.
+pub trait Value: Copy + Eq + Ord + Send + Sync + std::hash::Hash + 'static {
+    /// What stands for a set without features.
+    const NONE: Self;
+    /// The value of these 64 bits.
+    fn of(bits: u64) -> Self;
+    /// 64 bits with this value.
+    fn bits(self) -> u64;
+}
+
+impl Value for u32 {
+    const NONE: Self = Self::MAX;
+    #[inline(always)]
+    fn of(bits: u64) -> Self {
+        (bits >> 32) as Self
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        if self == Self::MAX { u64::MAX } else { u64::from(self) << 32 }
+    }
+}
+
+impl Value for u64 {
+    const NONE: Self = Self::MAX;
+    #[inline(always)]
+    fn of(bits: u64) -> Self {
+        bits
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self
+    }
+}
+
+/// A family of `num_perm` values.
+pub struct MinHash {
+    num_perm: usize,
+    scheme: Scheme,
+    level: Level,
+    /// aᵢ of `classic`, padded to whole registers; those of the rounds of `fast` stand behind them.
+    factors: Vec<u64>,
+    /// bᵢ, likewise.
+    terms: Vec<u64>,
+    /// Place t · k + i holds the t-th bin in the order of bin i, itself for t = 0.
+    order: Vec<u16>,
+    ranks: Ranks,
+}
+
+/// Place b · k + i holds the place of bin b in the order of bin i: a byte where that is enough, so that a register holds more.
+enum Ranks {
+    Narrow(Vec<u8>),
+    Wide(Vec<u16>),
+}
+
+/// Which instructions the kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the others are of x86-64"))]
+enum Level {
+    Plain,
+    Avx2,
+    Avx512,
+}
+
+impl Level {
+    fn available() -> Vec<Self> {
+        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut, reason = "one level"))]
+        let mut found = vec![Self::Plain];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                found.push(Self::Avx2);
+            }
+            let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
+            if wide && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
+                found.push(Self::Avx512);
+            }
+        }
+        found
+    }
+}
+
+/// What one thread uses again for every set.
+pub struct Sketch {
+    /// Least value so far, a bin or function each.
+    least: Box<[u64; MAX_PERM]>,
+    /// Whether there was any feature.
+    some: bool,
+    mixed: [u64; CHUNK],
+    bins: [u64; CHUNK],
+    /// Mixed features of `fast` that no round has seen.
+    held: Vec<u64>,
+    left: Box<fast::Left>,
+    text: Scratch,
+}
+
+impl Default for Sketch {
+    fn default() -> Self {
+        Self {
+            least: Box::new([u64::MAX; MAX_PERM]),
+            some: false,
+            mixed: [0; CHUNK],
+            bins: [0; CHUNK],
+            held: Vec::new(),
+            left: Box::default(),
+            text: Scratch::default(),
+        }
+    }
+}
+
+/// The finaliser of `MurmurHash3`.
+#[inline(always)]
+fn mix(mut h: u64) -> u64 {
+    h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    h ^ h >> 33
+}
+
+/// `SplitMix64` (Steele, Lea, Flood 2014): the constants of the family come from it, seed 0.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}
+
+#[inline(always)]
+fn bin_of(value: u64, num_perm: usize) -> usize {
+    (((value >> 32) * num_perm as u64) >> 32) as usize
+}
+
+impl MinHash {
+    /// A family of `num_perm` values, 1 to 512.
+    ///
+    /// # Errors
+    /// A number out of its range.
+    pub fn new(num_perm: usize, scheme: Scheme) -> Result<Self> {
+        if !(1..=MAX_PERM).contains(&num_perm) {
+            return Err(Error::parameter("num_perm", num_perm, format!("1 to {MAX_PERM}")));
+        }
+        let level = *Level::available().last().unwrap_or(&Level::Plain);
+        let mut family =
+            Self { num_perm, scheme, level, factors: vec![], terms: vec![], order: vec![], ranks: Ranks::Wide(vec![]) };
+        let mut random = SplitMix(0);
+        match scheme {
+            Scheme::Classic | Scheme::Fast => {
+                let rounds = if scheme == Scheme::Fast { fast::ROUNDS } else { 0 };
+                for _ in 0..num_perm.next_multiple_of(LANES) + rounds {
+                    family.factors.push(random.next() | 1);
+                    family.terms.push(random.next());
+                }
+            }
+            Scheme::One => {
+                let k = num_perm;
+                family.order = vec![0; k * k];
+                let mut ranks = vec![0_u16; k * k];
+                for i in 0..k {
+                    let mut bins: Vec<u16> = (0..k as u16).collect();
+                    bins.swap(0, i);
+                    for last in (2..k).rev() {
+                        bins.swap(last, 1 + random.below(last));
+                    }
+                    for (t, &bin) in bins.iter().enumerate() {
+                        family.order[t * k + i] = bin;
+                        ranks[usize::from(bin) * k + i] = t as u16;
+                    }
+                }
+                family.ranks = if k <= 256 {
+                    Ranks::Narrow(ranks.into_iter().map(|rank| rank as u8).collect())
+                } else {
+                    Ranks::Wide(ranks)
+                };
+            }
+        }
+        Ok(family)
+    }
+
+    /// Values of a signature.
+    pub fn num_perm(&self) -> usize {
+        self.num_perm
+    }
+
+    fn begin(&self, sketch: &mut Sketch) {
+        sketch.least[..self.num_perm.next_multiple_of(LANES)].fill(u64::MAX);
+        sketch.some = false;
+        sketch.held.clear();
+    }
+
+    /// Takes features into the minima.
+    fn add(&self, hashes: &[u64], sketch: &mut Sketch) {
+        sketch.some |= !hashes.is_empty();
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx2")]
+            fn avx2(family: &MinHash, hashes: &[u64], sketch: &mut Sketch) {
+                family.add_plain(hashes, sketch);
+            }
+            #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+            fn avx512(family: &MinHash, hashes: &[u64], sketch: &mut Sketch) {
+                family.add_plain(hashes, sketch);
+            }
+            match self.level {
+                // SAFETY: `Level::available` found the CPU features.
+                Level::Avx512 => return unsafe { avx512(self, hashes, sketch) },
+                // SAFETY: likewise.
+                Level::Avx2 => return unsafe { avx2(self, hashes, sketch) },
+                Level::Plain => {}
+            }
+        }
+        self.add_plain(hashes, sketch);
+    }
+
+    #[inline(always)]
+    fn add_plain(&self, hashes: &[u64], sketch: &mut Sketch) {
+        if self.scheme == Scheme::Fast {
+            return self.hold(hashes, sketch);
+        }
+        let Sketch { least, mixed, bins, .. } = sketch;
+        for chunk in hashes.chunks(CHUNK) {
+            for (x, &h) in mixed.iter_mut().zip(chunk) {
+                *x = mix(h);
+            }
+            let mixed = &mut mixed[..chunk.len()];
+            match self.scheme {
+                Scheme::Classic => {
+                    let functions = self.factors.chunks_exact(LANES).zip(self.terms.chunks_exact(LANES));
+                    for ((a, b), least) in functions.zip(least.chunks_exact_mut(LANES)) {
+                        minima(mixed, a, b, least);
+                    }
+                }
+                Scheme::One => {
+                    for (bin, x) in bins.iter_mut().zip(&mut *mixed) {
+                        *x = (*x).min(LARGEST);
+                        *bin = bin_of(*x, self.num_perm) as u64;
+                    }
+                    for (&bin, &x) in bins.iter().zip(&*mixed) {
+                        let least = &mut least[bin as usize % MAX_PERM];
+                        *least = (*least).min(x);
+                    }
+                }
+                Scheme::Fast => {}
+            }
+        }
+    }
+
+    /// Writes the signature of what was added.
+    fn finish<V: Value>(&self, sketch: &mut Sketch, out: &mut [V]) {
+        if !sketch.some {
+            return out.fill(V::NONE);
+        }
+        self.rounds(sketch);
+        match self.scheme {
+            Scheme::Classic | Scheme::Fast => {
+                out.iter_mut().zip(&*sketch.least).for_each(|(out, &value)| *out = V::of(value.min(LARGEST)));
+            }
+            Scheme::One => self.densify(&sketch.least, out),
+        }
+    }
+
+    /// Gives each bin the value of the first bin in its order that is not empty, its own if it is not; not all are.
+    fn densify<V: Value>(&self, least: &[u64; MAX_PERM], out: &mut [V]) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx2")]
+            fn avx2<V: Value>(family: &MinHash, least: &[u64; MAX_PERM], out: &mut [V]) {
+                family.densify_plain(least, out);
+            }
+            #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+            fn avx512<V: Value>(family: &MinHash, least: &[u64; MAX_PERM], out: &mut [V]) {
+                family.densify_plain(least, out);
+            }
+            match self.level {
+                // SAFETY: `Level::available` found the CPU features.
+                Level::Avx512 => return unsafe { avx512(self, least, out) },
+                // SAFETY: likewise.
+                Level::Avx2 => return unsafe { avx2(self, least, out) },
+                Level::Plain => {}
+            }
+        }
+        self.densify_plain(least, out);
+    }
+
+    #[inline(always)]
+    fn densify_plain<V: Value>(&self, least: &[u64; MAX_PERM], out: &mut [V]) {
+        let k = self.num_perm;
+        let mut masks = [0_u64; MAX_PERM / 64];
+        for (mask, values) in masks.iter_mut().zip(least[..k].chunks(64)) {
+            *mask = values.iter().enumerate().fold(0, |mask, (i, &value)| mask | u64::from(value != u64::MAX) << i);
+        }
+        let full = masks.iter().map(|mask| mask.count_ones() as usize).sum::<usize>();
+        let empty = k - full;
+        if PROBE_COST * empty <= full * full {
+            for (i, out) in out.iter_mut().enumerate() {
+                let mut value = least[i];
+                let mut t = 1;
+                while value == u64::MAX && t < k {
+                    value = least[usize::from(self.order[t * k + i]) % MAX_PERM];
+                    t += 1;
+                }
+                *out = V::of(value);
+            }
+            return;
+        }
+        let mut bins = [0_u16; MAX_PERM];
+        let mut count = 0;
+        for (word, mask) in masks.into_iter().enumerate() {
+            let mut rest = mask;
+            while rest != 0 {
+                bins[count] = 64 * word as u16 + rest.trailing_zeros() as u16;
+                count += 1;
+                rest &= rest - 1;
+            }
+        }
+        match &self.ranks {
+            Ranks::Narrow(ranks) => self.borrow(ranks, &bins[..count], least, out),
+            Ranks::Wide(ranks) => self.borrow(ranks, &bins[..count], least, out),
+        }
+    }
+
+    /// As `densify`, from the side of the bins that are not empty.
+    #[inline(always)]
+    fn borrow<V: Value, R: Copy + Ord + Default + Into<usize>>(
+        &self,
+        ranks: &[R],
+        bins: &[u16],
+        least: &[u64; MAX_PERM],
+        out: &mut [V],
+    ) {
+        let k = self.num_perm;
+        let mut i = 0;
+        for out in out.chunks_mut(RANKED) {
+            let mut best = [R::default(); RANKED];
+            let best = &mut best[..out.len()];
+            best.copy_from_slice(&ranks[usize::from(bins[0]) * k + i..][..out.len()]);
+            if let Ok(best) = <&mut [R; RANKED]>::try_from(&mut *best) {
+                let mut held = *best;
+                for &bin in bins {
+                    let Ok(row) = <&[R; RANKED]>::try_from(&ranks[usize::from(bin) * k + i..][..RANKED]) else {
+                        return;
+                    };
+                    for (held, &rank) in held.iter_mut().zip(row) {
+                        *held = (*held).min(rank);
+                    }
+                }
+                *best = held;
+            } else {
+                for &bin in bins {
+                    for (best, &rank) in best.iter_mut().zip(&ranks[usize::from(bin) * k + i..]) {
+                        *best = (*best).min(rank);
+                    }
+                }
+            }
+            for (at, (out, &rank)) in out.iter_mut().zip(&*best).enumerate() {
+                let source = self.order[rank.into() * k + i + at];
+                *out = V::of(least[usize::from(source) % MAX_PERM]);
+            }
+            i += out.len();
+        }
+    }
+
+    /// The signature of the set of features with these hashes, which may repeat, into `out` (one slot a value).
+    pub fn hashes<V: Value>(&self, hashes: &[u64], sketch: &mut Sketch, out: &mut [V]) {
+        self.begin(sketch);
+        self.add(hashes, sketch);
+        self.finish(sketch, out);
+    }
+
+    /// The signature of `text` into `out`; gives its number of features, each occurrence. Without features all values are the
+    /// largest.
+    pub fn text<V: Value>(
+        &self,
+        tokenizer: &Tokenizer,
+        hash: WordHash,
+        text: &str,
+        sketch: &mut Sketch,
+        out: &mut [V],
+    ) -> u64 {
+        self.begin(sketch);
+        let mut buffers = std::mem::take(&mut sketch.text);
+        let count = tokenizer.hashes(text, &[hash], &mut buffers, |_, hashes| self.add(hashes, sketch));
+        sketch.text = buffers;
+        self.finish(sketch, out);
+        count
+    }
+
+    /// Signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots a text, `counts` one.
+    ///
+    /// # Panics
+    /// If `out` or `counts` have other lengths.
+    pub fn texts<V: Value>(
+        &self,
+        tokenizer: &Tokenizer,
+        hash: WordHash,
+        texts: &(impl TextSource + ?Sized),
+        out: &mut [V],
+        counts: &mut [u64],
+    ) {
+        assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place a text");
+        out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).for_each_init(
+            Sketch::default,
+            |sketch, (i, (out, count))| {
+                texts.prefetch(i + 1);
+                match texts.get(i) {
+                    Some(text) => *count = self.text(tokenizer, hash, text, sketch, out),
+                    None => out.fill(V::NONE),
+                }
+            },
+        );
+    }
+
+    /// Signatures of sets of ready hashes: set d has `hashes[offsets[d]..offsets[d + 1]]`.
+    ///
+    /// # Panics
+    /// If the offsets do not belong to the hashes, or `out` has another length.
+    pub fn sets<V: Value>(&self, offsets: &[i64], hashes: &[u64], out: &mut [V]) {
+        assert_eq!((offsets.len() - 1) * self.num_perm, out.len(), "one place a set");
+        out.par_chunks_mut(self.num_perm).enumerate().with_min_len(64).for_each_init(
+            Sketch::default,
+            |sketch, (d, out)| {
+                self.hashes(&hashes[offsets[d] as usize..offsets[d + 1] as usize], sketch, out);
+            },
+        );
+    }
+
+    /// Signatures of the unions of the sets of `left` and `right`, row by row, into `left`.
+    pub fn merge<V: Value>(&self, left: &mut [V], right: &[V]) {
+        let k = self.num_perm;
+        left.par_chunks_mut(k).zip(right.par_chunks(k)).with_min_len(64).for_each(|(left, right)| match self.scheme {
+            Scheme::Classic | Scheme::Fast => {
+                left.iter_mut().zip(right).for_each(|(left, &right)| *left = (*left).min(right));
+            }
+            Scheme::One => {
+                let mut least = [u64::MAX; MAX_PERM];
+                for side in [&*left, right] {
+                    for (i, &value) in side.iter().enumerate() {
+                        // A value in another bin than its own is borrowed, and the union may have a better one.
+                        if value != V::NONE && bin_of(value.bits(), k) == i {
+                            least[i] = least[i].min(value.bits());
+                        }
+                    }
+                }
+                if least[..k].iter().all(|value| *value == u64::MAX) {
+                    return left.fill(V::NONE);
+                }
+                self.densify(&least, left);
+            }
+        });
+    }
+}
+
+/// Ranks that are compared at once.
+const RANKED: usize = 64;
+
+/// Full bins squared against this many times the empty ones say whether these probe one by one: measured for 128 and 512 values.
+const PROBE_COST: usize = 400;
+
+#[inline(always)]
+fn minima(mixed: &[u64], a: &[u64], b: &[u64], least: &mut [u64]) {
+    let (Ok(a), Ok(b)) = (<&[u64; LANES]>::try_from(a), <&[u64; LANES]>::try_from(b)) else { return };
+    let Ok(least) = <&mut [u64; LANES]>::try_from(least) else { return };
+    let mut held = *least;
+    for &x in mixed {
+        for i in 0..LANES {
+            held[i] = held[i].min(a[i].wrapping_mul(x).wrapping_add(b[i]));
+        }
+    }
+    *least = held;
+}
+
+/// In how many places the rows of `a` and `b` differ; an array of one row is compared with all of the other. A row without features
+/// differs from everything in all.
+pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Vec<u16> {
+    fn row<V>(values: &[V], rows: usize, i: usize, num_perm: usize) -> &[V] {
+        let at = if rows == 1 { 0 } else { i * num_perm };
+        &values[at..at + num_perm]
+    }
+    let (rows_a, rows_b) = (a.len() / num_perm, b.len() / num_perm);
+    (0..rows_a.max(rows_b))
+        .into_par_iter()
+        .with_min_len(1024)
+        .map(|i| different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm)))
+        .collect()
+}
+
+/// In how many places two signatures differ: all, if one is of a set without features.
+#[inline]
+pub fn different<V: Value>(a: &[V], b: &[V]) -> u16 {
+    if a.first() == Some(&V::NONE) && a.iter().all(|value| *value == V::NONE) {
+        return a.len() as u16;
+    }
+    a.iter().zip(b).map(|(a, b)| u16::from(a != b)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition of the header, feature by feature.
+    fn definition(family: &MinHash, hashes: &[u64]) -> Vec<u64> {
+        let k = family.num_perm;
+        if hashes.is_empty() {
+            return vec![u64::MAX; k];
+        }
+        if family.scheme == Scheme::Classic {
+            let value = |i: usize, h: u64| family.factors[i].wrapping_mul(mix(h)).wrapping_add(family.terms[i]);
+            return (0..k).map(|i| hashes.iter().map(|&h| value(i, h)).min().unwrap_or(0).min(LARGEST)).collect();
+        }
+        if family.scheme == Scheme::Fast {
+            return fast::tests::definition(family, hashes);
+        }
+        let own = |bin: usize| {
+            let values = hashes.iter().map(|&h| mix(h).min(LARGEST));
+            values.filter(|x| ((u128::from(x >> 32) * k as u128) >> 32) as usize == bin).min()
+        };
+        (0..k)
+            .map(|i| {
+                let borrowed = || (0..k).find_map(|t| own(family.order[t * k + i].into()));
+                own(i).or_else(borrowed).unwrap_or(u64::MAX)
+            })
+            .collect()
+    }
+
+    fn schemes() -> impl Strategy<Value = Scheme> {
+        prop::sample::select(vec![Scheme::Classic, Scheme::One, Scheme::Fast])
+    }
+
+    fn sets() -> impl Strategy<Value = Vec<u64>> {
+        (prop_oneof![0_usize..40, 0_usize..600, 2000_usize..3000], any::<u64>()).prop_map(|(size, seed)| {
+            let mut random = SplitMix(seed);
+            (0..size).map(|_| random.next() % 1000).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn every_form_equals_the_definition(
+            hashes in sets(), num_perm in prop::sample::select(vec![1_usize, 2, 31, 64, 100, 128]), scheme in schemes()
+        ) {
+            let mut family = MinHash::new(num_perm, scheme).expect("in range");
+            let expected = definition(&family, &hashes);
+            let mut sketch = Sketch::default();
+            for level in Level::available() {
+                family.level = level;
+                let mut wide = vec![0_u64; num_perm];
+                family.hashes(&hashes, &mut sketch, &mut wide);
+                prop_assert_eq!(&expected, &wide, "{:?}", level);
+                let mut narrow = vec![0_u32; num_perm];
+                family.hashes(&hashes, &mut sketch, &mut narrow);
+                prop_assert_eq!(expected.iter().map(|x| (x >> 32) as u32).collect::<Vec<_>>(), narrow);
+            }
+        }
+
+        #[test]
+        fn the_union_of_signatures_is_the_signature_of_the_union(
+            a in sets(), b in sets(), scheme in schemes()
+        ) {
+            let family = MinHash::new(64, scheme).expect("in range");
+            let mut sketch = Sketch::default();
+            let (mut left, mut right, mut both) = (vec![0_u32; 64], vec![0_u32; 64], vec![0_u32; 64]);
+            family.hashes(&a, &mut sketch, &mut left);
+            family.hashes(&b, &mut sketch, &mut right);
+            family.hashes(&[a, b].concat(), &mut sketch, &mut both);
+            family.merge(&mut left, &right);
+            prop_assert_eq!(both, left);
+        }
+    }
+
+    #[test]
+    fn every_way_to_fill_empty_bins_agrees() {
+        for num_perm in [1, 16, 64, 100, 128, 300, 512] {
+            let mut family = MinHash::new(num_perm, Scheme::One).expect("in range");
+            let mut random = SplitMix(1);
+            for full in [1, 2, 5, num_perm / 2, num_perm - num_perm / 8, num_perm] {
+                let full = full.clamp(1, num_perm);
+                let mut least = [u64::MAX; MAX_PERM];
+                while least[..num_perm].iter().filter(|value| **value != u64::MAX).count() < full {
+                    least[random.below(num_perm)] = random.next() >> 1;
+                }
+                let first = |i: usize| {
+                    let order = (0..num_perm).map(|t| usize::from(family.order[t * num_perm + i]));
+                    order.map(|bin| least[bin]).find(|&value| value != u64::MAX)
+                };
+                let expected: Vec<u64> = (0..num_perm).filter_map(first).collect();
+                for level in Level::available() {
+                    family.level = level;
+                    let mut out = vec![0_u64; num_perm];
+                    family.densify(&least, &mut out);
+                    assert_eq!(expected, out, "{num_perm} {full} {level:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sets_without_features_differ_from_everything() {
+        assert_eq!(2, different(&[u32::MAX, u32::MAX], &[u32::MAX, u32::MAX]));
+        assert_eq!(2, different(&[u32::MAX, u32::MAX], &[1, 2]));
+        assert_eq!(1, different(&[1_u32, 3], &[1, 2]));
+    }
+}

@@ -1,0 +1,310 @@
+//! SimHash: weighted features → a fingerprint whose bits agree the more, the smaller the angle between the sources.
+//!
+//! With the weight `w_f` of feature f and its hash bits `b_i(f)` in {0, 1}:
+//! ```text
+//! V_i = Σ_f w_f · (2 b_i(f) − 1)          bit i of the fingerprint = 1 if V_i > 0, else 0 (ties are 0)
+//! ```
+//! For independent hash bits and no dominant feature, two sources at angle θ between their weight vectors agree in each
+//! bit with probability 1 − θ/π. Bit i < 64·words comes from word i / 64 of the feature hash (see [`crate::hash`]).
+//!
+//! Counts are held bit-sliced ([`crate::cpu::bitsum`]): `V_i > 0` is `2 · count_i > total`. Weights from outside are summed as
+//! `i128` if all are integers, else as `f64` in the order of (hash, weight), so that the order of features never matters.
+//! Widths 1 to 1024; bits above the width are 0.
+//!
+//! Cost: O(features · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
+//! Tests: against plain signed counters here, the law 1 − θ/π in `tests/families/test_simhash.py`.
+
+use rayon::prelude::*;
+
+use crate::cpu::bitsum::BitSum;
+use crate::hash::{FeatureHash, WordHash};
+use crate::text::keywords::{KeywordScratch, Keywords};
+use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::{Error, Result};
+
+/// Largest width of a fingerprint, in bits.
+pub const MAX_BITS: u32 = 1024;
+
+/// How often a feature counts that a text holds several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// Each occurrence.
+    Count,
+    /// Once.
+    Binary,
+}
+
+/// The sums of signs, made into fingerprints of `bits` bits.
+pub struct SimHash {
+    bits: u32,
+    words: Vec<WordHash>,
+    /// The hashes by which distinct features are found and summed: one that identifies them, then `words`, of which the first may
+    /// be that one.
+    distinct: Vec<WordHash>,
+    /// Whether the first word's hash identifies features.
+    identified: bool,
+}
+
+impl SimHash {
+    /// A family of `bits` bits over the feature hash `hash`.
+    ///
+    /// # Errors
+    /// A width out of 1 to 1024, or one that the hash is too narrow for.
+    pub fn new(bits: u32, hash: FeatureHash) -> Result<Self> {
+        if !(1..=MAX_BITS).contains(&bits) {
+            return Err(Error::parameter("bits", bits, format!("1 to {MAX_BITS}")));
+        }
+        if hash.width() < bits.min(64) {
+            return Err(Error::parameter(
+                "bits",
+                bits,
+                format!("1 to {}: the hash has {} bits a word; or a hash of 64 bits", hash.width(), hash.width()),
+            ));
+        }
+        let words: Vec<WordHash> = (0..bits.div_ceil(64)).map(|word| hash.word(word)).collect();
+        let identified = matches!(hash, FeatureHash::Xxh3(0));
+        let identity = (!identified).then(|| FeatureHash::Xxh3(0).word(0));
+        let distinct = identity.into_iter().chain(words.iter().copied()).collect();
+        Ok(Self { bits, words, distinct, identified })
+    }
+
+    /// Words of a fingerprint.
+    pub fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Width of a fingerprint in bits.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    fn mask(&self, word: usize) -> u64 {
+        match self.bits - 64 * word as u32 {
+            64.. => u64::MAX,
+            rest => (1 << rest) - 1,
+        }
+    }
+
+    /// The fingerprint of `text` into `out` (one slot a word); gives its number of features, each occurrence or each
+    /// distinct one by `weight`. Without features the fingerprint is 0.
+    pub fn text(
+        &self,
+        tokenizer: &Tokenizer,
+        weight: Weight,
+        text: &str,
+        scratch: &mut SimHashScratch,
+        out: &mut [u64],
+    ) -> u64 {
+        let SimHashScratch { text: buffers, sums, ids, fresh, kept } = scratch;
+        sums.resize_with(self.words.len(), BitSum::default);
+        sums.iter_mut().for_each(BitSum::clear);
+        let count = match weight {
+            Weight::Count => tokenizer.hashes(text, &self.words, buffers, |word, hashes| sums[word].add(hashes)),
+            Weight::Binary => {
+                // The hash of the first word identifies features; it is the first word of the fingerprint too, if that takes
+                // the same one.
+                let given = usize::from(!self.identified);
+                ids.clear(text.len().min(1024));
+                tokenizer.hashes(text, &self.distinct, buffers, |word, hashes| {
+                    if word == 0 {
+                        fresh.clear();
+                        let new = ids.insert_all(hashes, |new| fresh.push(new));
+                        if self.identified {
+                            sums[0].add(&ids.ids()[ids.len() - new..]);
+                        }
+                    } else {
+                        // Every hash is written and only new ones advance, so that nothing has to be guessed.
+                        kept.resize(hashes.len(), 0);
+                        let mut count = 0;
+                        for (&hash, &fresh) in hashes.iter().zip(&*fresh) {
+                            kept[count] = hash;
+                            count += usize::from(fresh);
+                        }
+                        sums[word - given].add(&kept[..count]);
+                    }
+                });
+                ids.len() as u64
+            }
+        };
+        for (word, (value, sum)) in out.iter_mut().zip(sums).enumerate() {
+            *value = sum.majority() & self.mask(word);
+        }
+        count
+    }
+
+    /// Fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots a text, `counts` one.
+    ///
+    /// # Panics
+    /// If `out` or `counts` have other lengths.
+    pub fn texts(
+        &self,
+        tokenizer: &Tokenizer,
+        weight: Weight,
+        texts: &(impl TextSource + ?Sized),
+        out: &mut [u64],
+        counts: &mut [u64],
+    ) {
+        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place a text");
+        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
+            SimHashScratch::default,
+            |scratch, (i, (out, count))| {
+                texts.prefetch(i + 1);
+                *count = texts.get(i).map_or(0, |text| self.text(tokenizer, weight, text, scratch, out));
+            },
+        );
+    }
+
+    /// As [`SimHash::texts`], of the features that `keywords` keeps, by their weights.
+    ///
+    /// # Panics
+    /// If `out` or `counts` have other lengths.
+    pub fn keywords(
+        &self,
+        tokenizer: &Tokenizer,
+        keywords: &Keywords,
+        texts: &(impl TextSource + ?Sized),
+        out: &mut [u64],
+        counts: &mut [u64],
+    ) {
+        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place a text");
+        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
+            KeywordScratch::default,
+            |scratch, (i, (out, count))| {
+                texts.prefetch(i + 1);
+                let Some(text) = texts.get(i) else { return };
+                *count = keywords.find(tokenizer, text, scratch) as u64;
+                self.floats(scratch.features(), out);
+            },
+        );
+    }
+
+    /// The fingerprint of features with weights from outside, whole numbers; a feature that stands twice counts with the
+    /// sum of its weights.
+    pub fn integers<'a>(&self, features: impl Iterator<Item = (&'a [u8], i64)>, out: &mut [u64]) {
+        // |V_i| <= 2^63 · 2^64 features: no sum leaves 128 bits.
+        let mut sums = vec![0_i128; 64 * self.words()];
+        for (feature, weight) in features {
+            for (word, sums) in self.words.iter().zip(sums.chunks_exact_mut(64)) {
+                let hash = word.hash(feature);
+                for (bit, sum) in sums.iter_mut().enumerate() {
+                    *sum += if hash >> bit & 1 == 1 { i128::from(weight) } else { -i128::from(weight) };
+                }
+            }
+        }
+        self.signs(&sums, |&sum| sum > 0, out);
+    }
+
+    /// The fingerprint of features with weights from outside, finite `f64` numbers.
+    pub fn floats<'a>(&self, features: impl Iterator<Item = (&'a [u8], f64)>, out: &mut [u64]) {
+        let words = self.words();
+        let mut hashes: Vec<u64> = Vec::new();
+        let mut weights: Vec<f64> = Vec::new();
+        for (feature, weight) in features {
+            hashes.extend(self.words.iter().map(|word| word.hash(feature)));
+            weights.push(weight);
+        }
+        let row = |i: u32| &hashes[i as usize * words..][..words];
+        // Addition of floats depends on order; sorted, the sum depends on the set of features alone.
+        let mut order: Vec<u32> = (0..weights.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(weights[a as usize].total_cmp(&weights[b as usize])));
+        let mut sums = vec![0.0_f64; 64 * words];
+        for &i in &order {
+            let weight = weights[i as usize].to_bits();
+            for (hash, sums) in row(i).iter().zip(sums.chunks_exact_mut(64)) {
+                for (bit, sum) in sums.iter_mut().enumerate() {
+                    // The sign bit is turned where the hash has no bit.
+                    *sum += f64::from_bits(weight ^ (!hash >> bit & 1) << 63);
+                }
+            }
+        }
+        self.signs(&sums, |&sum| sum > 0.0, out);
+    }
+
+    fn signs<T>(&self, sums: &[T], positive: impl Fn(&T) -> bool, out: &mut [u64]) {
+        for (word, (value, sums)) in out.iter_mut().zip(sums.chunks_exact(64)).enumerate() {
+            *value = sums.iter().rev().fold(0, |bits, sum| bits << 1 | u64::from(positive(sum))) & self.mask(word);
+        }
+    }
+}
+
+/// Buffers that one thread uses again for every text.
+#[derive(Default)]
+pub struct SimHashScratch {
+    text: Scratch,
+    sums: Vec<BitSum>,
+    ids: crate::hash::idset::IdSet,
+    fresh: Vec<bool>,
+    kept: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tokenizer::Kind;
+    use crate::text::unicode::{Case, Form, Letters};
+    use proptest::prelude::*;
+
+    fn tokenizer() -> Tokenizer {
+        Tokenizer::new(Kind::Char(4), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+    }
+
+    fn of_text(simhash: &SimHash, weight: Weight, text: &str) -> (Vec<u64>, u64) {
+        let mut out = vec![0; simhash.words()];
+        let count = simhash.text(&tokenizer(), weight, text, &mut SimHashScratch::default(), &mut out);
+        (out, count)
+    }
+
+    #[test]
+    fn the_articles_fingerprints_come_out() {
+        let simhash = SimHash::new(64, FeatureHash::Md5).expect("valid");
+        let value = |text| of_text(&simhash, Weight::Count, text).0[0];
+        assert_eq!(3626955193319686290, value("how are u?"));
+        assert_eq!(3891612042386514056, value("how are you?"));
+        assert_eq!(9323510848711591832, value("how are u? and u? and u? and u? and u?"));
+        let long = "How are you? I Am fine. ablar ablar xyz blar blar blar blar blar blar blar Thanks.";
+        assert_eq!(17591554865737636986, value(long));
+        let other = "How are you i am fine.ablar ablar xyz blar blar blar blar blar blar blar than";
+        assert_eq!(17591554797152377978, value(other));
+    }
+
+    #[test]
+    fn widths_and_hashes_that_do_not_fit_are_errors() {
+        assert!(SimHash::new(0, FeatureHash::Md5).is_err());
+        assert!(SimHash::new(1025, FeatureHash::Md5).is_err());
+        assert!(SimHash::new(33, FeatureHash::OneAtATime).is_err());
+        assert!(SimHash::new(32, FeatureHash::OneAtATime).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn texts_equal_plain_signed_counters(text in "[a-d ]{0,80}|\\PC{0,60}", bits in 1_u32..300, binary: bool) {
+            let weight = if binary { Weight::Binary } else { Weight::Count };
+            let simhash = SimHash::new(bits, FeatureHash::Xxh3(5)).expect("valid");
+            let (found, count) = of_text(&simhash, weight, &text);
+            let mut features: Vec<Vec<u8>> = Vec::new();
+            tokenizer().features(&text, &mut Scratch::default(), |feature| features.push(feature.to_vec()));
+            if binary {
+                features.sort();
+                features.dedup();
+            }
+            prop_assert_eq!(features.len() as u64, count);
+            let mut expected = vec![0; simhash.words()];
+            simhash.integers(features.iter().map(|feature| (feature.as_slice(), 1)), &mut expected);
+            prop_assert_eq!(&expected, &found);
+            simhash.floats(features.iter().map(|feature| (feature.as_slice(), 0.25)), &mut expected);
+            prop_assert_eq!(&expected, &found);
+        }
+
+        #[test]
+        fn float_sums_do_not_depend_on_order(weights in prop::collection::vec(-1e9_f64..1e9, 1..40)) {
+            let simhash = SimHash::new(64, FeatureHash::Xxh3(0)).expect("valid");
+            let names: Vec<String> = (0..weights.len()).map(|i| format!("f{}", i % 7)).collect();
+            let mut features: Vec<(&[u8], f64)> = names.iter().map(String::as_bytes).zip(weights.iter().copied()).collect();
+            let (mut forward, mut backward) = ([0], [0]);
+            simhash.floats(features.iter().copied(), &mut forward);
+            features.reverse();
+            simhash.floats(features.into_iter(), &mut backward);
+            prop_assert_eq!(forward, backward);
+        }
+    }
+}

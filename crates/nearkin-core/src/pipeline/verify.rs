@@ -1,0 +1,386 @@
+//! Candidate → match: the true similarity of two texts.
+//!
+//! With A and B the sets of distinct features of the two texts, unweighted:
+//!
+//! | measure | similarity |
+//! |---|---|
+//! | `jaccard` | \|A ∩ B\| / \|A ∪ B\| |
+//! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
+//! | `indel` | 1 − d / (characters of both texts), d the least number of insertions and deletions of characters |
+//!
+//! Indel compares the texts as they are given, by the `rapidfuzz` crate. A set without features is similar to
+//! nothing, and so is the empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
+//!
+//! Cost: one pass over each text for its set, one look-up a feature of the smaller side for a pair; a pair that can no longer
+//! reach the threshold is left early. Indel takes O(characters² / 64) a pair.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::hash::idset::IdSet;
+use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::{Error, Result};
+
+/// How similarity is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Shared features among all features of the two.
+    Jaccard,
+    /// Shared features among those of the smaller one.
+    Containment,
+    /// Normalised Indel similarity of the characters.
+    Indel,
+}
+
+impl Measure {
+    /// The measure called `name`.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn new(name: &str) -> Result<Self> {
+        match name {
+            "jaccard" => Ok(Self::Jaccard),
+            "containment" => Ok(Self::Containment),
+            "indel" => Ok(Self::Indel),
+            other => Err(Error::parameter("verify", other, "jaccard, containment, indel or none")),
+        }
+    }
+
+    /// The similarity of two sets of sizes `a` and `b` that share `shared` features.
+    #[inline]
+    fn of_sets(self, shared: usize, a: usize, b: usize) -> f64 {
+        let whole = if self == Self::Containment { a.min(b) } else { a + b - shared };
+        if whole == 0 { 0.0 } else { shared as f64 / whole as f64 }
+    }
+}
+
+/// What is kept of some texts to compare them, one after another: distinct features, or the texts themselves for Indel.
+#[derive(Default)]
+struct Chunk {
+    ids: Vec<u64>,
+    text: String,
+    /// Where each row ends in `ids` or `text`.
+    rows: Vec<(u32, usize)>,
+    /// When a row of it was needed last.
+    needed: u64,
+}
+
+impl Chunk {
+    fn bytes(&self) -> usize {
+        8 * self.ids.len() + self.text.len()
+    }
+
+    /// Empties it and keeps its buffers.
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.text.clear();
+        self.rows.clear();
+    }
+}
+
+/// Where a row is kept.
+#[derive(Clone, Copy)]
+struct Place {
+    chunk: u64,
+    start: usize,
+    end: usize,
+}
+
+/// What a row is compared by.
+enum Entry<'a> {
+    Set(&'a [u64]),
+    Text(&'a str),
+}
+
+/// Texts of a chunk.
+const CHUNK: usize = 64;
+
+/// Texts that were made ready to be compared, by row number.
+///
+/// They are kept in chunks; those that were needed last stay longest: [`Cache::shrink`] empties the others until `budget`
+/// bytes are left. Emptied chunks are filled again, so that memory is not asked for anew.
+pub struct Cache {
+    measure: Measure,
+    budget: usize,
+    bytes: usize,
+    clock: u64,
+    /// Number of the next chunk.
+    next: u64,
+    chunks: HashMap<u64, Chunk>,
+    spare: Vec<Chunk>,
+    places: HashMap<u32, Place>,
+}
+
+/// One text to which others are compared.
+#[derive(Default)]
+pub struct Subject {
+    set: IdSet,
+    characters: Vec<char>,
+}
+
+impl Cache {
+    /// A cache that shrinks to `budget` bytes.
+    pub fn new(measure: Measure, budget: usize) -> Self {
+        let (chunks, places) = (HashMap::new(), HashMap::new());
+        Self { measure, budget, bytes: 0, clock: 0, next: 0, chunks, spare: Vec::new(), places }
+    }
+
+    /// Those of `rows` whose texts must be added before they can be compared; the others are marked as needed now.
+    pub fn missing(&mut self, rows: &[u32]) -> Vec<u32> {
+        self.clock += 1;
+        let Self { clock, chunks, places, .. } = self;
+        let mut is_missing = |row: &u32| match places.get(row).and_then(|place| chunks.get_mut(&place.chunk)) {
+            Some(chunk) => {
+                chunk.needed = *clock;
+                false
+            }
+            None => true,
+        };
+        rows.iter().copied().filter(|row| is_missing(row)).collect()
+    }
+
+    /// Makes text i of `texts` ready as row `rows[i]`, in parallel.
+    ///
+    /// # Panics
+    /// If there are more rows than texts.
+    pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) {
+        assert!(rows.len() <= texts.len(), "one text a row");
+        let count = rows.len().div_ceil(CHUNK);
+        let mut chunks = self.spare.split_off(self.spare.len().saturating_sub(count));
+        chunks.resize_with(count, Chunk::default);
+        let (measure, clock) = (self.measure, self.clock);
+        chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().for_each_init(
+            Scratch::default,
+            |scratch, (number, (chunk, rows))| {
+                chunk.needed = clock;
+                for (i, &row) in rows.iter().enumerate() {
+                    texts.prefetch(number * CHUNK + i + 1);
+                    let text = texts.get(number * CHUNK + i).unwrap_or_default();
+                    let end = if measure == Measure::Indel {
+                        chunk.text.push_str(text);
+                        chunk.text.len()
+                    } else {
+                        tokenizer.distinct(text, scratch, &mut chunk.ids);
+                        chunk.ids.len()
+                    };
+                    chunk.rows.push((row, end));
+                }
+            },
+        );
+        for chunk in chunks {
+            let mut start = 0;
+            for &(row, end) in &chunk.rows {
+                self.places.insert(row, Place { chunk: self.next, start, end });
+                start = end;
+            }
+            self.bytes += chunk.bytes();
+            self.chunks.insert(self.next, chunk);
+            self.next += 1;
+        }
+    }
+
+    /// The first of `rows` that was not added.
+    pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
+        rows.iter().copied().find(|row| !self.places.contains_key(row))
+    }
+
+    /// Empties the chunks that were not needed for the longest time until the cache is within its budget; those with rows of the
+    /// last call of [`Cache::missing`] stay.
+    pub fn shrink(&mut self) {
+        if self.bytes <= self.budget {
+            return;
+        }
+        let mut ages: Vec<(u64, u64)> = self.chunks.iter().map(|(&number, chunk)| (chunk.needed, number)).collect();
+        ages.sort_unstable();
+        for (needed, number) in ages {
+            if self.bytes <= self.budget || needed == self.clock {
+                break;
+            }
+            if let Some(mut chunk) = self.chunks.remove(&number) {
+                self.bytes -= chunk.bytes();
+                for (row, _) in &chunk.rows {
+                    // A row that was added again lives on in its later chunk.
+                    if self.places.get(row).is_some_and(|place| place.chunk == number) {
+                        self.places.remove(row);
+                    }
+                }
+                chunk.clear();
+                self.spare.push(chunk);
+            }
+        }
+    }
+
+    fn entry(&self, row: u32) -> Option<Entry<'_>> {
+        let place = self.places.get(&row)?;
+        let chunk = self.chunks.get(&place.chunk)?;
+        Some(if self.measure == Measure::Indel {
+            Entry::Text(&chunk.text[place.start..place.end])
+        } else {
+            Entry::Set(&chunk.ids[place.start..place.end])
+        })
+    }
+
+    /// Makes `row` the text that others are compared to; a row that was not added has no features.
+    pub fn subject(&self, row: u32, subject: &mut Subject) {
+        subject.characters.clear();
+        subject.set.clear(0);
+        match self.entry(row) {
+            Some(Entry::Text(text)) => subject.characters.extend(text.chars()),
+            Some(Entry::Set(ids)) => {
+                subject.set.clear(ids.len());
+                for &id in ids {
+                    subject.set.insert(id);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The similarity of `row` and the subject, if it reaches `threshold`.
+    pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64) -> Option<f64> {
+        match self.entry(row)? {
+            Entry::Text(text) => {
+                if text.is_empty() || subject.characters.is_empty() {
+                    return None;
+                }
+                let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
+                let characters = subject.characters.iter().copied();
+                rapidfuzz::distance::indel::normalized_similarity_with_args(text.chars(), characters, &args)
+            }
+            Entry::Set(ids) => self.sets_at_least(ids, subject, threshold),
+        }
+    }
+
+    fn sets_at_least(&self, ids: &[u64], subject: &Subject, threshold: f64) -> Option<f64> {
+        let (a, b) = (ids.len(), subject.set.len());
+        if a == 0 || b == 0 || self.measure.of_sets(a.min(b), a, b) < threshold {
+            return None;
+        }
+        let mut shared = 0;
+        let mut left = a;
+        for block in ids.chunks(64) {
+            shared += block.iter().filter(|&&id| subject.set.contains(id)).count();
+            left -= block.len();
+            if self.measure.of_sets((shared + left).min(a.min(b)), a, b) < threshold {
+                return None;
+            }
+        }
+        Some(self.measure.of_sets(shared, a, b))
+    }
+
+    /// The similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel.
+    ///
+    /// # Panics
+    /// If the two lists differ in length.
+    pub fn similarities(&self, left: &[u32], right: &[u32]) -> Vec<f64> {
+        assert_eq!(left.len(), right.len(), "one left and one right text a pair");
+        // Pairs with the same left text stand together, so that its set is built once.
+        let mut order: Vec<u32> = (0..left.len() as u32).collect();
+        order.sort_unstable_by_key(|&pair| left[pair as usize]);
+        let groups: Vec<&[u32]> = order.chunk_by(|&a, &b| left[a as usize] == left[b as usize]).collect();
+        let found: Vec<Vec<f64>> = groups
+            .par_iter()
+            .map_init(Subject::default, |subject, group| {
+                self.subject(left[group[0] as usize], subject);
+                let similarity = |&pair: &u32| self.at_least(right[pair as usize], subject, 0.0).unwrap_or(0.0);
+                group.iter().map(similarity).collect()
+            })
+            .collect();
+        let mut result = vec![0.0; left.len()];
+        for (&pair, value) in order.iter().zip(found.into_iter().flatten()) {
+            result[pair as usize] = value;
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tokenizer::Kind;
+    use crate::text::unicode::{Case, Form, Letters};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn tokenizer() -> Tokenizer {
+        Tokenizer::new(Kind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+    }
+
+    fn cache(measure: Measure, texts: &[String]) -> Cache {
+        let mut cache = Cache::new(measure, 1 << 20);
+        let rows: Vec<u32> = (0..texts.len() as u32).collect();
+        assert_eq!(rows, cache.missing(&rows));
+        cache.add(&tokenizer(), &rows, texts);
+        cache
+    }
+
+    fn features(text: &str) -> HashSet<Vec<u8>> {
+        let mut set = HashSet::new();
+        tokenizer().features(text, &mut Scratch::default(), |feature| {
+            set.insert(feature.to_vec());
+        });
+        set
+    }
+
+    proptest! {
+        #[test]
+        fn similarities_are_those_of_the_sets(texts in prop::collection::vec("[a-d ]{0,30}|\\PC{0,9}", 2..8)) {
+            let pairs: Vec<(u32, u32)> =
+                (0..texts.len() as u32).flat_map(|i| (0..texts.len() as u32).map(move |j| (j, i))).collect();
+            let (left, right): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
+            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right);
+            let containment = cache(Measure::Containment, &texts).similarities(&left, &right);
+            for (pair, (&i, &j)) in left.iter().zip(&right).enumerate() {
+                let (a, b) = (features(&texts[i as usize]), features(&texts[j as usize]));
+                let shared = a.intersection(&b).count() as f64;
+                let ratio = |whole: usize| if whole == 0 { 0.0 } else { shared / whole as f64 };
+                prop_assert_eq!(ratio(a.union(&b).count()), jaccard[pair]);
+                prop_assert_eq!(ratio(a.len().min(b.len())), containment[pair]);
+            }
+        }
+
+        #[test]
+        fn a_threshold_is_inclusive(one in "[a-d]{2,40}", other in "[a-d]{2,40}", containment: bool) {
+            let measure = if containment { Measure::Containment } else { Measure::Jaccard };
+            let texts = [one, other];
+            let prepared = cache(measure, &texts);
+            let mut subject = Subject::default();
+            prepared.subject(0, &mut subject);
+            let value = prepared.at_least(1, &subject, 0.0).expect("no threshold");
+            prop_assert_eq!(Some(value), prepared.at_least(1, &subject, value));
+            prop_assert_eq!(None, prepared.at_least(1, &subject, value + 1e-9));
+        }
+    }
+
+    #[test]
+    fn indel_similarity_is_that_of_the_articles_texts() {
+        let texts = ["how are u?".to_owned(), "how are you?".to_owned(), String::new()];
+        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2]);
+        assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
+        assert_eq!(0.0, found[1]);
+    }
+
+    #[test]
+    fn a_cache_over_its_budget_drops_what_was_not_needed() {
+        let texts: Vec<String> = (0..9 * CHUNK).map(|i| format!("text number {i} with some features")).collect();
+        let mut cache = cache(Measure::Jaccard, &texts);
+        let whole = cache.similarities(&[4], &[7]);
+        cache.budget = cache.bytes / 2;
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
+        cache.shrink();
+        assert!(cache.bytes <= cache.budget && cache.bytes > 0);
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
+        assert_eq!(whole, cache.similarities(&[4], &[7]));
+        let rows: Vec<u32> = (0..texts.len() as u32).collect();
+        let missing = cache.missing(&rows);
+        assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
+        // What was emptied is filled again.
+        let again: Vec<&String> = missing.iter().map(|&row| &texts[row as usize]).collect();
+        cache.add(&tokenizer(), &missing, again.as_slice());
+        assert_eq!(None, cache.first_missing(&rows));
+        let last = rows.len() as u32 - 1;
+        assert_eq!(vec![1.0], cache.similarities(&[last], &[last]));
+        assert!(cache.similarities(&[missing[0]], &[missing[1]])[0] > 0.8);
+    }
+}

@@ -1,0 +1,470 @@
+//! Banding: signatures → those that agree in a whole band of values.
+//!
+//! A signature of k values is cut into b *bands* of r *rows* (values) each, b · r <= k. Two signatures are *candidates* if they agree in
+//! all values of some band: with probability 1 − (1 − s^r)^b where each value agrees with probability s on its own
+//! (`python/nearkin/theory/banding.py` solves this for b and r).
+//!
+//! **Guarantee.** [`Index::search`] gives the rows that are candidates of the query and agree with it in at least `least` of the k
+//! values, and no others; [`Index::pairs`] likewise all pairs. Signatures of sets without features are found by nothing.
+//!
+//! **Parts.** Equal signatures are one *item*, whatever their number, so copies cost one entry; a row points to its item and to
+//! the row before it of the same item. Items stand in sorted runs (`run`): for every band the 32-bit keys of all items in order,
+//! beside their numbers. A key only leads to an item: the band's values are compared before it counts. Runs are merged so that each is more
+//! than twice as long as the next. Removal marks a row dead; dead rows leave when they outnumber the others.
+//!
+//! **Cost.** A query reads one place a band and run and compares each candidate item once, k values; all pairs hold the candidates of
+//! one item at a time. Memory: 8 b bytes an item and its signature, 4 bytes a row. **Limits.** 2^32 − 2 rows over the life of an index.
+//! Sources: Broder (SEQUENCES 1997); Gionis, Indyk and Motwani (VLDB 1999); Leskovec, Rajaraman and Ullman, *Mining of Massive
+//! Datasets*, section 3.4. Tests: `tests` against brute force.
+
+mod file;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::families::minhash::{MAX_PERM, Value, different};
+use crate::search::hamming::{Existing, Hits, NewIds, Pairs};
+use crate::search::rows::{Ids, bury, choose, is_alive, rows_of, show_name};
+use crate::segment::{Column, Plain, Segment, bytes_of};
+use crate::{Error, Result};
+pub use file::describe;
+use run::Run;
+
+/// An item of no features, which is never found.
+const NO_ITEM: u32 = u32::MAX;
+
+/// Banding index of signatures with values of type `V`.
+pub struct Index<V: Value + Plain> {
+    num_perm: usize,
+    bands: usize,
+    rows: usize,
+    ids: Ids,
+    total: usize,
+    /// Bit of each dead row; shorter than the rows where none behind is dead.
+    dead: Vec<u64>,
+    num_dead: usize,
+    /// Different signatures, `num_perm` values each.
+    items: Column<V>,
+    /// Item of each row.
+    of: Column<u32>,
+    /// The row of the same item that was added before, or the row itself if there is none.
+    before: Column<u32>,
+    /// The last row of each item.
+    last: Column<u32>,
+    /// Items by the hash of their signature; None until an opened index is added to.
+    known: Option<HashMap<u64, u32>>,
+    runs: Vec<Run>,
+    segment: Option<Segment>,
+}
+
+impl<V: Value + Plain> Index<V> {
+    /// An empty index of signatures of `num_perm` values in `bands` bands of `rows` values.
+    ///
+    /// # Errors
+    /// A number out of its range, or bands that hold more values than a signature.
+    pub fn new(num_perm: usize, bands: usize, rows: usize) -> Result<Self> {
+        if !(1..=MAX_PERM).contains(&num_perm) {
+            return Err(Error::parameter("num_perm", num_perm, format!("1 to {MAX_PERM}")));
+        }
+        if bands == 0 || rows == 0 || bands.checked_mul(rows).is_none_or(|values| values > num_perm) {
+            let allowed = format!("at least one band and row, and num_bands * num_rows up to num_perm={num_perm}");
+            return Err(Error::parameter("num_bands, num_rows", format!("{bands}, {rows}"), allowed));
+        }
+        Ok(Self {
+            num_perm,
+            bands,
+            rows,
+            ids: Ids::default(),
+            total: 0,
+            dead: Vec::new(),
+            num_dead: 0,
+            items: Column::default(),
+            of: Column::default(),
+            before: Column::default(),
+            last: Column::default(),
+            known: Some(HashMap::new()),
+            runs: Vec::new(),
+            segment: None,
+        })
+    }
+
+    /// Values of a signature, bands, and rows of a band.
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.num_perm, self.bands, self.rows)
+    }
+
+    /// Rows that are alive.
+    pub fn len(&self) -> usize {
+        self.total - self.num_dead
+    }
+
+    /// Whether no row is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Different signatures, those of dead rows included.
+    pub fn num_items(&self) -> usize {
+        self.last.len()
+    }
+
+    /// Kind of ids: "row numbers", "integers" or "strings".
+    pub fn id_kind(&self) -> &'static str {
+        self.ids.kind()
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        let rows = self.of.bytes() + self.before.bytes() + self.last.bytes() + self.dead.capacity() * 8;
+        let known = self.known.as_ref().map_or(0, |known| known.capacity() * 17);
+        self.items.bytes() + rows + known + self.ids.bytes() + self.runs.iter().map(Run::bytes).sum::<usize>()
+    }
+
+    fn check(&self, signatures: &[V]) -> Result<usize> {
+        if signatures.len().is_multiple_of(self.num_perm) {
+            return Ok(signatures.len() / self.num_perm);
+        }
+        let allowed = format!("{} values a signature", self.num_perm);
+        Err(Error::parameter("signatures", format!("{} values", signatures.len()), allowed))
+    }
+
+    #[inline]
+    fn alive(&self, row: u32) -> bool {
+        is_alive(&self.dead, row)
+    }
+
+    fn item(&self, item: u32) -> &[V] {
+        &self.items[item as usize * self.num_perm..][..self.num_perm]
+    }
+
+    /// The integer id of a row, or its number where ids are strings.
+    pub fn int_id(&self, row: u32) -> i64 {
+        self.ids.int(row)
+    }
+
+    /// The string id of a row, where ids are strings.
+    pub fn string_id(&self, row: u32) -> Option<&str> {
+        self.ids.string(row)
+    }
+
+    fn find_int(&self, id: i64) -> Option<u32> {
+        self.ids.row_of_int(id, self.total).filter(|&row| self.alive(row))
+    }
+
+    fn find_name(&self, id: &str) -> Option<u32> {
+        self.ids.row_of_name(id).filter(|&row| self.alive(row))
+    }
+
+    /// Whether an integer id is there.
+    pub fn contains_int(&self, id: i64) -> bool {
+        self.find_int(id).is_some()
+    }
+
+    /// Whether a string id is there.
+    pub fn contains_name(&self, id: &str) -> bool {
+        self.find_name(id).is_some()
+    }
+
+    /// Adds rows; returns how many were added. Nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
+    /// than 2^32 − 2 rows.
+    pub fn add(&mut self, ids: NewIds<'_>, signatures: &[V], existing: Existing) -> Result<usize> {
+        let count = self.check(signatures)?;
+        self.ids.check(ids, count, "signatures", self.total)?;
+        match ids {
+            NewIds::Rows => {
+                self.append(signatures, None);
+                Ok(count)
+            }
+            NewIds::Ints(new) => {
+                let chosen = self.choose(new, existing, |index, id| index.find_int(*id), i64::to_string)?;
+                let kept: Vec<i64> = chosen.iter().map(|&i| new[i]).collect();
+                let dead = &self.dead;
+                self.ids.push_ints(&kept, |row| is_alive(dead, row));
+                self.append(signatures, Some(&chosen));
+                Ok(kept.len())
+            }
+            NewIds::Names(new) => {
+                let chosen = self.choose(new, existing, |index, id| index.find_name(id), show_name)?;
+                let kept: Vec<&str> = chosen.iter().map(|&i| new[i]).collect();
+                self.ids.push_names(&kept);
+                self.append(signatures, Some(&chosen));
+                Ok(kept.len())
+            }
+        }
+    }
+
+    /// Which rows of a batch go in; rows that they replace are removed.
+    fn choose<T: Eq + Hash>(
+        &mut self,
+        new: &[T],
+        existing: Existing,
+        find: impl Fn(&Self, &T) -> Option<u32>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<Vec<usize>> {
+        let (chosen, replaced) = choose(new, existing, |id| find(self, id), show)?;
+        for row in replaced {
+            self.kill(row);
+        }
+        Ok(chosen)
+    }
+
+    /// Appends the chosen rows, or all, and sorts new items into a run.
+    fn append(&mut self, signatures: &[V], chosen: Option<&[usize]>) {
+        let k = self.num_perm;
+        let count = chosen.map_or(signatures.len() / k, <[usize]>::len);
+        if count == 0 {
+            return;
+        }
+        if self.known.is_none() {
+            let hashes: Vec<u64> = self.items.par_chunks(k).map(|item| xxh3_64(bytes_of(item))).collect();
+            // Of items with one hash the first is known, as if they had been added in turn.
+            self.known = Some(hashes.into_iter().enumerate().rev().map(|(item, hash)| (hash, item as u32)).collect());
+        }
+        let (items, of, before, last) =
+            (self.items.to_mut(), self.of.to_mut(), self.before.to_mut(), self.last.to_mut());
+        let Some(known) = &mut self.known else { return };
+        let first_item = last.len();
+        for at in 0..count {
+            let i = chosen.map_or(at, |chosen| chosen[at]);
+            let signature = &signatures[i * k..][..k];
+            let row = (self.total + at) as u32;
+            if signature.iter().all(|value| *value == V::NONE) {
+                of.push(NO_ITEM);
+                before.push(row);
+                continue;
+            }
+            let next = last.len() as u32;
+            let found = *known.entry(xxh3_64(bytes_of(signature))).or_insert(next);
+            // Another signature with the same hash becomes an item of its own.
+            if found < next && items[found as usize * k..][..k] == *signature {
+                of.push(found);
+                before.push(std::mem::replace(&mut last[found as usize], row));
+            } else {
+                items.extend_from_slice(signature);
+                of.push(next);
+                before.push(row);
+                last.push(row);
+            }
+        }
+        self.total += count;
+        let new = first_item..self.last.len();
+        if !new.is_empty() {
+            self.runs.push(Run::new(&self.items, new, k, self.bands, self.rows));
+            while let [.., a, b] = &self.runs[..] {
+                if a.len() > 2 * b.len() {
+                    break;
+                }
+                let merged = Run::merge(a, b, self.bands);
+                self.runs.truncate(self.runs.len() - 2);
+                self.runs.push(merged);
+            }
+        }
+    }
+
+    fn kill(&mut self, row: u32) {
+        self.ids.forget(row);
+        bury(&mut self.dead, row);
+        self.num_dead += 1;
+    }
+
+    /// Removes integer ids (or row numbers); nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`.
+    pub fn remove_ints(&mut self, ids: &[i64], missing_ok: bool) -> Result<usize> {
+        self.remove(ids, missing_ok, |index, id| index.find_int(*id), i64::to_string)
+    }
+
+    /// Removes string ids; nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`.
+    pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
+        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
+    }
+
+    fn remove<T>(
+        &mut self,
+        ids: &[T],
+        missing_ok: bool,
+        find: impl Fn(&Self, &T) -> Option<u32>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<usize> {
+        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
+        for &row in &rows {
+            self.kill(row);
+        }
+        Ok(rows.len())
+    }
+
+    /// Puts the rows of an item that are alive into `found`.
+    fn members(&self, item: u32, found: &mut Vec<u32>) {
+        let mut row = self.last[item as usize];
+        loop {
+            if self.alive(row) {
+                found.push(row);
+            }
+            let before = self.before[row as usize];
+            // Rows only ever point to earlier ones.
+            if before >= row {
+                return;
+            }
+            row = before;
+        }
+    }
+
+    /// Puts the items that share a band with `signature` and agree with it in at least `least` values into `found`, with the number of
+    /// values in which they differ; only those above `above`.
+    fn candidates(&self, signature: &[V], least: usize, above: Option<u32>, found: &mut Vec<(u32, u16)>) {
+        found.clear();
+        for band in 0..self.bands {
+            let values = &signature[band * self.rows..][..self.rows];
+            let key = run::key(values, band);
+            for run in &self.runs {
+                for &item in run.with_key(band, key) {
+                    if above.is_none_or(|above| item > above)
+                        && self.item(item)[band * self.rows..][..self.rows] == *values
+                    {
+                        found.push((item, 0));
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.retain_mut(|(item, distance)| {
+            *distance = different(signature, self.item(*item));
+            self.num_perm - usize::from(*distance) >= least
+        });
+    }
+
+    /// The rows that share a band with each query and agree with it in at least `least` values, nearest first, ties by id; a distance
+    /// is the number of values that differ.
+    ///
+    /// # Errors
+    /// Queries that are not whole signatures.
+    pub fn search(&self, queries: &[V], least: usize) -> Result<Hits> {
+        self.check(queries)?;
+        let found: Vec<Vec<(u16, u32)>> = queries
+            .par_chunks(self.num_perm)
+            .with_min_len(16)
+            .map_init(Default::default, |(candidates, members): &mut (Vec<_>, Vec<_>), query| {
+                let mut hits = Vec::new();
+                if query.iter().all(|value| *value == V::NONE) {
+                    return hits;
+                }
+                self.candidates(query, least, None, candidates);
+                for &(item, distance) in &*candidates {
+                    members.clear();
+                    self.members(item, members);
+                    hits.extend(members.iter().map(|&row| (distance, row)));
+                }
+                hits.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.ids.compare(a.1, b.1)));
+                hits
+            })
+            .collect();
+        let mut hits = Hits { offsets: vec![0], ..Hits::default() };
+        for found in found {
+            hits.rows.extend(found.iter().map(|hit| hit.1));
+            hits.distances.extend(found.iter().map(|hit| hit.0));
+            hits.offsets.push(hits.rows.len() as i64);
+        }
+        Ok(hits)
+    }
+
+    /// All pairs of rows that share a band and agree in at least `least` values, each once, the smaller id left, sorted by ids. `part` takes
+    /// those pairs alone whose earlier item is one of these.
+    pub fn pairs(&self, least: usize, part: Range<usize>) -> Pairs {
+        let part = part.start.min(self.num_items())..part.end.min(self.num_items());
+        let found: Vec<Vec<(u32, u32, u16)>> = part
+            .into_par_iter()
+            .with_min_len(64)
+            .map_init(Default::default, |(candidates, left, right): &mut (Vec<_>, Vec<_>, Vec<_>), item| {
+                let mut pairs = Vec::new();
+                left.clear();
+                self.members(item as u32, left);
+                for (i, &a) in left.iter().enumerate() {
+                    pairs.extend(left[..i].iter().map(|&b| (a, b, 0)));
+                }
+                if left.is_empty() {
+                    return pairs;
+                }
+                self.candidates(self.item(item as u32), least, Some(item as u32), candidates);
+                for &(other, distance) in &*candidates {
+                    right.clear();
+                    self.members(other, right);
+                    for &a in &*left {
+                        pairs.extend(right.iter().map(|&b| (a, b, distance)));
+                    }
+                }
+                pairs
+            })
+            .collect();
+        let mut all = found.concat();
+        let by_id = |a: u32, b: u32| self.ids.compare(a, b);
+        for pair in &mut all {
+            if by_id(pair.0, pair.1).is_gt() {
+                *pair = (pair.1, pair.0, pair.2);
+            }
+        }
+        all.par_sort_unstable_by(|a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
+        Pairs {
+            left: all.iter().map(|pair| pair.0).collect(),
+            right: all.iter().map(|pair| pair.1).collect(),
+            distances: all.iter().map(|pair| pair.2).collect(),
+        }
+    }
+
+    /// Sorts everything that is alive into one run, in order of addition; row numbers stay as they are.
+    pub fn compact(&mut self) {
+        if self.num_dead > 0 {
+            let mut held = vec![false; self.num_items()];
+            for row in (0..self.total as u32).filter(|&row| self.alive(row)) {
+                if let Some(held) = held.get_mut(self.of[row as usize] as usize) {
+                    *held = true;
+                }
+            }
+            if held.iter().any(|held| !held) {
+                self.drop_items(&held);
+            }
+        }
+        while self.runs.len() > 1 {
+            let merged = match &self.runs[..] {
+                [.., a, b] => Run::merge(a, b, self.bands),
+                _ => return,
+            };
+            self.runs.truncate(self.runs.len() - 2);
+            self.runs.push(merged);
+        }
+    }
+
+    /// Forgets the items that are not held; their rows are dead.
+    fn drop_items(&mut self, held: &[bool]) {
+        let k = self.num_perm;
+        let mut number = vec![NO_ITEM; held.len()];
+        let (mut items, mut last) = (Vec::new(), Vec::new());
+        for (item, _) in held.iter().enumerate().filter(|(_, held)| **held) {
+            number[item] = last.len() as u32;
+            items.extend_from_slice(self.item(item as u32));
+            last.push(self.last[item]);
+        }
+        for item in self.of.to_mut() {
+            *item = number.get(*item as usize).copied().unwrap_or(NO_ITEM);
+        }
+        self.runs =
+            if last.is_empty() { vec![] } else { vec![Run::new(&items, 0..last.len(), k, self.bands, self.rows)] };
+        self.items = items.into();
+        self.last = last.into();
+        self.known = None;
+    }
+}

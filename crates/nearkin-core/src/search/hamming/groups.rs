@@ -1,0 +1,231 @@
+//! Clusters: connected components, and keep-then-absorb, without ever holding all pairs.
+//!
+//! **Connected.** Every two slots within the radius are joined in a union-find as the join inside of the tables meets them.
+//! Memory: 4 bytes a slot.
+//!
+//! **Centred.** Slots are visited in order of their first row; one that no slot has absorbed is the centre of a cluster and
+//! absorbs every free slot within the radius: no chain forms, and no two centres lie within the radius of each other. Free slots
+//! are searched in blocks, and a block that finds more than `BUDGET` matches is halved, so that memory is bounded by a
+//! block's matches. A slot that an earlier one of its block absorbs was searched in vain, at most `BLOCK` of them at once.
+//!
+//! Copies of one fingerprint are one slot and go with it. Clusters of one row are left out.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::Index;
+use super::scan::tile::Sink;
+use super::search::{Source, chunk_of};
+use crate::cpu::popcount::distance;
+use crate::search::components::Forest;
+use crate::{Error, Result};
+
+/// Matches of a block of centres; few in tests, which must reach it.
+const BUDGET: usize = if cfg!(test) { 64 } else { 1 << 22 };
+/// Most slots of a block.
+const BLOCK: usize = 8192;
+/// Not yet in a cluster.
+const FREE: u32 = u32::MAX;
+
+/// Which rows make a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linkage {
+    /// Those that a row which nothing before it absorbed absorbs.
+    Centred,
+    /// Those that chains of matches join.
+    Connected,
+}
+
+impl Linkage {
+    /// The linkage of a name.
+    ///
+    /// # Errors
+    /// No such linkage.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "centred" => Ok(Self::Centred),
+            "connected" => Ok(Self::Connected),
+            _ => Err(Error::parameter("linkage", format!("{name:?}"), "\"centred\" or \"connected\"")),
+        }
+    }
+}
+
+/// Clusters of two and more rows, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Clusters {
+    /// One more than clusters.
+    pub offsets: Vec<i64>,
+    /// Members in order of addition.
+    pub rows: Vec<u32>,
+    /// Distance of each member to the first one of its cluster.
+    pub distances: Vec<u16>,
+}
+
+impl Index {
+    /// Brings the index into the shape in which its clusters cost least; to be called before `clusters`.
+    ///
+    /// # Errors
+    /// `radius` above `bits`.
+    pub fn prepare_clusters(&mut self, radius: u32, linkage: Linkage) -> Result<()> {
+        match linkage {
+            Linkage::Centred => self.prepare_blocks(radius),
+            Linkage::Connected => self.prepare_pairs(radius),
+        }
+    }
+
+    /// Clusters of rows within `radius` (inclusive); `prepare_clusters` must come before, with no change in between.
+    ///
+    /// # Errors
+    /// `radius` above `bits`; the index was changed since.
+    pub fn clusters(&self, radius: u32, linkage: Linkage) -> Result<Clusters> {
+        self.check_radius(radius)?;
+        let sources = self.sources();
+        let (Some(source), true) = (sources.first(), self.tail_rows.is_empty() && self.runs.len() == 1) else {
+            if self.is_empty() {
+                return Ok(Clusters { offsets: vec![0], ..Clusters::default() });
+            }
+            return Err(Error::parameter("index", "changed while it was clustered", "an index that is left as it is"));
+        };
+        let slots = source.fps.len() / self.words;
+        let firsts: Vec<u32> =
+            (0..slots as u32).filter_map(|slot| source.rows_of(slot).iter().min().copied()).collect();
+        // The slot that stands for each slot's cluster.
+        let mut of = match linkage {
+            Linkage::Connected => {
+                let forest = Forest::new(slots);
+                self.join_slots(source, radius, |start, later| Join { forest: &forest, start, later, radius });
+                (0..slots as u32).map(|slot| forest.root(slot)).collect()
+            }
+            Linkage::Centred => self.absorb(source, radius, &firsts),
+        };
+        if linkage == Linkage::Connected {
+            earliest(&mut of, &firsts);
+        }
+        // Row of the cluster's first member, row, slot.
+        let mut members: Vec<(u32, u32, u32)> = Vec::with_capacity(source.run.map_or(0, |run| run.rows.len()));
+        for slot in 0..slots as u32 {
+            let first = firsts[of[slot as usize] as usize];
+            members.extend(source.rows_of(slot).iter().map(|&row| (first, row, slot)));
+        }
+        members.par_sort_unstable();
+        let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
+        let fp = |slot: u32| &source.fps[slot as usize * self.words..][..self.words];
+        for cluster in members.chunk_by(|a, b| a.0 == b.0).filter(|cluster| cluster.len() > 1) {
+            let centre = fp(cluster[0].2);
+            clusters.rows.extend(cluster.iter().map(|member| member.1));
+            clusters.distances.extend(cluster.iter().map(|member| distance(centre, fp(member.2)) as u16));
+            clusters.offsets.push(clusters.rows.len() as i64);
+        }
+        Ok(clusters)
+    }
+
+    /// Keep, then absorb: the slot that stands for each slot's cluster.
+    fn absorb(&self, source: &Source<'_>, radius: u32, firsts: &[u32]) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..firsts.len() as u32).collect();
+        order.par_sort_unstable_by_key(|&slot| firsts[slot as usize]);
+        let mut of = vec![FREE; firsts.len()];
+        let (mut at, mut block) = (0, 1024);
+        while at < order.len() {
+            let mut end = at;
+            let mut open = Vec::with_capacity(block);
+            while end < order.len() && open.len() < block {
+                if of[order[end] as usize] == FREE {
+                    open.push(order[end]);
+                }
+                end += 1;
+            }
+            let Some(found) = self.free_neighbours(source, radius, &open, &of) else {
+                block = (block / 2).max(1);
+                continue;
+            };
+            for (&slot, near) in open.iter().zip(&found) {
+                if of[slot as usize] == FREE {
+                    of[slot as usize] = slot;
+                    for &other in near {
+                        if of[other as usize] == FREE {
+                            of[other as usize] = slot;
+                        }
+                    }
+                }
+            }
+            at = end;
+            block = (2 * block).min(BLOCK);
+        }
+        of
+    }
+
+    /// The free slots within `radius` of each of `open`; None where that is more than the budget and more than one was asked.
+    fn free_neighbours(&self, source: &Source<'_>, radius: u32, open: &[u32], of: &[u32]) -> Option<Vec<Vec<u32>>> {
+        let words = self.words;
+        let count = AtomicUsize::new(0);
+        let most = if open.len() == 1 { usize::MAX } else { BUDGET };
+        let parts: Vec<Vec<Vec<u32>>> = open
+            .par_chunks(chunk_of(open.len()))
+            .map(|open| {
+                let queries: Vec<u64> =
+                    open.iter().flat_map(|&slot| &source.fps[slot as usize * words..][..words]).copied().collect();
+                let sink = || Free { of, count: &count, most, radius, found: vec![Vec::new(); open.len()] };
+                let mut sinks = self.each_hit(source, &queries, radius, sink).into_iter();
+                let mut found = sinks.next().map(|sink| sink.found).unwrap_or_default();
+                for sink in sinks {
+                    for (all, part) in found.iter_mut().zip(sink.found) {
+                        all.extend(part);
+                    }
+                }
+                found
+            })
+            .collect();
+        (count.into_inner() <= most).then(|| parts.into_iter().flatten().collect())
+    }
+}
+
+/// Makes the representative of each set the slot whose first row is the earliest.
+fn earliest(of: &mut [u32], firsts: &[u32]) {
+    let mut best: Vec<u32> = of.to_vec();
+    for (slot, &root) in of.iter().enumerate() {
+        let best = &mut best[root as usize];
+        if firsts[slot] < firsts[*best as usize] {
+            *best = slot as u32;
+        }
+    }
+    for root in of {
+        *root = best[*root as usize];
+    }
+}
+
+/// Joins the slots of every pair.
+struct Join<'a> {
+    forest: &'a Forest,
+    start: usize,
+    later: bool,
+    radius: u32,
+}
+
+impl Sink for Join<'_> {
+    fn hit(&mut self, query: u32, slot: u32, _distance: u32) -> u32 {
+        let left = self.start as u32 + query;
+        if !self.later || slot > left {
+            self.forest.join(left, slot);
+        }
+        self.radius
+    }
+}
+
+/// Takes slots that are free, until all sinks together have one more than `most`.
+struct Free<'a> {
+    of: &'a [u32],
+    count: &'a AtomicUsize,
+    most: usize,
+    radius: u32,
+    found: Vec<Vec<u32>>,
+}
+
+impl Sink for Free<'_> {
+    fn hit(&mut self, query: u32, slot: u32, _distance: u32) -> u32 {
+        if self.of[slot as usize] == FREE && self.count.fetch_add(1, Ordering::Relaxed) <= self.most {
+            self.found[query as usize].push(slot);
+        }
+        self.radius
+    }
+}

@@ -1,0 +1,198 @@
+//! The planner: what a search costs by each method, in nanoseconds of one core.
+//!
+//! ```text
+//! scan    n * (SCAN * words of the tested prefix + READ * words / queries of the batch)
+//! tables  sum over tables i of probes_i * (PROBE + ENTRY * words * n / 2^p_i)    (`blocks`)
+//! batch   sum over tables i of probes_i * (BATCH_PROBE + BATCH_ENTRY * words * n / 2^p_i) + STREAM * bytes_i / queries
+//! build   sum over tables i of n * (words + 1) * BUILD * (1 + max(0, p_i - 18))
+//! ```
+//!
+//! Tables are built when they are asked for by name or announced by a radius; otherwise when the scans so far have cost as
+//! much more than tables would have as building them costs (the rule of the ski rental: never more than twice the
+//! cost of having known the future). The constants were fitted to timings on an AVX-512 machine; they are the same on every machine, so
+//! that the same calls build the same index everywhere.
+
+use super::blocks::{Aim, Probing, Sample, Spec};
+use super::scan;
+use crate::{Error, Result};
+
+/// Nanoseconds to compare one word of one row in a batch.
+const SCAN: f64 = 0.04;
+/// Nanoseconds to compare the first half word of one row.
+const SCAN_HALF: f64 = 0.025;
+/// Nanoseconds to compare one 16-bit piece of one row.
+const SCAN_PIECE: f64 = 0.008;
+/// Nanoseconds to read one word of a row from memory.
+const READ: f64 = 0.2;
+/// Most tables that the planner considers.
+const MAX_TABLES: usize = 24;
+/// Of tables that cost at most this much more than the fastest, those of least memory are built.
+const SLACK: f64 = 1.3;
+/// Slots below which no tables are built unless they are asked for by name.
+const SMALL: usize = 16_384;
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Whatever the planner expects to cost least.
+    Auto,
+    /// The exhaustive scan.
+    Scan,
+    /// radius + 1 tables, each by equality of one block.
+    Blocks,
+    /// Tables with a small radius in each block.
+    Multi,
+    /// Tables by equality of combinations of blocks.
+    Tables,
+    /// One inverted list a bit.
+    Bits,
+}
+
+/// The names of the methods, for messages.
+const NAMES: &str = "\"auto\", \"scan\", \"bits\", \"blocks\", \"tables\" or \"multi\"";
+
+impl Method {
+    /// The method of a name.
+    ///
+    /// # Errors
+    /// No such method.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "scan" => Ok(Self::Scan),
+            "blocks" => Ok(Self::Blocks),
+            "multi" => Ok(Self::Multi),
+            "tables" => Ok(Self::Tables),
+            "bits" => Ok(Self::Bits),
+            _ => Err(Error::parameter("method", format!("{name:?}"), NAMES)),
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Scan => "scan",
+            Self::Blocks => "blocks",
+            Self::Multi => "multi",
+            Self::Tables => "tables",
+            Self::Bits => "bits",
+        }
+    }
+}
+
+/// Expected nanoseconds of a query by scan, in a batch of `queries`.
+pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize) -> f64 {
+    let compare = if radius <= scan::tile::HALF_LIMIT {
+        SCAN_HALF
+    } else if let Some(pieces) = scan::tile::enough_pieces(words, radius) {
+        SCAN_PIECE * pieces as f64
+    } else {
+        // Half a word more than the prefix, for what passes it.
+        SCAN * (scan::tile::first_test(words, radius) as f64 + 0.5).min(words as f64)
+    };
+    slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
+}
+
+/// What tables are wanted for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Wish {
+    /// Largest distance.
+    pub(crate) radius: u32,
+    /// Bytes that tables may take.
+    pub(crate) memory: Option<usize>,
+    /// Whether the run is to be searched or joined with itself.
+    pub(crate) aim: Aim,
+}
+
+/// The best tables that a method and the memory allow, with how they would answer; None if there are none.
+pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) -> Option<(Spec, Probing)> {
+    best_for(method, bits, &Sample::new(crate::cpu::popcount::words_of(bits), fps), wish)
+}
+
+/// The same for as many slots as a sample stands for.
+fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Option<(Spec, Probing)> {
+    let Wish { radius, memory, aim } = wish;
+    let words = crate::cpu::popcount::words_of(bits);
+    let slots = sample.slots();
+    let most = (radius as usize + 1).min(bits);
+    let counts = match method {
+        Method::Scan | Method::Bits => return None,
+        Method::Auto if slots < SMALL => return None,
+        Method::Tables => 0..0,
+        Method::Blocks => most..most + 1,
+        Method::Auto | Method::Multi => 1..most.min(MAX_TABLES) + 1,
+    };
+    // Less memory: keys of fewer bits, or slot numbers instead of sketches.
+    let sketch = Spec::sketch_for(words, radius);
+    let lean: &[(u32, usize)] = match memory {
+        None => &[(0, sketch)],
+        Some(_) => &[(0, sketch), (2, sketch), (4, sketch), (6, sketch), (0, 0), (2, 0), (4, 0)],
+    };
+    let mut specs = Vec::new();
+    for &(fewer, sketch) in lean {
+        specs.extend(counts.clone().map(|tables| Spec::disjoint(bits, tables, sample, fewer, sketch)));
+        if matches!(method, Method::Auto | Method::Tables) && fewer == 0 {
+            let first = if method == Method::Tables { 1 } else { 2 };
+            let found: Vec<Spec> = (radius as usize + first..=radius as usize + 4)
+                .filter_map(|blocks| Spec::combined(bits, blocks, radius, sample, sketch))
+                .collect();
+            if found.is_empty() && method == Method::Tables {
+                // More choices than are worth building, or fewer bits than blocks: disjoint blocks with a small radius.
+                specs.extend((1..=most.min(MAX_TABLES)).map(|tables| Spec::disjoint(bits, tables, sample, 0, sketch)));
+            }
+            specs.extend(found);
+        }
+    }
+    let plans: Vec<(Spec, Probing)> = specs
+        .into_iter()
+        .filter(|spec| memory.is_none_or(|limit| spec.bytes(slots, words) <= limit))
+        .filter_map(|spec| spec.plan(slots, words, radius, aim).map(|probing| (spec, probing)))
+        .collect();
+    // A join asks once for each slot, so building the tables is part of its cost.
+    let cost = |(spec, probing): &(Spec, Probing)| {
+        probing.cost + if aim == Aim::Join { spec.build_cost(1, words) } else { 0.0 }
+    };
+    let least = plans.iter().map(cost).fold(f64::INFINITY, f64::min);
+    plans
+        .into_iter()
+        .filter(|plan| cost(plan) <= SLACK * least)
+        .min_by(|a, b| a.0.bytes(slots, words).cmp(&b.0.bytes(slots, words)).then(cost(a).total_cmp(&cost(b))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_hundred_million_fit_their_formula() {
+        // Random fingerprints stand for so many more: the arithmetic is that of a full index.
+        let mut state = 1_u64;
+        let fps: Vec<u64> = (0..512)
+            .map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state ^ state >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            })
+            .collect();
+        for slots in [300_000_000_usize, u32::MAX as usize - 1] {
+            let sample = Sample::standing_for(1, &fps, slots);
+            for (memory, most) in [(None, usize::MAX), (Some(20 * slots), 20 * slots), (Some(4 * slots), 4 * slots)] {
+                for method in [Method::Auto, Method::Blocks, Method::Multi, Method::Tables] {
+                    let wish = Wish { radius: 3, memory, aim: Aim::Search(1024) };
+                    let Some((spec, probing)) = best_for(method, 64, &sample, wish) else {
+                        assert!(method == Method::Blocks || method == Method::Tables);
+                        continue;
+                    };
+                    let bytes = spec.bytes(slots, 1);
+                    assert!(bytes <= most, "{method:?} takes {bytes} of {most}");
+                    assert!(probing.cost.is_finite() && probing.cost > 0.0);
+                    if memory.is_none() && method == Method::Blocks {
+                        // Four blocks of 16 bits: three tables of 8-byte fingerprints, two with 4-byte slots, four directories.
+                        assert_eq!(slots * (3 * 8 + 2 * 4) + 4 * 4 * 65_537, bytes);
+                        assert!((probing.candidates / (4.0 * slots as f64 / 65_536.0) - 1.0).abs() < 0.5);
+                    }
+                }
+            }
+        }
+    }
+}

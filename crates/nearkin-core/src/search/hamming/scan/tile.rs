@@ -1,0 +1,89 @@
+//! What every form of the scan shares: the tile, the prefix test, and the sink of what is found.
+
+use crate::cpu::popcount::distance;
+
+/// Receives what a scan finds.
+pub(crate) trait Sink {
+    /// Takes a row within the query's limit; returns the query's limit from now on, never above the one before.
+    fn hit(&mut self, query: u32, row: u32, distance: u32) -> u32;
+}
+
+/// Words of a tile: 16 KiB, half of the smallest first-level cache in use.
+pub(crate) const TILE_WORDS: usize = 2048;
+/// Vectors of rows that share one branch.
+pub(super) const GROUP: usize = 4;
+/// Largest limit for which the first 32 bits are tested alone: P(pass) = 0.03% for a random row, 2% for the 64
+/// rows of a group; at 7 and 8 it is 7% and 20%, and the branch costs more than the test saves.
+pub(crate) const HALF_LIMIT: u32 = 6;
+
+/// Whether the first `bits` bits of random rows nearly always exceed `limit`.
+fn worth_a_test(bits: usize, limit: u32) -> bool {
+    let bits = bits as f64;
+    bits / 2.0 - 1.3 * bits.sqrt() > f64::from(limit)
+}
+
+/// The number of leading words after which the distance so far is first compared with the limit.
+pub(crate) fn first_test(words: usize, limit: u32) -> usize {
+    (1..words).find(|&word| worth_a_test(64 * word, limit)).unwrap_or(words)
+}
+
+/// Most 16-bit pieces of a prefix: the query's stay in registers.
+pub(crate) const MOST_PIECES: usize = 12;
+
+/// How many 16-bit pieces make a prefix that nearly all rows fail at this limit, if fewer than all; see `quarters.rs`.
+pub(crate) fn enough_pieces(words: usize, limit: u32) -> Option<usize> {
+    let decides = |&pieces: &usize| {
+        let bits = 16.0 * pieces as f64;
+        0.44 * bits - 1.45 * bits.sqrt() > f64::from(limit)
+    };
+    (3..=MOST_PIECES.min(4 * words - 1)).find(decides)
+}
+
+/// Counts the rows of the set mask bits in full and gives those within the limit to the sink; returns the new limit.
+#[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "called from two loops that hold all of it in registers")]
+pub(crate) fn emit<S: Sink>(
+    masks: &[u32; GROUP],
+    lanes: usize,
+    at: usize,
+    rows: &[u64],
+    words: usize,
+    query: &[u64],
+    number: usize,
+    first: u32,
+    mut limit: u32,
+    sink: &mut S,
+) -> u32 {
+    for (vector, &mask) in masks.iter().enumerate() {
+        let mut mask = mask;
+        while mask != 0 {
+            let row = at + vector * lanes + mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            // Lanes behind the last row are padding.
+            if let Some(found) = rows.get(row * words..(row + 1) * words) {
+                let distance = distance(found, query);
+                if distance <= limit {
+                    limit = sink.hit(number as u32, first + row as u32, distance);
+                }
+            }
+        }
+    }
+    limit
+}
+
+/// `tile[j * stride + i] = rows[i * words + j]`; what lies behind the rows is left as it is.
+pub(super) fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: usize) {
+    for (i, row) in rows.chunks_exact(words).enumerate() {
+        for (j, &word) in row.iter().enumerate() {
+            tile[j * stride + i] = word;
+        }
+    }
+}
+
+/// The first 32 bits of each of `rows`, two in a word; what lies behind the rows is left as it is.
+pub(super) fn pack_halves(rows: &[u64], words: usize, tile: &mut [u64]) {
+    let low = |word: u64| word & 0xffff_ffff;
+    for (packed, pair) in tile.iter_mut().zip(rows.chunks(2 * words)) {
+        *packed = low(pair[0]) | pair.get(words).map_or(0, |word| word << 32);
+    }
+}

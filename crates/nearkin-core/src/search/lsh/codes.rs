@@ -1,0 +1,238 @@
+//! Binary codes, scanned for the m nearest by Hamming distance, ties by row.
+//!
+//! Codes lie in blocks of eight rows, word by word: word w of row r is at `((r / 8) * words + w) * 8 + r % 8`, so that one
+//! vector holds the same word of eight rows and distances need no sums across a vector. Rows behind the last are zero.
+//!
+//! Every eight sums are compared with the query's limit at once; rows within it are kept. After each tile of rows the limit falls
+//! to the distance of the m-th nearest so far, so that about m (1 + ln(n / m)) rows are kept in all. The next query of the batch
+//! meets the tile while it is in the cache.
+//!
+//! Cost: n * words / lanes steps of load, xor, popcount, add; 8 n words bytes.
+
+#![allow(clippy::inline_always, reason = "inlined into the functions that enable instructions")]
+
+use crate::cpu::popcount::{Kernel, Lanes, ScalarLanes};
+use crate::segment::Column;
+
+/// Rows of a block.
+pub(crate) const BLOCK: usize = 8;
+/// Most rows between two looks at the limit.
+pub(crate) const TILE: usize = 512;
+
+/// Rows of the first tile, all of which are kept: those that are wanted, roughly; the next ones are twice as large each.
+pub(crate) fn first_tile(wanted: usize) -> usize {
+    wanted.next_multiple_of(BLOCK).clamp(8 * BLOCK, TILE)
+}
+
+/// Codes of all rows.
+#[derive(Debug, Default)]
+pub(crate) struct Codes {
+    pub(crate) bits: usize,
+    pub(crate) words: usize,
+    pub(crate) rows: usize,
+    /// Whole blocks.
+    pub(crate) values: Column<u64>,
+}
+
+/// The nearest rows so far of one query.
+struct Nearest {
+    limit: u32,
+    /// Kept rows at each distance up to the limit.
+    counts: Vec<u32>,
+    /// Distance and row.
+    kept: Vec<(u32, u32)>,
+    within: usize,
+}
+
+/// Gives `within` the places and distances of the rows of `blocks` that are at most `limit` from `query`.
+///
+/// # Safety
+/// The processor has the instructions of `L`, and the caller enables them.
+#[inline(always)]
+unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut within: impl FnMut(usize, u32)) {
+    let words = query.len();
+    // SAFETY: the caller vouches for `L`.
+    let bound = unsafe { L::splat(u64::from(limit)) };
+    for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
+        for lane in (0..BLOCK).step_by(L::N) {
+            // SAFETY: the caller vouches for `L`, whose lanes divide a block; column `word` begins at `word * BLOCK`.
+            let mut mask = unsafe {
+                let column = block.as_ptr().add(lane);
+                let mut sum = L::count_xor(L::load(column), L::splat(query[0]));
+                for (word, &value) in query.iter().enumerate().skip(1) {
+                    sum = L::add(sum, L::count_xor(L::load(column.add(word * BLOCK)), L::splat(value)));
+                }
+                L::at_most(sum, bound)
+            };
+            while mask != 0 {
+                let place = lane + mask.trailing_zeros() as usize;
+                mask &= mask - 1;
+                // A plain loop: an iterator's sum may be compiled without the instructions of this function.
+                let mut distance = 0;
+                for (word, &value) in query.iter().enumerate() {
+                    distance += (block[word * BLOCK + place] ^ value).count_ones();
+                }
+                within(number * BLOCK + place, distance);
+            }
+        }
+    }
+}
+
+fn tile(kernel: Kernel, blocks: &[u64], query: &[u64], limit: u32, within: impl FnMut(usize, u32)) {
+    match kernel {
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx2 => {
+            #[target_feature(enable = "avx2,popcnt")]
+            fn run(blocks: &[u64], query: &[u64], limit: u32, within: impl FnMut(usize, u32)) {
+                // SAFETY: AVX2 is enabled for this function.
+                unsafe { tile_body::<crate::cpu::popcount::x86::Avx2Lanes>(blocks, query, limit, within) }
+            }
+            assert!(std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt"));
+            // SAFETY: the line above has asked the processor.
+            unsafe { run(blocks, query, limit, within) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        Kernel::Avx512 => {
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt,bmi1")]
+            fn run(blocks: &[u64], query: &[u64], limit: u32, within: impl FnMut(usize, u32)) {
+                // SAFETY: the AVX-512 extensions are enabled for this function.
+                unsafe { tile_body::<crate::cpu::popcount::x86::Avx512Lanes>(blocks, query, limit, within) }
+            }
+            assert!(
+                std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+                    && std::arch::is_x86_feature_detected!("avx512bw")
+                    && std::arch::is_x86_feature_detected!("avx512vl")
+                    && std::arch::is_x86_feature_detected!("bmi1")
+            );
+            // SAFETY: the line above has asked the processor.
+            unsafe { run(blocks, query, limit, within) }
+        }
+        #[cfg(target_arch = "aarch64")]
+        Kernel::Neon => {
+            // SAFETY: NEON is part of every 64-bit ARM.
+            unsafe { tile_body::<crate::cpu::popcount::arm::NeonLanes>(blocks, query, limit, within) }
+        }
+        _ => {
+            // SAFETY: the scalar lanes need no special instructions.
+            unsafe { tile_body::<ScalarLanes>(blocks, query, limit, within) }
+        }
+    }
+}
+
+impl Codes {
+    /// No rows of `bits` bits.
+    pub(crate) fn new(bits: usize) -> Self {
+        Self { bits, words: bits.div_ceil(64), ..Self::default() }
+    }
+
+    /// Values that `rows` rows of `words` words take.
+    pub(crate) fn size(rows: usize, words: usize) -> usize {
+        rows.div_ceil(BLOCK) * BLOCK * words
+    }
+
+    /// Appends rows of `words` words each.
+    pub(crate) fn push(&mut self, new: &[u64]) {
+        let words = self.words;
+        let total = self.rows + new.len() / words;
+        let values = self.values.to_mut();
+        values.resize(Self::size(total, words), 0);
+        for (row, code) in (self.rows..total).zip(new.chunks_exact(words)) {
+            for (word, &value) in code.iter().enumerate() {
+                values[(row / BLOCK * words + word) * BLOCK + row % BLOCK] = value;
+            }
+        }
+        self.rows = total;
+    }
+
+    /// For each query the `wanted` nearest rows that are `alive`, in no order; fewer where there are fewer.
+    pub(crate) fn nearest(
+        &self,
+        kernel: Kernel,
+        queries: &[u64],
+        wanted: usize,
+        alive: impl Fn(u32) -> bool,
+    ) -> Vec<Vec<u32>> {
+        let words = self.words;
+        let most = 64 * words as u32;
+        let state = || Nearest { limit: most, counts: vec![0; most as usize + 1], kept: Vec::new(), within: 0 };
+        let mut states: Vec<Nearest> = (0..queries.len() / words).map(|_| state()).collect();
+        let (mut start, mut size) = (0, first_tile(wanted));
+        while start < self.rows {
+            let count = size.min(self.rows - start);
+            let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
+            for (state, query) in states.iter_mut().zip(queries.chunks_exact(words)) {
+                let Nearest { limit, counts, kept, within } = state;
+                tile(kernel, blocks, query, *limit, |place, distance| {
+                    let row = (start + place) as u32;
+                    // Places behind the last row are none.
+                    if place < count && alive(row) {
+                        kept.push((distance, row));
+                        counts[distance as usize] += 1;
+                        *within += 1;
+                    }
+                });
+                // A row beyond the wanted-th nearest so far can't be among the wanted any more.
+                while *limit > 0 && *within - counts[*limit as usize] as usize >= wanted {
+                    *within -= counts[*limit as usize] as usize;
+                    *limit -= 1;
+                }
+            }
+            start += count;
+            size = (2 * size).min(TILE);
+        }
+        states.into_iter().map(|state| state.rows(wanted)).collect()
+    }
+}
+
+impl Nearest {
+    /// The wanted rows: those below the limit, and of those at it the lowest.
+    fn rows(self, wanted: usize) -> Vec<u32> {
+        let mut rows: Vec<u32> = self.kept.iter().filter(|hit| hit.0 < self.limit).map(|hit| hit.1).collect();
+        // Kept rows ascend.
+        let room = wanted.saturating_sub(rows.len());
+        rows.extend(self.kept.iter().filter(|hit| hit.0 == self.limit).take(room).map(|hit| hit.1));
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cpu::popcount::distance;
+
+    proptest! {
+        #[test]
+        fn the_nearest_codes_are_those_of_sorting(
+            seed: u64, first in 0usize..30, rows in 0usize..2500, words in 1usize..5, wanted in 1usize..90, sparse in 0u32..4,
+        ) {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                state ^ state >> 29
+            };
+            // Few set bits, so that there are ties.
+            let mut word = || (0..=sparse).fold(u64::MAX, |word, _| word & next());
+            let values: Vec<u64> = (0..(first + rows) * words).map(|_| word()).collect();
+            let queries: Vec<u64> = (0..3 * words).map(|_| word()).collect();
+            let mut codes = Codes::new(64 * words);
+            codes.push(&values[..first * words]);
+            codes.push(&values[first * words..]);
+            let alive = |row: u32| row % 7 != 3;
+            for kernel in Kernel::available() {
+                let found = codes.nearest(kernel, &queries, wanted, alive);
+                for (found, query) in found.into_iter().zip(queries.chunks_exact(words)) {
+                    let mut found = found;
+                    found.sort_unstable();
+                    let mut all: Vec<(u32, u32)> = values.chunks_exact(words).enumerate()
+                        .map(|(row, code)| (distance(code, query), row as u32)).filter(|&(_, row)| alive(row)).collect();
+                    all.sort_unstable();
+                    let mut expected: Vec<u32> = all.iter().take(wanted).map(|&(_, row)| row).collect();
+                    expected.sort_unstable();
+                    prop_assert_eq!(expected, found, "{:?}", kernel);
+                }
+            }
+        }
+    }
+}

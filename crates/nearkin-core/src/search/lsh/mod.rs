@@ -1,0 +1,602 @@
+//! The index of locality-sensitive hashes: bucket tables with multi-probe, or a scan of binary codes, then true distances.
+//!
+//! A family of hash functions (outside of this crate) gives H hashes a vector. The index keeps the vectors and a *filter*:
+//!
+//! - *buckets*: L tables of k hashes each (`keys`, `buckets`); a query looks up T buckets a table, those that near vectors are
+//!   most likely in (`probe`). For a vector whose hash equals the query's with probability p, one table finds it with p^k at
+//!   T = 1, and the index with 1 - (1 - p^k)^L (Indyk & Motwani 1998; Datar et al. 2004).
+//! - *codes*: all bits of each vector, scanned for the m nearest by Hamming or spherical Hamming distance, ties by row.
+//!
+//! What the filter gives, each row once and dead rows never, is ranked by the true distance (`rerank`), ties by id. There is
+//! no other source of results: where the filter gives less than k rows, the result has less than k.
+//!
+//! **Cost.** Buckets: L T look-ups, then d steps a candidate; memory in `buckets`. Codes: n H / 64 word comparisons, then d steps
+//! for each of m candidates; n H / 8 bytes. **Limits.** 2^32 - 2 rows over the life of an index. The vector of a removed row
+//! keeps its memory until the index is made anew.
+
+pub mod buckets;
+mod codes;
+mod file;
+pub mod keys;
+pub mod probe;
+pub mod rerank;
+mod spherical;
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use rayon::prelude::*;
+
+use crate::cpu::popcount::Kernel;
+use crate::search::hamming::NewIds;
+use crate::search::rows::{Ids, bury, is_alive, rows_of, show_name};
+use crate::segment::{Column, Segment};
+use crate::{Error, Result};
+use buckets::Run;
+use codes::Codes;
+use keys::mix;
+pub use keys::{Hashes, Kind, Layout};
+use probe::{Alternative, Change, Prober};
+use rerank::Form;
+pub use rerank::{Metric, Store, Vectors};
+
+/// Most probes of a table.
+pub const MAX_PROBES: usize = 1 << 20;
+/// Queries of one task of a code scan: enough that a tile of rows is read for many.
+const CHUNK: usize = 64;
+
+/// How rows are found.
+#[derive(Debug)]
+enum Filter {
+    /// Bucket tables, in runs; rows of a run are lower than those of the next.
+    Buckets { layout: Layout, runs: Vec<Run> },
+    /// Scanned codes.
+    Codes(Codes),
+}
+
+/// Other values of each hash of a batch of queries, `per_hash` for each, in any order.
+#[derive(Debug, Clone, Copy)]
+pub struct Alternatives<'a> {
+    /// How many each hash has.
+    pub per_hash: usize,
+    /// Integers: the other values. Bits: empty, the other value is the flipped bit.
+    pub values: &'a [i64],
+    /// What each costs, 0 or more; infinite for none.
+    pub costs: &'a [f64],
+}
+
+/// How much work a query does.
+#[derive(Debug, Clone, Copy)]
+pub enum Effort {
+    /// This many buckets a table, the query's own first.
+    Probes(usize),
+    /// This many rows with the nearest codes by Hamming distance.
+    Codes(usize),
+    /// This many rows with the nearest codes by spherical Hamming distance.
+    Spherical(usize),
+}
+
+/// A batch of queries.
+#[derive(Debug, Clone, Copy)]
+pub struct Queries<'a> {
+    /// Their hashes.
+    pub hashes: Hashes<'a>,
+    /// What further probes are made of.
+    pub alternatives: Option<Alternatives<'a>>,
+    /// The work for each.
+    pub effort: Effort,
+}
+
+/// What is wanted of the candidates.
+#[derive(Debug, Clone, Copy)]
+pub enum Want {
+    /// The k nearest.
+    Nearest(usize),
+    /// All within a distance, inclusive.
+    Within(f64),
+}
+
+/// Matches of a batch of queries: query q owns `offsets[q]..offsets[q + 1]`, nearest first, ties by id.
+#[derive(Debug, Default, PartialEq)]
+pub struct Hits {
+    /// One more than queries.
+    pub offsets: Vec<i64>,
+    /// Row of each match.
+    pub rows: Vec<u32>,
+    /// Distance of each match.
+    pub distances: Vec<f64>,
+}
+
+/// Rows that the filter gives a batch of queries, ascending for each.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Candidates {
+    /// One more than queries.
+    pub offsets: Vec<i64>,
+    /// Row of each candidate.
+    pub rows: Vec<u32>,
+    /// Rows under all keys of each query before duplicates were dropped.
+    pub met: Vec<u64>,
+}
+
+/// The index.
+#[derive(Debug)]
+pub struct Index {
+    metric: Metric,
+    filter: Filter,
+    store: Store,
+    ids: Ids,
+    /// Bit of each dead row; shorter than the rows where none behind is dead.
+    dead: Vec<u64>,
+    num_dead: usize,
+    /// What the caller keeps with the index.
+    note: Column<u8>,
+    segment: Option<Segment>,
+}
+
+/// Memory that the queries of one task share.
+#[derive(Default)]
+struct Scratch {
+    prober: Prober,
+    keys: Vec<u64>,
+    probes: Vec<(u32, u64)>,
+    spans: Vec<(u32, u32, u32)>,
+    /// One bit a row, all zero between queries.
+    seen: Vec<u64>,
+    rows: Vec<u32>,
+    scored: Vec<(f64, u32)>,
+}
+
+impl Index {
+    /// An empty index of bucket tables.
+    pub fn with_buckets(metric: Metric, layout: Layout, store: Store) -> Self {
+        Self::of(metric, Filter::Buckets { layout, runs: Vec::new() }, store)
+    }
+
+    /// An empty index of codes of `bits` bits.
+    ///
+    /// # Errors
+    /// No bit, or more than 2^20.
+    pub fn with_codes(metric: Metric, bits: usize, store: Store) -> Result<Self> {
+        if bits == 0 || bits > crate::cpu::popcount::MAX_BITS {
+            return Err(Error::parameter("bits", bits, format!("1 to {}", crate::cpu::popcount::MAX_BITS)));
+        }
+        Ok(Self::of(metric, Filter::Codes(Codes::new(bits)), store))
+    }
+
+    fn of(metric: Metric, filter: Filter, store: Store) -> Self {
+        Self {
+            metric,
+            filter,
+            store,
+            ids: Ids::default(),
+            dead: Vec::new(),
+            num_dead: 0,
+            note: Column::default(),
+            segment: None,
+        }
+    }
+
+    /// Rows ever added.
+    pub fn total(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Rows that are alive.
+    pub fn len(&self) -> usize {
+        self.total() - self.num_dead
+    }
+
+    /// Whether no row is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The metric of distances.
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// The vectors.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Kind of ids: "row numbers", "integers" or "strings".
+    pub fn id_kind(&self) -> &'static str {
+        self.ids.kind()
+    }
+
+    /// Bytes in memory of the filter, the vectors and the ids.
+    pub fn bytes(&self) -> (usize, usize, usize) {
+        let filter = match &self.filter {
+            Filter::Buckets { runs, .. } => runs.iter().map(Run::bytes).sum(),
+            Filter::Codes(codes) => codes.values.bytes(),
+        };
+        (filter + self.dead.capacity() * 8, self.store.bytes(), self.ids.bytes())
+    }
+
+    /// What the caller keeps with the index.
+    pub fn note(&self) -> &[u8] {
+        &self.note
+    }
+
+    /// Keeps `note` with the index.
+    pub fn set_note(&mut self, note: Vec<u8>) {
+        self.note = note.into();
+    }
+
+    #[inline]
+    fn alive(&self, row: u32) -> bool {
+        is_alive(&self.dead, row)
+    }
+
+    /// The integer id of a row, or its number where ids are strings.
+    pub fn int_id(&self, row: u32) -> i64 {
+        self.ids.int(row)
+    }
+
+    /// The string id of a row, where ids are strings.
+    pub fn string_id(&self, row: u32) -> Option<&str> {
+        self.ids.string(row)
+    }
+
+    /// The row of an integer id.
+    pub fn find_int(&self, id: i64) -> Option<u32> {
+        self.ids.row_of_int(id, self.total()).filter(|&row| self.alive(row))
+    }
+
+    /// The row of a string id.
+    pub fn find_name(&self, id: &str) -> Option<u32> {
+        self.ids.row_of_name(id).filter(|&row| self.alive(row))
+    }
+
+    fn rows_of(&self, hashes: Hashes<'_>) -> Result<usize> {
+        match (&self.filter, hashes) {
+            (Filter::Buckets { layout, .. }, _) => layout.rows(hashes),
+            (Filter::Codes(Codes { bits, words, .. }), Hashes::Bits(fps)) => {
+                if !fps.len().is_multiple_of(*words) {
+                    let allowed = format!("{words} words a row for bits={bits}");
+                    return Err(Error::parameter("hashes", format!("{} words", fps.len()), allowed));
+                }
+                crate::cpu::popcount::check_fingerprints(fps, *bits)?;
+                Ok(fps.len() / words)
+            }
+            (Filter::Codes(_), Hashes::Ints(_)) => Err(Error::mismatch("kind of hashes", "Ints", "Bits")),
+        }
+    }
+
+    /// Adds rows. Nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// Counts that differ, bad vectors, ids of another kind than before, an id that is there or occurs twice, more than
+    /// 2^32 - 2 rows.
+    pub fn add(&mut self, ids: NewIds<'_>, hashes: Hashes<'_>, vectors: Vectors<'_>) -> Result<usize> {
+        let count = self.store.check(self.metric, vectors)?;
+        let hashed = self.rows_of(hashes)?;
+        if hashed != count {
+            return Err(Error::mismatch("number of rows", format!("{count} vectors"), format!("{hashed} hashes")));
+        }
+        let total = self.total();
+        self.ids.check(ids, count, "vectors", total)?;
+        if count == 0 {
+            return Ok(0);
+        }
+        match ids {
+            NewIds::Rows => {}
+            NewIds::Ints(new) => {
+                self.check_new(new, |index, id| index.find_int(*id), i64::to_string)?;
+                let dead = &self.dead;
+                self.ids.push_ints(new, |row| is_alive(dead, row));
+            }
+            NewIds::Names(new) => {
+                self.check_new(new, |index, id| index.find_name(id), show_name)?;
+                self.ids.push_names(new);
+            }
+        }
+        let dead = &self.dead;
+        match (&mut self.filter, hashes) {
+            (Filter::Buckets { layout, runs }, _) => {
+                runs.push(Run::build(layout, hashes, count, total as u32));
+                while let [.., a, b] = &runs[..] {
+                    if a.len > 2 * b.len {
+                        break;
+                    }
+                    let merged = a.merge(b, |row| is_alive(dead, row));
+                    runs.truncate(runs.len() - 2);
+                    runs.push(merged);
+                }
+            }
+            (Filter::Codes(codes), Hashes::Bits(new)) => codes.push(new),
+            (Filter::Codes(_), Hashes::Ints(_)) => {}
+        }
+        self.store.push(self.metric, vectors);
+        Ok(count)
+    }
+
+    fn check_new<T: Eq + Hash>(
+        &self,
+        new: &[T],
+        find: impl Fn(&Self, &T) -> Option<u32>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<()> {
+        let mut seen = HashSet::with_capacity(new.len());
+        for id in new {
+            let twice = !seen.insert(id);
+            if twice || find(self, id).is_some() {
+                let why = if twice { "twice in this call" } else { "already there" };
+                return Err(Error::parameter(
+                    "ids",
+                    format!("{} ({why})", show(id)),
+                    "new ids; remove the old one first",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes integer ids (or row numbers); nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`.
+    pub fn remove_ints(&mut self, ids: &[i64], missing_ok: bool) -> Result<usize> {
+        self.remove(ids, missing_ok, |index, id| index.find_int(*id), i64::to_string)
+    }
+
+    /// Removes string ids; nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`.
+    pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
+        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
+    }
+
+    fn remove<T>(
+        &mut self,
+        ids: &[T],
+        missing_ok: bool,
+        find: impl Fn(&Self, &T) -> Option<u32>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<usize> {
+        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
+        for &row in &rows {
+            self.ids.forget(row);
+            bury(&mut self.dead, row);
+        }
+        self.num_dead += rows.len();
+        Ok(rows.len())
+    }
+
+    /// Merges all runs into one without dead rows.
+    fn compact(&mut self) {
+        let dead = &self.dead;
+        if let Filter::Buckets { layout, runs } = &mut self.filter {
+            let settled = runs.len() == 1 && runs[0].len == self.store.len() - self.num_dead;
+            if settled || runs.is_empty() {
+                return;
+            }
+            while let Some(last) = runs.pop() {
+                let merged = match runs.pop() {
+                    Some(before) => before.merge(&last, |row| is_alive(dead, row)),
+                    None => last.merge(&Run::empty(layout.tables()), |row| is_alive(dead, row)),
+                };
+                let whole = runs.is_empty();
+                runs.push(merged);
+                if whole {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
+        let count = self.rows_of(queries.hashes)?;
+        match (&self.filter, queries.effort) {
+            (Filter::Buckets { layout, .. }, Effort::Probes(probes)) => {
+                if probes == 0 || probes > MAX_PROBES {
+                    return Err(Error::parameter("num_probes", probes, format!("1 to {MAX_PROBES}")));
+                }
+                if let Some(other) = queries.alternatives {
+                    let wanted = count * layout.hashes() * other.per_hash;
+                    let values = if layout.kind() == Kind::Bits { 0 } else { wanted };
+                    let single = layout.kind() == Kind::Ints || other.per_hash == 1;
+                    if other.costs.len() != wanted || other.values.len() != values || !single {
+                        return Err(Error::parameter(
+                            "alternatives",
+                            format!("{} costs", other.costs.len()),
+                            format!("{} for each hash of each query", other.per_hash),
+                        ));
+                    }
+                    if let Some(cost) = other.costs.iter().find(|cost| cost.is_nan() || **cost < 0.0) {
+                        return Err(Error::parameter("costs", cost, "numbers of 0 or more"));
+                    }
+                } else if probes > 1 {
+                    return Err(Error::parameter("num_probes", probes, "1 for a family without alternatives"));
+                }
+            }
+            (Filter::Codes(_), Effort::Codes(wanted) | Effort::Spherical(wanted)) if wanted > 0 => {}
+            (Filter::Codes(_), Effort::Codes(wanted) | Effort::Spherical(wanted)) => {
+                return Err(Error::parameter("num_candidates", wanted, "1 or more"));
+            }
+            _ => return Err(Error::mismatch("effort", format!("{:?}", queries.effort), "the index's filter")),
+        }
+        Ok(count)
+    }
+
+    /// Calls `work` with each query's candidates (in no order) and gathers what it returns, in order of queries.
+    fn each<T: Send>(
+        &self,
+        queries: &Queries<'_>,
+        count: usize,
+        work: impl Fn(&mut Scratch, usize, u64) -> T + Sync,
+    ) -> Vec<T> {
+        match &self.filter {
+            Filter::Buckets { layout, runs } => {
+                let one = |scratch: &mut Scratch, number: usize| {
+                    let met = self.walk(layout, runs, queries, number, scratch);
+                    work(scratch, number, met)
+                };
+                if count == 1 {
+                    // One query is not worth waking a thread.
+                    return vec![one(&mut Scratch::default(), 0)];
+                }
+                (0..count).into_par_iter().map_init(Scratch::default, one).collect()
+            }
+            Filter::Codes(codes) => {
+                let Hashes::Bits(fps) = queries.hashes else { return Vec::new() };
+                let kernel = Kernel::best();
+                let some = |scratch: &mut Scratch, (chunk, fps): (usize, &[u64])| {
+                    let alive = |row| self.num_dead == 0 || self.alive(row);
+                    let found = match queries.effort {
+                        Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive),
+                        Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive),
+                        Effort::Probes(_) => Vec::new(),
+                    };
+                    let number = |place: usize| chunk * CHUNK + place;
+                    let each = found.into_iter().enumerate().map(|(place, rows)| {
+                        let met = rows.len() as u64;
+                        scratch.rows = rows;
+                        work(scratch, number(place), met)
+                    });
+                    each.collect::<Vec<T>>()
+                };
+                if count == 1 {
+                    return some(&mut Scratch::default(), (0, fps));
+                }
+                let chunks = fps.par_chunks(CHUNK * codes.words).enumerate();
+                chunks.map_init(Scratch::default, some).flatten_iter().collect()
+            }
+        }
+    }
+
+    /// Puts the distinct rows alive under the keys of a query into `scratch.rows`; returns how many rows were met.
+    fn walk(&self, layout: &Layout, runs: &[Run], queries: &Queries<'_>, number: usize, scratch: &mut Scratch) -> u64 {
+        let Effort::Probes(wanted) = queries.effort else { return 0 };
+        let Scratch { prober, keys, probes, spans, seen, rows, .. } = scratch;
+        let change = if layout.kind() == Kind::Bits { Change::Flip } else { Change::Add };
+        probes.clear();
+        for table in 0..layout.tables() {
+            keys.clear();
+            let key = layout.key(queries.hashes, number, table);
+            prober.clear();
+            if let (Some(other), true) = (queries.alternatives, wanted > 1) {
+                for (place, &column) in layout.columns_of(table).iter().enumerate() {
+                    let hash = number * layout.hashes() + column as usize;
+                    for at in hash * other.per_hash..(hash + 1) * other.per_hash {
+                        let delta = match queries.hashes {
+                            Hashes::Bits(_) => 1 << place,
+                            Hashes::Ints(values) => layout.step(place, other.values[at].wrapping_sub(values[hash])),
+                        };
+                        prober.offer(Alternative { cost: other.costs[at], place: place as u32, delta });
+                    }
+                }
+            }
+            prober.keys(key, change, wanted, keys);
+            probes.extend(keys.iter().map(|&key| (table as u32, mix(key))));
+        }
+        seen.resize(self.total().div_ceil(64), 0);
+        rows.clear();
+        let mut met = 0;
+        for run in runs {
+            run.look_up(probes, spans, |bucket| {
+                met += bucket.len() as u64;
+                for &row in bucket {
+                    let (word, bit) = (row as usize / 64, 1 << (row % 64));
+                    if seen[word] & bit == 0 {
+                        seen[word] |= bit;
+                        rows.push(row);
+                    }
+                }
+            });
+        }
+        for &row in rows.iter() {
+            seen[row as usize / 64] = 0;
+        }
+        if self.num_dead > 0 {
+            rows.retain(|&row| self.alive(row));
+        }
+        met
+    }
+
+    /// The rows that the filter gives, without distances.
+    ///
+    /// # Errors
+    /// Queries that do not fit the index.
+    pub fn candidates(&self, queries: &Queries<'_>) -> Result<Candidates> {
+        let count = self.check_queries(queries)?;
+        let found = self.each(queries, count, |scratch, _, met| {
+            scratch.rows.sort_unstable();
+            (scratch.rows.clone(), met)
+        });
+        let mut all = Candidates { offsets: vec![0], ..Candidates::default() };
+        for (rows, met) in found {
+            all.rows.extend(rows);
+            all.met.push(met);
+            all.offsets.push(all.rows.len() as i64);
+        }
+        Ok(all)
+    }
+
+    /// The wanted of each query's candidates by true distance.
+    ///
+    /// # Errors
+    /// Queries that do not fit the index; vectors as for `add`; a radius that is NaN; k = 0.
+    pub fn query(&self, queries: &Queries<'_>, vectors: Vectors<'_>, want: Want) -> Result<Hits> {
+        let count = self.check_queries(queries)?;
+        let given = self.store.check(self.metric, vectors)?;
+        if given != count {
+            return Err(Error::mismatch("number of rows", format!("{given} vectors"), format!("{count} hashes")));
+        }
+        match want {
+            Want::Nearest(0) => return Err(Error::parameter("k", 0, "1 or more")),
+            Want::Within(radius) if radius.is_nan() => {
+                return Err(Error::parameter("radius", radius, "a number"));
+            }
+            _ => {}
+        }
+        let form = Form::available().pop().unwrap_or(Form::Portable);
+        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.ids.compare(a.1, b.1));
+        let found = self.each(queries, count, |scratch, number, _| {
+            let Scratch { rows, scored, .. } = scratch;
+            scored.clear();
+            self.store.distances(form, self.metric, vectors, number, rows, scored);
+            match want {
+                Want::Nearest(k) if k < scored.len() => {
+                    scored.select_nth_unstable_by(k - 1, order);
+                    scored.truncate(k);
+                }
+                Want::Nearest(_) => {}
+                Want::Within(radius) => scored.retain(|&(distance, _)| distance <= radius),
+            }
+            scored.sort_unstable_by(order);
+            scored.clone()
+        });
+        let mut hits = Hits { offsets: vec![0], ..Hits::default() };
+        for scored in found {
+            hits.rows.extend(scored.iter().map(|&(_, row)| row));
+            hits.distances.extend(scored.iter().map(|&(distance, _)| distance));
+            hits.offsets.push(hits.rows.len() as i64);
+        }
+        Ok(hits)
+    }
+
+    /// For each table, how many buckets have 1, 2 to 3, 4 to 7, ... rows, dead ones that were not merged away included; runs
+    /// count apart.
+    pub fn histogram(&self) -> Vec<Vec<u64>> {
+        let Filter::Buckets { layout, runs } = &self.filter else { return Vec::new() };
+        (0..layout.tables())
+            .map(|table| {
+                let mut counts = vec![0; 33];
+                for size in runs.iter().flat_map(|run| run.sizes(table)) {
+                    counts[size.max(1).ilog2() as usize] += 1;
+                }
+                while counts.len() > 1 && counts.last() == Some(&0) {
+                    counts.pop();
+                }
+                counts
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

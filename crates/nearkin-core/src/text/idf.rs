@@ -1,0 +1,218 @@
+//! Inverse document frequencies: how much a feature tells, from how few texts have it.
+//!
+//! With N documents of which df(f) have feature f, smoothed as if one more document had every feature:
+//! ```text
+//! idf(f) = ln((1 + N) / (1 + df(f))) + 1
+//! ```
+//! A feature that was not seen, or in fewer than `min_df` documents, has df = 0. Tables from outside have values of their own and one
+//! for what they do not have: jieba's own table gives the median, the C++ library cppjieba a mean (that of its older table).
+//!
+//! Features are identified by XXH3-64. Memory: 16 bytes a slot, twice as many slots as features at most. The logarithm is libm's, so that no
+//! platform decides a bit.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use crate::hash::xxh3;
+use crate::text::jieba::Packed;
+use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::{Error, Result};
+
+/// The weight cppjieba gives to a word that its table has not: the mean of that table's 258,826 values.
+const CPPJIEBA_UNKNOWN: f64 = 11.739204307083542;
+
+/// Weights of features.
+pub struct Idf {
+    /// Hashes of features; 0 in a free slot.
+    keys: Vec<u64>,
+    values: Vec<f64>,
+    unknown: f64,
+}
+
+impl Idf {
+    /// A table of `len` features and their values; anything else has `unknown`.
+    pub fn new<'a>(len: usize, features: impl Iterator<Item = (&'a [u8], f64)>, unknown: f64) -> Self {
+        let slots = (2 * len).next_power_of_two().max(2);
+        let mut idf = Self { keys: vec![0; slots], values: vec![0.0; slots], unknown };
+        for (feature, value) in features {
+            let slot = idf.slot(key(feature));
+            idf.keys[slot] = key(feature);
+            idf.values[slot] = value;
+        }
+        idf
+    }
+
+    /// jieba's own table, or with cppjieba's weight for words that it has not.
+    pub fn jieba(cppjieba: bool) -> &'static Self {
+        static TABLES: [OnceLock<Idf>; 2] = [const { OnceLock::new() }; 2];
+        TABLES[usize::from(cppjieba)].get_or_init(|| {
+            let packed = Packed::new();
+            let values = packed.idf.clone();
+            let median = values.get(packed.median).copied().unwrap_or_default();
+            let unknown = if cppjieba { CPPJIEBA_UNKNOWN } else { median };
+            let mut text = String::new();
+            let mut words: Vec<(usize, f64)> = Vec::with_capacity(1 << 19);
+            packed.each(|word, _, _, place| {
+                if place > 0 {
+                    text.extend(char::decode_utf16(word.iter().copied()).flatten());
+                    words.push((text.len(), values[place - 1]));
+                }
+            });
+            let mut start = 0;
+            let features = words.iter().map(|&(end, value)| {
+                let word = &text.as_bytes()[start..end];
+                start = end;
+                (word, value)
+            });
+            Self::new(words.len(), features, unknown)
+        })
+    }
+
+    /// The slot of `key`, or the free one where it belongs.
+    #[inline]
+    fn slot(&self, key: u64) -> usize {
+        let mask = self.keys.len() - 1;
+        let mut slot = key as usize & mask;
+        while self.keys[slot] != key && self.keys[slot] != 0 {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    /// The weight of the feature with hash `hash` (XXH3-64, seed 0).
+    #[inline]
+    pub fn of_hash(&self, hash: u64) -> f64 {
+        let slot = self.slot(hash.max(1));
+        if self.keys[slot] == 0 { self.unknown } else { self.values[slot] }
+    }
+
+    /// The weight of a feature.
+    pub fn get(&self, feature: &[u8]) -> f64 {
+        self.of_hash(key(feature))
+    }
+}
+
+/// 0 marks a free slot, so hashes 0 and 1 are one.
+fn key(feature: &[u8]) -> u64 {
+    xxh3::hash(feature, 0).max(1)
+}
+
+/// The value of a feature that `df` of `documents` have.
+pub fn smoothed(documents: u64, df: u64) -> f64 {
+    libm::log((1 + documents) as f64 / (1 + df) as f64) + 1.0
+}
+
+/// Hashes are their own hashes.
+#[derive(Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3::hash(bytes, 0);
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+/// Features by hash: themselves, and how many documents have them.
+type Counts = HashMap<u64, (Box<[u8]>, u32), BuildHasherDefault<Identity>>;
+
+/// Document frequencies, counted in one pass over any number of texts.
+#[derive(Default)]
+pub struct DocumentFrequencies {
+    documents: u64,
+    counts: Counts,
+}
+
+/// Texts that one thread counts before its counts are added up.
+const CHUNK: usize = 1 << 10;
+
+impl DocumentFrequencies {
+    /// Counts the features of more texts, in parallel. A text without features is a document too, a null is none.
+    pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) {
+        let chunks: Vec<(u64, Counts)> = (0..texts.len().div_ceil(CHUNK))
+            .into_par_iter()
+            .map_init(Scratch::default, |scratch, chunk| {
+                let mut counts = Counts::default();
+                let mut documents = 0;
+                let mut seen = crate::hash::idset::IdSet::default();
+                for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {
+                    texts.prefetch(i + 1);
+                    let Some(text) = texts.get(i) else { continue };
+                    documents += 1;
+                    seen.clear(text.len().min(1024));
+                    tokenizer.features(text, scratch, |feature| {
+                        let hash = xxh3::hash(feature, 0);
+                        if seen.insert(hash) {
+                            counts.entry(hash).or_insert_with(|| (feature.into(), 0)).1 += 1;
+                        }
+                    });
+                }
+                (documents, counts)
+            })
+            .collect();
+        for (documents, counts) in chunks {
+            self.documents += documents;
+            for (hash, (feature, count)) in counts {
+                self.counts.entry(hash).or_insert((feature, 0)).1 += count;
+            }
+        }
+    }
+
+    /// How many documents were counted.
+    pub fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// Features that at least `min_df` documents have, sorted by their bytes, with their document frequencies.
+    ///
+    /// # Errors
+    /// A `min_df` of 0.
+    pub fn features(&self, min_df: u32) -> Result<Vec<(&[u8], u32)>> {
+        if min_df == 0 {
+            return Err(Error::parameter("min_df", min_df, "1 or more"));
+        }
+        let kept = self.counts.values().filter(|(_, count)| *count >= min_df);
+        let mut found: Vec<(&[u8], u32)> = kept.map(|(feature, count)| (&**feature, *count)).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tokenizer::Kind;
+    use crate::text::unicode::{Case, Form, Letters};
+
+    #[test]
+    fn jiebas_table_has_its_values() {
+        let idf = Idf::jieba(false);
+        assert_eq!(13.900677652, idf.get("劳动防护".as_bytes()));
+        assert_eq!(10.8561552143, idf.get("升职".as_bytes()));
+        assert_eq!(11.9547675029, idf.get(b"CEO"));
+        assert_eq!(CPPJIEBA_UNKNOWN, Idf::jieba(true).get(b"CEO"));
+    }
+
+    #[test]
+    fn each_document_counts_once() {
+        let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+        let mut counted = DocumentFrequencies::default();
+        counted.add(&tokenizer, ["a a b", "b c", ""].as_slice());
+        counted.add(&tokenizer, ["B"].as_slice());
+        assert_eq!(4, counted.documents());
+        let expected: Vec<(&[u8], u32)> = vec![(b"a", 1), (b"b", 3), (b"c", 1)];
+        assert_eq!(expected, counted.features(1).expect("valid"));
+        assert_eq!(expected[1..2], counted.features(2).expect("valid"));
+        assert!(counted.features(0).is_err());
+        // ln(5 / 4) + 1
+        assert!((smoothed(4, 3) - 1.2231435513142097).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,418 @@
+//! Chinese words by the algorithm and the data of jieba 0.42.1 (Sun, MIT licence), held equal to it token by token.
+//!
+//! 1. A text is parted into *blocks* (ideographs U+4E00 to U+9FD5, ASCII letters and digits, and `+#&._%-`) and the rest, of which
+//!    every character is a token, CR LF being one.
+//! 2. In a block, the path of greatest probability through the dictionary's words is taken, from the right, with the weight w of each
+//!    word its log frequency and ties to the longer word:
+//!    ```text
+//!    r(n) = 0        r(i) = max over words [i, j) of w(i, j) + r(j)
+//!    ```
+//! 3. Single characters in a row are put together again and cut by a hidden Markov model ([`models`]), Latin words and numbers apart.
+//!
+//! With parts of speech, `%` and `-` belong to no block and the model is one with tags, as in `jieba.posseg`.
+//!
+//! Cost: linear, a walk through the trie from every character. A block of more than 2^18 characters is cut in parts of that many, each
+//! ended at a word of several characters; jieba then could differ by that word's right context of some hundred characters.
+//! Memory: 19 bytes a character of a block, at most 5 MB; the dictionary takes 9 MB.
+//! Tests: against jieba itself in `tests/text/test_words.py`.
+
+mod dictionary;
+mod models;
+mod trie;
+
+use std::sync::Arc;
+
+pub(crate) use dictionary::Packed;
+pub use dictionary::{Dictionary, MAX_WORD, UserWord, parse_user_words};
+use models::{FIRST, LAST, Places, Tagged};
+use trie::{ROOT, UNKNOWN};
+
+/// Characters of a block that are looked at together.
+const MAX_BLOCK: usize = 1 << 18;
+/// In the last characters of a full block, a word of several characters ends the part.
+const OVERLAP: usize = 1 << 10;
+/// Characters of a run of unknown ones that the models look at together.
+const MAX_RUN: usize = 1 << 14;
+/// How many characters before the walk reaches it a node is fetched.
+const AHEAD: usize = 6;
+
+/// Cuts Chinese texts into words.
+#[derive(Clone, Default)]
+pub struct Jieba {
+    /// None for jieba's own, which is unpacked on first use.
+    dictionary: Option<Arc<Dictionary>>,
+}
+
+/// Buffers that one thread uses again for every text.
+#[derive(Default)]
+pub struct Scratch {
+    /// Number of each character of a block, or `UNKNOWN`.
+    numbers: Vec<u16>,
+    /// Where each character starts, and where the last one ends.
+    offsets: Vec<u32>,
+    route: Vec<f64>,
+    /// Length of the word that the best path takes at each character, and the node where it ends (the root for none).
+    lengths: Vec<u8>,
+    nodes: Vec<u32>,
+    run: Vec<u16>,
+    models: models::Scratch,
+}
+
+/// Whether a character belongs to blocks of words.
+pub(crate) fn in_block(c: char) -> bool {
+    matches!(u32::from(c), FIRST..=LAST) || c.is_ascii_alphanumeric() || "+#&._%-".contains(c)
+}
+
+const ASCII_BLOCK: [bool; 128] = {
+    let mut block = [false; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        let b = byte as u8;
+        block[byte] = b.is_ascii_alphanumeric() || matches!(b, b'+' | b'#' | b'&' | b'.' | b'_' | b'%' | b'-');
+        byte += 1;
+    }
+    block
+};
+
+/// Code point and length of the first character of valid UTF-8.
+#[inline(always)]
+fn decode(bytes: &[u8]) -> (u32, usize) {
+    let continued = |i: usize| u32::from(bytes[i] & 0x3f);
+    match bytes[0] {
+        b @ 0..0x80 => (b.into(), 1),
+        b @ 0x80..0xe0 => (u32::from(b & 0x1f) << 6 | continued(1), 2),
+        b @ 0xe0..0xf0 => (u32::from(b & 0x0f) << 12 | continued(1) << 6 | continued(2), 3),
+        b => (u32::from(b & 0x07) << 18 | continued(1) << 12 | continued(2) << 6 | continued(3), 4),
+    }
+}
+
+impl Jieba {
+    /// jieba's dictionary with a user's words, or only jieba's without any.
+    ///
+    /// # Errors
+    /// More than 65,534 distinct characters, frequencies or tags.
+    pub fn new(user_words: &[UserWord]) -> crate::Result<Self> {
+        if user_words.is_empty() {
+            return Ok(Self::default());
+        }
+        Ok(Self { dictionary: Some(Arc::new(Dictionary::with(user_words)?)) })
+    }
+
+    fn dictionary(&self) -> &Dictionary {
+        self.dictionary.as_deref().unwrap_or_else(|| Dictionary::standard())
+    }
+
+    /// Calls `each(start, end)` with every token of `text`, white space and punctuation included: together they are the text.
+    pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) {
+        let run = Run { dictionary: self.dictionary(), text: text.as_bytes(), tagged: false };
+        run.cut(scratch, |start, end, _| each(start, end));
+    }
+
+    /// Calls `each(start, end, tag)` with every token of `text` and its part of speech, by the rules of `jieba.posseg`.
+    pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) {
+        let run = Run { dictionary: self.dictionary(), text: text.as_bytes(), tagged: true };
+        run.cut(scratch, each);
+    }
+}
+
+/// One text and how it is cut.
+struct Run<'a> {
+    dictionary: &'a Dictionary,
+    text: &'a [u8],
+    tagged: bool,
+}
+
+impl Run<'_> {
+    fn cut(&self, scratch: &mut Scratch, mut each: impl FnMut(usize, usize, &str)) {
+        let text = self.text;
+        let mut at = 0;
+        while at < text.len() {
+            let end = self.read_block(at, scratch);
+            if end > at {
+                at = self.cut_block(at, scratch, &mut each);
+                continue;
+            }
+            let length = if text[at..].starts_with(b"\r\n") { 2 } else { decode(&text[at..]).1 };
+            each(at, at + length, "x");
+            at += length;
+        }
+    }
+
+    /// Reads the block that starts at `start`; gives where it ends.
+    fn read_block(&self, start: usize, scratch: &mut Scratch) -> usize {
+        let Scratch { numbers, offsets, .. } = scratch;
+        numbers.clear();
+        offsets.clear();
+        let text = self.text;
+        let mut at = start;
+        while at < text.len() && numbers.len() < MAX_BLOCK {
+            let first = text[at];
+            let (code_point, length) = if first < 128 {
+                if !ASCII_BLOCK[usize::from(first)] || self.tagged && matches!(first, b'%' | b'-') {
+                    break;
+                }
+                (u32::from(first), 1)
+            } else {
+                let decoded = decode(&text[at..]);
+                if !(FIRST..=LAST).contains(&decoded.0) {
+                    break;
+                }
+                decoded
+            };
+            numbers.push(self.dictionary.number(code_point));
+            offsets.push((at - start) as u32);
+            at += length;
+        }
+        offsets.push((at - start) as u32);
+        at
+    }
+
+    /// Cuts the block that was read; gives where the next one starts.
+    fn cut_block(&self, start: usize, scratch: &mut Scratch, each: &mut impl FnMut(usize, usize, &str)) -> usize {
+        let n = scratch.numbers.len();
+        self.find_route(scratch);
+        let place = |scratch: &Scratch, i: usize| start + scratch.offsets[i] as usize;
+        let stop = if n == MAX_BLOCK { n - OVERLAP } else { n };
+        // Single characters from `single` to `at` wait to be put together.
+        let (mut single, mut at) = (0, 0);
+        while at < n {
+            let length = usize::from(scratch.lengths[at]);
+            if length == 1 {
+                at += 1;
+                continue;
+            }
+            self.cut_singles(single, at, start, scratch, each);
+            let tag = self.word_tag(scratch.nodes[at]);
+            each(place(scratch, at), place(scratch, at + length), tag);
+            at += length;
+            single = at;
+            if at >= stop {
+                return place(scratch, at);
+            }
+        }
+        self.cut_singles(single, n, start, scratch, each);
+        place(scratch, n)
+    }
+
+    /// Length in characters of the word that the best path takes at each place.
+    fn find_route(&self, scratch: &mut Scratch) {
+        let Scratch { numbers, route, lengths, nodes, .. } = scratch;
+        let (trie, weights) = (&self.dictionary.trie, &self.dictionary.weights);
+        let n = numbers.len();
+        route.clear();
+        route.resize(n + 1, 0.0);
+        lengths.clear();
+        lengths.resize(n, 1);
+        nodes.clear();
+        nodes.resize(n, ROOT);
+        for i in (0..n).rev() {
+            if i >= AHEAD
+                && let Some(first) = trie.child(ROOT, numbers[i - AHEAD])
+            {
+                trie.prefetch(first, numbers[i - AHEAD + 1]);
+            }
+            let mut best = f64::NEG_INFINITY;
+            let (mut length, mut last) = (0, ROOT);
+            let mut node = ROOT;
+            for (j, &number) in numbers[i..].iter().enumerate() {
+                let Some(next) = trie.child(node, number) else { break };
+                node = next;
+                let class = trie.class(node);
+                if class != 0 {
+                    let value = weights[usize::from(class)] + route[i + j + 1];
+                    if value >= best {
+                        best = value;
+                        (length, last) = (j + 1, node);
+                    }
+                }
+            }
+            if length == 0 {
+                best = self.dictionary.unknown + route[i + 1];
+                length = 1;
+            }
+            route[i] = best;
+            lengths[i] = length as u8;
+            nodes[i] = last;
+        }
+    }
+
+    fn word_tag(&self, node: u32) -> &str {
+        if self.tagged { self.dictionary.tag(node).unwrap_or("x") } else { "" }
+    }
+
+    /// Cuts single characters in a row, from character `first` to `last` of the block.
+    fn cut_singles(
+        &self,
+        first: usize,
+        last: usize,
+        start: usize,
+        scratch: &mut Scratch,
+        each: &mut impl FnMut(usize, usize, &str),
+    ) {
+        let Scratch { numbers, offsets, nodes, run, models, .. } = scratch;
+        let place = |i: usize| start + offsets[i] as usize;
+        if last - first < 2 || self.is_word(&numbers[first..last]) {
+            for (i, &node) in (first..).zip(&nodes[first..last]) {
+                each(place(i), place(i + 1), self.word_tag(node));
+            }
+            return;
+        }
+        // Ideographs have three bytes, everything else in a block has one.
+        let ideograph = |i: usize| offsets[i + 1] - offsets[i] == 3;
+        let mut at = first;
+        while at < last {
+            let mut end = at + 1;
+            if ideograph(at) {
+                run.clear();
+                end = at;
+                while end < last && ideograph(end) && end - at < MAX_RUN {
+                    run.push((decode(&self.text[place(end)..]).0 - FIRST) as u16);
+                    end += 1;
+                }
+                let mut emit = |from: usize, to: usize, tag: &str| {
+                    if !self.dictionary.split.is_empty()
+                        && !self.tagged
+                        && self.is_split(place(at + from), place(at + to))
+                    {
+                        (at + from..at + to).for_each(|i| each(place(i), place(i + 1), tag));
+                    } else {
+                        each(place(at + from), place(at + to), tag);
+                    }
+                };
+                if self.tagged {
+                    Tagged::get().cut(run, models, emit);
+                } else {
+                    Places::get().cut(run, models, |from, to| emit(from, to, ""));
+                }
+            } else {
+                while end < last && !ideograph(end) {
+                    end += 1;
+                }
+                if self.tagged {
+                    self.cut_latin_tagged(place(at), place(end), each);
+                } else {
+                    self.cut_latin(place(at), place(end), each);
+                }
+            }
+            at = end;
+        }
+    }
+
+    fn is_word(&self, numbers: &[u16]) -> bool {
+        !numbers.contains(&UNKNOWN)
+            && self
+                .dictionary
+                .trie
+                .walk(numbers.iter().copied())
+                .is_some_and(|node| self.dictionary.trie.class(node) != 0)
+    }
+
+    fn is_split(&self, start: usize, end: usize) -> bool {
+        std::str::from_utf8(&self.text[start..end]).is_ok_and(|word| self.dictionary.split.contains(word))
+    }
+
+    /// Letters and digits, with a decimal part and a percent sign if they have one; what stands between is one token.
+    fn cut_latin(&self, start: usize, end: usize, each: &mut impl FnMut(usize, usize, &str)) {
+        let text = &self.text[..end];
+        let run_end = |mut at: usize, test: fn(&u8) -> bool| {
+            while at < end && test(&text[at]) {
+                at += 1;
+            }
+            at
+        };
+        let mut at = start;
+        while at < end {
+            let mut next = run_end(at, |b| !b.is_ascii_alphanumeric());
+            if next == at {
+                next = run_end(at, u8::is_ascii_alphanumeric);
+                if text.get(next) == Some(&b'.') {
+                    let decimals = run_end(next + 1, u8::is_ascii_digit);
+                    if decimals > next + 1 {
+                        next = decimals;
+                    }
+                }
+                next += usize::from(text.get(next) == Some(&b'%'));
+            }
+            each(at, next, "");
+            at = next;
+        }
+    }
+
+    /// As `cut_latin`, by the rules of `jieba.posseg`: numbers are digits and points, words letters and digits.
+    fn cut_latin_tagged(&self, start: usize, end: usize, each: &mut impl FnMut(usize, usize, &str)) {
+        let number = |b: &u8| b.is_ascii_digit() || *b == b'.';
+        let mut at = start;
+        while at < end {
+            let (tag, test): (&str, &dyn Fn(&u8) -> bool) = match self.text[at] {
+                b if number(&b) => ("m", &number),
+                b if b.is_ascii_alphanumeric() => ("eng", &u8::is_ascii_alphanumeric),
+                _ => ("x", &|b: &u8| !b.is_ascii_alphanumeric() && *b != b'.'),
+            };
+            let next = self.text[at..end].iter().position(|b| !test(b)).map_or(end, |length| at + length);
+            each(at, next, tag);
+            at = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cut(jieba: &Jieba, text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        jieba.cut(text, &mut Scratch::default(), |start, end| words.push(text[start..end].to_owned()));
+        words
+    }
+
+    #[test]
+    fn words_are_those_of_jiebas_own_examples() {
+        let jieba = Jieba::default();
+        assert_eq!(vec!["我", "来到", "北京", "清华大学"], cut(&jieba, "我来到北京清华大学"));
+        assert_eq!(vec!["他", "来到", "了", "网易", "杭研", "大厦"], cut(&jieba, "他来到了网易杭研大厦"));
+        assert_eq!(Vec::<String>::new(), cut(&jieba, ""));
+        assert_eq!(vec!["圆周率", "3.14", "，", "利率", "5.5%", "\r\n", "x"], cut(&jieba, "圆周率3.14，利率5.5%\r\nx"));
+    }
+
+    #[test]
+    fn user_words_change_the_cut() {
+        let text = "李小福是创新办主任也是云计算方面的专家";
+        assert_eq!(
+            vec!["李小福", "是", "创新", "办", "主任", "也", "是", "云", "计算", "方面", "的", "专家"],
+            cut(&Jieba::default(), text)
+        );
+        let words = parse_user_words("云计算 5\n李小福 2 nr\n创新办 3 i").expect("valid");
+        let jieba = Jieba::new(&words).expect("valid");
+        assert_eq!(
+            vec!["李小福", "是", "创新办", "主任", "也", "是", "云计算", "方面", "的", "专家"],
+            cut(&jieba, text)
+        );
+    }
+
+    #[test]
+    fn a_long_block_is_cut_as_its_parts_are() {
+        let part = "我来到北京清华大学他来到了网易杭研大厦";
+        let count = 3 * MAX_BLOCK / part.chars().count();
+        let expected: Vec<String> = cut(&Jieba::default(), part).into_iter().cycle().take(count * 10).collect();
+        assert!(expected == cut(&Jieba::default(), &part.repeat(count)));
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_are_the_text(text in "[一-龥a-z0-9 ,.%。\\r\\n-]{0,60}|\\PC{0,40}|[的一是了我不人在他有這]{0,50}", tagged: bool) {
+            let mut at = 0;
+            let mut check = |start: usize, end: usize| {
+                assert_eq!(at, start);
+                assert!(start < end && text.is_char_boundary(end));
+                at = end;
+            };
+            if tagged {
+                Jieba::default().cut_tagged(&text, &mut Scratch::default(), |start, end, _| check(start, end));
+            } else {
+                Jieba::default().cut(&text, &mut Scratch::default(), check);
+            }
+            prop_assert_eq!(text.len(), at);
+        }
+    }
+}

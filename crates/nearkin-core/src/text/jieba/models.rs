@@ -1,0 +1,609 @@
+//! Words that the dictionary does not have: hidden Markov models over characters.
+//!
+//! A state is the place of a character in its word, B(egin), E(nd), M(iddle) or S(ingle); with tags it is a place and a part of
+//! speech, 256 states in all. Viterbi finds the states of greatest probability, sums of logarithms:
+//! ```text
+//! v_0(y) = start(y) + emit(y, c_0)        v_t(y) = max over x of v_{t−1}(x) + move(x, y) + emit(y, c_t)
+//! ```
+//! Sums are taken in this order and ties go to the greater state (by letter, then tag), as jieba 0.42.1 has it; missing
+//! emissions are −3.14e100, which swallows what is added to it, as there. Numbers: `data/jieba-models.bin`, unpacked on
+//! first use. With tags, states before which nothing may stand in this run are left out, as in jieba.
+//!
+//! Of the 65,536 moves between states with tags 5,218 exist, so that a state looks at its predecessors only; and which one won is
+//! asked on the way back, for the states of the path. A character without an emission swallows what came before: from then on
+//! states have few values, which no move changes ([`SWALLOWS`]), and only sets of states are compared.
+//!
+//! Cost: a few nanoseconds a character without tags, some tens with them. Memory with tags: up to 2 kB a character of a run.
+//! Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
+
+use std::sync::OnceLock;
+
+static PACKED: &[u8] = include_bytes!("../../../data/jieba-models.bin");
+
+/// The logarithm of no probability at all.
+const MIN_FLOAT: f64 = -3.14e100;
+/// From this magnitude on a sum swallows moves and starts, which lie above −100 where they are finite and possible; below its
+/// inverse in significance, 2^−53 of `MIN_FLOAT`, a sum is swallowed.
+const SWALLOWS: f64 = -1e90;
+const SWALLOWED: f64 = -1e80;
+/// How many values states that swallow moves are grouped by.
+const LEVELS: usize = 4;
+/// First and last character that the models know, as the dictionary's rule bounds them.
+pub(super) const FIRST: u32 = 0x4e00;
+pub(super) const LAST: u32 = 0x9fd5;
+const CHARACTERS: usize = (LAST - FIRST + 1) as usize;
+const STATES: usize = 256;
+/// In the packed states of a character: the place of an emission, none of them, and that the character lists the state.
+const EMISSION: u16 = 0x7fff;
+const LISTED: u16 = 0x8000;
+
+/// Place of a character in a word, in the order that decides ties.
+const B: usize = 0;
+const E: usize = 1;
+const M: usize = 2;
+const S: usize = 3;
+
+/// A set of states, a bit each.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct States([u64; STATES / 64]);
+
+impl States {
+    fn insert(&mut self, state: u8) {
+        self.0[usize::from(state) / 64] |= 1 << (state % 64);
+    }
+
+    #[inline]
+    fn contains(self, state: u8) -> bool {
+        self.0[usize::from(state) / 64] >> (state % 64) & 1 == 1
+    }
+
+    fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    #[inline]
+    fn and(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] & other.0[i]))
+    }
+
+    #[inline]
+    fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+
+    /// This set, or the other one if it is empty.
+    #[inline]
+    fn or_else(self, other: Self) -> Self {
+        if self.is_empty() { other } else { self }
+    }
+
+    /// How many states are less than `state`.
+    fn rank(self, state: u8) -> usize {
+        let word = usize::from(state) / 64;
+        let below = self.0[word] & ((1 << (state % 64)) - 1);
+        self.0[..word].iter().map(|word| word.count_ones()).sum::<u32>() as usize + below.count_ones() as usize
+    }
+
+    fn last(self) -> Option<u8> {
+        let word = self.0.iter().rposition(|&word| word != 0)?;
+        Some((64 * word) as u8 + self.0[word].ilog2() as u8)
+    }
+
+    /// Ascending.
+    #[inline]
+    fn each(self, mut each: impl FnMut(u8)) {
+        for (i, mut word) in self.0.into_iter().enumerate() {
+            while word != 0 {
+                each((64 * i) as u8 + word.trailing_zeros() as u8);
+                word &= word - 1;
+            }
+        }
+    }
+}
+
+/// Places in a word.
+pub(super) struct Places {
+    start: [f64; 4],
+    moves: [[f64; 4]; 4],
+    /// For each character from `FIRST`.
+    emissions: Vec<[f64; 4]>,
+}
+
+/// Places in a word, with parts of speech.
+pub(super) struct Tagged {
+    /// Letter and tag of each state, sorted.
+    pub(super) names: Vec<(u8, Box<str>)>,
+    start: Vec<f64>,
+    /// From state x to state y at `y · 256 + x`; −∞ where there is no way.
+    moves: Vec<f64>,
+    /// States that can follow each state, those that it can follow, and those that anything can follow.
+    next: Vec<States>,
+    previous: Vec<States>,
+    lead_on: States,
+    all: States,
+    /// Where the states of each character from `FIRST` begin in `states`.
+    offsets: Vec<u32>,
+    /// Ascending: state, emission, whether the character lists it.
+    states: Vec<(u8, bool, f64)>,
+}
+
+/// A reader of little-endian numbers.
+struct Reader(&'static [u8]);
+
+impl Reader {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (taken, rest) = self.0.split_at(N.min(self.0.len()));
+        self.0 = rest;
+        taken.try_into().unwrap_or([0; N])
+    }
+    fn u8(&mut self) -> u8 {
+        self.take::<1>()[0]
+    }
+    fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+    fn f64(&mut self) -> f64 {
+        f64::from_le_bytes(self.take())
+    }
+}
+
+fn unpacked() -> &'static (Places, Tagged) {
+    static MODELS: OnceLock<(Places, Tagged)> = OnceLock::new();
+    MODELS.get_or_init(|| {
+        let mut reader = Reader(PACKED);
+        let start = std::array::from_fn(|_| reader.f64());
+        let moves = std::array::from_fn(|_| std::array::from_fn(|_| reader.f64()));
+        let mut emissions = vec![[MIN_FLOAT; 4]; CHARACTERS];
+        for _ in 0..reader.u32() {
+            let character = u32::from(reader.u16());
+            let values = std::array::from_fn(|_| reader.f64());
+            if let Some(place) = emissions.get_mut(character.wrapping_sub(FIRST) as usize) {
+                *place = values;
+            }
+        }
+        let places = Places { start, moves, emissions };
+
+        let count = reader.u32() as usize;
+        let mut names = Vec::with_capacity(count);
+        let mut start = Vec::with_capacity(count);
+        for _ in 0..count {
+            let letter = reader.u8();
+            let mut name = String::new();
+            loop {
+                match reader.u8() {
+                    b'\n' => break,
+                    byte => name.push(char::from(byte)),
+                }
+            }
+            names.push((letter, name.into()));
+            start.push(reader.f64());
+        }
+        let mut moves = vec![f64::NEG_INFINITY; STATES * STATES];
+        let (mut next, mut previous) = (vec![States::default(); STATES], vec![States::default(); STATES]);
+        let (mut lead_on, mut all) = (States::default(), States::default());
+        (0..count).for_each(|state| all.insert(state as u8));
+        for _ in 0..reader.u32() {
+            let (from, to) = (reader.u8(), reader.u8());
+            moves[usize::from(to) * STATES + usize::from(from)] = reader.f64();
+            next[usize::from(from)].insert(to);
+            previous[usize::from(to)].insert(from);
+            lead_on.insert(from);
+        }
+        let values: Vec<f64> = (0..reader.u32()).map(|_| reader.f64()).collect();
+        let mut lists: Vec<Vec<(u8, bool, f64)>> = vec![Vec::new(); CHARACTERS];
+        for _ in 0..reader.u32() {
+            let character = u32::from(reader.u16());
+            let states = (0..reader.u8())
+                .map(|_| {
+                    let (state, number) = (reader.u8(), reader.u16());
+                    let emission = values.get(usize::from(number & EMISSION)).copied().unwrap_or(MIN_FLOAT);
+                    (state, number & LISTED != 0, emission)
+                })
+                .collect();
+            if let Some(place) = lists.get_mut(character.wrapping_sub(FIRST) as usize) {
+                *place = states;
+            }
+        }
+        let mut offsets = vec![0];
+        let mut states = Vec::new();
+        for list in lists {
+            states.extend(list);
+            offsets.push(states.len() as u32);
+        }
+        (places, Tagged { names, start, moves, next, previous, lead_on, all, offsets, states })
+    })
+}
+
+/// Buffers that one thread uses again.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// Without tags: for each character a bit a state, whether the greater predecessor won.
+    choices: Vec<u8>,
+    /// The states found.
+    path: Vec<u8>,
+    /// With tags: the states of each character, and their values in order, or one value that all of them have.
+    steps: Vec<Step>,
+    values: Vec<f64>,
+}
+
+/// The states that a character can have, and where their values begin.
+#[derive(Clone, Copy)]
+struct Step {
+    states: States,
+    start: u32,
+    flat: bool,
+}
+
+/// The values of the states of one character while they are found.
+struct Front {
+    states: States,
+    values: [f64; STATES],
+    least: f64,
+    most: f64,
+}
+
+impl Front {
+    fn new() -> Self {
+        Self { states: States::default(), values: [0.0; STATES], least: f64::INFINITY, most: f64::NEG_INFINITY }
+    }
+
+    fn clear(&mut self) {
+        self.states = States::default();
+        (self.least, self.most) = (f64::INFINITY, f64::NEG_INFINITY);
+    }
+
+    #[inline]
+    fn set(&mut self, state: u8, value: f64) {
+        self.states.insert(state);
+        self.values[usize::from(state)] = value;
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+    }
+
+    /// All of `states` have this value.
+    fn set_all(&mut self, states: States, value: f64) {
+        self.states = states;
+        (self.least, self.most) = (value, value);
+    }
+
+    fn is_flat(&self) -> bool {
+        self.least >= self.most
+    }
+
+    /// The states of each value, the greatest first, where all values swallow what is added to them and are few.
+    fn levels(&self) -> Option<[(f64, States); LEVELS]> {
+        if self.most > SWALLOWS || self.states.is_empty() {
+            return None;
+        }
+        let mut levels = [(f64::NEG_INFINITY, States::default()); LEVELS];
+        if self.is_flat() {
+            levels[0] = (self.most, self.states);
+            return Some(levels);
+        }
+        let mut few = true;
+        self.states.each(|state| {
+            let value = self.values[usize::from(state)];
+            match levels.iter_mut().find(|level| level.0 == value || level.1.is_empty()) {
+                Some(level) => {
+                    level.0 = value;
+                    level.1.insert(state);
+                }
+                None => few = false,
+            }
+        });
+        levels.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        few.then_some(levels)
+    }
+
+    /// Writes the one value that all states have to each of them.
+    fn spread(&mut self) {
+        if self.is_flat() {
+            let Self { states, values, most, .. } = self;
+            states.each(|state| values[usize::from(state)] = *most);
+        }
+    }
+
+    /// Keeps what the way back asks for.
+    fn record(&self, steps: &mut Vec<Step>, values: &mut Vec<f64>) {
+        let (states, start, flat) = (self.states, values.len() as u32, self.is_flat());
+        steps.push(Step { states, start, flat });
+        if flat {
+            values.push(self.most);
+        } else {
+            states.each(|state| values.push(self.values[usize::from(state)]));
+        }
+    }
+}
+
+impl Step {
+    fn value(&self, values: &[f64], state: u8) -> f64 {
+        values[self.start as usize + if self.flat { 0 } else { self.states.rank(state) }]
+    }
+}
+
+impl Places {
+    pub(super) fn get() -> &'static Self {
+        &unpacked().0
+    }
+
+    /// Calls `each(start, end)` with every word of `characters` (counted from `FIRST`), none of them empty.
+    pub(super) fn cut(&self, characters: &[u16], scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) {
+        let Scratch { choices, path, .. } = scratch;
+        let n = characters.len();
+        let emit = |t: usize| &self.emissions[usize::from(characters[t])];
+        choices.clear();
+        let first = emit(0);
+        let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
+        choices.push(0);
+        for t in 1..n {
+            let emission = emit(t);
+            let from = |x: usize, y: usize| v[x] + self.moves[x][y] + emission[y];
+            // B follows E or S, E follows B or M, M follows B or M, S follows E or S.
+            let pairs = [
+                (from(E, B), from(S, B)),
+                (from(B, E), from(M, E)),
+                (from(B, M), from(M, M)),
+                (from(E, S), from(S, S)),
+            ];
+            let mut choice = 0;
+            v = std::array::from_fn(|y| {
+                let (lower, greater) = pairs[y];
+                choice |= u8::from(greater >= lower) << y;
+                if greater >= lower { greater } else { lower }
+            });
+            choices.push(choice);
+        }
+        path.clear();
+        path.resize(n, 0);
+        let mut state = if v[S] >= v[E] { S } else { E };
+        for t in (0..n).rev() {
+            path[t] = state as u8;
+            let greater = choices[t] >> state & 1 == 1;
+            state = match (state, greater) {
+                (B | S, false) => E,
+                (B | S, true) => S,
+                (_, false) => B,
+                (_, true) => M,
+            };
+        }
+        let mut begin = 0;
+        for (t, &state) in path.iter().enumerate() {
+            match usize::from(state) {
+                B => begin = t,
+                E => each(begin, t + 1),
+                S => each(t, t + 1),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Tagged {
+    pub(super) fn get() -> &'static Self {
+        &unpacked().1
+    }
+
+    fn of_character(&self, character: u16) -> &[(u8, bool, f64)] {
+        let place = usize::from(character);
+        &self.states[self.offsets[place] as usize..self.offsets[place + 1] as usize]
+    }
+
+    fn emission(&self, character: u16, state: u8) -> f64 {
+        let states = self.of_character(character);
+        states.binary_search_by_key(&state, |entry| entry.0).map_or(MIN_FLOAT, |place| states[place].2)
+    }
+
+    /// States that can follow one of `states`.
+    fn reachable(&self, states: States) -> States {
+        let mut found = States::default();
+        states.each(|state| found = found.or(self.next[usize::from(state)]));
+        found
+    }
+
+    /// Finds the values of all states of all characters.
+    fn walk(&self, characters: &[u16], steps: &mut Vec<Step>, values: &mut Vec<f64>) {
+        steps.clear();
+        values.clear();
+        let mut fronts = (Front::new(), Front::new());
+        let (mut before, mut now) = (&mut fronts.0, &mut fronts.1);
+        let first = self.of_character(characters[0]);
+        for &(state, _, emission) in first.iter().filter(|entry| entry.1) {
+            before.set(state, self.start[usize::from(state)] + emission);
+        }
+        if before.states.is_empty() {
+            self.all.each(|state| {
+                before.set(state, self.start[usize::from(state)] + self.emission(characters[0], state));
+            });
+        }
+        before.record(steps, values);
+        // The states that were looked at last, and what can follow them.
+        let mut followed = (States::default(), States::default());
+        for &character in &characters[1..] {
+            if followed.0 != before.states {
+                followed = (before.states, self.reachable(before.states));
+            }
+            let reachable = followed.1;
+            let states = self.of_character(character);
+            now.clear();
+            let levels = before.levels();
+            let levels = levels.as_ref().filter(|_| !reachable.is_empty());
+            if levels.is_none() {
+                before.spread();
+            }
+            let before_values = &before.values;
+            let (states_before, swallowed) = (before.states, before.least > SWALLOWED && !reachable.is_empty());
+            let best = |state: u8, emission: f64| {
+                let previous = self.previous[usize::from(state)].and(states_before);
+                if let Some(levels) = levels {
+                    let found = levels.iter().find(|level| !level.1.and(previous).is_empty());
+                    return found.map_or(f64::NEG_INFINITY, |level| level.0) + emission;
+                }
+                if emission <= MIN_FLOAT && swallowed {
+                    return emission;
+                }
+                let moves = &self.moves[usize::from(state) * STATES..][..STATES];
+                let mut best = f64::NEG_INFINITY;
+                previous.each(|x| best = best.max(before_values[usize::from(x)] + moves[usize::from(x)]));
+                best + emission
+            };
+            for &(state, listed, emission) in states {
+                if listed && reachable.contains(state) {
+                    now.set(state, best(state, emission));
+                }
+            }
+            if now.states.is_empty() {
+                let open = reachable.or_else(self.all);
+                if states.is_empty() && before.is_flat() && levels.is_some() {
+                    now.set_all(open, before.most + MIN_FLOAT);
+                } else if states.is_empty() && swallowed {
+                    now.set_all(open, MIN_FLOAT);
+                } else {
+                    open.each(|state| now.set(state, best(state, self.emission(character, state))));
+                }
+            }
+            now.record(steps, values);
+            (before, now) = (now, before);
+        }
+    }
+
+    /// The states of the best path: of the last character's the one of the greatest value, and of each its predecessor.
+    fn walk_back(&self, characters: &[u16], steps: &[Step], values: &[f64], path: &mut Vec<u8>) {
+        path.clear();
+        path.resize(characters.len(), 0);
+        let (mut state, mut value) = (0, f64::NEG_INFINITY);
+        let end = &steps[characters.len() - 1];
+        end.states.each(|y| {
+            if end.value(values, y) >= value {
+                (state, value) = (y, end.value(values, y));
+            }
+        });
+        for (t, before) in (1..characters.len()).zip(steps).rev() {
+            path[t] = state;
+            let emission = self.emission(characters[t], state);
+            let moves = &self.moves[usize::from(state) * STATES..][..STATES];
+            // States that lead nowhere are left out, unless there are no others; where no move exists, the last state won.
+            let left = before.states.and(self.lead_on).or_else(before.states);
+            let mut found = (left.last().unwrap_or(0), f64::NEG_INFINITY);
+            self.previous[usize::from(state)].and(left).each(|x| {
+                let from = before.value(values, x);
+                if from + moves[usize::from(x)] + emission >= value {
+                    found = (x, from);
+                }
+            });
+            if found.1 == f64::NEG_INFINITY {
+                found.1 = before.value(values, found.0);
+            }
+            (state, value) = found;
+        }
+        path[0] = state;
+    }
+
+    /// Calls `each(start, end, tag)` with every word of `characters` (counted from `FIRST`), none of them empty.
+    pub(super) fn cut(&self, characters: &[u16], scratch: &mut Scratch, mut each: impl FnMut(usize, usize, &str)) {
+        let Scratch { steps, values, path, .. } = scratch;
+        self.walk(characters, steps, values);
+        self.walk_back(characters, steps, values, path);
+        let n = characters.len();
+        let (mut begin, mut done) = (0, 0);
+        for (t, &state) in path.iter().enumerate() {
+            let (letter, tag) = &self.names[usize::from(state)];
+            match letter {
+                b'B' => begin = t,
+                b'E' => {
+                    each(begin, t + 1, tag);
+                    done = t + 1;
+                }
+                b'S' => {
+                    each(t, t + 1, tag);
+                    done = t + 1;
+                }
+                _ => {}
+            }
+        }
+        if done < n {
+            each(done, n, &self.names[usize::from(path[done])].1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The states of the best path, every state compared with every other.
+    fn plain(model: &Tagged, characters: &[u16]) -> Vec<u8> {
+        let listed = |c: u16| -> Vec<u8> {
+            let found: Vec<u8> = model.of_character(c).iter().filter(|entry| entry.1).map(|entry| entry.0).collect();
+            if found.is_empty() { (0..=255).collect() } else { found }
+        };
+        let can_follow = |x: u8, y: u8| model.moves[usize::from(y) * STATES + usize::from(x)] > f64::NEG_INFINITY;
+        let mut states = listed(characters[0]);
+        let mut v: Vec<f64> =
+            states.iter().map(|&y| model.start[usize::from(y)] + model.emission(characters[0], y)).collect();
+        let mut steps: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for &c in &characters[1..] {
+            let reachable: Vec<u8> = (0..=255).filter(|&y| states.iter().any(|&x| can_follow(x, y))).collect();
+            let kept: Vec<usize> = (0..states.len())
+                .filter(|&i| reachable.is_empty() || (0..=255).any(|y| can_follow(states[i], y)))
+                .collect();
+            let mut now: Vec<u8> = listed(c).into_iter().filter(|y| reachable.contains(y)).collect();
+            if now.is_empty() {
+                now = if reachable.is_empty() { (0..=255).collect() } else { reachable };
+            }
+            let mut from = Vec::new();
+            let mut w = Vec::new();
+            for &y in &now {
+                let mut best = (f64::NEG_INFINITY, 0);
+                for &i in &kept {
+                    let move_ = model.moves[usize::from(y) * STATES + usize::from(states[i])];
+                    let value = v[i] + move_ + model.emission(c, y);
+                    if value >= best.0 {
+                        best = (value, states[i]);
+                    }
+                }
+                w.push(best.0);
+                from.push(best.1);
+            }
+            steps.push((now.clone(), from));
+            (states, v) = (now, w);
+        }
+        let mut best = (f64::NEG_INFINITY, 0);
+        for (&y, &value) in states.iter().zip(&v) {
+            if value >= best.0 {
+                best = (value, y);
+            }
+        }
+        let mut path = vec![best.1];
+        for (now, from) in steps.iter().rev() {
+            let place = now.iter().position(|y| Some(y) == path.last());
+            path.push(from[place.expect("a state of that character")]);
+        }
+        path.reverse();
+        path
+    }
+
+    proptest! {
+        /// Common characters, all that the models know and those that they do not, in runs of both.
+        #[test]
+        fn the_path_is_that_of_all_comparisons(
+            text in "[的一是了我不人在他有这个上们来到时大地为子中你说生]{1,12}|[一-鿕]{1,12}|([这个上们来到时一-鿕]{1,3}[麤龘鱻們來時]{0,3}){1,4}"
+        ) {
+            let characters: Vec<u16> = text.chars().map(|c| (u32::from(c) - FIRST) as u16).collect();
+            let (model, mut scratch) = (Tagged::get(), Scratch::default());
+            model.cut(&characters, &mut scratch, |_, _, _| {});
+            prop_assert_eq!(plain(model, &characters), scratch.path);
+        }
+    }
+
+    #[test]
+    fn sums_are_swallowed_as_the_shortcuts_say() {
+        let model = Tagged::get();
+        let finite = |value: &&f64| value.is_finite();
+        assert!(model.moves.iter().filter(finite).all(|&m| SWALLOWS + m == SWALLOWS && MIN_FLOAT + m == MIN_FLOAT));
+        assert_eq!(MIN_FLOAT, SWALLOWED + MIN_FLOAT);
+    }
+}

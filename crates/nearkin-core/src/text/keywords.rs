@@ -1,0 +1,259 @@
+//! Weights of a text's features, and those that weigh most.
+//!
+//! | weight | of a feature that occurs c times in a text of T features |
+//! |---|---|
+//! | `count`, `binary`, `log` | c, 1, 1 + ln c |
+//! | `idf` | c · (idf / T), T after stop words; see [`crate::text::idf`] |
+//! | `textrank` | its rank; see [`crate::text::textrank`]; word 1-grams alone |
+//!
+//! Features stand in the order of their weights, the heaviest first; equal ones in the order in which they first occur (for
+//! `textrank`, in which they first have a neighbour). `top` keeps the first N, or the first N in a hundred, rounded up.
+//!
+//! Cost: one hash a feature and sorting the distinct ones. A feature is identified by XXH3-64.
+
+use crate::hash::xxh3;
+use crate::text::idf::Idf;
+use crate::text::textrank;
+use crate::text::tokenizer::{Scratch, Tokenizer};
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// What a feature weighs.
+#[derive(Clone)]
+pub enum Weighting {
+    /// As often as it occurs.
+    Count,
+    /// One.
+    Binary,
+    /// One and the logarithm of how often it occurs.
+    Log,
+    /// By how few texts have it.
+    Idf(Table),
+    /// By its neighbours.
+    TextRank,
+}
+
+/// A table of inverse document frequencies.
+#[derive(Clone)]
+pub enum Table {
+    /// jieba's.
+    Jieba,
+    /// jieba's, with cppjieba's weight for unknown words.
+    CppJieba,
+    /// A fitted one.
+    Own(Arc<Idf>),
+}
+
+impl Table {
+    /// The table itself.
+    pub fn get(&self) -> &Idf {
+        match self {
+            Self::Jieba => Idf::jieba(false),
+            Self::CppJieba => Idf::jieba(true),
+            Self::Own(idf) => idf,
+        }
+    }
+}
+
+/// How many features are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Top {
+    /// All.
+    All,
+    /// So many.
+    Fixed(u32),
+    /// So many in a hundred distinct ones, rounded up.
+    Percent(u32),
+}
+
+impl Top {
+    /// `all`, a number from 1, or a share from 1% to 100%.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn new(text: &str) -> Result<Self> {
+        let number = |digits: &str| {
+            let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+            plain.then(|| digits.parse::<u32>().ok()).flatten()
+        };
+        let found = match text.strip_suffix('%') {
+            _ if text == "all" => Some(Self::All),
+            Some(digits) => number(digits).filter(|&share| share <= 100).map(Self::Percent),
+            None => number(text).map(Self::Fixed),
+        };
+        found.ok_or_else(|| Error::parameter("top", text, "all, a number from 1, or a share from 1% to 100%"))
+    }
+
+    fn of(self, distinct: usize) -> usize {
+        match self {
+            Self::All => distinct,
+            Self::Fixed(number) => distinct.min(number as usize),
+            Self::Percent(share) => (distinct * share as usize).div_ceil(100),
+        }
+    }
+}
+
+/// Buffers that one thread uses again for every text.
+#[derive(Default)]
+pub struct KeywordScratch {
+    text: Scratch,
+    arena: Vec<u8>,
+    /// Where each feature ends in the arena, its hash, and how often it occurs.
+    found: Vec<(u32, u64, u32)>,
+    /// Places in `found` + 1, by hash; 0 in a free slot.
+    slots: Vec<u32>,
+    tokens: Vec<Option<u32>>,
+    weights: Vec<(u32, f64)>,
+}
+
+impl KeywordScratch {
+    fn clear(&mut self) {
+        self.arena.clear();
+        self.found.clear();
+        self.slots.clear();
+        self.slots.resize(256, 0);
+        self.tokens.clear();
+        self.weights.clear();
+    }
+
+    /// The place of a feature, which is counted.
+    #[inline]
+    fn count(arena: &mut Vec<u8>, found: &mut Vec<(u32, u64, u32)>, slots: &mut Vec<u32>, feature: &[u8]) -> u32 {
+        let hash = xxh3::hash(feature, 0);
+        if 2 * found.len() >= slots.len() {
+            let size = 4 * slots.len();
+            slots.clear();
+            slots.resize(size, 0);
+            for (place, &(_, hash, _)) in (1..).zip(&*found) {
+                let mut slot = hash as usize & (size - 1);
+                while slots[slot] != 0 {
+                    slot = (slot + 1) & (size - 1);
+                }
+                slots[slot] = place;
+            }
+        }
+        let mask = slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        while slots[slot] != 0 {
+            let place = slots[slot] - 1;
+            if found[place as usize].1 == hash {
+                found[place as usize].2 += 1;
+                return place;
+            }
+            slot = (slot + 1) & mask;
+        }
+        arena.extend_from_slice(feature);
+        found.push((arena.len() as u32, hash, 1));
+        slots[slot] = found.len() as u32;
+        found.len() as u32 - 1
+    }
+
+    fn name(&self, place: u32) -> &[u8] {
+        let start = if place == 0 { 0 } else { self.found[place as usize - 1].0 };
+        &self.arena[start as usize..self.found[place as usize].0 as usize]
+    }
+
+    /// The features that were found last with their weights, the heaviest first.
+    pub fn features(&self) -> impl Iterator<Item = (&[u8], f64)> {
+        self.weights.iter().map(|&(place, weight)| (self.name(place), weight))
+    }
+}
+
+/// How a text's features are weighed, and how many are kept.
+#[derive(Clone)]
+pub struct Keywords {
+    weighting: Weighting,
+    top: Top,
+}
+
+impl Keywords {
+    /// Weights of features of which the `top` are kept.
+    pub fn new(weighting: Weighting, top: Top) -> Self {
+        Self { weighting, top }
+    }
+
+    /// Finds the features of `text` that are kept: [`KeywordScratch::features`] gives them. Returns how many.
+    pub fn find(&self, tokenizer: &Tokenizer, text: &str, scratch: &mut KeywordScratch) -> usize {
+        scratch.clear();
+        let KeywordScratch { text: buffers, arena, found, slots, tokens, weights } = scratch;
+        if matches!(self.weighting, Weighting::TextRank) {
+            tokenizer.words(text, buffers, |text, start, end, kept| {
+                let place = kept.then(|| KeywordScratch::count(arena, found, slots, &text[start..end]));
+                tokens.push(place);
+            });
+            let mut names: Vec<&[u8]> = Vec::with_capacity(found.len());
+            let mut start = 0;
+            for &(end, _, _) in &*found {
+                names.push(&arena[start..end as usize]);
+                start = end as usize;
+            }
+            *weights = textrank::rank(tokens, &names);
+        } else {
+            let mut total = 0_u64;
+            tokenizer.features(text, buffers, |feature| {
+                total += 1;
+                KeywordScratch::count(arena, found, slots, feature);
+            });
+            let of = |&(_, hash, count): &(u32, u64, u32)| match &self.weighting {
+                Weighting::Count => f64::from(count),
+                Weighting::Log => 1.0 + libm::log(f64::from(count)),
+                Weighting::Idf(table) => f64::from(count) * (table.get().of_hash(hash) / total as f64),
+                Weighting::Binary | Weighting::TextRank => 1.0,
+            };
+            weights.extend((0..).zip(found.iter().map(of)));
+        }
+        // A stable sort keeps equal weights in their order.
+        weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+        weights.truncate(self.top.of(weights.len()));
+        weights.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tokenizer::Kind;
+    use crate::text::unicode::{Case, Form, Letters};
+    use proptest::prelude::*;
+
+    fn find(weighting: Weighting, top: &str, text: &str) -> Vec<(String, f64)> {
+        let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+        let mut scratch = KeywordScratch::default();
+        Keywords::new(weighting, Top::new(top).expect("valid")).find(&tokenizer, text, &mut scratch);
+        scratch.features().map(|(name, weight)| (String::from_utf8_lossy(name).into_owned(), weight)).collect()
+    }
+
+    #[test]
+    fn weights_are_those_of_the_table_above() {
+        let pairs =
+            |list: &[(&str, f64)]| list.iter().map(|&(name, weight)| (name.to_owned(), weight)).collect::<Vec<_>>();
+        assert_eq!(pairs(&[("b", 2.0), ("a", 1.0), ("c", 1.0)]), find(Weighting::Count, "all", "a b c b"));
+        assert_eq!(pairs(&[("a", 1.0), ("b", 1.0)]), find(Weighting::Binary, "2", "a b c b"));
+        assert_eq!(pairs(&[("b", 1.0 + libm::log(2.0))]), find(Weighting::Log, "34%", "a b c b")[..1].to_vec());
+        assert_eq!(2, find(Weighting::Log, "34%", "a b c b").len());
+        let table: [(&[u8], f64); 1] = [(b"b", 3.0)];
+        let idf = Table::Own(Arc::new(Idf::new(1, table.into_iter(), 8.0)));
+        assert_eq!(pairs(&[("a", 2.0), ("c", 2.0), ("b", 1.5)]), find(Weighting::Idf(idf), "all", "a b c b"));
+        assert_eq!(pairs(&[]), find(Weighting::Count, "all", "?!"));
+    }
+
+    #[test]
+    fn tops_out_of_range_are_errors() {
+        for text in ["", "0", "-1", "01", "0%", "101%", "5 %", "%", "99999999999", "five"] {
+            assert!(Top::new(text).is_err(), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_plain_counts(words in prop::collection::vec("[a-e]{1,4}", 0..900)) {
+            let mut expected = std::collections::BTreeMap::<String, f64>::new();
+            for word in &words {
+                *expected.entry(word.clone()).or_default() += 1.0;
+            }
+            let found = find(Weighting::Count, "all", &words.join(" "));
+            prop_assert!(found.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            prop_assert_eq!(expected, found.into_iter().collect());
+        }
+    }
+}

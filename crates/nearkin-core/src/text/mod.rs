@@ -1,0 +1,12 @@
+//! Text to weighted features: normalise (`unicode`), cut words (`ascii_words`, `cut`, `jieba`), drop stop words, tokenise
+//! (`tokenizer`), weigh (`idf`, `textrank`) and keep the heaviest (`keywords`).
+
+mod ascii_words;
+pub mod cut;
+pub mod idf;
+pub mod jieba;
+pub mod keywords;
+pub mod stopwords;
+pub mod textrank;
+pub mod tokenizer;
+pub mod unicode;

@@ -1,0 +1,658 @@
+//! Text to features: tokens and n-grams as byte strings, and their hashes.
+//!
+//! | kind | feature | shorter texts |
+//! |---|---|---|
+//! | `char:n` | n letters in a row, over code points, of the text with everything but letters removed | all letters as one |
+//! | `word:n` | n words in a row, joined by one space | all words as one |
+//!
+//! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal runs of
+//! Python's `\w`; `all` what white space separates. With a dictionary ([`crate::text::cut`]) they are its tokens that hold such a
+//! letter, for `all` those that hold anything but white space. No word holds a space, so joined words are never ambiguous. Stop
+//! words, words shorter than the recipe's least length, and words of other parts of speech than the recipe's are taken out
+//! before n-grams are built. A text without letters or words has no feature.
+//!
+//! The text is normalised and its case ruled first; segmentation sees the result.
+//!
+//! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features each
+//! collide with probability of about 10^-7.
+//!
+//! Cost: ASCII letters are selected 64 at a time and hashed in vectors; words of ASCII texts are found by bit masks
+//! ([`crate::text::ascii_words`]), those of other texts by the `unicode-segmentation` crate.
+
+use std::collections::HashSet;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::cpu::prefetch::prefetch;
+use crate::hash::idset::IdSet;
+use crate::hash::{FeatureHash, WordHash, xxh3};
+use crate::text::ascii_words;
+use crate::text::cut::{self, Cut};
+use crate::text::jieba;
+use crate::text::unicode::{Case, CharMap, Form, Letters, SLACK};
+use crate::{Error, Result};
+
+/// Texts that a batch function reads: random access to strings, some of them missing.
+pub trait TextSource: Sync {
+    /// How many texts there are.
+    fn len(&self) -> usize;
+    /// Text `i`, or nothing for a null.
+    fn get(&self, i: usize) -> Option<&str>;
+    /// Whether there is no text.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Asks the processor for the beginning of text `i`, which need not exist. Texts lie scattered over memory, and its own
+    /// prefetcher has not got going before the end of a short one.
+    #[inline]
+    fn prefetch(&self, i: usize) {
+        if let Some(text) = (i < self.len()).then(|| self.get(i)).flatten() {
+            text.as_bytes().chunks(64).take(AHEAD).for_each(|line| prefetch(line.as_ptr()));
+        }
+    }
+}
+
+/// Cache lines of a text that are asked for while the one before is read: 2 KB.
+const AHEAD: usize = 32;
+
+impl<S: AsRef<str> + Sync> TextSource for [S] {
+    fn len(&self) -> usize {
+        <[S]>::len(self)
+    }
+    fn get(&self, i: usize) -> Option<&str> {
+        Some(self[i].as_ref())
+    }
+}
+
+/// What a feature is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Character n-grams.
+    Char(usize),
+    /// Word n-grams.
+    Word(usize),
+}
+
+/// Largest n of an n-gram.
+pub const MAX_N: usize = 64;
+
+/// Text to features, as a recipe says.
+pub struct Tokenizer {
+    kind: Kind,
+    letters: Letters,
+    map: &'static CharMap,
+    /// Words that are left out, as they stand after normalisation and case.
+    stop_words: HashSet<Box<[u8]>>,
+    cut: Cut,
+    /// Least number of characters of a word.
+    min_length: usize,
+    /// Parts of speech that are kept; all where none is named.
+    tags: Vec<Box<str>>,
+}
+
+/// Buffers that one thread uses again for every text.
+#[derive(Default)]
+pub struct Scratch {
+    /// The normalised text, with `SLACK` zeros behind it.
+    text: Vec<u8>,
+    /// Words joined by spaces, with `SLACK` zeros behind them.
+    words: Vec<u8>,
+    hashes: Vec<u64>,
+    queues: Queues,
+    /// Where the words of an ASCII text end in `words`.
+    ends: Vec<u32>,
+    seen: IdSet,
+    cut: jieba::Scratch,
+}
+
+/// Hashes that are computed before they are handed on: whole blocks of the bit sums, whole steps of the window hashes.
+pub(crate) const CHUNK: usize = 7 * crate::cpu::bitsum::BLOCK;
+
+impl Tokenizer {
+    /// A tokenizer for n-grams of `kind`.
+    ///
+    /// # Errors
+    /// n out of 1 to 64, or stop words with characters.
+    pub fn new(kind: Kind, form: Form, case: Case, letters: Letters, stop_words: &[String]) -> Result<Self> {
+        let (Kind::Char(n) | Kind::Word(n)) = kind;
+        if !(1..=MAX_N).contains(&n) {
+            return Err(Error::parameter("n", n, format!("1 to {MAX_N}")));
+        }
+        if matches!(kind, Kind::Char(_)) && !stop_words.is_empty() {
+            return Err(Error::parameter(
+                "stop_words",
+                format!("{} words", stop_words.len()),
+                "none with char n-grams",
+            ));
+        }
+        let kept = if matches!(kind, Kind::Char(_)) { letters } else { Letters::All };
+        let map = CharMap::get(form, case, kept);
+        let mut buffer = Vec::new();
+        let stop_words = stop_words
+            .iter()
+            .map(|word| {
+                map.apply(word, &mut buffer);
+                buffer.as_slice().into()
+            })
+            .collect();
+        Ok(Self { kind, letters, map, stop_words, cut: Cut::Uax29, min_length: 1, tags: Vec::new() })
+    }
+
+    /// The tokenizer with another segmenter, whose words it keeps if they have at least `min_length` characters and one of the
+    /// parts of speech `tags` (any where none is named).
+    ///
+    /// # Errors
+    /// A segmenter, a least length or tags with characters in place of words; tags without jieba; script with letters other
+    /// than `word`.
+    pub fn with_words(mut self, cut: Cut, min_length: usize, tags: &[String]) -> Result<Self> {
+        if matches!(self.kind, Kind::Char(_)) && !(matches!(cut, Cut::Uax29) && min_length == 1 && tags.is_empty()) {
+            return Err(Error::parameter("cut", "a rule for words", "word:n with cut, min_length and tags"));
+        }
+        if !tags.is_empty() && !matches!(cut, Cut::Jieba(_)) {
+            return Err(Error::parameter("tags", tags.join(","), "none without cut:jieba"));
+        }
+        if matches!(cut, Cut::Script(_)) && self.letters != Letters::Word {
+            return Err(Error::parameter("letters", "python or all", "word with cut:script"));
+        }
+        if !(1..=MAX_N).contains(&min_length) {
+            return Err(Error::parameter("min_length", min_length, format!("1 to {MAX_N}")));
+        }
+        (self.cut, self.min_length) = (cut, min_length);
+        self.tags = tags.iter().map(|tag| tag.as_str().into()).collect();
+        Ok(self)
+    }
+
+    /// A user's words as they stand in texts, after normalisation and case.
+    pub fn normalise(&self, mut words: Vec<jieba::UserWord>) -> Vec<jieba::UserWord> {
+        let mut buffer = Vec::new();
+        for word in &mut words {
+            self.map.apply(&word.word, &mut buffer);
+            utf8(&buffer).clone_into(&mut word.word);
+        }
+        words.retain(|word| !word.word.is_empty());
+        words
+    }
+
+    /// Calls `each(text, start, end, kept)` with the words of `text` in order, those that are left out too; with jieba, white space
+    /// and punctuation are such words.
+    pub fn words(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8], usize, usize, bool)) {
+        let ascii = self.map.apply(text, &mut scratch.text);
+        let Scratch { text, cut, .. } = scratch;
+        self.each_token(text, ascii, cut, |start, end, kept| each(text, start, end, kept));
+    }
+
+    /// Calls `each` with the bytes of every feature of `text`, in order, repeated ones repeatedly.
+    pub fn features(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) {
+        let ascii = self.map.apply(text, &mut scratch.text);
+        let Scratch { text, words, cut, .. } = scratch;
+        self.emit(ascii, text, words, cut, |buffer, start, end| each(&buffer[start..end]));
+    }
+
+    /// Calls `each(buffer, start, end)` with every feature of the normalised `text`; at least `SLACK` bytes of the buffer
+    /// lie behind each feature.
+    fn emit(
+        &self,
+        ascii: bool,
+        text: &mut Vec<u8>,
+        words: &mut Vec<u8>,
+        cut: &mut jieba::Scratch,
+        mut each: impl FnMut(&[u8], usize, usize),
+    ) {
+        let length = text.len();
+        text.resize(length + SLACK, 0);
+        match self.kind {
+            Kind::Char(n) => char_grams(text, length, n, each),
+            Kind::Word(1) => self.each_word(&text[..length], ascii, cut, |start, end| each(text, start, end)),
+            Kind::Word(n) => {
+                // A word of one byte and its space make the joined words at most twice the text.
+                words.clear();
+                words.resize(2 * length + SLACK, 0);
+                // The last n words start at these places of `words`; word w at starts[w % n].
+                let mut starts = [0_usize; MAX_N];
+                let mut used = 0;
+                let mut count = 0;
+                self.each_word(&text[..length], ascii, cut, |start, end| {
+                    if count > 0 {
+                        words[used] = b' ';
+                        used += 1;
+                    }
+                    starts[count % n] = used;
+                    words[used..used + end - start].copy_from_slice(&text[start..end]);
+                    used += end - start;
+                    count += 1;
+                    if count >= n {
+                        each(words, starts[count % n], used);
+                    }
+                });
+                if (1..n).contains(&count) {
+                    each(words, 0, used);
+                }
+            }
+        }
+    }
+
+    /// Gives `each` the hashes of all features of `text`, chunk by chunk and in no particular order: for each chunk one call
+    /// a word of the fingerprint, `each(word, hashes)`, features in the same order in each. Returns how many features the
+    /// text has.
+    pub fn hashes(
+        &self,
+        text: &str,
+        words: &[WordHash],
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, &[u64]),
+    ) -> u64 {
+        let ascii = self.map.apply(text, &mut scratch.text);
+        let vectors = words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)));
+        if let (Kind::Char(n), true, true) = (self.kind, ascii, vectors) {
+            return ascii_window_hashes(n, words, scratch, each);
+        }
+        let Scratch { text: buffer, words: joined, hashes, queues, cut, ends, .. } = scratch;
+        if let (Kind::Word(n), true, true) = (self.kind, ascii && self.takes_all_words(), vectors)
+            && ascii_words::join(buffer, joined, ends)
+        {
+            hashes.resize(CHUNK, 0);
+            return ascii_word_hashes(n, words, joined, ends, queues, hashes, each);
+        }
+        hashes.clear();
+        hashes.resize(words.len() * CHUNK, 0);
+        let mut total = 0;
+        let mut filled = 0;
+        self.emit(ascii, buffer, joined, cut, |buffer, start, end| {
+            total += 1;
+            if vectors && end - start <= 16 {
+                queues.push(buffer, start, end, words, &mut each);
+                return;
+            }
+            for (j, word) in words.iter().enumerate() {
+                hashes[j * CHUNK + filled] = word.hash(&buffer[start..end]);
+            }
+            filled += 1;
+            if filled == CHUNK {
+                for j in 0..words.len() {
+                    each(j, &hashes[j * CHUNK..][..CHUNK]);
+                }
+                filled = 0;
+            }
+        });
+        for j in 0..words.len() {
+            each(j, &hashes[j * CHUNK..][..filled]);
+        }
+        queues.flush(words, &mut each);
+        total
+    }
+
+    /// Whether the words are those of UAX #29, none left out.
+    fn takes_all_words(&self) -> bool {
+        let plain = self.letters == Letters::Word && matches!(self.cut, Cut::Uax29);
+        plain && self.min_length == 1 && self.stop_words.is_empty()
+    }
+
+    /// Appends the identifiers of the distinct features of `text` to `ids`, each once, in no particular order.
+    pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) {
+        let mut seen = std::mem::take(&mut scratch.seen);
+        seen.clear(text.len().min(1024));
+        self.hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {
+            seen.insert_all(hashes, |_| {});
+        });
+        ids.extend_from_slice(seen.ids());
+        scratch.seen = seen;
+    }
+
+    /// Calls `each` with every word of normalised UTF-8 `text` that is kept.
+    #[inline]
+    fn each_word(&self, text: &[u8], ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize)) {
+        self.each_token(text, ascii, cut, |start, end, kept| {
+            if kept {
+                each(start, end);
+            }
+        });
+    }
+
+    /// Calls `each` with every word of normalised UTF-8 `text`, and whether it is kept.
+    #[inline]
+    fn each_token(&self, text: &[u8], ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize, bool)) {
+        let is_kept = |start: usize, end: usize| {
+            let word = &text[start..end];
+            (self.min_length == 1 || is_long(word, self.min_length))
+                && (self.stop_words.is_empty() || !self.stop_words.contains(word))
+        };
+        let string = utf8(text);
+        match &self.cut {
+            Cut::Uax29 => self.each_plain(string, ascii, |start, end| each(start, end, is_kept(start, end))),
+            Cut::Script(jieba) => cut::by_script(string, jieba, cut, |start, end| {
+                each(start, end, self.has_letter(&string[start..end]) && is_kept(start, end));
+            }),
+            Cut::Jieba(jieba) if self.tags.is_empty() => jieba.cut(string, cut, |start, end| {
+                each(start, end, self.has_letter(&string[start..end]) && is_kept(start, end));
+            }),
+            Cut::Jieba(jieba) => jieba.cut_tagged(string, cut, |start, end, tag| {
+                let tagged = self.tags.iter().any(|wanted| **wanted == *tag);
+                each(start, end, tagged && self.has_letter(&string[start..end]) && is_kept(start, end));
+            }),
+        }
+    }
+
+    /// Whether a token is a word: it holds one of the recipe's letters, or, if all characters are, anything but white space.
+    #[inline]
+    fn has_letter(&self, token: &str) -> bool {
+        // Most tokens begin with an ideograph: U+4E00 to U+9FBF begin with the bytes E4 B8 to E9 BE.
+        if matches!(token.as_bytes(), [0xe5..=0xe8, ..] | [0xe4, 0xb8..=0xff, ..] | [0xe9, 0..=0xbe, ..]) {
+            return true;
+        }
+        match self.letters {
+            Letters::All => token.chars().any(|c| !c.is_whitespace()),
+            letters => token.chars().any(|c| letters.contains(c)),
+        }
+    }
+
+    /// Calls `each` with every word by the rules of `letters`.
+    #[inline]
+    fn each_plain(&self, string: &str, ascii: bool, mut each: impl FnMut(usize, usize)) {
+        if ascii && self.letters == Letters::Word {
+            return ascii_words::each(string.as_bytes(), each);
+        }
+        let mut each_part = |word: &str| {
+            let start = word.as_ptr() as usize - string.as_ptr() as usize;
+            each(start, start + word.len());
+        };
+        match self.letters {
+            Letters::Word => string.unicode_words().for_each(each_part),
+            Letters::All => string.split_whitespace().for_each(each_part),
+            Letters::Python => {
+                string.split(|c| !Letters::Python.contains(c)).filter(|word| !word.is_empty()).for_each(&mut each_part);
+            }
+        }
+    }
+}
+
+/// Whether UTF-8 `word` has at least `length` characters.
+fn is_long(word: &[u8], length: usize) -> bool {
+    // Bytes that continue a character are 10xxxxxx.
+    word.len() >= length && word.iter().filter(|&&b| b & 0xc0 != 0x80).count() >= length
+}
+
+/// The text that `CharMap::apply` made.
+fn utf8(bytes: &[u8]) -> &str {
+    // SAFETY: `apply` copies whole characters of a `str` and encodes others whole.
+    unsafe { std::str::from_utf8_unchecked(bytes) }
+}
+
+/// The hashes of ASCII windows in `scratch.text`, in vectors.
+fn ascii_window_hashes(
+    n: usize,
+    words: &[WordHash],
+    scratch: &mut Scratch,
+    mut each: impl FnMut(usize, &[u64]),
+) -> u64 {
+    let letters = scratch.text.len();
+    if letters == 0 {
+        return 0;
+    }
+    let n = n.min(letters);
+    let windows = letters - n + 1;
+    // Zeros behind the text let the vector kernel run over its end; what it makes of them is cut off below.
+    scratch.text.resize(letters + SLACK, 0);
+    scratch.hashes.resize(CHUNK, 0);
+    let mut start = 0;
+    while start < windows {
+        let count = (windows - start).min(CHUNK);
+        // Whole steps of 56 windows, as far as the zeros allow.
+        let padded = count.next_multiple_of(56).min(scratch.text.len() - start - n + 1).min(CHUNK);
+        for (j, word) in words.iter().enumerate() {
+            let FeatureHash::Xxh3(seed) = word.hash else { continue };
+            xxh3::hash_windows(&scratch.text[start..], n, seed, &mut scratch.hashes[..padded]);
+            each(j, &scratch.hashes[..count]);
+        }
+        start += count;
+    }
+    scratch.text.truncate(letters);
+    windows as u64
+}
+
+/// Calls `each` with every n characters in a row of the first `length` bytes of UTF-8 `text`, or with all of them where
+/// they are fewer.
+fn char_grams(text: &[u8], length: usize, n: usize, mut each: impl FnMut(&[u8], usize, usize)) {
+    let mut starts = [0_usize; MAX_N];
+    let mut count = 0;
+    let mut slot = 0;
+    let mut at = 0;
+    while at < length {
+        if count >= n {
+            each(text, starts[slot], at);
+        }
+        starts[slot] = at;
+        slot = if slot + 1 == n { 0 } else { slot + 1 };
+        count += 1;
+        // Length of the character from its first byte: 0xxxxxxx, 110xxxxx, 1110xxxx, 11110xxx.
+        at += match text[at] {
+            0..0x80 => 1,
+            0x80..0xe0 => 2,
+            0xe0..0xf0 => 3,
+            _ => 4,
+        };
+    }
+    if count >= n {
+        each(text, starts[slot], length);
+    } else if count > 0 {
+        each(text, 0, length);
+    }
+}
+
+/// The hashes of n-grams of the words of `joined`, which end at `ends`.
+fn ascii_word_hashes(
+    n: usize,
+    words: &[WordHash],
+    joined: &mut Vec<u8>,
+    ends: &[u32],
+    queues: &mut Queues,
+    hashes: &mut [u64],
+    mut each: impl FnMut(usize, &[u64]),
+) -> u64 {
+    if ends.is_empty() {
+        return 0;
+    }
+    let n = n.min(ends.len());
+    joined.resize(joined.len() + SLACK, 0);
+    // Start and length of features of 17 to 32 bytes and of longer ones; without branches, which would often be mispredicted.
+    let mut spans = [[(0_u32, 0_u32); CHUNK]; 2];
+    let mut start = 0;
+    for chunk in ends[n - 1..].chunks(CHUNK).enumerate() {
+        let (number, last) = chunk;
+        let firsts = &ends[number * CHUNK..][..last.len()];
+        let mut counts = [0; 2];
+        for (&first, &end) in firsts.iter().zip(last) {
+            let length = end - start;
+            if length <= 16 {
+                queues.push(joined, start as usize, end as usize, words, &mut each);
+            }
+            spans[0][counts[0]] = (start, length);
+            spans[1][counts[1]] = (start, length);
+            counts[0] += usize::from((17..=32).contains(&length));
+            counts[1] += usize::from(length > 32);
+            start = first + 1;
+        }
+        for (spans, count) in spans.iter().zip(counts) {
+            for (j, word) in words.iter().enumerate() {
+                let FeatureHash::Xxh3(seed) = word.hash else { continue };
+                for (hash, &(start, length)) in hashes.iter_mut().zip(&spans[..count]) {
+                    *hash = xxh3::hash(&joined[start as usize..(start + length) as usize], seed);
+                }
+                each(j, &hashes[..count]);
+            }
+        }
+    }
+    queues.flush(words, &mut each);
+    (ends.len() - n + 1) as u64
+}
+
+/// Features of up to 16 bytes that wait to be hashed in vectors.
+#[derive(Default)]
+struct Queues {
+    short: Queue,
+    medium: Queue,
+    hashes: Vec<u64>,
+}
+
+/// First and last eight bytes of features, and their lengths.
+#[derive(Default)]
+struct Queue {
+    low: Vec<u64>,
+    high: Vec<u64>,
+    lengths: Vec<u64>,
+}
+
+impl Queues {
+    #[inline]
+    fn push(
+        &mut self,
+        buffer: &[u8],
+        start: usize,
+        end: usize,
+        words: &[WordHash],
+        each: &mut impl FnMut(usize, &[u64]),
+    ) {
+        let load = |at: usize| {
+            let bytes: [u8; 8] = buffer[at..at + 8].try_into().unwrap_or_default();
+            u64::from_le_bytes(bytes)
+        };
+        let length = end - start;
+        let queue = if length <= 8 { &mut self.short } else { &mut self.medium };
+        queue.low.push(load(start));
+        queue.lengths.push(length as u64);
+        if length > 8 {
+            queue.high.push(load(end - 8));
+        }
+        if queue.low.len() == CHUNK {
+            self.flush(words, each);
+        }
+    }
+
+    fn flush(&mut self, words: &[WordHash], each: &mut impl FnMut(usize, &[u64])) {
+        for medium in [false, true] {
+            let queue = if medium { &mut self.medium } else { &mut self.short };
+            self.hashes.resize(queue.low.len(), 0);
+            for (j, word) in words.iter().enumerate() {
+                let FeatureHash::Xxh3(seed) = word.hash else { continue };
+                if medium {
+                    xxh3::hash_medium(&queue.low, &queue.high, &queue.lengths, seed, &mut self.hashes);
+                } else {
+                    xxh3::hash_short(&queue.low, &queue.lengths, seed, &mut self.hashes);
+                }
+                each(j, &self.hashes);
+            }
+            queue.low.clear();
+            queue.high.clear();
+            queue.lengths.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokenizer(kind: Kind) -> Tokenizer {
+        Tokenizer::new(kind, Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+    }
+
+    fn features(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        tokenizer.features(text, &mut Scratch::default(), |feature| {
+            all.push(String::from_utf8(feature.to_vec()).expect("UTF-8"));
+        });
+        all
+    }
+
+    #[test]
+    fn the_articles_example_gives_its_four_grams() {
+        let expected = ["howa", "owar", "ware", "arey", "reyo", "eyou"];
+        assert_eq!(expected.to_vec(), features(&tokenizer(Kind::Char(4)), "How are you?"));
+    }
+
+    #[test]
+    fn short_texts_are_one_feature_and_empty_ones_none() {
+        assert_eq!(vec!["abc"], features(&tokenizer(Kind::Char(4)), "a b-c"));
+        assert_eq!(vec!["美国"], features(&tokenizer(Kind::Char(4)), "美国。"));
+        assert_eq!(vec!["one two"], features(&tokenizer(Kind::Word(3)), "One, two!"));
+        for kind in [Kind::Char(4), Kind::Word(1), Kind::Word(3)] {
+            assert_eq!(Vec::<String>::new(), features(&tokenizer(kind), " ...\t!\u{3002}"));
+        }
+    }
+
+    #[test]
+    fn word_grams_are_not_ambiguous() {
+        let two = tokenizer(Kind::Word(2));
+        assert_eq!(vec!["ab c"], features(&two, "ab c"));
+        assert_eq!(vec!["a bc"], features(&two, "a bc"));
+        assert_eq!(vec!["a b", "b c", "c d"], features(&two, "a b c d"));
+    }
+
+    #[test]
+    fn stop_words_leave_before_grams_are_built() {
+        let stop = ["The".to_owned(), "is".to_owned()];
+        let two = Tokenizer::new(Kind::Word(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).expect("valid");
+        assert_eq!(vec!["first document"], features(&two, "THE first is the document"));
+        assert!(Tokenizer::new(Kind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).is_err());
+    }
+
+    #[test]
+    fn letters_choose_the_words() {
+        let text = "don't stop_it a-b 3.14";
+        let words = |letters| {
+            let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, letters, &[]).expect("valid");
+            features(&tokenizer, text)
+        };
+        assert_eq!(vec!["don't", "stop_it", "a", "b", "3.14"], words(Letters::Word));
+        assert_eq!(vec!["don", "t", "stop_it", "a", "b", "3", "14"], words(Letters::Python));
+        assert_eq!(vec!["don't", "stop_it", "a-b", "3.14"], words(Letters::All));
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        prop_oneof!["[ -~]{0,1500}", "\\PC{0,200}", "[a-c\u{4e00}-\u{4e03} ]{0,300}", "[a-b1._,;:' ]{0,60}"]
+    }
+
+    proptest! {
+        #[test]
+        fn hashes_are_those_of_the_features(text in any_text(), n in 1_usize..9, chars: bool, name in 0_usize..7) {
+            let tokenizer = tokenizer(if chars { Kind::Char(n) } else { Kind::Word(n) });
+            let hash = FeatureHash::new(crate::hash::NAMES[name], 0).expect("known");
+            let words = [hash.word(0), hash.word(1)];
+            let mut found = [Vec::new(), Vec::new()];
+            let mut scratch = Scratch::default();
+            let count = tokenizer.hashes(&text, &words, &mut scratch, |j, hashes| found[j].extend_from_slice(hashes));
+            let features = features(&tokenizer, &text);
+            prop_assert_eq!(features.len() as u64, count);
+            for j in 0..2 {
+                let mut expected: Vec<u64> = features.iter().map(|feature| words[j].hash(feature.as_bytes())).collect();
+                let mut hashes = found[j].clone();
+                expected.sort_unstable();
+                hashes.sort_unstable();
+                prop_assert_eq!(expected, hashes);
+            }
+        }
+
+        #[test]
+        fn char_grams_are_windows_of_characters(text in any_text(), n in 1_usize..6) {
+            let tokenizer = tokenizer(Kind::Char(n));
+            let mut mapped = Vec::new();
+            tokenizer.map.apply(&text, &mut mapped);
+            let letters: Vec<char> = utf8(&mapped).chars().collect();
+            let expected: Vec<String> = match letters.len() {
+                0 => vec![],
+                length if length < n => vec![letters.iter().collect()],
+                _ => letters.windows(n).map(|window| window.iter().collect()).collect(),
+            };
+            prop_assert_eq!(expected, features(&tokenizer, &text));
+        }
+
+        #[test]
+        fn distinct_features_are_a_set(text in any_text()) {
+            let tokenizer = tokenizer(Kind::Char(2));
+            let mut ids = Vec::new();
+            tokenizer.distinct(&text, &mut Scratch::default(), &mut ids);
+            let expected: HashSet<String> = features(&tokenizer, &text).into_iter().collect();
+            prop_assert_eq!(expected.len(), ids.len());
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Dense vectors: random parameters drawn by counter, and projections decided exactly.
+
+pub mod projection;
+pub mod random;

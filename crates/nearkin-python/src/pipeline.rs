@@ -1,0 +1,244 @@
+//! Verification and absorption: texts of candidates, kept ready, and the order in which documents absorb one another.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use nearkin_core::Error;
+use nearkin_core::pipeline::absorb::{self, Fingerprints};
+use nearkin_core::pipeline::verify::{Cache, Measure};
+use nearkin_core::text::tokenizer::TextSource;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::convert::texts::Texts;
+use crate::convert::{check_offsets, check_places, same_length};
+use crate::errors::IntoPython;
+use crate::recipe::RecipeCore;
+use crate::threads::{detached, detached_with};
+
+type Array<T> = Py<PyArray1<T>>;
+
+/// Texts of a recipe that are ready to be compared, by row number.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct TextCache {
+    recipe: Py<RecipeCore>,
+    cache: RwLock<Cache>,
+}
+
+impl TextCache {
+    fn read(&self) -> RwLockReadGuard<'_, Cache> {
+        self.cache.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Cache> {
+        self.cache.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl TextCache {
+    #[new]
+    fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize) -> PyResult<Self> {
+        let _ = recipe.get().tokenizer()?;
+        let cache = Cache::new(Measure::new(measure).into_python()?, budget);
+        Ok(Self { recipe, cache: RwLock::new(cache) })
+    }
+
+    /// Rows whose texts must be added before they can be compared.
+    fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
+        let rows = rows.as_slice()?;
+        Ok(py.detach(|| self.write().missing(rows)).into_pyarray(py).unbind())
+    }
+
+    /// Makes text i ready as row `rows[i]`.
+    fn add(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (rows, texts) = (rows.as_slice()?, Texts::new(texts)?);
+        same_length("texts", texts.len(), rows.len())?;
+        let tokenizer = self.recipe.get().tokenizer()?;
+        detached_with(
+            py,
+            || self.write(),
+            |pool, mut cache| {
+                let cache: &mut Cache = &mut cache;
+                pool.install(|| cache.add(tokenizer, rows, &texts));
+            },
+        )
+    }
+
+    /// Drops what was not needed for the longest time until the budget is met.
+    fn shrink(&self, py: Python<'_>) {
+        py.detach(|| self.write().shrink());
+    }
+
+    /// Similarities of rows `left[i]` and `right[i]`.
+    fn similarities(
+        &self,
+        py: Python<'_>,
+        left: PyReadonlyArray1<'_, u32>,
+        right: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Array<f64>> {
+        let (left, right) = (left.as_slice()?, right.as_slice()?);
+        same_length("right", right.len(), left.len())?;
+        let found = detached_with(
+            py,
+            || self.read(),
+            |pool, cache| {
+                let cache: &Cache = &cache;
+                check_added(cache, left)?;
+                check_added(cache, right)?;
+                Ok(pool.install(|| cache.similarities(left, right)))
+            },
+        )?
+        .into_python()?;
+        Ok(found.into_pyarray(py).unbind())
+    }
+
+    /// First match of each document among its candidates: see `first_matches` in the core.
+    #[pyo3(signature = (*, documents, offsets, candidates, threshold))]
+    fn first_matches(
+        &self,
+        py: Python<'_>,
+        documents: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        candidates: PyReadonlyArray1<'_, u32>,
+        threshold: f64,
+    ) -> PyResult<Decision> {
+        let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
+        same_length("offsets", offsets.len(), documents.len() + 1)?;
+        check_offsets(offsets, candidates.len())?;
+        let found = detached_with(
+            py,
+            || self.read(),
+            |pool, cache| {
+                let cache: &Cache = &cache;
+                check_added(cache, documents)?;
+                check_added(cache, candidates)?;
+                Ok(pool.install(|| absorb::first_matches(cache, threshold, documents, offsets, candidates)))
+            },
+        )?
+        .into_python()?;
+        Ok(decision(py, found))
+    }
+}
+
+/// Every row must have been added before it is compared.
+fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
+    match cache.first_missing(rows) {
+        None => Ok(()),
+        Some(row) => Err(Error::parameter("row", row, "rows whose texts were added")),
+    }
+}
+
+/// Visits documents in keep order, kept ones absorbing later ones: see `absorb` in the core. Without texts distance decides.
+#[pyfunction]
+#[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold))]
+fn absorb_in_order(
+    py: Python<'_>,
+    texts: Option<Py<TextCache>>,
+    documents: PyReadonlyArray1<'_, u32>,
+    fingerprints: PyReadonlyArray1<'_, u64>,
+    words: usize,
+    radius: u32,
+    threshold: f64,
+) -> PyResult<Decision> {
+    let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
+    same_length("fingerprints", rows.len(), documents.len() * words)?;
+    let found = detached_with(
+        py,
+        || texts.as_ref().map(|texts| texts.get().read()),
+        |pool, cache| {
+            let cache: Option<&Cache> = cache.as_deref();
+            if let Some(cache) = cache {
+                check_added(cache, documents)?;
+            }
+            let rows = Fingerprints::new(rows, words);
+            Ok(pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents)))
+        },
+    )?
+    .into_python()?;
+    Ok(decision(py, found))
+}
+
+/// As `absorb_in_order` with listed candidates: see `absorb_listed` in the core.
+#[pyfunction]
+#[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold))]
+fn absorb_listed(
+    py: Python<'_>,
+    texts: Option<Py<TextCache>>,
+    documents: PyReadonlyArray1<'_, u32>,
+    offsets: PyReadonlyArray1<'_, i64>,
+    later: PyReadonlyArray1<'_, u32>,
+    similarity: Option<PyReadonlyArray1<'_, f64>>,
+    threshold: f64,
+) -> PyResult<Decision> {
+    let (documents, offsets, later) = (documents.as_slice()?, offsets.as_slice()?, later.as_slice()?);
+    let similarity = similarity.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
+    same_length("offsets", offsets.len(), documents.len() + 1)?;
+    check_offsets(offsets, later.len())?;
+    check_places("later", later, documents.len())?;
+    same_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
+    let found = detached_with(
+        py,
+        || texts.as_ref().map(|texts| texts.get().read()),
+        |pool, cache| {
+            let cache: Option<&Cache> = cache.as_deref();
+            if let Some(cache) = cache {
+                check_added(cache, documents)?;
+            }
+            Ok(pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity)))
+        },
+    )?
+    .into_python()?;
+    Ok(decision(py, found))
+}
+
+/// By, similarity, verified pairs, candidate pairs.
+type Decision = (Array<i64>, Array<f64>, u64, u64);
+
+fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
+    (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind(), found.verified, found.candidates)
+}
+
+/// Which of the fingerprints lie within `radius` of another one.
+#[pyfunction]
+fn near_in_batch(
+    py: Python<'_>,
+    fingerprints: PyReadonlyArray1<'_, u64>,
+    words: usize,
+    radius: u32,
+) -> PyResult<Array<bool>> {
+    let rows = fingerprints.as_slice()?;
+    same_length("fingerprints", rows.len() % words.max(1), 0)?;
+    let near = detached(py, || absorb::near(rows, words.max(1), radius))?;
+    Ok(near.into_pyarray(py).unbind())
+}
+
+/// XXH3-128 of each text as two 64-bit words, and its length in characters; a null is as the empty text.
+#[pyfunction]
+fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
+    let texts = Texts::new(texts)?;
+    let (hashes, lengths): (Vec<[u64; 2]>, Vec<u64>) = detached(py, || {
+        (0..texts.len())
+            .into_par_iter()
+            .with_min_len(64)
+            .map(|i| {
+                texts.prefetch(i + 1);
+                let text = texts.get(i).unwrap_or_default();
+                let value = xxhash_rust::xxh3::xxh3_128(text.as_bytes());
+                ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
+            })
+            .unzip()
+    })?;
+    Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<TextCache>()?;
+    module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
+    module.add_function(wrap_pyfunction!(absorb_listed, module)?)?;
+    module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
+    Ok(())
+}

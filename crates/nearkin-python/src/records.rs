@@ -1,0 +1,248 @@
+//! Readers of records: JSON lines, CSV and plain lines, from blocks of bytes to columns.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::FileExt;
+
+use nearkin_core::Error;
+use nearkin_core::records::csv;
+use nearkin_core::records::jsonl;
+use nearkin_core::records::{self, Column};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::errors::IntoPython;
+use crate::threads::detached;
+
+type Scalars = (Py<PyArray1<u8>>, Py<PyArray1<i64>>, Py<PyArray1<i64>>, Py<PyArray1<u8>>);
+
+/// The records that end inside of one block of bytes, as columns; see the core's `records`.
+#[pyclass(frozen, get_all, module = "nearkin._core")]
+struct Records {
+    /// `(n_rows + 1,)` int64: text i is `data[offsets[i]:offsets[i + 1]]`.
+    offsets: Py<PyArray1<i64>>,
+    /// uint8: the texts' UTF-8, back to back.
+    data: Py<PyArray1<u8>>,
+    /// uint32, ascending: rows whose text is null.
+    nulls: Py<PyArray1<u32>>,
+    /// `(n_rows,)` uint32: first byte of each record in the block.
+    starts: Py<PyArray1<u32>>,
+    /// `(n_rows,)` uint32: bytes of each record, line end included.
+    lengths: Py<PyArray1<u32>>,
+    /// A tuple (kinds, values, offsets, data) for each scalar column.
+    columns: Vec<Scalars>,
+    /// A tuple (line from 0, reason) for the first records that can't be read.
+    malformed: Vec<(u64, String)>,
+    /// How many records can't be read.
+    malformed_count: u64,
+    /// Bytes up to the first record that the block does not hold whole.
+    consumed: usize,
+    /// Line ends in those bytes.
+    lines: u64,
+}
+
+impl Records {
+    fn new(py: Python<'_>, records: records::Records) -> Self {
+        let column = |column: Column| {
+            (
+                column.kinds.into_pyarray(py).unbind(),
+                column.values.into_pyarray(py).unbind(),
+                column.offsets.into_pyarray(py).unbind(),
+                column.data.into_pyarray(py).unbind(),
+            )
+        };
+        Self {
+            offsets: records.offsets.into_pyarray(py).unbind(),
+            data: records.data.into_pyarray(py).unbind(),
+            nulls: records.nulls.into_pyarray(py).unbind(),
+            starts: records.starts.into_pyarray(py).unbind(),
+            lengths: records.lengths.into_pyarray(py).unbind(),
+            columns: records.columns.into_iter().map(column).collect(),
+            malformed: records.malformed.into_iter().map(|m| (m.line, m.reason)).collect(),
+            malformed_count: records.malformed_count,
+            consumed: records.consumed,
+            lines: records.lines,
+        }
+    }
+}
+
+/// Runs `read` without the GIL and hands its records to Python.
+fn run(py: Python<'_>, read: impl FnOnce() -> nearkin_core::Result<records::Records> + Send) -> PyResult<Records> {
+    Ok(Records::new(py, detached(py, read)?.into_python()?))
+}
+
+/// Reads JSON lines. With `lengths` the records lie back to back with these lengths and `end` does not matter.
+#[pyfunction]
+#[pyo3(signature = (block, text, id=None, extra=Vec::new(), *, end=true, lengths=None))]
+fn read_jsonl(
+    py: Python<'_>,
+    block: PyReadonlyArray1<'_, u8>,
+    text: String,
+    id: Option<String>,
+    extra: Vec<String>,
+    end: bool,
+    lengths: Option<PyReadonlyArray1<'_, u32>>,
+) -> PyResult<Records> {
+    let wanted = jsonl::Wanted { text, id, extra };
+    let block = block.as_slice()?;
+    match &lengths {
+        None => run(py, || jsonl::read(block, end, &wanted)),
+        Some(lengths) => {
+            let lengths = lengths.as_slice()?;
+            run(py, || jsonl::read_spans(block, lengths, &wanted))
+        }
+    }
+}
+
+/// Reads CSV whose records have `fields` fields, of which `text` and `scalars` are wanted, by number from 0.
+#[pyfunction]
+#[pyo3(signature = (block, delimiter, fields, text, scalars, *, end=true, lengths=None))]
+#[allow(clippy::too_many_arguments, reason = "the layout of a record, spelled out")]
+fn read_csv(
+    py: Python<'_>,
+    block: PyReadonlyArray1<'_, u8>,
+    delimiter: u8,
+    fields: usize,
+    text: usize,
+    scalars: Vec<usize>,
+    end: bool,
+    lengths: Option<PyReadonlyArray1<'_, u32>>,
+) -> PyResult<Records> {
+    let layout = csv::Layout { delimiter, fields, text, scalars };
+    let block = block.as_slice()?;
+    match &lengths {
+        None => run(py, || csv::read(block, end, &layout)),
+        Some(lengths) => {
+            let lengths = lengths.as_slice()?;
+            run(py, || csv::read_spans(block, lengths, &layout))
+        }
+    }
+}
+
+/// The names in a CSV header and its length in bytes, or None when the block does not hold it whole.
+#[pyfunction]
+#[pyo3(signature = (block, delimiter, *, end=true))]
+fn read_csv_header(
+    block: PyReadonlyArray1<'_, u8>,
+    delimiter: u8,
+    end: bool,
+) -> PyResult<Option<(Vec<String>, usize)>> {
+    csv::read_header(block.as_slice()?, end, delimiter).into_python()
+}
+
+/// Reads plain lines, a document a line. With `lengths` as in `read_jsonl`.
+#[pyfunction]
+#[pyo3(signature = (block, *, end=true, lengths=None))]
+fn read_lines(
+    py: Python<'_>,
+    block: PyReadonlyArray1<'_, u8>,
+    end: bool,
+    lengths: Option<PyReadonlyArray1<'_, u32>>,
+) -> PyResult<Records> {
+    let block = block.as_slice()?;
+    match &lengths {
+        None => run(py, || records::read_lines(block, end)),
+        Some(lengths) => {
+            let lengths = lengths.as_slice()?;
+            run(py, || records::read_line_spans(block, lengths))
+        }
+    }
+}
+
+/// Rows of `(offsets, data)` whose bytes are not UTF-8, ascending.
+#[pyfunction]
+fn invalid_utf8(
+    py: Python<'_>,
+    offsets: PyReadonlyArray1<'_, i64>,
+    data: PyReadonlyArray1<'_, u8>,
+) -> PyResult<Py<PyArray1<u32>>> {
+    let (offsets, data) = (offsets.as_slice()?, data.as_slice()?);
+    let rows = detached(py, || records::invalid_utf8(offsets, data))?.into_python()?;
+    Ok(rows.into_pyarray(py).unbind())
+}
+
+/// The bytes of an open file at `starts` with `lengths`, back to back. Starts are ascending.
+///
+/// The file's position does not move. A file that ends before a span does is an `Input` error.
+#[pyfunction]
+fn read_spans(
+    py: Python<'_>,
+    descriptor: i32,
+    starts: PyReadonlyArray1<'_, i64>,
+    lengths: PyReadonlyArray1<'_, u32>,
+) -> PyResult<Py<PyArray1<u8>>> {
+    let (starts, lengths) = (starts.as_slice()?, lengths.as_slice()?);
+    if descriptor < 0 || starts.len() != lengths.len() || starts.iter().any(|&start| start < 0) {
+        let error = Error::parameter("spans", "a negative or missing number", "an open file, a start and length each");
+        return Err(crate::errors::to_python(error));
+    }
+    // SAFETY: the descriptor is not -1, and is only borrowed to be duplicated; a closed one gives EBADF.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let failed = |source: std::io::Error| match source.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::input("file", "it is shorter than it was when it was read first"),
+        _ => Error::Io { action: "reading records again".to_owned(), source },
+    };
+    let file = File::from(borrowed.try_clone_to_owned().map_err(failed).into_python()?);
+    let bytes = detached(py, || gather(&file, starts, lengths).map_err(failed))?.into_python()?;
+    Ok(bytes.into_pyarray(py).unbind())
+}
+
+/// The widest gap between two records that is read over rather than jumped: a page's copy costs less than a call.
+const GAP: u64 = 2 << 10;
+/// Bytes that one call reads.
+const READ: u64 = 1 << 20;
+
+fn gather(file: &File, starts: &[i64], lengths: &[u32]) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; lengths.iter().map(|&length| length as usize).sum()];
+    // Records of one group lie so close together that one call fetches all of them.
+    let mut groups: Vec<(std::ops::Range<usize>, u64, &mut [u8])> = Vec::new();
+    let mut rest = bytes.as_mut_slice();
+    let mut row = 0;
+    while row < starts.len() {
+        let (first, start) = (row, starts[row] as u64);
+        let (mut end, mut length) = (start + u64::from(lengths[row]), u64::from(lengths[row]));
+        row += 1;
+        while row < starts.len() {
+            let (next, size) = (starts[row] as u64, u64::from(lengths[row]));
+            if next < end || next - end > GAP || next + size - start > READ {
+                break;
+            }
+            (end, length) = (next + size, length + size);
+            row += 1;
+        }
+        let (group, after) = rest.split_at_mut(length as usize);
+        groups.push((first..row, end - start, group));
+        rest = after;
+    }
+    groups.into_par_iter().try_for_each_init(Vec::new, |scratch, (rows, span, group)| {
+        let start = starts[rows.start] as u64;
+        if rows.len() == 1 {
+            return file.read_exact_at(group, start);
+        }
+        scratch.resize(span as usize, 0);
+        file.read_exact_at(scratch, start)?;
+        let mut group = group;
+        for row in rows {
+            let (from, length) = ((starts[row] as u64 - start) as usize, lengths[row] as usize);
+            let (record, after) = group.split_at_mut(length);
+            record.copy_from_slice(&scratch[from..from + length]);
+            group = after;
+        }
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Records>()?;
+    module.add_function(wrap_pyfunction!(read_jsonl, module)?)?;
+    module.add_function(wrap_pyfunction!(read_csv, module)?)?;
+    module.add_function(wrap_pyfunction!(read_csv_header, module)?)?;
+    module.add_function(wrap_pyfunction!(read_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(invalid_utf8, module)?)?;
+    module.add_function(wrap_pyfunction!(read_spans, module)?)?;
+    Ok(())
+}

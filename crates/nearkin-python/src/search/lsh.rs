@@ -1,0 +1,361 @@
+//! `LshCore`: the index of `nearkin_core::search::lsh` behind a lock, arrays in and out.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+#![allow(clippy::too_many_arguments, reason = "the arrays of a batch of queries")]
+
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock};
+
+use nearkin_core::Error;
+use nearkin_core::search::hamming::NewIds;
+use nearkin_core::search::lsh::{
+    Alternatives, Candidates, Effort, Hashes, Hits, Index, Kind, Layout, Metric, Queries, Store, Vectors, Want,
+};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::guarded;
+use crate::errors::{IntoPython, to_python};
+use crate::threads::detached_with;
+
+type Array<T> = Py<PyArray1<T>>;
+
+/// Vectors and hashes with their ids; `nearkin.LSHIndex` is its face.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct LshCore {
+    index: RwLock<Index>,
+    dimension: usize,
+}
+
+/// Hashes of a batch: `uint64` words or `int64` values.
+#[derive(FromPyObject)]
+enum HashArray<'py> {
+    Bits(PyReadonlyArray1<'py, u64>),
+    Ints(PyReadonlyArray1<'py, i64>),
+}
+
+impl HashArray<'_> {
+    fn view(&self) -> PyResult<Hashes<'_>> {
+        Ok(match self {
+            Self::Bits(words) => Hashes::Bits(words.as_slice()?),
+            Self::Ints(values) => Hashes::Ints(values.as_slice()?),
+        })
+    }
+}
+
+/// Vectors of a batch, flat: `float32`, `float64`, or row ends, coordinates and values.
+#[derive(FromPyObject)]
+enum VectorArray<'py> {
+    F32(PyReadonlyArray1<'py, f32>),
+    F64(PyReadonlyArray1<'py, f64>),
+    Sparse(PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
+}
+
+impl VectorArray<'_> {
+    fn view(&self) -> PyResult<Vectors<'_>> {
+        Ok(match self {
+            Self::F32(values) => Vectors::F32(values.as_slice()?),
+            Self::F64(values) => Vectors::F64(values.as_slice()?),
+            Self::Sparse(ends, columns, values) => {
+                Vectors::Sparse(ends.as_slice()?, columns.as_slice()?, values.as_slice()?)
+            }
+        })
+    }
+}
+
+/// Alternatives of a batch: how many a hash has, their values (none for bits), their costs.
+type Others<'py> = Option<(usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f64>)>;
+
+impl LshCore {
+    fn of(index: Index) -> Self {
+        Self { dimension: index.store().dim(), index: RwLock::new(index) }
+    }
+
+    fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Index) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.index.write().unwrap_or_else(PoisonError::into_inner),
+            |pool, mut index| {
+                let index: &mut Index = &mut index;
+                pool.install(|| guarded(index.is_mapped(), || work(index)))
+            },
+        )?
+        .into_python()
+    }
+
+    fn ask<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> nearkin_core::Result<T> + Send) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.index.read().unwrap_or_else(PoisonError::into_inner),
+            |pool, index| {
+                let index: &Index = &index;
+                pool.install(|| guarded(index.is_mapped(), || work(index)))
+            },
+        )?
+        .into_python()
+    }
+
+    /// As `ask`, by the calling thread: for what takes less time than waking another.
+    fn peek<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> T {
+        py.detach(|| work(&self.index.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// As `peek`, for what reads a mapped file.
+    fn guarded_peek<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> PyResult<T> {
+        self.peek(py, |index| guarded(index.is_mapped(), || Ok(work(index)))).into_python()
+    }
+
+    /// As `ask`; one query is answered by the calling thread, since waking another takes longer.
+    fn ask_about<T: Send>(
+        &self,
+        py: Python<'_>,
+        vectors: Vectors<'_>,
+        work: impl FnOnce(&Index) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        let one = match vectors {
+            Vectors::F32(values) => values.len() == self.dimension,
+            Vectors::F64(values) => values.len() == self.dimension,
+            Vectors::Sparse(ends, ..) => ends.len() == 2,
+        };
+        if !one {
+            return self.ask(py, work);
+        }
+        py.detach(|| {
+            let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+            guarded(index.is_mapped(), || work(&index))
+        })
+        .into_python()
+    }
+
+    fn query(
+        &self,
+        py: Python<'_>,
+        hashes: &HashArray<'_>,
+        others: &Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+        vectors: &VectorArray<'_>,
+        want: Want,
+    ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
+        let (queries, vectors) = (queries(hashes, others, effort, scan)?, vectors.view()?);
+        let (hits, ids) = self.ask_about(py, vectors, |index| {
+            let hits: Hits = index.query(&queries, vectors, want)?;
+            let ids: Vec<i64> = hits.rows.iter().map(|&row| index.int_id(row)).collect();
+            Ok((hits, ids))
+        })?;
+        Ok((
+            hits.offsets.into_pyarray(py).unbind(),
+            ids.into_pyarray(py).unbind(),
+            hits.distances.into_pyarray(py).unbind(),
+        ))
+    }
+}
+
+fn queries<'a>(
+    hashes: &'a HashArray<'_>,
+    others: &'a Others<'_>,
+    effort: usize,
+    scan: Option<&str>,
+) -> PyResult<Queries<'a>> {
+    let alternatives = match others {
+        None => None,
+        Some((per_hash, values, costs)) => {
+            Some(Alternatives { per_hash: *per_hash, values: values.as_slice()?, costs: costs.as_slice()? })
+        }
+    };
+    let effort = match scan {
+        None => Effort::Probes(effort),
+        Some("hamming") => Effort::Codes(effort),
+        Some("spherical") => Effort::Spherical(effort),
+        Some(other) => {
+            let allowed = "\"hamming\" or \"spherical\"";
+            return Err(to_python(Error::parameter("rank", format!("{other:?}"), allowed)));
+        }
+    };
+    Ok(Queries { hashes: hashes.view()?, alternatives, effort })
+}
+
+#[pymethods]
+impl LshCore {
+    /// An index of bucket tables over integers or bits.
+    #[staticmethod]
+    fn buckets(
+        metric: &str,
+        vectors: &str,
+        dimension: usize,
+        integers: bool,
+        hashes: usize,
+        per_table: usize,
+        columns: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Self> {
+        let kind = if integers { Kind::Ints } else { Kind::Bits };
+        let layout = Layout::new(kind, hashes, per_table, columns.as_slice()?.to_vec()).into_python()?;
+        let store = Store::new(vectors, dimension).into_python()?;
+        let index = Index::with_buckets(Metric::parse(metric).into_python()?, layout, store);
+        Ok(Self::of(index))
+    }
+
+    /// An index of scanned codes.
+    #[staticmethod]
+    fn codes(metric: &str, vectors: &str, dimension: usize, bits: usize) -> PyResult<Self> {
+        let store = Store::new(vectors, dimension).into_python()?;
+        let index = Index::with_codes(Metric::parse(metric).into_python()?, bits, store).into_python()?;
+        Ok(Self::of(index))
+    }
+
+    /// Opens a saved index; also the note that was saved with it.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
+        let index = py.detach(|| guarded(true, || Index::open(&path))).into_python()?;
+        let note = PyBytes::new(py, index.note()).unbind();
+        Ok((Self::of(index), note))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf, note: Vec<u8>) -> PyResult<()> {
+        self.change(py, |index| {
+            index.set_note(note);
+            index.save(&path)
+        })
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, Index::verify)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.peek(py, Index::len)
+    }
+
+    /// Whether ids are strings.
+    fn has_names(&self, py: Python<'_>) -> bool {
+        self.peek(py, |index| index.id_kind() == "strings")
+    }
+
+    /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
+    fn info(&self, py: Python<'_>) -> (&'static str, &'static str, usize, &'static str, usize, usize, usize) {
+        self.peek(py, |index| {
+            let (filter, vectors, ids) = index.bytes();
+            let store = index.store();
+            (index.metric().name(), store.kind(), store.dim(), index.id_kind(), filter, vectors, ids)
+        })
+    }
+
+    fn contains_int(&self, py: Python<'_>, key: i64) -> PyResult<bool> {
+        self.guarded_peek(py, |index| index.find_int(key).is_some())
+    }
+
+    fn contains_name(&self, py: Python<'_>, key: &str) -> PyResult<bool> {
+        self.guarded_peek(py, |index| index.find_name(key).is_some())
+    }
+
+    fn add_rows(&self, py: Python<'_>, hashes: HashArray<'_>, vectors: VectorArray<'_>) -> PyResult<usize> {
+        let (hashes, vectors) = (hashes.view()?, vectors.view()?);
+        self.change(py, |index| index.add(NewIds::Rows, hashes, vectors))
+    }
+
+    fn add_ints(
+        &self,
+        py: Python<'_>,
+        ids: PyReadonlyArray1<'_, i64>,
+        hashes: HashArray<'_>,
+        vectors: VectorArray<'_>,
+    ) -> PyResult<usize> {
+        let (ids, hashes, vectors) = (ids.as_slice()?, hashes.view()?, vectors.view()?);
+        self.change(py, |index| index.add(NewIds::Ints(ids), hashes, vectors))
+    }
+
+    fn add_names(
+        &self,
+        py: Python<'_>,
+        ids: Vec<String>,
+        hashes: HashArray<'_>,
+        vectors: VectorArray<'_>,
+    ) -> PyResult<usize> {
+        let (hashes, vectors) = (hashes.view()?, vectors.view()?);
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        self.change(py, |index| index.add(NewIds::Names(&ids), hashes, vectors))
+    }
+
+    fn remove_ints(&self, py: Python<'_>, ids: PyReadonlyArray1<'_, i64>, missing_ok: bool) -> PyResult<usize> {
+        let ids = ids.as_slice()?;
+        self.change(py, |index| index.remove_ints(ids, missing_ok))
+    }
+
+    fn remove_names(&self, py: Python<'_>, ids: Vec<String>, missing_ok: bool) -> PyResult<usize> {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        self.change(py, |index| index.remove_names(&ids, missing_ok))
+    }
+
+    /// offsets, ids (or rows where ids are strings), distances of the k nearest.
+    fn nearest(
+        &self,
+        py: Python<'_>,
+        hashes: HashArray<'_>,
+        others: Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+        vectors: VectorArray<'_>,
+        k: usize,
+    ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
+        self.query(py, &hashes, &others, effort, scan, &vectors, Want::Nearest(k))
+    }
+
+    /// offsets, ids (or rows where ids are strings), distances of those within a radius.
+    fn search(
+        &self,
+        py: Python<'_>,
+        hashes: HashArray<'_>,
+        others: Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+        vectors: VectorArray<'_>,
+        radius: f64,
+    ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
+        self.query(py, &hashes, &others, effort, scan, &vectors, Want::Within(radius))
+    }
+
+    /// offsets, ids (or rows where ids are strings), rows met before duplicates were dropped.
+    fn candidates(
+        &self,
+        py: Python<'_>,
+        hashes: HashArray<'_>,
+        others: Others<'_>,
+        effort: usize,
+        scan: Option<&str>,
+    ) -> PyResult<(Array<i64>, Array<i64>, Array<u64>)> {
+        let queries = queries(&hashes, &others, effort, scan)?;
+        let (found, ids) = self.ask(py, |index| {
+            let found: Candidates = index.candidates(&queries)?;
+            let ids: Vec<i64> = found.rows.iter().map(|&row| index.int_id(row)).collect();
+            Ok((found, ids))
+        })?;
+        Ok((
+            found.offsets.into_pyarray(py).unbind(),
+            ids.into_pyarray(py).unbind(),
+            found.met.into_pyarray(py).unbind(),
+        ))
+    }
+
+    /// String ids of rows.
+    fn names(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
+        let rows = rows.as_slice()?;
+        let names: Vec<String> = self.ask(py, |index| {
+            Ok(rows.iter().map(|&row| index.string_id(row as u32).unwrap_or_default().to_owned()).collect())
+        })?;
+        Ok(PyList::new(py, names)?.unbind())
+    }
+
+    /// For each table, how many buckets have 1, 2 to 3, 4 to 7, ... rows.
+    fn histogram(&self, py: Python<'_>) -> PyResult<Vec<Vec<u64>>> {
+        self.ask(py, |index| Ok(index.histogram()))
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<LshCore>()
+}

@@ -1,0 +1,71 @@
+//! `IdfCore`: tables of inverse document frequencies.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::sync::Arc;
+
+use nearkin_core::Error;
+use nearkin_core::text::idf::{Idf, smoothed};
+use nearkin_core::text::keywords::Table;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::errors::to_python;
+use crate::threads::detached;
+
+/// A table that recipes weigh by.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct IdfCore {
+    pub(crate) table: Table,
+}
+
+#[pymethods]
+impl IdfCore {
+    /// The table of `features` and their `values`; anything else has `unknown`.
+    #[new]
+    fn new(py: Python<'_>, features: Vec<Vec<u8>>, values: PyReadonlyArray1<'_, f64>, unknown: f64) -> PyResult<Self> {
+        let values = values.as_slice()?;
+        if values.len() != features.len() {
+            let found = format!("{} values", values.len());
+            return Err(to_python(Error::parameter("values", found, format!("{} values", features.len()))));
+        }
+        let idf = detached(py, || {
+            let entries = features.iter().map(Vec::as_slice).zip(values.iter().copied());
+            Idf::new(features.len(), entries, unknown)
+        })?;
+        Ok(Self { table: Table::Own(Arc::new(idf)) })
+    }
+
+    /// A table that nearkin carries: `jieba` or `cppjieba`.
+    #[staticmethod]
+    fn named(name: &str) -> PyResult<Self> {
+        match name {
+            "jieba" => Ok(Self { table: Table::Jieba }),
+            "cppjieba" => Ok(Self { table: Table::CppJieba }),
+            other => Err(to_python(Error::parameter("idf", other, "jieba, cppjieba, or a digest with its table"))),
+        }
+    }
+
+    /// The values of features.
+    fn values<'py>(&self, py: Python<'py>, features: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let found: Vec<f64> = detached(py, || features.iter().map(|feature| self.table.get().get(feature)).collect())?;
+        Ok(found.into_pyarray(py))
+    }
+}
+
+/// The smoothed value of each document frequency.
+#[pyfunction]
+fn idf_values<'py>(
+    py: Python<'py>,
+    documents: u64,
+    frequencies: PyReadonlyArray1<'py, u32>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let values: Vec<f64> = frequencies.as_slice()?.iter().map(|&df| smoothed(documents, df.into())).collect();
+    Ok(values.into_pyarray(py))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<IdfCore>()?;
+    module.add_function(wrap_pyfunction!(idf_values, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,1 @@
+"""Deduplication: hash, search, verify, cluster, keep; for texts and for files."""

@@ -1,0 +1,34 @@
+"""Proposers, one file a family: how deduplication hashes documents and finds candidates among them."""
+
+from __future__ import annotations
+
+from nearkin.pipeline.candidates.base import (
+    CandidateBatch,
+    CandidateLists,
+    CandidatePairs,
+    CandidateSearch,
+    CandidateSource,
+    ListedBatch,
+    Places,
+    Values,
+)
+from nearkin.pipeline.candidates.confirm import ConfirmedCandidates
+from nearkin.pipeline.candidates.minhash import MinHashCandidates, check_recall
+from nearkin.pipeline.candidates.simhash import SimHashCandidates
+from nearkin.pipeline.candidates.ssdeep import DigestCandidates
+
+__all__ = [
+    "CandidateBatch",
+    "CandidateLists",
+    "CandidatePairs",
+    "CandidateSearch",
+    "CandidateSource",
+    "ConfirmedCandidates",
+    "DigestCandidates",
+    "ListedBatch",
+    "MinHashCandidates",
+    "Places",
+    "SimHashCandidates",
+    "Values",
+    "check_recall",
+]

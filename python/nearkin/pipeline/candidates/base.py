@@ -1,0 +1,173 @@
+"""What a family does to be searched in a deduplication: it hashes texts, and proposes candidates among them.
+
+A `CandidateSource` holds a family's parameters of one run. `hash` gives each document a row of values; `search` gives a
+`CandidateSearch` over these rows, in which documents are named by their place in keep order. `nearkin.pipeline.cluster`
+asks it three questions, and knows nothing of families:
+
+1. `find`: which of the documents that were added may match these (the kept ones of earlier batches);
+2. `within`: which documents of one batch may match one another;
+3. `pairs`: all pairs among those added.
+
+Candidates are verified by their texts, unless the family itself says how similar they are: then all candidates are
+matches, and come with their similarity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import TextCache, absorb_listed
+
+Places = NDArray[np.int64]
+Values = NDArray[Any]
+"""Hashed documents, one a row: fingerprints, signatures, or digests as objects."""
+
+
+@dataclass(frozen=True)
+class CandidateLists:
+    """Candidates of several documents.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) int64
+        Document i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two.
+    places : (m,) int64
+        Ascending within each document.
+    similarity : (m,) float64, or None
+        Where the family itself verifies.
+    """
+
+    offsets: NDArray[np.int64]
+    places: Places
+    similarity: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class CandidatePairs:
+    """Pairs of documents, each once: `left`, `right` and, where the family itself verifies, their similarity."""
+
+    left: Places
+    right: Places
+    similarity: NDArray[np.float64] | None = None
+
+
+Decision = tuple[NDArray[np.int64], NDArray[np.float64], int, int]
+"""What absorbed each document (a number within the batch, -1 for none), its similarity; pairs verified, candidates."""
+
+
+class CandidateBatch(Protocol):
+    """Documents of one batch that have candidates within it."""
+
+    @property
+    def close(self) -> NDArray[np.int64]:
+        """Their numbers within the batch, ascending."""
+
+    def absorb(self, cache: TextCache | None, places: Places, threshold: float) -> Decision:
+        """Visit them in order, each that none absorbed absorbing later ones.
+
+        `places` are theirs, and have their texts in `cache`; without it all candidates are matches.
+        """
+
+
+class CandidateSearch(Protocol):
+    """Proposes candidates among documents, by place."""
+
+    def __len__(self) -> int:
+        """How many documents were added."""
+
+    def add(self, places: Places) -> None:
+        """Let these be found."""
+
+    def find(self, places: Places) -> CandidateLists:
+        """The added documents that may match each of these; a document may find itself."""
+
+    def within(self, places: Places) -> CandidateBatch:
+        """The candidates among these alone."""
+
+    def pairs(self) -> CandidatePairs:
+        """All pairs among the added documents."""
+
+    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
+        """Similarities by the family itself; NaN where it says nothing."""
+
+
+class CandidateSource(Protocol):
+    """A family with the parameters of one run."""
+
+    index_type: ClassVar[type]
+    """Index of older documents that `against` may be."""
+
+    equal: ClassVar[float]
+    """Similarity of equal documents: the largest."""
+
+    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
+        """Values, one row a text, and how many features each has; 0 means that it has none and is never compared."""
+
+    def search(self, values: Values) -> CandidateSearch:
+        """A search over rows of values, in which none is added yet."""
+
+    def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
+        """Distances of the rows of two arrays of equal length."""
+
+    def check_index(self, index: Any) -> None:
+        """Raise MismatchError unless `index` holds what this candidate_source hashes."""
+
+    def nearest(self, index: Any, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+        """For each row the id of the nearest entry of an index that counts as a match, None for none; its distance."""
+
+    def summary(self) -> dict[str, Any]:
+        """Parameters, for the summary of a run."""
+
+
+@dataclass(frozen=True)
+class ListedBatch:
+    """A batch whose candidates are listed: document i has the later documents `later[offsets[i]:offsets[i + 1]]`."""
+
+    close: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    later: NDArray[np.uint32]
+    similarity: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(
+        cls, left: NDArray[np.int64], right: NDArray[np.int64], similarity: NDArray[np.float64] | None = None
+    ) -> ListedBatch:
+        """The batch with these pairs of numbers, each once, in any order."""
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        close, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
+        first, second = np.split(numbers, 2)
+        order = np.lexsort((second, first))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=len(close)))]).astype(np.int64)
+        ordered = None if similarity is None else np.ascontiguousarray(similarity[order])
+        return cls(close, offsets, second[order].astype(np.uint32), ordered)
+
+    def absorb(self, cache: TextCache | None, places: Places, threshold: float) -> Decision:
+        """Visit the documents in order."""
+        return absorb_listed(
+            cache,
+            documents=places.astype(np.uint32),
+            offsets=self.offsets,
+            later=self.later,
+            similarity=self.similarity,
+            threshold=threshold,
+        )
+
+
+def nearest_hits(hits: Any, count: int) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """The first hit of each of `count` queries: id, None for none, and distance."""
+    some = np.diff(hits.offsets) > 0
+    ids = np.full(count, None, object)
+    distances = np.zeros(count, np.int64)
+    places = hits.offsets[:-1][some]
+    ids[some] = [hits.ids[int(place)] for place in places]
+    distances[some] = np.asarray(hits.distances)[places]
+    return ids, distances
+
+
+def ascending(offsets: NDArray[np.int64], places: Places) -> NDArray[np.int64]:
+    """The order that sorts the places of each document."""
+    return np.asarray(np.lexsort((places, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)))), np.int64)

@@ -1,0 +1,162 @@
+"""MinHash proposes what shares a band of its signature, with a recall that is computed.
+
+Bands and rows follow from threshold and wanted recall (`nearkin.theory.choose_bands`). Of what shares a band only pairs
+whose signatures agree in `least` values go on to be verified: what this loses is part of the recall that is stated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import signature_differences
+from nearkin.errors import bad_parameter
+from nearkin.families.minhash import minhash_core
+from nearkin.pipeline.candidates.base import (
+    CandidateBatch,
+    CandidateLists,
+    CandidatePairs,
+    CandidateSearch,
+    ListedBatch,
+    Places,
+    Values,
+    ascending,
+    nearest_hits,
+)
+from nearkin.recipe import Recipe
+from nearkin.search.bands import BandIndex
+from nearkin.theory import choose_bands
+
+RECALL = 0.95
+"""Recall at the threshold when the caller says nothing."""
+
+
+class MinHashCandidates:
+    """Signatures of a recipe, and candidates by bands.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        With the family minhash.
+    threshold : float
+        Jaccard similarity from which pairs are wanted.
+    recall : float, optional
+        Wanted probability that a pair at the threshold becomes a candidate; 0.95 for None.
+    by_share : bool
+        Whether the share of equal values itself verifies: candidates are then matches, from the threshold on.
+
+    Raises
+    ------
+    ParameterError
+        If the signatures have too few values for that recall.
+    """
+
+    index_type: ClassVar[type] = BandIndex
+    equal: ClassVar[float] = 1.0
+
+    def __init__(
+        self, recipe: Recipe, threshold: float, recall: float | None = None, *, by_share: bool = False
+    ) -> None:
+        self.recipe = recipe
+        self.threshold = threshold
+        self.by_share = by_share
+        self.banding = choose_bands(threshold, RECALL if recall is None else recall, recipe.num_perm)
+        self._core = minhash_core(recipe)
+
+    @property
+    def share(self) -> float:
+        """Share of equal values from which a pair is a candidate."""
+        return self.threshold if self.by_share else self.banding.least / self.recipe.num_perm
+
+    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
+        """Signatures, `(n, num_perm)`, and feature counts."""
+        values, counts = self._core.signatures(self.recipe.core, texts)
+        return values.reshape(-1, self.recipe.num_perm), counts
+
+    def search(self, values: Values) -> CandidateSearch:
+        """An empty search over signatures."""
+        return BandSearch(self, values)
+
+    def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
+        """In how many values signatures differ."""
+        if not len(left):
+            return np.zeros(0, np.int64)
+        one, other = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
+        return signature_differences(one, other, self.recipe.num_perm).astype(np.int64)
+
+    def check_index(self, index: BandIndex) -> None:
+        """Raise MismatchError for an index of other signatures, or of unknown ones."""
+        index.check_recipe(self.recipe)
+
+    def nearest(self, index: BandIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+        """For each signature the nearest entry of the index that agrees in the wanted share of values."""
+        return nearest_hits(index.search(values, self.share), len(values))
+
+    def summary(self) -> dict[str, Any]:
+        """Bands, and what is expected of them."""
+        return {
+            "num_perm": self.recipe.num_perm,
+            "num_bands": self.banding.num_bands,
+            "num_rows": self.banding.num_rows,
+            "least_equal_values": self.banding.least,
+            "expected_recall": self.banding.recall,
+            "expected_precision": self.banding.precision,
+        }
+
+
+class BandSearch:
+    """Signatures by place, and the index of those that were added."""
+
+    def __init__(self, candidate_source: MinHashCandidates, values: Values) -> None:
+        self._proposer, self._values = candidate_source, values
+        self._index = self._empty()
+
+    def _empty(self) -> BandIndex:
+        return BandIndex.of(self._proposer.banding, self._proposer.recipe)
+
+    def _similarity(self, distances: NDArray[Any]) -> NDArray[np.float64] | None:
+        return 1 - distances / self._proposer.recipe.num_perm if self._proposer.by_share else None
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def add(self, places: Places) -> None:
+        """Add the signatures of these places to the index."""
+        if len(places):
+            self._index.add(places, self._values[places])
+
+    def find(self, places: Places) -> CandidateLists:
+        """What shares a band and enough values."""
+        hits = self._index.search(self._values[places], self._proposer.share)
+        found = np.asarray(hits.ids, np.int64)
+        order = ascending(hits.offsets, found)
+        return CandidateLists(hits.offsets, found[order], self._similarity(hits.distances[order]))
+
+    def within(self, places: Places) -> CandidateBatch:
+        """The pairs of the batch that share a band and enough values."""
+        index = self._empty()
+        index.add(None, self._values[places])
+        pairs = index.pairs(self._proposer.share)
+        left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
+        return ListedBatch.of(left, right, self._similarity(pairs.distances))
+
+    def pairs(self) -> CandidatePairs:
+        """All pairs that share a band and enough values."""
+        pairs = self._index.pairs(self._proposer.share)
+        left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
+        return CandidatePairs(left, right, self._similarity(pairs.distances))
+
+    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
+        """The share of equal values, or NaN where it does not verify."""
+        if not self._proposer.by_share:
+            return np.full(len(left), np.nan)
+        distances = self._proposer.distances(self._values[left], self._values[right])
+        return 1 - distances / self._proposer.recipe.num_perm
+
+
+def check_recall(recall: float | None, recipe: Recipe) -> None:
+    """Raise ParameterError for a wanted recall where no signatures have bands that could follow from it."""
+    if recipe.family != "minhash" and recall is not None:
+        raise bad_parameter("recall", recall, "None with simhash, whose radius says what is found; or family minhash")

@@ -1,0 +1,145 @@
+"""SimHash proposes what lies within a Hamming radius: all of it, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import TextCache, absorb_in_order, near_in_batch
+from nearkin.errors import bad_parameter, mismatch
+from nearkin.pipeline.candidates.base import (
+    CandidateBatch,
+    CandidateLists,
+    CandidatePairs,
+    CandidateSearch,
+    Decision,
+    Places,
+    Values,
+    ascending,
+    nearest_hits,
+)
+from nearkin.recipe import Recipe
+from nearkin.search.fingerprints import hamming
+from nearkin.search.hamming import HammingIndex
+from nearkin.theory import simhash_radius
+
+
+class SimHashCandidates:
+    """Fingerprints of a recipe, and candidates within a radius.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    threshold : float
+        Similarity from which the radius follows where `radius` is None (`nearkin.theory.simhash_radius`).
+    radius : int, optional
+        Largest distance of a candidate, inclusive.
+
+    Raises
+    ------
+    ParameterError
+        For a radius that is negative or exceeds the width.
+    """
+
+    index_type: ClassVar[type] = HammingIndex
+    equal: ClassVar[float] = 1.0
+
+    def __init__(self, recipe: Recipe, threshold: float, radius: int | None) -> None:
+        reach = simhash_radius(threshold, recipe.bits) if radius is None else radius
+        if isinstance(reach, bool) or not isinstance(reach, (int, np.integer)) or not 0 <= reach <= recipe.bits:
+            raise bad_parameter("radius", repr(reach), f"a whole number from 0 to bits={recipe.bits}")
+        self.recipe = recipe
+        self.radius = int(reach)
+
+    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
+        """Fingerprints, `(n, words)`, and feature counts."""
+        values, counts = self.recipe.core.fingerprints(texts)
+        return values.reshape(-1, self.recipe.words), counts
+
+    def search(self, values: Values) -> CandidateSearch:
+        """An empty search over fingerprints."""
+        return HammingSearch(self.recipe.bits, self.radius, values)
+
+    def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
+        """Hamming distances of rows."""
+        if not len(left):
+            return np.zeros(0, np.int64)
+        squeeze = left.shape[1] == 1
+        found = hamming(left[:, 0], right[:, 0]) if squeeze else hamming(left, right)
+        return np.asarray(found, np.int64).reshape(-1)
+
+    def check_index(self, index: HammingIndex) -> None:
+        """Raise MismatchError for an index of another width."""
+        if index.bits != self.recipe.bits:
+            raise mismatch("bits", f"index of {index.bits}", f"recipe of {self.recipe.bits}")
+
+    def nearest(self, index: HammingIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+        """For each fingerprint the nearest entry within the radius."""
+        return nearest_hits(index.search(_shaped(values), self.radius), len(values))
+
+    def summary(self) -> dict[str, Any]:
+        """The radius."""
+        return {"radius": self.radius}
+
+
+class HammingSearch:
+    """Fingerprints by place, and the index of those that were added."""
+
+    def __init__(self, bits: int, radius: int, values: Values) -> None:
+        self._radius, self._values = radius, values
+        self._index = HammingIndex(bits, radius=radius)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def add(self, places: Places) -> None:
+        """Add the fingerprints of these places to the index."""
+        self._index.add(places, _shaped(self._values[places]))
+
+    def find(self, places: Places) -> CandidateLists:
+        """Everything within the radius."""
+        hits = self._index.search(_shaped(self._values[places]), self._radius)
+        found = np.asarray(hits.ids, np.int64)
+        return CandidateLists(hits.offsets, found[ascending(hits.offsets, found)])
+
+    def within(self, places: Places) -> CandidateBatch:
+        """The fingerprints that lie within the radius of another one of the batch."""
+        flat = np.ascontiguousarray(self._values[places]).reshape(-1)
+        close = np.flatnonzero(near_in_batch(flat, self._values.shape[1], self._radius))
+        return HammingBatch(close, self._values[places[close]], self._radius)
+
+    def pairs(self) -> CandidatePairs:
+        """All pairs within the radius."""
+        pairs = self._index.pairs(self._radius)
+        return CandidatePairs(np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64))
+
+    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
+        """NaN: a distance is no similarity of texts."""
+        return np.full(len(left), np.nan)
+
+
+@dataclass(frozen=True)
+class HammingBatch:
+    """Fingerprints that are compared with one another as the batch is visited."""
+
+    close: NDArray[np.int64]
+    values: Values
+    radius: int
+
+    def absorb(self, cache: TextCache | None, places: Places, threshold: float) -> Decision:
+        """Each kept document scans the rest of the batch."""
+        return absorb_in_order(
+            cache,
+            documents=places.astype(np.uint32),
+            fingerprints=np.ascontiguousarray(self.values).reshape(-1),
+            words=self.values.shape[1],
+            radius=self.radius,
+            threshold=threshold,
+        )
+
+
+def _shaped(rows: Values) -> Values:
+    return rows[:, 0] if rows.shape[1] == 1 else rows

@@ -1,0 +1,159 @@
+"""Fuzzy digests propose what scores at least the threshold: all of it, exactly, with its score as the similarity."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import bad_parameter
+from nearkin.pipeline.candidates.base import (
+    CandidateBatch,
+    CandidateLists,
+    CandidatePairs,
+    CandidateSearch,
+    ListedBatch,
+    Places,
+    Values,
+    ascending,
+)
+from nearkin.search.digests import DigestIndex
+from nearkin.ssdeep import DigestRecipe, compare_many
+
+GRAM = 7
+"""Characters that two digests must share; one without as many in a part says nothing of its file."""
+
+
+def speaks(digest: str) -> bool:
+    """Whether a digest can be like another one: files of zeros share `3::`, and tiny files a character or two."""
+    return any(len(part) >= GRAM for part in digest.split(":")[1:])
+
+
+class DigestCandidates:
+    """Digests of a recipe, and those that score at least a threshold. Similarity is the score, 1 to 100.
+
+    Parameters
+    ----------
+    recipe : DigestRecipe
+    threshold : int
+        Smallest score that counts, inclusive, 1 to 100.
+
+    Raises
+    ------
+    ParameterError
+        For a threshold out of its range.
+    """
+
+    index_type: ClassVar[type] = DigestIndex
+    equal: ClassVar[float] = 100.0
+
+    def __init__(self, recipe: DigestRecipe, threshold: float) -> None:
+        number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
+        if not number or not 1 <= threshold <= 100 or threshold != int(threshold):
+            raise bad_parameter("threshold", repr(threshold), "a whole score from 1 to 100, inclusive")
+        self.recipe = recipe
+        self.threshold = int(threshold)
+
+    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
+        """Digests of bytes or of files, `(n, 1)` objects, and 1 for each."""
+        digests = [self.recipe.hash(text) for text in texts]
+        return _rows(digests), np.ones(len(digests), np.uint64)
+
+    def search(self, values: Values) -> CandidateSearch:
+        """An empty search over digests."""
+        return DigestSearch(self.threshold, values)
+
+    def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
+        """100 less the score of the digests of each row."""
+        return np.asarray(100 - _scores(left[:, 0], right[:, 0]), np.int64)
+
+    def check_index(self, index: DigestIndex) -> None:
+        """Raise MismatchError for an index of another recipe."""
+        index.recipe.check_same(self.recipe)
+
+    def nearest(self, index: DigestIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+        """For each digest the entry with the highest score; of those with the same, the least id."""
+        ids, distances = np.full(len(values), None, object), np.zeros(len(values), np.int64)
+        places = np.flatnonzero([speaks(digest) for digest in values[:, 0]])
+        hits = index.nearest(values[places, 0].tolist(), 1, threshold=self.threshold)
+        found = np.diff(hits.offsets) > 0
+        ids[places[found]] = hits.ids.tolist()
+        distances[places[found]] = 100 - hits.scores.astype(np.int64)
+        return ids, distances
+
+    def summary(self) -> dict[str, Any]:
+        """Nothing beyond the threshold."""
+        return {}
+
+
+class DigestSearch:
+    """Digests by place, and the index of those that were added.
+
+    A digest without seven characters in a part is never added: it would match every other one that is equal.
+    """
+
+    def __init__(self, threshold: int, values: Values) -> None:
+        self._threshold, self._values = threshold, values
+        self._index = DigestIndex(strict=False)
+        self._speaks = np.array([speaks(digest) for digest in values[:, 0]], bool)
+        self._added = 0
+
+    def __len__(self) -> int:
+        return self._added
+
+    def _digests(self, places: Places) -> list[str]:
+        found: list[str] = self._values[places, 0].tolist()
+        return found
+
+    def add(self, places: Places) -> None:
+        """Add the digests of these places to the index."""
+        self._added += len(places)
+        places = places[self._speaks[places]]
+        self._index.add(places, self._digests(places))
+
+    def find(self, places: Places) -> CandidateLists:
+        """Everything that scores at least the threshold."""
+        speaking = self._speaks[places]
+        hits = self._index.search(self._digests(places[speaking]), self._threshold)
+        counts = np.zeros(len(places), np.int64)
+        counts[speaking] = np.diff(hits.offsets)
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        found = np.asarray(hits.ids, np.int64)
+        order = ascending(offsets, found)
+        return CandidateLists(offsets, found[order], hits.scores[order].astype(np.float64))
+
+    def within(self, places: Places) -> CandidateBatch:
+        """The digests that score at least the threshold with another one of the batch."""
+        batch = DigestSearch(self._threshold, self._values[places])
+        batch.add(np.arange(len(places)))
+        links = batch.pairs()
+        return ListedBatch.of(links.left, links.right, links.similarity)
+
+    def pairs(self) -> CandidatePairs:
+        """All pairs that score at least the threshold."""
+        pairs = self._index.pairs(self._threshold)
+        return CandidatePairs(
+            np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64), pairs.scores.astype(np.float64)
+        )
+
+    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
+        """Scores."""
+        return _scores(self._values[left, 0], self._values[right, 0])
+
+
+def _rows(digests: list[str]) -> Values:
+    rows = np.empty((len(digests), 1), object)
+    rows[:, 0] = digests
+    return rows
+
+
+def _scores(left: Values, right: Values) -> NDArray[np.float64]:
+    """The scores of digests in pairs; those of one left digest are made together."""
+    scores = np.zeros(len(left))
+    groups: dict[str, list[int]] = {}
+    for place, digest in enumerate(left.tolist()):
+        groups.setdefault(digest, []).append(place)
+    for digest, group in groups.items():
+        scores[group] = compare_many(digest, right[group].tolist(), strict=False)
+    return scores

@@ -1,0 +1,236 @@
+"""Deduplication of files by their fuzzy digests: the same stages as for texts, with scores from 1 to 100.
+
+1. *Hash*: every file becomes a digest, and its bytes a content hash.
+2. *Collapse*: files with equal bytes become one.
+3. *Search, cluster*: `nearkin.pipeline.cluster` over the matches of a `DigestIndex`, whose score is the similarity.
+4. *Keep*: the first of each cluster in keep order survives.
+
+Files whose digest has no seven characters in a part (below about 100 bytes, or constant) match by equal bytes alone:
+their digests are equal by chance. Empty files are always kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import ssdeep_hash_contents
+from nearkin.errors import bad_parameter
+from nearkin.io import Column
+from nearkin.pipeline.candidates import DigestCandidates
+from nearkin.pipeline.documents import HashedDocuments, Progress, as_column
+from nearkin.pipeline.results import DedupResult
+from nearkin.pipeline.stages import Cluster, Links, Stages, check_older_index, run_stages
+from nearkin.search.digests import DigestIndex
+from nearkin.ssdeep import DigestRecipe
+
+__all__ = ["dedup_files"]
+
+THRESHOLD = 80
+"""Score from which two files count as near-duplicates when the caller says nothing."""
+
+KEEP = ("first", "last", "longest", "shortest", "oldest", "newest", "max", "min")
+
+# Files that are hashed by one parallel call; progress moves on after each.
+_BATCH = 256
+
+OnError = Callable[[str, Exception], None]
+
+
+@dataclass(frozen=True)
+class _Options:
+    recipe: DigestRecipe
+    threshold: int
+    cluster: Cluster
+    keep: str
+    links: Links
+    verify: str = field(default="score", init=False)
+    measure: None = field(default=None, init=False)
+    candidate_source: DigestCandidates = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("cluster", get_args(Cluster)), ("links", get_args(Links)), ("keep", KEEP)):
+            if getattr(self, name) not in allowed:
+                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(allowed))
+        object.__setattr__(self, "candidate_source", DigestCandidates(self.recipe, self.threshold))
+
+
+def dedup_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    recipe: DigestRecipe | str | None = None,
+    threshold: int = THRESHOLD,
+    cluster: Cluster = "absorb",
+    keep: str = "first",
+    values: Any = None,
+    against: Iterable[str | os.PathLike[str]] | DigestIndex | None = None,
+    links: Links = "representatives",
+    on_error: OnError | None = None,
+    progress: Progress | None = None,
+) -> DedupResult:
+    r"""Find near-identical files and say which one of each cluster stays. No file is changed.
+
+    Parameters
+    ----------
+    paths : iterable of str or os.PathLike
+        Regular files, each once.
+    recipe : DigestRecipe or str, default "ssdeep"
+        How a file becomes a digest.
+    threshold : int, default 80
+        Smallest score of a match, inclusive, 1 to 100.
+    cluster : {"absorb", "components"}, default "absorb"
+        Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
+    keep : str, default "first"
+        Which file of a cluster stays: first, last, longest, shortest, oldest, newest (by the time of its last
+        change); `max` or `min` of `values`. Ties by path.
+    values : numbers, one a path; optional
+        For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
+    against : iterable of paths, or a DigestIndex; optional
+        Older files: what matches one of them is removed, and the result names it.
+    links : {"representatives", "all"}, default "representatives"
+        Whether `pairs` holds the links of removed files only, or all matches.
+    on_error : function, optional
+        Called with the path and the exception of each file that can't be read; it is left out, and in `values`, too.
+        None raises the first one.
+    progress : function, optional
+        Called with stage, done and total.
+
+    Returns
+    -------
+    DedupResult
+        Ids are the paths as str. `similarity` is the score of the digests, 100 for equal bytes; `distance` is 100 less
+        the score.
+
+    Raises
+    ------
+    InputError
+        For what is no regular file, or changes while it is read.
+    OSError
+        If a file can't be read.
+    ParameterError
+        For an unknown rule, a threshold out of range, a path that stands twice.
+    MismatchError
+        If an index was made by another recipe.
+
+    Examples
+    --------
+    >>> import nearkin as nk, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> text = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))
+    >>> edited = text.replace(b"line 200 ", b"LINE 200, ")
+    >>> for name, data in (("a", text), ("b", edited), ("c", text[::-1]), ("d", text)):
+    ...     _ = (folder / name).write_bytes(data)
+    >>> result = nk.dedup_files(sorted(folder.iterdir()))
+    >>> [pathlib.Path(path).name for path in result.kept]
+    ['a', 'c']
+    >>> for row in result.clusters.rows():
+    ...     print(pathlib.Path(row["id"]).name, row["reason"], row["similarity"])
+    a kept 100.0
+    b near 99.0
+    d exact 100.0
+    """
+    options = _Options(DigestRecipe.of(recipe), threshold, cluster, keep, links)
+    if (values is None) != (keep not in ("max", "min")):
+        found = "none" if values is None else "given"
+        raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
+    stages = Stages()
+    report: Progress = progress or (lambda stage, done, total: None)
+    names = _names(paths, "paths")
+    if values is not None and len(as_column(values)) != len(names):
+        raise bad_parameter("values", f"{len(as_column(values))} values", f"{len(names)} values, one a path")
+    columns = {} if values is None else {"keep": as_column(values)}
+    old_index, old = None, None
+    with stages("hash"):
+        new = _hash(names, options, columns, on_error, report)
+        if isinstance(against, DigestIndex):
+            old_index = check_older_index(against, options)
+        elif against is not None:
+            old = _hash(_names(against, "against"), options, {}, on_error, report)
+    if keep in ("oldest", "newest"):
+        options = replace(options, keep="min" if keep == "oldest" else "max")
+    result = run_stages(new, old, old_index, options, stages, report)
+    return replace(result, summary={**result.summary, "keep": keep, "unreadable": len(names) - len(new)})
+
+
+class _Paths(Column):
+    """Paths as ids, also those that are not UTF-8, which hold lone surrogates."""
+
+    def __init__(self, names: list[str]) -> None:
+        zeros = np.zeros(len(names), np.int64)
+        super().__init__(np.zeros(len(names), np.uint8), zeros, np.append(zeros, 0), np.zeros(0, np.uint8))
+        self.names = names
+
+    def __getitem__(self, row: Any) -> Any:
+        """The path of a row."""
+        return self.names[row]
+
+    def take(self, rows: Any) -> list[Any]:
+        """The paths of these rows."""
+        return [self.names[row] for row in np.asarray(rows, np.int64).tolist()]
+
+    def to_list(self) -> list[Any]:
+        """All paths."""
+        return list(self.names)
+
+
+def _names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise bad_parameter(name, repr(paths), "an iterable of paths, such as a list")
+    return [os.fspath(path) for path in paths]
+
+
+def _hash(
+    names: list[str], options: _Options, columns: dict[str, Column], on_error: OnError | None, report: Progress
+) -> HashedDocuments:
+    """Hash the files that can be read."""
+    recipe = options.recipe
+    read: list[int] = []
+    digests: list[str] = []
+    contents: list[tuple[int, int]] = []
+    lengths: list[int] = []
+    for start in range(0, len(names), _BATCH):
+        batch = names[start : start + _BATCH]
+        files = ssdeep_hash_contents(batch, recipe.eliminate_runs, recipe.truncate)
+        made: list[Any] = [None] * len(batch)
+        if recipe.normalize:
+            made = recipe.hash_files(batch, on_error="return")
+        for place, (file, error), other in zip(range(start, len(names)), files, made, strict=False):
+            fault = other if isinstance(other, Exception) else error
+            if fault is not None:
+                if on_error is None:
+                    raise fault
+                on_error(names[place], fault)
+            if file is None or fault is not None:
+                continue
+            digest, upper, lower, length = file
+            read.append(place)
+            digests.append(other or digest)
+            contents.append((upper, lower))
+            lengths.append(length)
+        report("hash", min(start + _BATCH, len(names)), len(names))
+    if columns:
+        columns = {name: Column.of(column.take(read)) for name, column in columns.items()}
+    if options.keep in ("oldest", "newest"):
+        columns = {"keep": Column.of([Path(names[place]).stat().st_mtime_ns for place in read])}
+    values = np.empty((len(read), 1), object)
+    values[:, 0] = digests
+    sizes = np.array(lengths, np.uint64)
+    return HashedDocuments(
+        values,
+        (sizes > 0).astype(np.uint64),
+        np.array(contents, np.uint64).reshape(-1, 2),
+        sizes,
+        _Paths([names[place] for place in read]),
+        columns,
+        _no_texts,
+    )
+
+
+def _no_texts(rows: NDArray[np.int64]) -> Any:
+    raise NotImplementedError("files are compared by their digests")

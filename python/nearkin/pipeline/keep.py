@@ -1,0 +1,41 @@
+"""The keep rule: in which order documents are visited, so which one of a cluster stays.
+
+Ties are broken by id (numbers before strings), then by row; missing numbers come last.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.io import Column
+from nearkin.pipeline.documents import HashedDocuments
+
+if TYPE_CHECKING:
+    pass
+
+
+def keep_order(new: HashedDocuments, keep: str) -> NDArray[np.int64]:
+    """Rows in keep order."""
+    rows = np.arange(len(new))
+    if keep == "first":
+        return rows
+    if keep == "last":
+        return np.ascontiguousarray(rows[::-1])
+    by_length = keep in ("longest", "shortest")
+    key: NDArray[np.float64] = new.lengths.astype(np.float64) if by_length else new.columns["keep"].numbers("keep")
+    if keep in ("longest", "max"):
+        key = -key
+    # NaN sorts last whatever the direction; ties by id, then by row.
+    return np.asarray(np.lexsort((rows, _rank(new.ids), key)), np.int64)
+
+
+def _rank(ids: Column) -> NDArray[np.int64]:
+    """The place of each id among all: numbers before strings."""
+    values = ids.to_list()
+    order = sorted(range(len(values)), key=lambda row: (isinstance(values[row], str), values[row]))
+    rank = np.empty(len(values), np.int64)
+    rank[order] = np.arange(len(values))
+    return rank

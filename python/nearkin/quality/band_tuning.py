@@ -1,0 +1,278 @@
+"""Which values and bands find the wanted share of similar pairs, and at which cost; measured.
+
+A true pair is one whose features have at least the threshold's Jaccard similarity, as in `nearkin.tune`, on a sample
+taken likewise. The bands of `theory.choose_bands` have their recall for pairs at the very threshold, and pairs above it
+are found more often; on a corpus whose pairs lie well above it fewer candidates do. So all bands that a smaller or
+larger nominal recall leads to are measured, for every number of values, and of those with the wanted recall the
+cheapest is advised: `nearkin dedup --recall` with that nominal recall takes just these bands.
+
+The cost is by counts, so that the choice depends on arguments alone: a candidate that is no match costs `_CANDIDATE` of
+hashing a document, 128 values of a signature `_VALUES`. Intervals are those of `nearkin.tune`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import ParameterError, bad_parameter
+from nearkin.families.minhash import signature
+from nearkin.pipeline.documents import Progress
+from nearkin.pipeline.results import Table
+from nearkin.pipeline.texts import THRESHOLD
+from nearkin.quality.evaluation import wilson
+from nearkin.quality.truth import Truth, similar_pairs, take_sample
+from nearkin.quality.tuning import BOOTSTRAP_PAIRS, FEW, RESAMPLES, check_options
+from nearkin.recipe import PRESETS, Recipe
+from nearkin.search.bands import BandIndex
+from nearkin.theory import Banding, choose_bands
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUM_PERMS = (64, 128, 256)
+
+_NOMINAL = (*(round(step / 20, 2) for step in range(1, 20)), 0.97, 0.98, 0.99, 0.995, 0.999)
+"""Nominal recalls whose bands are measured."""
+_CANDIDATE = 0.3
+"""Cost of verifying a candidate, in hashings of a document, as in `nearkin.tune`."""
+_VALUES = 0.2
+"""Cost of 128 values, in hashings of a document: measured 0.13 to 0.33, texts of 1 KB."""
+_PAIRS = 1 << 14
+"""True pairs whose values are compared at once."""
+
+
+@dataclass(frozen=True)
+class BandTuning:
+    """What `tune_bands` found.
+
+    Attributes
+    ----------
+    chosen : dict or None
+        The row of `curve` that is advised; None if none has the recall.
+    curve : Table
+        A row for all bands: recipe, num_perm, num_bands, num_rows, least_equal_values, nominal_recall (what to ask
+        `nearkin.dedup` for), recall with recall_low and recall_high, precision and candidates_per_document (scaled to
+        the corpus) of the candidates, bytes a document, cost.
+    hashing : Table
+        A row for every number of values: num_perm, measured CPU seconds a million documents.
+    truth : dict
+        How the truth was found, and on what, as in `nearkin.Tuning`.
+    notes : list of str
+        What a reader has to know.
+    """
+
+    threshold: float
+    chosen: dict[str, Any] | None
+    curve: Table
+    hashing: Table
+    truth: dict[str, Any]
+    notes: list[str]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The curve as a pandas DataFrame."""
+        return self.curve.to_pandas()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        tables = {name: list(getattr(self, name).rows()) for name in ("curve", "hashing")}
+        head = {"goal": "recall", "threshold": self.threshold, "chosen": self.chosen, "truth": self.truth}
+        return {**head, "notes": self.notes, "command": self.command(), **tables}
+
+    def command(self, corpus: str = "CORPUS") -> str | None:
+        """The command line of a deduplication with what is advised; None if nothing is."""
+        if self.chosen is None:
+            return None
+        options = ["--recipe", self.chosen["recipe"], "--threshold", f"{self.threshold:g}"]
+        options += ["--recall", f"{self.chosen['nominal_recall']:g}"]
+        return shlex.join(["nearkin", "dedup", corpus, "--out", "clean", *options])
+
+
+def tune_bands(
+    texts: Any,
+    ids: Any = None,
+    *,
+    threshold: float = THRESHOLD,
+    recall: float = 0.95,
+    recipe: Recipe | str = PRESETS["minhash"],
+    num_perms: Iterable[int] = NUM_PERMS,
+    sample: int = 20_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> BandTuning:
+    """Measure which values and bands of MinHash find the wanted share of similar pairs at the least cost.
+
+    Parameters
+    ----------
+    texts : sequence of str or None, an Arrow string array, or an open Corpus
+    ids : integers or strings, one a text; optional
+    threshold : float, default 0.8
+        Smallest similarity of a match, inclusive, above 0 and up to 1.
+    recall : float, default 0.95
+        Share of the true pairs that the candidates have to hold, above 0 and up to 1.
+    recipe : Recipe or str, default the preset minhash
+        Of the family minhash; its number of values is not used.
+    num_perms : iterable of int, default (64, 128, 256)
+        Numbers of values to try, each 1 to 512.
+    sample : int, default 20,000
+        Most documents that are measured.
+    seed : int, default 0
+        Of the sample and of the bootstrap.
+    progress : function, optional
+        Called with stage, done and total.
+
+    Raises
+    ------
+    ParameterError
+        For a number out of its range, or a recipe of another family.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> words = "the quick brown fox jumps over the lazy dog and runs away from the old grey hound".split()
+    >>> texts = [" ".join(words[:i] + [f"w{i}"] + words[i + 1 :]) for i in range(len(words))]
+    >>> tuned = nk.tune_bands(texts, threshold=0.6, num_perms=[64, 128])
+    >>> tuned.chosen["recall"] >= 0.95, tuned.truth["pairs"]
+    (True, 136)
+    """
+    check_options(threshold, recall, sample)
+    made = Recipe.of(recipe)
+    if made.family != "minhash" or made.features == "given":
+        raise bad_parameter("recipe", made, "a recipe that reads texts, with minhash, such as " + PRESETS["minhash"])
+    recipes = [made.with_(num_perm=count) for count in sorted(set(num_perms))]
+    if not recipes:
+        raise bad_parameter("num_perms", "none", "at least one")
+    report = progress or (lambda stage, done, total: None)
+    report("sample", 0, None)
+    taken = take_sample(texts, ids, sample, seed).without_copies()
+    sets = made.with_(family="simhash", bits=64)
+    truth = similar_pairs(taken.texts, sets, threshold, lambda done: report("compare", done, None))
+    bootstrap = _Bootstrap(truth, seed)
+    rows: list[dict[str, Any]] = []
+    hashing: dict[str, list[Any]] = {"num_perm": [], "hash_seconds": []}
+    for each in recipes:
+        report(f"count {each}", 0, None)
+        start = time.process_time()
+        values, counts = signature(taken.texts, each, return_counts=True)
+        hashing["num_perm"].append(each.num_perm)
+        hashing["hash_seconds"].append(1e6 * (time.process_time() - start) / max(len(taken.texts), 1))
+        scale = 2 * taken.documents / max(len(taken.texts) + taken.copies, 1) / max(int((counts > 0).sum()), 1)
+        rows += [
+            _measured(each, nominal, bands, values, counts > 0, truth, scale, bootstrap)
+            for nominal, bands in _bands(threshold, each.num_perm)
+        ]
+    about: dict[str, Any] = {
+        "documents": taken.documents,
+        "sample": len(taken.texts),
+        "copies": taken.copies,
+        "pairs": len(truth.left),
+    }
+    about |= {"method": truth.method, "missed": truth.missed, "seed": seed}
+    chosen, notes = _advice(rows, recall, len(truth.left))
+    names = list(rows[0]) if rows else []
+    curve = Table({name: [row[name] for row in rows] for name in names})
+    return BandTuning(threshold, chosen, curve, Table(hashing), about, notes)
+
+
+def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:
+    """The different bands of all nominal recalls that there are values for, with the least of these recalls each."""
+    found: dict[tuple[int, int, int], tuple[float, Banding]] = {}
+    for nominal in _NOMINAL:
+        try:
+            bands = choose_bands(threshold, nominal, num_perm)
+        except ParameterError:
+            break
+        found.setdefault((bands.num_bands, bands.num_rows, bands.least), (nominal, bands))
+    return list(found.values())
+
+
+class _Bootstrap:
+    """Documents drawn again, once for all bands: the weights of true pairs in each draw."""
+
+    def __init__(self, truth: Truth, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.drawn = np.arange(len(truth.left))
+        if len(self.drawn) > BOOTSTRAP_PAIRS:
+            self.drawn = np.sort(rng.choice(self.drawn, BOOTSTRAP_PAIRS, replace=False))
+        ends = np.stack([truth.left[self.drawn], truth.right[self.drawn]])
+        rows, places = np.unique(ends, return_inverse=True)
+        left, right = places.reshape(2, -1)
+        times = rng.poisson(1.0, (RESAMPLES, len(rows)))
+        weights = (times[:, left] * times[:, right]).astype(np.float64)
+        self.weights = weights[weights.sum(axis=1) > 0]
+
+    def interval(self, hits: NDArray[np.bool_]) -> tuple[float, float]:
+        """Bounds of the recall: the wider of Wilson's and the bootstrap's."""
+        low, high = wilson(int(hits.sum()), len(hits))
+        if not len(self.weights) or not len(hits):
+            return low, high
+        shares = self.weights @ hits[self.drawn] / self.weights.sum(axis=1)
+        least, most = np.quantile(shares, [0.025, 0.975])
+        return min(low, float(least)), max(high, float(most))
+
+
+def _measured(
+    recipe: Recipe,
+    nominal: float,
+    bands: Banding,
+    values: NDArray[Any],
+    present: NDArray[np.bool_],
+    truth: Truth,
+    scale: float,
+    bootstrap: _Bootstrap,
+) -> dict[str, Any]:
+    """The row of these bands."""
+    found = [np.zeros(0, bool)]
+    for start in range(0, len(truth.left), _PAIRS):
+        left, right = truth.left[start : start + _PAIRS], truth.right[start : start + _PAIRS]
+        equal = values[left] == values[right]
+        used = equal[:, : bands.num_bands * bands.num_rows].reshape(len(left), bands.num_bands, bands.num_rows)
+        found.append(used.all(axis=2).any(axis=1) & (equal.sum(axis=1) >= bands.least))
+    hits = np.concatenate(found)
+    index = BandIndex.of(bands, recipe)
+    index.add(np.flatnonzero(present), values[present])
+    share = bands.least / recipe.num_perm
+    candidates = sum(len(part) for part in index.iter_pairs(share))
+    true = int(hits.sum())
+    low, high = bootstrap.interval(hits)
+    return {
+        "recipe": str(recipe),
+        "num_perm": recipe.num_perm,
+        "num_bands": bands.num_bands,
+        "num_rows": bands.num_rows,
+        "least_equal_values": bands.least,
+        "nominal_recall": nominal,
+        "recall": true / len(hits) if len(hits) else None,
+        "recall_low": low,
+        "recall_high": high,
+        "precision": true / candidates if candidates else None,
+        "candidates_per_document": candidates * scale,
+        "bytes": values.itemsize * recipe.num_perm,
+        "cost": _CANDIDATE * (candidates - true) * scale + _VALUES * recipe.num_perm / 128,
+    }
+
+
+def _advice(rows: list[dict[str, Any]], recall: float, pairs: int) -> tuple[dict[str, Any] | None, list[str]]:
+    """The row that is advised, and what to say of it."""
+    if not pairs:
+        return None, ["no true pair in the sample; nothing can be tuned"]
+    notes: list[str] = []
+    # By the lower bound if any bands have it, else by the estimate, as a radius is chosen.
+    enough = [row for row in rows if row["recall_low"] >= recall] or [row for row in rows if row["recall"] >= recall]
+    chosen = min(enough, key=lambda row: (row["cost"], row["num_perm"]), default=None)
+    if chosen is None:
+        notes.append(f"no bands find {recall:g} of the true pairs; ask for less, or try more values")
+    elif chosen["recall_low"] < recall:
+        notes.append(
+            f"recall {chosen['recall']:.3f} is an estimate from few pairs; "
+            f"its interval begins at {chosen['recall_low']:.3f}"
+        )
+    if pairs < FEW:
+        notes.append(f"only {pairs} true pairs in the sample; a larger one has more, if there are any")
+    return chosen, notes

@@ -1,0 +1,508 @@
+"""How right a deduplication is: its pairs and clusters against what is known to be true.
+
+With TP pairs found and true, FP found and not true, FN true and not found:
+
+    precision = TP / (TP + FP)        recall = TP / (TP + FN)        F1 = 2 TP / (2 TP + FP + FN)
+
+counted over the pairs that a run lists (*pairs*), over the pairs of documents in one cluster (*pairwise*), and over the
+links from a removed document to the kept one (*links*, which have precision only). B-cubed asks of each document which
+share of its found cluster C, itself included, belongs to its true cluster T, and the other way round:
+
+    precision = mean over documents of |C ∩ T| / |C|        recall = mean of |C ∩ T| / |T|
+
+and F1 is their harmonic mean. Large clusters make pairs by the square; B-cubed weighs every document alike.
+
+Intervals are Wilson's, of 95%: for k of n and z = 1.96
+
+    (k + z²/2 ± z √(k (n − k) / n + z²/4)) / (n + z²)
+
+and F1's through TP / (TP + FP + FN) = F1 / (2 − F1). They take pairs for independent; pairs of one large cluster are
+not, and then the true uncertainty is larger.
+
+Cost: linear in documents and listed pairs; pairs of clusters are counted, not listed.
+
+Sources: A. Bagga, B. Baldwin (1998), Entity-based cross-document coreferencing using the vector space model, section 5
+(B-cubed); E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import components
+from nearkin.errors import bad_parameter
+from nearkin.pipeline.results import DedupResult
+from nearkin.quality.labels import ClusterLabels, PairLabels, Run
+
+Unlisted = Literal["auto", "false", "unjudged"]
+
+_Z = 1.959963984540054
+"""Quantile 0.975 of the normal distribution."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A share with its Wilson interval of 95%; NaN, and 0 to 1, of nothing.
+
+    Examples
+    --------
+    >>> from nearkin.quality.evaluation import Ratio
+    >>> str(Ratio(9, 10)), Ratio(9, 10).value
+    ('0.900 (0.596 to 0.982, 9 of 10)', 0.9)
+    """
+
+    hits: int
+    of: int
+    value: float = field(init=False)
+    low: float = field(init=False)
+    high: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        low, high = wilson(self.hits, self.of)
+        value = self.hits / self.of if self.of else math.nan
+        for name, number in (("value", value), ("low", low), ("high", high)):
+            object.__setattr__(self, name, number)
+
+    def __str__(self) -> str:
+        if not self.of:
+            return "of none"
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}, {self.hits:,} of {self.of:,})"
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """hits, of, value (None of nothing), low and high."""
+        value = self.value if self.of else None
+        return {"hits": self.hits, "of": self.of, "value": value, "low": self.low, "high": self.high}
+
+
+def wilson(hits: int, of: int) -> tuple[float, float]:
+    """Wilson's interval of 95% for a share of `hits` among `of`; (0, 1) of nothing.
+
+    Examples
+    --------
+    >>> from nearkin.quality.evaluation import wilson
+    >>> [round(bound, 4) for bound in wilson(0, 10)]
+    [0.0, 0.2775]
+    """
+    if not 0 <= hits <= of:
+        raise bad_parameter("hits", hits, f"0 to {of}")
+    if not of:
+        return 0.0, 1.0
+    middle = hits + _Z * _Z / 2
+    spread = _Z * math.sqrt(hits * (of - hits) / of + _Z * _Z / 4)
+    below, above = (middle - spread) / (of + _Z * _Z), (middle + spread) / (of + _Z * _Z)
+    # At the ends the formula gives 0 and 1 up to rounding.
+    return (0.0 if hits == 0 else below), (1.0 if hits == of else above)
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """Counts of pairs and what follows from them.
+
+    Attributes
+    ----------
+    true_positives, false_positives, false_negatives : int
+    true_negatives : int or None
+        Known only where the truth lists pairs that do not match.
+    precision, recall : Ratio
+    f1, f1_low, f1_high : float
+        NaN, 0 and 1 where there is no pair.
+    """
+
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int | None = None
+    precision: Ratio = field(init=False)
+    recall: Ratio = field(init=False)
+    f1: float = field(init=False)
+    f1_low: float = field(init=False)
+    f1_high: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        hits, false, missed = self.true_positives, self.false_positives, self.false_negatives
+        both = Ratio(hits, hits + false + missed)
+        values = {
+            "precision": Ratio(hits, hits + false),
+            "recall": Ratio(hits, hits + missed),
+            "f1": 2 * both.value / (1 + both.value),
+            "f1_low": 2 * both.low / (1 + both.low),
+            "f1_high": 2 * both.high / (1 + both.high),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, with None for NaN."""
+        return {
+            "true_positives": self.true_positives,
+            "false_positives": self.false_positives,
+            "false_negatives": self.false_negatives,
+            "true_negatives": self.true_negatives,
+            "precision": self.precision.to_dict(),
+            "recall": self.recall.to_dict(),
+            "f1": {"value": None if math.isnan(self.f1) else self.f1, "low": self.f1_low, "high": self.f1_high},
+        }
+
+
+@dataclass(frozen=True)
+class BCubed:
+    """Means over documents; NaN without documents."""
+
+    documents: int
+    precision: float
+    recall: float
+    f1: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        total = self.precision + self.recall
+        object.__setattr__(self, "f1", 2 * self.precision * self.recall / total if total else math.nan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, with None for NaN."""
+        values = {name: getattr(self, name) for name in ("precision", "recall", "f1")}
+        cleaned = {name: None if math.isnan(value) else value for name, value in values.items()}
+        return {"documents": self.documents, **cleaned}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found.
+
+    Attributes
+    ----------
+    pairs : PairScores or None
+        The pairs that were listed; None where clusters alone were found.
+    pairwise : PairScores or None
+        The pairs of documents in one found cluster.
+    links : Ratio or None
+        Precision of the links from removed documents to kept ones, of a run.
+    bcubed : BCubed or None
+        None where the truth says nothing of pairs that it doesn't list.
+    counts : dict
+        What was compared, and what could not be: `unknown` documents were found of which the truth says nothing, with
+        the first of their ids in `unknown_first`; `missing` ones are known to the truth and not to the run, which
+        counts them as found alone; `unjudged` pairs were found and are not counted.
+    notes : list of str
+        What a reader has to know about the figures.
+    """
+
+    pairs: PairScores | None
+    pairwise: PairScores | None
+    links: Ratio | None
+    bcubed: BCubed | None
+    counts: dict[str, Any]
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        parts = ("pairs", "pairwise", "links", "bcubed")
+        values = {name: getattr(self, name) for name in parts}
+        scores = {name: None if value is None else value.to_dict() for name, value in values.items()}
+        return {**scores, "counts": self.counts, "notes": self.notes}
+
+    def __str__(self) -> str:
+        lines = []
+        for name, scores in (("pairs", self.pairs), ("pairwise", self.pairwise)):
+            if scores is not None:
+                f1 = (
+                    "of none"
+                    if math.isnan(scores.f1)
+                    else f"{scores.f1:.3f} ({scores.f1_low:.3f} to {scores.f1_high:.3f})"
+                )
+                lines += [f"{name:<9} precision {scores.precision}", f"{'':<9} recall    {scores.recall}"]
+                lines += [f"{'':<9} F1        {f1}"]
+        if self.links is not None:
+            lines.append(f"{'links':<9} precision {self.links}")
+        if self.bcubed is not None:
+            b = self.bcubed
+            values = f"precision {b.precision:.3f}, recall {b.recall:.3f}, F1 {b.f1:.3f}"
+            lines.append(f"{'B-cubed':<9} {values}, over {b.documents:,} documents")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def bcubed(found: NDArray[np.int64], true: NDArray[np.int64]) -> BCubed:
+    """B-cubed of two clusterings of the same documents.
+
+    Parameters
+    ----------
+    found, true : (n,) int64
+        Number of the cluster of each document, from 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.quality.evaluation import bcubed
+    >>> scores = bcubed(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
+    >>> round(scores.precision, 4), scores.recall
+    (0.6667, 0.75)
+    """
+    if not len(found):
+        return BCubed(0, math.nan, math.nan)
+    of_found, of_true, common, sizes_found, sizes_true = _contingency(found, true)
+    squares = common.astype(np.float64) ** 2
+    precision = float((squares / sizes_found[of_found]).sum()) / len(found)
+    recall = float((squares / sizes_true[of_true]).sum()) / len(found)
+    return BCubed(len(found), precision, recall)
+
+
+def pairwise(found: NDArray[np.int64], true: NDArray[np.int64]) -> PairScores:
+    """Scores over the pairs of documents in one cluster, of two clusterings of the same documents.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.quality.evaluation import pairwise
+    >>> scores = pairwise(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1]))
+    >>> scores.true_positives, scores.false_positives, scores.false_negatives
+    (1, 2, 1)
+    """
+    _, _, common, sizes_found, sizes_true = _contingency(found, true)
+    both = _pairs_of(common)
+    return PairScores(both, _pairs_of(sizes_found) - both, _pairs_of(sizes_true) - both)
+
+
+def _contingency(found: NDArray[np.int64], true: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """For each two clusters that meet: the found one, the true one, their common documents; sizes of all clusters."""
+    width = int(true.max(initial=-1)) + 1
+    keys, common = np.unique(found * width + true, return_counts=True)
+    sizes = np.bincount(found), np.bincount(true)
+    return (
+        keys // max(width, 1),
+        keys % max(width, 1),
+        common.astype(np.int64),
+        *(side.astype(np.int64) for side in sizes),
+    )
+
+
+def _pairs_of(sizes: NDArray[np.int64]) -> int:
+    return int((sizes * (sizes - 1) // 2).sum())
+
+
+def evaluate(found: Any, truth: Any, *, unlisted: Unlisted = "auto") -> Evaluation:
+    """Score what was found against what is true.
+
+    Parameters
+    ----------
+    found : DedupResult, Run, PairLabels, ClusterLabels, mapping, or iterable of pairs
+        A mapping gives the cluster of each id.
+    truth : PairLabels, ClusterLabels, Run, DedupResult, mapping, or iterable of (id, id) or (id, id, bool)
+        What is true. The clusters of a run are, if a run is taken for the truth.
+    unlisted : {"auto", "false", "unjudged"}, default "auto"
+        What holds for pairs (or documents, in clusters) that the truth does not list: they do not match (a document is
+        alone in its cluster), or nothing is known and they do not count. "auto" takes pairs that all match for all
+        there are, and otherwise nothing for known.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    ParameterError
+        For something that is neither pairs nor clusters.
+    InputError
+        For ids that are none, or an id in two clusters.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> scores = nk.evaluate({1: "x", 2: "x", 3: "x"}, {1: "a", 2: "a", 3: "b", 4: "b"})
+    >>> print(scores)
+    pairwise  precision 0.333 (0.061 to 0.792, 1 of 3)
+              recall    0.500 (0.095 to 0.905, 1 of 2)
+              F1        0.400 (0.087 to 0.823)
+    B-cubed   precision 0.667, recall 0.750, F1 0.706, over 4 documents
+    >>> scores = nk.evaluate([("a", "b"), ("a", "c")], [("a", "b", True), ("a", "c", False), ("b", "d", True)])
+    >>> scores.pairs.true_positives, scores.pairs.false_positives, scores.pairs.false_negatives
+    (1, 1, 1)
+    """
+    if unlisted not in get_args(Unlisted):
+        raise bad_parameter("unlisted", repr(unlisted), ", ".join(get_args(Unlisted)))
+    run, known = _labels(found, "found"), _labels(truth, "truth")
+    complete = unlisted == "false"
+    if isinstance(known, Run):
+        # A run saw every document; those outside of its clusters are alone.
+        labels = dict(known.clusters.labels)
+        alone = sorted(known.documents - labels.keys())
+        known = ClusterLabels([*labels, *alone], [*labels.values(), *[None] * len(alone)])
+    elif isinstance(known, PairLabels) and unlisted == "auto":
+        complete = all(known.labels.values())
+    return _Comparison(run, known, complete=complete).evaluation()
+
+
+def _labels(value: Any, what: str) -> PairLabels | ClusterLabels | Run:
+    if isinstance(value, (PairLabels, ClusterLabels, Run)):
+        return value
+    if isinstance(value, DedupResult):
+        return Run.of_tables(value.clusters.columns, value.pairs.columns, value.kept)
+    if isinstance(value, Mapping):
+        return ClusterLabels(value.keys(), value.values())
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        rows = list(value)
+        if all(isinstance(row, (tuple, list)) and len(row) in (2, 3) for row in rows):
+            match = [len(row) == 2 or row[2] for row in rows]
+            return PairLabels([row[0] for row in rows], [row[1] for row in rows], match)
+    raise bad_parameter(what, type(value).__name__, "pairs (tuples of two ids), a mapping of ids to clusters, or a run")
+
+
+class _Comparison:
+    """Found and true labels over one numbering of ids."""
+
+    def __init__(
+        self, run: PairLabels | ClusterLabels | Run, truth: PairLabels | ClusterLabels, *, complete: bool
+    ) -> None:
+        self.run, self.truth = run, truth
+        self.in_truth, self.in_run = _ids(truth), _ids(run)
+        self.number = {name: at for at, name in enumerate(sorted(self.in_truth | self.in_run))}
+        self.listed = run if isinstance(run, PairLabels) else run.pairs if isinstance(run, Run) else None
+        # Documents that take part: where the truth is clusters and nothing holds for others, those it knows.
+        self.judged = np.ones(len(self.number), bool)
+        self.whole = complete
+        self.true: NDArray[np.int64] | None = None
+        if isinstance(truth, ClusterLabels):
+            self.whole = True
+            self.true = self._clusters(truth)
+            if not complete:
+                self.judged[[self.number[name] for name in self.in_run - self.in_truth]] = False
+        else:
+            left, right = self._numbers(truth.labels)
+            self.match = np.fromiter(truth.labels.values(), bool, len(left))
+            order = np.argsort(self._keys(left, right))
+            self.left, self.right, self.match = left[order], right[order], self.match[order]
+            if complete:
+                self.true = self._components(self.left[self.match], self.right[self.match])
+
+    def _numbers(self, pairs: Iterable[tuple[str, str]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        ends = [(self.number[a], self.number[b]) for a, b in pairs]
+        columns = np.array(ends, np.int64).reshape(-1, 2)
+        return columns[:, 0], columns[:, 1]
+
+    def _keys(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+        return left * len(self.number) + right
+
+    def _components(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+        return components(len(self.number), left.astype(np.uint32), right.astype(np.uint32)).astype(np.int64)
+
+    def _clusters(self, labels: ClusterLabels) -> NDArray[np.int64]:
+        """The cluster of every document; one that the labels don't know is alone."""
+        result = np.arange(len(self.number)) + len(labels.labels)
+        for name, cluster in labels.labels.items():
+            result[self.number[name]] = cluster
+        return _numbered(result)
+
+    def _found_pairs(self, labels: PairLabels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self._numbers(pair for pair, match in labels.labels.items() if match)
+
+    def _judge(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which of these pairs (the smaller number first) are true, and which the truth speaks of."""
+        if isinstance(self.truth, ClusterLabels) and self.true is not None:
+            return self.true[left] == self.true[right], self.judged[left] & self.judged[right]
+        keys, known = self._keys(left, right), self._keys(self.left, self.right)
+        at = np.searchsorted(known, keys)
+        listed = np.zeros(len(keys), bool)
+        inside = at < len(known)
+        listed[inside] = known[at[inside]] == keys[inside]
+        true = np.zeros(len(keys), bool)
+        true[listed] = self.match[at[listed]]
+        return true, listed | self.whole
+
+    def evaluation(self) -> Evaluation:
+        """All that the two sides allow."""
+        counts: dict[str, Any] = {"documents": len(self.number), **self._documents()}
+        notes = []
+        pairs = links = of_documents = None
+        if self.listed is not None:
+            left, right = self._found_pairs(self.listed)
+            pairs, counts["unjudged_pairs"] = self._of_list(left, right)
+            counts["repeated_pairs"], counts["pairs_with_itself"] = self.listed.repeated, self.listed.selves
+        if isinstance(self.run, PairLabels):
+            found = self._components(left, right)
+            notes.append("found clusters are the connected components of the pairs that were found")
+        else:
+            found = self._clusters(self.run.clusters if isinstance(self.run, Run) else self.run)
+        if isinstance(self.run, Run):
+            links = self._of_links(self.run.links)
+            counts["removed_for_older"] = self.run.older
+            if self.listed is not None:
+                notes.append("a run links an exact copy with its original only; pairwise counts all pairs of a cluster")
+        of_clusters, counts["unjudged_pairwise"] = self._of_clusters(found)
+        if self.true is not None:
+            of_documents = bcubed(_numbered(found[self.judged]), _numbered(self.true[self.judged]))
+        if isinstance(self.truth, PairLabels):
+            counts["repeated_labels"], counts["labels_of_itself"] = self.truth.repeated, self.truth.selves
+            counts["contradictory_labels"] = self.truth.contradictory
+            if self.truth.contradictory:
+                notes.append(f"pairs labelled both a match and none, left out: {self.truth.contradictory:,}")
+            text = "true clusters are the connected components of the true pairs"
+            notes.append(text if self.whole else "pairs that the truth does not list are not judged; so no B-cubed")
+        for name, text in (
+            ("unknown", "unknown to the truth, not counted"),
+            ("missing", "unknown to the run, counted as found alone"),
+        ):
+            if counts[name]:
+                notes.append(f"documents {text}: {counts[name]:,}, first {', '.join(counts[name + '_first'])}")
+        return Evaluation(pairs, of_clusters, links, of_documents, counts, notes)
+
+    def _documents(self) -> dict[str, Any]:
+        """Documents that only one side knows, as far as that can be told."""
+        unknown, missing = [], []
+        if not self.whole or isinstance(self.truth, ClusterLabels):
+            unknown = sorted(self.in_run - self.in_truth)
+            if self.judged.all():
+                # They are taken to match nothing.
+                unknown = []
+        if isinstance(self.run, Run):
+            missing = sorted(self.in_truth - self.in_run)
+        found: dict[str, Any] = {}
+        for name, ids in (("unknown", unknown), ("missing", missing)):
+            found |= {name: len(ids), name + "_first": ids[:5]}
+        return found
+
+    def _of_list(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[PairScores, int]:
+        true, judged = self._judge(left, right)
+        hits, false = int((true & judged).sum()), int((~true & judged).sum())
+        positives, negatives = self._totals()
+        scores = PairScores(hits, false, positives - hits, None if negatives is None else negatives - false)
+        return scores, int((~judged).sum())
+
+    def _totals(self) -> tuple[int, int | None]:
+        """True pairs, and pairs known not to match where these are listed."""
+        if isinstance(self.truth, ClusterLabels) and self.true is not None:
+            return _pairs_of(np.bincount(self.true[self.judged])), None
+        return int(self.match.sum()), None if self.whole else int((~self.match).sum())
+
+    def _of_links(self, links: list[tuple[str, str]]) -> Ratio:
+        left, right = self._numbers(links)
+        true, judged = self._judge(np.minimum(left, right), np.maximum(left, right))
+        return Ratio(int((true & judged).sum()), int(judged.sum()))
+
+    def _of_clusters(self, found: NDArray[np.int64]) -> tuple[PairScores, int]:
+        everything = _pairs_of(np.bincount(found))
+        if isinstance(self.truth, ClusterLabels) and self.true is not None:
+            scores = pairwise(_numbered(found[self.judged]), _numbered(self.true[self.judged]))
+        else:
+            together = found[self.left] == found[self.right]
+            hits = int((together & self.match).sum())
+            positives, negatives = self._totals()
+            false = everything - hits if negatives is None else int((together & ~self.match).sum())
+            scores = PairScores(hits, false, positives - hits, None if negatives is None else negatives - false)
+        return scores, everything - scores.true_positives - scores.false_positives
+
+
+def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same clusters, numbered from 0 without gaps."""
+    return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _ids(labels: PairLabels | ClusterLabels | Run) -> set[str]:
+    if isinstance(labels, Run):
+        return labels.documents | labels.clusters.labels.keys()
+    if isinstance(labels, ClusterLabels):
+        return set(labels.labels)
+    return {name for pair in labels.labels for name in pair}

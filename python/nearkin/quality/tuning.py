@@ -1,0 +1,596 @@
+"""Which bits and radius give the wanted recall, and which features and threshold agree with labels; measured.
+
+**Without labels** a true pair is one whose features have at least the threshold's Jaccard similarity, as deduplication
+verifies it (`nearkin.quality.truth`). For every width the smallest radius is taken whose recall has its lower bound at
+the wanted share, or where no radius in reach has (few pairs), its estimate. Features are not compared with one another:
+each says itself what similar means, and only labels can say which is right.
+
+**With labels** every kind of features is tried. Verification by its Jaccard similarity at a threshold t accepts pairs;
+the t of the best F1 against the labels is taken, and then the smallest radius that finds the wanted share of the true
+pairs that are accepted there. The features of the best F1 are chosen.
+
+Of several widths the one of the least cost is chosen, by counts, so that the choice depends on arguments alone: a
+candidate that is no match costs `_CANDIDATE` of hashing a document, a further word of the fingerprint `_WORD`.
+A document that has a match stops there, so only candidates that are none count, scaled to the size of the corpus. The
+seconds in the result are measured, and decide nothing.
+
+Intervals are of 95%: of recall the wider of Wilson's and of a bootstrap of documents (each document counts Poisson(1)
+times, a pair the product of its two), since the pairs of one cluster are not independent; of precision Wilson's.
+
+Cost: one pass over the corpus; hashing the sample once a recipe and width; all pairs of the sample within the largest
+radius, by counts alone. Memory: twice the sample's texts.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import InputError, bad_parameter
+from nearkin.pipeline.documents import Progress
+from nearkin.pipeline.results import Table
+from nearkin.pipeline.texts import THRESHOLD
+from nearkin.pipeline.verify import similarity
+from nearkin.quality.evaluation import wilson
+from nearkin.quality.labels import ClusterLabels, PairLabels
+from nearkin.quality.truth import Prints, Rows, Sample, Truth, similar_pairs, take_sample, widest
+from nearkin.recipe import Recipe
+from nearkin.theory import simhash_radius
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RECIPES = ("char:3", "char:4", "char:5", "word:1", "word:2", "word:3")
+"""Features that are tried against labels, when the caller names none."""
+BITS = (64, 128, 256)
+
+_CANDIDATE = 0.3
+"""Cost of verifying a candidate, in hashings of a document: measured 0.16 (laws) to 0.34 (news), distinct features."""
+_WORD = 0.05
+"""Cost of a further word of the fingerprint: 0.05 to 0.15 of hashing a document, measured."""
+RESAMPLES = 200
+BOOTSTRAP_PAIRS = 20_000
+"""Pairs of which the bootstrap draws; the interval of more is stated for so many, which is wider."""
+FEW = 100
+"""True pairs below which the result says that they are few."""
+_LOWEST = 0.35
+"""Least threshold that is tried against labels of all pairs, where candidates come from a wide fingerprint."""
+_LABELLED_REACH = 0.42
+"""Share of the bits up to which distances of labelled pairs are counted: random pairs lie at a half."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    goal : {"recall", "f1"}
+        What was tuned for: recall of similar pairs, or agreement with labels.
+    chosen : dict or None
+        The row of `settings` that is advised; None if no setting reaches the recall.
+    settings : Table
+        A row for every recipe: recipe, threshold, radius (None if none in reach gives the recall), recall with its
+        interval, precision and candidates_per_document (all of them, scaled to the corpus) of its candidates, bytes a
+        document, measured CPU seconds a million documents for hashing and for verifying the candidates that are no
+        match; with labels precision, recall and F1 of what is verified: match_precision, match_recall, match_f1.
+    curve : Table
+        A row for every recipe and radius: recipe, radius, recall, recall_low, recall_high, precision, precision_low,
+        precision_high, f1, candidates_per_document.
+    thresholds : Table
+        With labels, a row for every kind of features and threshold: features, threshold, precision, recall, f1.
+    by_length : Table
+        For the recipe that is advised, a row for each quarter of the true pairs by features of the shorter text: from,
+        to, pairs, recall, median and 95th percentile of the distance.
+    truth : dict
+        How the truth was found, and on what: documents, sample, copies, pairs, method, missed.
+    notes : list of str
+        What a reader has to know.
+    """
+
+    goal: str
+    chosen: dict[str, Any] | None
+    settings: Table
+    curve: Table
+    thresholds: Table
+    by_length: Table
+    truth: dict[str, Any]
+    notes: list[str]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The curve as a pandas DataFrame.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        return self.curve.to_pandas()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        tables = {name: list(getattr(self, name).rows()) for name in ("settings", "curve", "thresholds", "by_length")}
+        head = {"goal": self.goal, "chosen": self.chosen, "truth": self.truth, "notes": self.notes}
+        return {**head, "command": self.command(), **tables}
+
+    def command(self, corpus: str = "CORPUS") -> str | None:
+        """The command line of a deduplication with what is advised; None if nothing is.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> texts = [f"{a} {b} grows in the garden behind the house" for a in ("red", "old") for b in ("ivy", "oak")]
+        >>> nk.tune(texts, threshold=0.7, bits=[64]).command("corpus.jsonl")
+        "nearkin dedup corpus.jsonl --out clean --recipe 'char:4|binary|xxh3|simhash:64' --threshold 0.7 --radius 9"
+        """
+        if self.chosen is None:
+            return None
+        chosen = self.chosen
+        options = [
+            "--recipe",
+            chosen["recipe"],
+            "--threshold",
+            f"{chosen['threshold']:g}",
+            "--radius",
+            chosen["radius"],
+        ]
+        return shlex.join(["nearkin", "dedup", corpus, "--out", "clean", *map(str, options)])
+
+
+def tune(
+    texts: Any,
+    ids: Any = None,
+    *,
+    pairs: Any = None,
+    threshold: float | None = None,
+    recall: float = 0.95,
+    recipes: Iterable[Recipe | str] | None = None,
+    bits: Iterable[int] = BITS,
+    sample: int = 20_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Measure which bits and radius find the wanted share of similar pairs, or which features agree with labels.
+
+    Parameters
+    ----------
+    texts : sequence of str or None, an Arrow string array, or an open Corpus
+    ids : integers or strings, one a text; optional
+        None means row numbers. A Corpus has its own.
+    pairs : PairLabels, ClusterLabels, or iterable of (id, id) or (id, id, bool); optional
+        Labels. Where all pairs match, others are taken not to; where some do not, others are not judged. None takes
+        pairs of at least the threshold for true.
+    threshold : float, optional
+        Smallest similarity of a match, inclusive, above 0 and up to 1. None means 0.8 without labels, and with labels
+        the one of the best F1.
+    recall : float, default 0.95
+        Share of the true pairs that the candidates have to hold, above 0 and up to 1.
+    recipes : iterable of Recipe or str, optional
+        What features are and weigh; their bits are not used. None means the default recipe, and with labels
+        `nearkin.tune.RECIPES`.
+    bits : iterable of int, default (64, 128, 256)
+        Widths to try.
+    sample : int, default 20,000
+        Most documents that are measured; documents of labelled pairs come first where labels judge only what they list.
+    seed : int, default 0
+        Of the sample and of the bootstrap.
+    progress : function, optional
+        Called with stage, done and total.
+
+    Returns
+    -------
+    Tuning
+
+    Raises
+    ------
+    ParameterError
+        For a number out of its range, or no recipe or width.
+    InputError
+        If no labelled pair is among the texts.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> words = "the quick brown fox jumps over the lazy dog and runs away from the old grey hound".split()
+    >>> texts = [" ".join(words[:i] + [f"w{i}"] + words[i + 1 :]) for i in range(len(words))]
+    >>> tuned = nk.tune(texts, threshold=0.6, bits=[128])
+    >>> tuned.chosen["radius"], round(tuned.chosen["recall"], 3), tuned.truth["pairs"]
+    (33, 0.993, 136)
+    """
+    check_options(1.0 if threshold is None else threshold, recall, sample)
+    widths = sorted(set(bits))
+    labels = None if pairs is None else _labels(pairs)
+    given = [Recipe.of(each) for each in (recipes if recipes is not None else [None] if labels is None else RECIPES)]
+    if not widths or not given:
+        raise bad_parameter("bits" if given else "recipes", "none", "at least one")
+    if any(recipe.family != "simhash" for recipe in given):
+        raise bad_parameter("recipe", given[0], "recipes with simhash; nearkin.tune_bands measures those with minhash")
+    if any(recipe.features == "given" for recipe in given):
+        raise bad_parameter("recipe", given[0], "a recipe with char:N or word:N features, which reads texts")
+    report = progress or (lambda stage, done, total: None)
+    wanted = None
+    if isinstance(labels, PairLabels) and not all(labels.labels.values()):
+        wanted = {name for pair in labels.labels for name in pair}
+    report("sample", 0, None)
+    taken = take_sample(texts, ids, sample, seed, wanted)
+    measure = _Measure(taken if labels is not None else taken.without_copies(), recall, widths, seed, report)
+    if labels is None:
+        return measure.similar(given, THRESHOLD if threshold is None else threshold)
+    return measure.labelled(given, labels, threshold)
+
+
+def check_options(threshold: float, recall: float, sample: int) -> None:
+    """Raise ParameterError for a number out of its range."""
+    for name, value in (("recall", recall), ("threshold", threshold)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+            raise bad_parameter(name, repr(value), "a number above 0 and up to 1")
+    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 2:
+        raise bad_parameter("sample", repr(sample), "at least 2 documents")
+
+
+def _labels(pairs: Any) -> PairLabels | ClusterLabels:
+    if isinstance(pairs, (PairLabels, ClusterLabels)):
+        return pairs
+    rows = list(pairs)
+    if not all(isinstance(row, (tuple, list)) and len(row) in (2, 3) for row in rows):
+        raise bad_parameter("pairs", "other rows", "tuples of two ids, or of two ids and a bool")
+    return PairLabels([row[0] for row in rows], [row[1] for row in rows], [len(row) == 2 or row[2] for row in rows])
+
+
+@dataclass
+class _Known:
+    """Labelled pairs of the sample's rows."""
+
+    left: Rows
+    right: Rows
+    match: NDArray[np.bool_]
+    complete: bool
+    """Whether pairs that are not listed do not match."""
+
+    @classmethod
+    def of(cls, labels: PairLabels | ClusterLabels, names: list[str]) -> _Known:
+        row_of = {name: row for row, name in enumerate(names)}
+        if isinstance(labels, ClusterLabels):
+            members: dict[int, list[int]] = {}
+            for name, cluster in labels.labels.items():
+                if name in row_of:
+                    members.setdefault(cluster, []).append(row_of[name])
+            parts = [np.array(sorted(rows)) for rows in members.values() if len(rows) > 1]
+            ends = [np.array(np.triu_indices(len(rows), 1)) for rows in parts]
+            both = [rows[pair] for rows, pair in zip(parts, ends, strict=True)]
+            columns = np.concatenate(both, axis=1) if both else np.zeros((2, 0), np.int64)
+            return cls(columns[0], columns[1], np.ones(columns.shape[1], bool), True)
+        found = [
+            (row_of[a], row_of[b], match) for (a, b), match in labels.labels.items() if a in row_of and b in row_of
+        ]
+        table = np.array(found, np.int64).reshape(-1, 3)
+        ends_of = np.sort(table[:, :2], axis=1)
+        return cls(ends_of[:, 0], ends_of[:, 1], table[:, 2] == 1, all(labels.labels.values()))
+
+
+@dataclass
+class _Counted:
+    """One recipe with its width: pairs within each radius from 0 to the largest that is looked at.
+
+    Attributes
+    ----------
+    distances : (n_target,) int64
+        Of the pairs that are to be found: those that verification accepts.
+    recall, low, high : (reach + 1,) float64
+        Share of these within the radius, and its interval.
+    hits, wrong, candidates : (reach + 1,) int64
+        True pairs within the radius, pairs known to be none, and all pairs of the sample.
+    seconds : float
+        CPU seconds of hashing a document.
+    """
+
+    prints: Prints
+    distances: NDArray[np.int64]
+    recall: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    hits: NDArray[np.int64]
+    wrong: NDArray[np.int64]
+    candidates: NDArray[np.int64]
+    seconds: float
+
+    def first(self, recall: float) -> int | None:
+        """The smallest radius of this recall: by the lower bound if one in reach has it, else by the estimate."""
+        for share in (self.low, self.recall):
+            if len(enough := np.flatnonzero(share >= recall)):
+                return int(enough[0])
+        return None
+
+
+_Option = tuple[tuple[float, ...], _Counted, dict[str, Any], Truth]
+"""What may be advised: its cost, the least first; its counts, its row of the settings, the pairs to be found."""
+
+
+@dataclass
+class _Measure:
+    """A sample, what is wanted of it, and the tables that fill up."""
+
+    sample: Sample
+    wanted: float
+    widths: list[int]
+    seed: int
+    report: Progress
+    curve: dict[str, list[Any]] = field(default_factory=dict)
+    settings: dict[str, list[Any]] = field(default_factory=dict)
+    thresholds: dict[str, list[Any]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def scale(self) -> float:
+        """Documents of the corpus for one of the sample."""
+        return self.sample.documents / max(len(self.sample.texts) + self.sample.copies, 1)
+
+    def similar(self, recipes: list[Recipe], threshold: float) -> Tuning:
+        """The smallest radius that finds the wanted share of similar pairs; the first recipe's is advised."""
+        best: list[_Option] = []
+        truths = [self._similar_pairs(recipe, threshold) for recipe in recipes]
+        first = truths[0]
+        for recipe, truth in zip(recipes, truths, strict=True):
+            for bits in self.widths:
+                reach = widest(threshold, bits, 4.0)
+                counted = self._count(recipe.with_(bits=bits), truth, (truth.left, truth.right), None, reach)
+                cost, row = self._setting(counted, threshold, truth, {})
+                if row["radius"] is not None and truth is first:
+                    best.append(((cost, bits), counted, row, truth))
+        pairs = len(first.left)
+        if pairs < FEW:
+            self.notes.append(f"only {pairs} true pairs in the sample; a larger one has more, if there are any")
+        return self._result("recall", best, first)
+
+    def labelled(self, recipes: list[Recipe], labels: PairLabels | ClusterLabels, threshold: float | None) -> Tuning:
+        """The features and threshold of the best F1, and the smallest radius that keeps it."""
+        known = _Known.of(labels, self.sample.names)
+        if not known.match.any():
+            reason = "no pair that is labelled a match has both its documents in the sample; check the ids"
+            raise InputError(f"pairs: {reason}", place="pairs", reason=reason)
+        positives = known.left[known.match], known.right[known.match]
+        negatives = None if known.complete else (known.left[~known.match], known.right[~known.match])
+        best: list[_Option] = []
+        for recipe in recipes:
+            chosen, scores, truth = self._thresholds(recipe, known, threshold)
+            for bits in self.widths:
+                reach = math.floor(_LABELLED_REACH * bits)
+                counted = self._count(recipe.with_(bits=bits), truth, positives, negatives, reach)
+                cost, row = self._setting(counted, chosen, truth, scores)
+                if row["radius"] is not None:
+                    best.append(((-scores["match_f1"], cost, bits), counted, row, truth))
+        if not known.complete:
+            self.notes.append("labels judge only the pairs that they list; precision and F1 are among these")
+        if len(positives[0]) < FEW:
+            self.notes.append(f"only {len(positives[0])} labelled matches in the sample")
+        method = "labels of all pairs" if known.complete else f"{len(known.match):,} labelled pairs"
+        return self._result("f1", best, Truth(*positives, np.zeros(0), method))
+
+    # Truth
+
+    def _similar_pairs(self, recipe: Recipe, threshold: float, deviations: float = 4.0) -> Truth:
+        stage = f"compare {_features(recipe)}"
+        return similar_pairs(
+            self.sample.texts,
+            recipe,
+            threshold,
+            lambda done: self.report(stage, done, None),
+            deviations=deviations,
+        )
+
+    def _thresholds(self, recipe: Recipe, known: _Known, wanted: float | None) -> tuple[float, dict[str, float], Truth]:
+        """The threshold of the best F1, its scores, and the labelled matches that it accepts."""
+        left, right, match = known.left, known.right, known.match
+        similarities = similarity(self.sample.texts, left, right, recipe=recipe)
+        lowest = 0.05
+        if known.complete:
+            # All pairs from the lowest threshold on, of which the labelled ones are taken out.
+            lowest = _LOWEST
+            found = self._similar_pairs(recipe, lowest, 2.0)
+            n = len(self.sample.texts)
+            other = ~np.isin(found.left * n + found.right, left * n + right)
+            similarities = np.concatenate([similarities, found.similarity[other]])
+            match = np.concatenate([match, np.zeros(int(other.sum()), bool)])
+        steps = [round(step / 20, 2) for step in range(round(20 * lowest), 21)]
+        if wanted is not None:
+            steps = sorted({*steps, wanted})
+        columns: dict[str, list[Any]] = {name: [] for name in _THRESHOLDS}
+        for step in steps:
+            accepted = similarities >= step
+            hits, total, true = int((accepted & match).sum()), int(accepted.sum()), int(match.sum())
+            columns["features"].append(_features(recipe))
+            columns["threshold"].append(step)
+            columns["precision"].append(hits / total if total else math.nan)
+            columns["recall"].append(hits / true)
+            columns["f1"].append(2 * hits / (total + true))
+        best = steps.index(wanted) if wanted is not None else int(np.argmax(columns["f1"]))
+        for name, values in columns.items():
+            self.thresholds.setdefault(name, []).extend(values)
+        scores = {f"match_{name}": columns[name][best] for name in ("precision", "recall", "f1")}
+        accepted = (similarities[: len(left)] >= steps[best]) & known.match
+        return (
+            steps[best],
+            scores,
+            Truth(left[accepted], right[accepted], similarities[: len(left)][accepted], "labels"),
+        )
+
+    # Counting
+
+    def _count(
+        self,
+        recipe: Recipe,
+        truth: Truth,
+        positives: tuple[Rows, Rows],
+        negatives: tuple[Rows, Rows] | None,
+        reach: int,
+    ) -> _Counted:
+        self.report(f"count {recipe}", 0, None)
+        texts = self.sample.texts
+        start = time.process_time()
+        prints = Prints.of(texts, recipe)
+        seconds = (time.process_time() - start) / max(len(texts), 1)
+        distances = prints.distances(truth.left, truth.right)
+        candidates = np.zeros(reach + 1, np.int64)
+        for _, _, found in prints.pairs(reach):
+            candidates += np.bincount(found, minlength=reach + 1)
+        candidates = candidates.cumsum()
+        hits = _within(prints.distances(*positives), reach)
+        wrong = candidates - hits if negatives is None else _within(prints.distances(*negatives), reach)
+        low, high = self._interval(truth, distances, reach)
+        share = _within(distances, reach) / max(len(distances), 1)
+        counted = _Counted(prints, distances, share, low, high, hits, wrong, candidates, seconds)
+        self._add_curve(counted, len(positives[0]))
+        return counted
+
+    def _interval(
+        self, truth: Truth, distances: NDArray[np.int64], reach: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds of the recall at each radius: the wider of Wilson's and the bootstrap's."""
+        within = _within(distances, reach)
+        bounds = np.array([wilson(int(hits), len(distances)) for hits in within])
+        low, high = bounds[:, 0], bounds[:, 1]
+        if not len(distances):
+            return low, high
+        rng = np.random.default_rng(self.seed)
+        drawn = np.arange(len(distances))
+        if len(drawn) > BOOTSTRAP_PAIRS:
+            drawn = np.sort(rng.choice(drawn, BOOTSTRAP_PAIRS, replace=False))
+        rows, places = np.unique(np.stack([truth.left[drawn], truth.right[drawn]]), return_inverse=True)
+        left, right = places.reshape(2, -1)
+        near = np.minimum(distances[drawn], reach + 1)
+        shares = []
+        for _ in range(RESAMPLES):
+            times = rng.poisson(1.0, len(rows))
+            weights = times[left] * times[right]
+            if total := weights.sum():
+                shares.append(np.bincount(near, weights, minlength=reach + 2)[: reach + 1].cumsum() / total)
+        if shares:
+            quantiles = np.quantile(np.array(shares), [0.025, 0.975], axis=0)
+            low, high = np.minimum(low, quantiles[0]), np.maximum(high, quantiles[1])
+        return low, high
+
+    def _add_curve(self, counted: _Counted, true: int) -> None:
+        per_document = 2 * self.scale / max(len(counted.prints.rows), 1)
+        for radius in range(len(counted.hits)):
+            hits, wrong = int(counted.hits[radius]), int(counted.wrong[radius])
+            low, high = wilson(hits, hits + wrong)
+            row = {
+                "recipe": str(counted.prints.recipe),
+                "radius": radius,
+                "recall": float(counted.recall[radius]),
+                "recall_low": float(counted.low[radius]),
+                "recall_high": float(counted.high[radius]),
+                "precision": hits / (hits + wrong) if hits + wrong else None,
+                "precision_low": low,
+                "precision_high": high,
+                "f1": 2 * hits / (hits + wrong + true) if true else None,
+                "candidates_per_document": float(counted.candidates[radius]) * per_document,
+            }
+            _append(self.curve, row)
+
+    def _setting(
+        self, counted: _Counted, threshold: float, truth: Truth, scores: dict[str, float]
+    ) -> tuple[float, dict[str, Any]]:
+        """The row of this recipe, and what it costs, by counts."""
+        recipe = counted.prints.recipe
+        radius = counted.first(self.wanted) if len(counted.distances) else None
+        documents = max(len(counted.prints.rows), 1)
+        verify = self._seconds_a_pair(recipe, truth)
+        row: dict[str, Any] = {"recipe": str(recipe), "threshold": threshold, "radius": radius}
+        names = ("recall", "recall_low", "recall_high", "precision", "candidates_per_document")
+        place = {} if radius is None else {name: self.curve[name][radius - len(counted.hits)] for name in names}
+        row |= {name: place.get(name) for name in names}
+        # Whatever labels don't list is taken for wrong here: it is verified, too.
+        false = 0 if radius is None else int(counted.candidates[radius] - counted.hits[radius])
+        wrong = 2 * self.scale * false / documents
+        row |= {
+            "usual_radius": simhash_radius(threshold, recipe.bits),
+            "bytes": 8 * recipe.words,
+            "hash_seconds": 1e6 * counted.seconds,
+            "verify_seconds": None if radius is None else 1e6 * verify * wrong,
+            **scores,
+        }
+        _append(self.settings, row)
+        return _CANDIDATE * wrong + _WORD * recipe.words, row
+
+    def _seconds_a_pair(self, recipe: Recipe, truth: Truth) -> float:
+        """CPU seconds of verifying a pair, over up to a thousand of documents at random."""
+        n = len(self.sample.texts)
+        if n < 2:
+            return 0.0
+        left, right = np.random.default_rng(self.seed).integers(0, n, (2, 1000))
+        start = time.process_time()
+        similarity(self.sample.texts, left, right, recipe=recipe)
+        return (time.process_time() - start) / 1000
+
+    # Result
+
+    def _result(self, goal: str, best: list[_Option], truth: Truth) -> Tuning:
+        chosen, by_length = None, Table({name: [] for name in _LENGTHS})
+        if best:
+            _, counted, chosen, target = min(best, key=lambda option: option[0])
+            if chosen["recall_low"] < self.wanted:
+                self.notes.append(
+                    f"recall {chosen['recall']:.3f} is an estimate from few pairs; "
+                    f"its interval begins at {chosen['recall_low']:.3f}"
+                )
+            by_length = _by_length(counted, chosen["radius"], target)
+        else:
+            self.notes.append(
+                f"no radius finds {self.wanted:g} of the true pairs; ask for less, or try other recipes"
+                if len(truth.left)
+                else "no true pair in the sample; nothing can be tuned"
+            )
+        about = {
+            "documents": self.sample.documents,
+            "sample": len(self.sample.texts),
+            "copies": self.sample.copies,
+            "pairs": len(truth.left),
+            "method": truth.method,
+            "missed": truth.missed,
+            "seed": self.seed,
+        }
+        settings, curve = Table(self.settings), Table(self.curve)
+        thresholds = Table(self.thresholds or {name: [] for name in _THRESHOLDS})
+        return Tuning(goal, chosen, settings, curve, thresholds, by_length, about, self.notes)
+
+
+_THRESHOLDS = ("features", "threshold", "precision", "recall", "f1")
+_LENGTHS = ("from", "to", "pairs", "recall", "median", "p95")
+
+
+def _by_length(counted: _Counted, radius: int, truth: Truth) -> Table:
+    """Quarters of the pairs by features of the shorter text."""
+    shorter = np.minimum(counted.prints.counts[truth.left], counted.prints.counts[truth.right])
+    order = np.argsort(shorter, kind="stable")
+    columns: dict[str, list[Any]] = {name: [] for name in _LENGTHS}
+    for part in np.array_split(order, 4):
+        if len(part):
+            distances = counted.distances[part]
+            quantiles = np.quantile(distances, [0.5, 0.95])
+            values = (shorter[part[0]], shorter[part[-1]], len(part), np.mean(distances <= radius), *quantiles)
+            for name, value in zip(_LENGTHS, values, strict=True):
+                columns[name].append(value.item() if hasattr(value, "item") else value)
+    return Table(columns)
+
+
+def _within(distances: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
+    """How many of these are at most each radius up to `reach`."""
+    return np.bincount(distances[distances <= reach], minlength=reach + 1).cumsum()
+
+
+def _append(table: dict[str, list[Any]], row: dict[str, Any]) -> None:
+    for name, value in row.items():
+        table.setdefault(name, []).append(value)
+
+
+def _features(recipe: Recipe) -> str:
+    """The recipe's text form without weight, hash and family, which say nothing of the set of features."""
+    return str(recipe).rsplit("|", 3)[0]

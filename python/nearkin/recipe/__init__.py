@@ -1,0 +1,8 @@
+"""The recipe: a small frozen value that says completely how a source becomes a fingerprint."""
+
+from __future__ import annotations
+
+from nearkin.recipe.grammar import DEFAULT, IDF_TABLES, STOP_LISTS, IdfTable, Scheme
+from nearkin.recipe.text import PRESETS, Recipe
+
+__all__ = ["DEFAULT", "IDF_TABLES", "PRESETS", "STOP_LISTS", "IdfTable", "Recipe", "Scheme"]

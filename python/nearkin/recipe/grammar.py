@@ -1,0 +1,223 @@
+"""The grammar of recipes: slots, their values and defaults, and the parser of the text form.
+
+The text form is in the header of `nearkin.recipe.text`. A slot that it leaves out stands at its default; what is given
+beside the text (stop words, a dictionary, a fitted IDF) must have the digest that the text names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any, Literal, Protocol, get_args
+
+from nearkin._core import IdfCore, feature_hash_names
+from nearkin.errors import bad_parameter, mismatch
+
+Norm = Literal["nfkc", "nfc", "none"]
+
+
+Case = Literal["fold", "lower", "keep"]
+
+
+Letters = Literal["word", "python", "all"]
+
+
+Cut = Literal["uax29", "jieba", "script"]
+
+
+Features = Literal["char", "word", "given"]
+
+
+Weight = Literal["count", "binary", "log", "idf", "textrank", "given"]
+
+
+STOP_LISTS = ("en", "ja", "jieba", "zh")
+"""Names of the lists of stop words that nearkin carries."""
+
+
+IDF_TABLES = ("cppjieba", "jieba")
+"""Names of the IDF tables that nearkin carries."""
+
+
+Family = Literal["simhash", "minhash"]
+
+
+Scheme = Literal["one", "fast", "classic"]
+
+
+DEFAULT = "char:4|binary|xxh3|simhash:128"
+"""The recipe that `dedup` takes when it is not told another; docs/quality.md has the measurements behind it."""
+
+
+class IdfTable(Protocol):
+    """A fitted table of inverse document frequencies, as `nearkin.Idf` is."""
+
+    @property
+    def digest(self) -> str:
+        """What the recipe carries of it."""
+
+    @property
+    def core(self) -> IdfCore:
+        """Its compiled form."""
+
+
+DEFAULTS: dict[str, Any] = {
+    "norm": "nfkc",
+    "case": "fold",
+    "letters": "word",
+    "cut": "uax29",
+    "user_words": "",
+    "stop": (),
+    "stop_words": (),
+    "min_length": 1,
+    "tags": (),
+    "features": "char",
+    "n": 4,
+    "weight": "binary",
+    "idf": None,
+    "top": "all",
+    "hash": "xxh3",
+    "seed": 0,
+    "family": "simhash",
+}
+
+
+FAMILIES: dict[str, dict[str, Any]] = {
+    "simhash": {"bits": 128},
+    "minhash": {"num_perm": 128, "scheme": "one", "value_bits": 32},
+}
+"""Slots of each family, with their defaults."""
+
+
+RANGES = {"min_length": (1, 64), "n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024), "num_perm": (1, 512)}
+
+
+NAMED = {"norm": get_args(Norm), "case": get_args(Case), "letters": get_args(Letters), "cut": get_args(Cut)}
+
+
+ALLOWED = (
+    "segments norm:, case:, letters:, cut:, user:, stop:, min_length:, tags:, then char:N, word:N or given, "
+    "count, binary, log, idf:TABLE, textrank or given, top:N, a hash, simhash:BITS or minhash:NUM_PERM"
+)
+
+
+DIGEST = "[0-9a-f]{16}"
+
+
+def parse(text: str) -> dict[str, Any]:
+    """Slots of a text form; ParameterError for what is unknown, stands twice or is missing."""
+    values: dict[str, Any] = {}
+
+    def put(name: str, value: object) -> None:
+        if name in values:
+            raise bad_parameter("recipe", text, f"one {name}, not two")
+        values[name] = value
+
+    for segment in text.split("|"):
+        name, _, argument = segment.strip().partition(":")
+        if name in NAMED:
+            if argument not in NAMED[name]:
+                raise bad_parameter(name, argument, ", ".join(NAMED[name]))
+            put(name, argument)
+        elif name == "stop" and argument:
+            digests = [part for part in argument.split(",") if re.fullmatch(DIGEST, part)]
+            names = [part for part in argument.split(",") if part not in digests]
+            unknown = [part for part in names if part not in STOP_LISTS]
+            if len(digests) > 1 or unknown:
+                allowed = f"names of lists ({', '.join(STOP_LISTS)}) and at most one digest of stop words"
+                raise bad_parameter("stop", ",".join(unknown) or argument, allowed)
+            put("stop", names)
+            put("stop_digest", digests[0] if digests else None)
+        elif name == "user" and re.fullmatch(DIGEST, argument):
+            put("user", argument)
+        elif name == "min_length":
+            put("min_length", number_of(name, argument))
+        elif name == "tags" and argument:
+            put("tags", argument.split(","))
+        elif name == "top":
+            put("top", argument)
+        elif name in ("char", "word"):
+            put("features", name)
+            put("n", number_of(name, argument))
+        elif name == "given" and not argument:
+            # Stands once for features and weights together.
+            put("features", "given")
+            values.setdefault("n", 0)
+            put("weight", "given")
+        elif name in ("count", "binary", "log", "textrank") and not argument:
+            put("weight", name)
+        elif name == "idf" and (argument in IDF_TABLES or re.fullmatch(DIGEST, argument)):
+            put("weight", name)
+            put("idf", argument)
+        elif name == "simhash":
+            put("family", name)
+            put("bits", number_of(name, argument))
+        elif name == "minhash":
+            put("family", name)
+            count, *rest = argument.split(":")
+            put("num_perm", number_of(name, count))
+            for part in rest:
+                if part in get_args(Scheme):
+                    put("scheme", part)
+                elif part in ("32", "64"):
+                    put("value_bits", int(part))
+                else:
+                    raise bad_parameter(
+                        "minhash", repr(part), "minhash:NUM_PERM, then one, fast or classic, then 32 or 64"
+                    )
+        elif name in feature_hash_names():
+            put("hash", name)
+            put("seed", number_of(name, argument) if argument else 0)
+        else:
+            raise bad_parameter("recipe", text, ALLOWED + f"; {segment!r} is none of them")
+    return values
+
+
+def number_of(name: str, argument: str) -> int:
+    """The whole number, of at most 64 bits, that stands behind the name of a slot."""
+    if not re.fullmatch("[0-9]{1,20}", argument) or int(argument) >= 1 << 64:
+        raise bad_parameter(name, repr(argument), "a whole number of at least 0")
+    return int(argument)
+
+
+def digest_of(words: Iterable[str]) -> str:
+    """First 16 hexadecimal digits of SHA-256 of words, one a line."""
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+
+def word_set(slot: str, names: Any) -> tuple[str, ...]:
+    """A set of words, sorted."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise bad_parameter(slot, repr(names), "an iterable of words, such as a list of str")
+    found = list(names)
+    if not all(isinstance(name, str) for name in found):
+        raise bad_parameter(slot, repr(found), "an iterable of words, such as a list of str")
+    return tuple(sorted(set(found)))
+
+
+def lines_of(words: Any) -> str:
+    """A user's words, one a line, without empty lines; their order counts, since later ones replace earlier ones."""
+    lines = words.split("\n") if isinstance(words, str) else list(words)
+    if not all(isinstance(line, str) for line in lines):
+        raise bad_parameter("user_words", repr(lines), "lines such as 'word 3 n'")
+    return "\n".join(line for line in (line.strip() for line in lines) if line)
+
+
+def with_beside(slots: dict[str, Any], user_words: str | Iterable[str], idf: IdfTable | None) -> dict[str, Any]:
+    """Slots with what is given beside their digests, if it is what the digests say."""
+    lines = lines_of(user_words)
+    digest = slots.pop("user", None)
+    if digest is not None and digest != digest_of(lines.split("\n")):
+        found = f"words with user:{digest_of(lines.split(chr(10)))}" if lines else "no words"
+        raise mismatch("user words", f"recipe with user:{digest}", found)
+    slots["user_words"] = lines
+    named = slots.get("idf")
+    if isinstance(named, str) and named not in IDF_TABLES:
+        if idf is None or idf.digest != named:
+            found = "no table" if idf is None else f"a table with idf:{idf.digest}"
+            raise mismatch("IDF table", f"recipe with idf:{named}", found)
+        slots["idf"] = idf
+    elif idf is not None:
+        raise bad_parameter("idf", f"a table with idf:{idf.digest}", f"it with the weight idf:{idf.digest}")
+    return slots

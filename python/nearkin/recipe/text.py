@@ -1,0 +1,369 @@
+"""The recipe: a small frozen value that says completely how a source becomes a fingerprint.
+
+The text form names its slots, parted by `|`; slots at their default may be left out, except for the four in the middle
+that are always written:
+
+```
+[norm:nfkc|nfc|none] [case:fold|lower|keep] [letters:word|python|all]
+[cut:uax29|jieba|script] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
+    char:N | word:N | given                                                 what a feature is
+    count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
+    [top:N | top:N%]                                                        how many are kept
+    xxh3 | md5 | sha1 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time [:SEED]
+    simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
+```
+
+The JSON form holds every slot of its family, with the version of each part; a user's dictionary and a fitted IDF stand
+in it by their digests and are given beside it. The digest is the first 16 hexadecimal digits of SHA-256 of the JSON
+form with sorted keys and without white space. Two things made by different recipes refuse to meet.
+
+What is promised: a recipe of this version gives the same bits for ever, on every platform and through every door.
+Unassigned code points are the exception: a later Unicode version may give them a meaning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
+
+from nearkin._core import IdfCore, RecipeCore
+from nearkin.errors import MismatchError, bad_parameter, mismatch
+from nearkin.recipe.base import FrozenRecipe
+from nearkin.recipe.grammar import (
+    ALLOWED,
+    DEFAULT,
+    DEFAULTS,
+    FAMILIES,
+    IDF_TABLES,
+    NAMED,
+    RANGES,
+    STOP_LISTS,
+    Case,
+    Cut,
+    Family,
+    Features,
+    IdfTable,
+    Letters,
+    Norm,
+    Scheme,
+    Weight,
+    digest_of,
+    lines_of,
+    parse,
+    with_beside,
+    word_set,
+)
+
+VERSION = 1
+"""Version of the rules below: raised when a slot gets another meaning."""
+
+
+PRESETS = {
+    "default": DEFAULT,
+    "go-fnv1a": (
+        "norm:none|case:keep|letters:all|cut:jieba|stop:jieba|min_length:2|word:1|idf:jieba|top:22|fnv1a|simhash:64"
+    ),
+    "jieba-jenkins": (
+        "norm:none|case:keep|letters:all|cut:jieba|min_length:2|word:1|idf:cppjieba|top:5|jenkins64|simhash:64"
+    ),
+    "minhash": "char:4|binary|xxh3|minhash:128:fast",
+    "simhash-pypi": "norm:none|case:lower|letters:python|char:4|count|md5|simhash:64",
+    "zh-keywords": "cut:script|stop:en,ja,zh|min_length:2|word:1|idf:jieba|top:20|xxh3|simhash:128",
+    "zh-textrank": (
+        "norm:none|case:keep|letters:all|cut:jieba|stop:jieba|min_length:2|tags:n,ns,v,vn|word:1|textrank|top:20|xxh3"
+        "|simhash:128"
+    ),
+}
+"""Named recipes; docs/recipe.md says what each is for and whose values it gives."""
+
+
+class Recipe(FrozenRecipe):
+    """How a text becomes a fingerprint.
+
+    Parameters
+    ----------
+    text : str, default the default recipe
+        Text form; slots that it leaves out stand at their defaults.
+    stop_words : iterable of str, default none
+        Words that are left out before word n-grams are built, compared after normalisation and case. Required where the
+        text form names a `stop:` digest, to which they must belong.
+    user_words : str or iterable of str, default none
+        Words for the dictionary of `cut:jieba` or `cut:script`, one a line: `word`, `word frequency`, `word tag` or
+        `word frequency tag`. Required where the text form names a `user:` digest.
+    idf : Idf, default none
+        The fitted table that the weight `idf:DIGEST` names.
+
+    Attributes
+    ----------
+    norm, case, letters : str
+        Unicode form, case rule, and what counts as a letter.
+    cut : str
+        Who cuts words: `uax29`, `jieba`, or one for each `script`.
+    user_words : str
+        The user's words, one a line.
+    stop, stop_words : tuple of str
+        Names of lists of stop words; further words that are left out.
+    min_length : int
+        Least number of characters of a word, 1 to 64.
+    tags : tuple of str
+        Parts of speech that are kept, all if none is named; with `cut:jieba`.
+    features, n : str, int
+        `char` or `word` n-grams of `n`; `given` for features from outside (n is 0).
+    weight : str
+        `count` (each occurrence), `binary` (once), `log` (1 + ln count), `idf` (count by inverse document frequency),
+        `textrank` (by neighbours), `given` (weights from outside).
+    idf : Idf, str or None
+        The table of the weight `idf`: a fitted one, or the name of one that nearkin carries.
+    top : str
+        How many features are kept, the heaviest first: `all`, a number, or a share such as `10%`.
+    hash, seed : str, int
+        Hash of a feature.
+    family : str
+        `simhash` or `minhash`.
+    bits : int
+        Width of the fingerprint, 1 to 1024; with simhash.
+    num_perm, scheme, value_bits : int, str, int
+        Values of the signature, 1 to 512; `one` permutation, `fast` or `classic`; 32 or 64 bits a value; with minhash.
+
+    Raises
+    ------
+    ParameterError
+        For a slot that is unknown, stands twice, or is out of its range.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> recipe = nk.Recipe("word:3|count|xxh3|simhash:64")
+    >>> str(recipe)
+    'word:3|count|xxh3|simhash:64'
+    >>> recipe.with_(bits=128) == nk.Recipe("word:3|count|xxh3|simhash:128")
+    True
+    >>> recipe.features_of("One, two, three, FOUR")
+    {'one two three': 1, 'two three four': 1}
+    """
+
+    _defaults = DEFAULTS
+
+    @classmethod
+    def _slots_of(cls, family: Any) -> dict[str, Any]:
+        # An unknown family has the slots that all have; `_fill` refuses it.
+        return {**DEFAULTS, **FAMILIES.get(family, {})} if isinstance(family, str) else DEFAULTS
+
+    norm: Norm
+    case: Case
+    letters: Letters
+    cut: Cut
+    user_words: str
+    stop: tuple[str, ...]
+    stop_words: tuple[str, ...]
+    min_length: int
+    tags: tuple[str, ...]
+    features: Features
+    n: int
+    weight: Weight
+    idf: IdfTable | str | None
+    top: str
+    hash: str
+    seed: int
+    family: Family
+    bits: int
+    num_perm: int
+    scheme: Scheme
+    value_bits: Literal[32, 64]
+    core: RecipeCore
+    """The compiled form: what the batch functions call."""
+
+    def __init__(
+        self,
+        text: str = DEFAULT,
+        *,
+        stop_words: Iterable[str] = (),
+        user_words: str | Iterable[str] = "",
+        idf: IdfTable | None = None,
+    ) -> None:
+        if not isinstance(text, str):
+            raise bad_parameter("recipe", repr(text), "the text form, such as " + DEFAULT)
+        slots = parse(text)
+        slots["stop_words"] = stop_words
+        self._fill(with_beside(slots, user_words, idf))
+
+    def _fill(self, slots: dict[str, Any]) -> None:
+        if slots.get("family", DEFAULTS["family"]) not in FAMILIES:
+            raise bad_parameter("family", repr(slots["family"]), " or ".join(FAMILIES))
+        slots = {**self._slots_of(slots.get("family", "simhash")), **slots}
+        stop_digest = slots.pop("stop_digest", None)
+        slots["stop_words"] = word_set("stop_words", slots["stop_words"])
+        if stop_digest is not None and stop_digest != digest_of(slots["stop_words"]):
+            found = f"words with stop:{digest_of(slots['stop_words'])}"
+            raise mismatch("stop words", f"recipe with stop:{stop_digest}", found)
+        slots["stop"] = word_set("stop", slots["stop"])
+        slots["tags"] = word_set("tags", slots["tags"])
+        slots["user_words"] = lines_of(slots["user_words"])
+        if slots["features"] == "given":
+            slots["n"] = 1
+        for name, (least, most) in RANGES.items():
+            if name not in slots:
+                continue
+            value = slots[name]
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise bad_parameter(name, repr(value), f"{least} to {most}")
+        for tag in slots["tags"]:
+            if not re.fullmatch("[a-z]+", tag):
+                raise bad_parameter("tags", repr(tag), "tags of small letters, such as n,ns,v,vn")
+        for name in ("cut", "weight", "top", "hash"):
+            if not isinstance(slots[name], str):
+                raise bad_parameter(name, repr(slots[name]), ALLOWED)
+        if slots["features"] == "given":
+            slots["n"] = 0
+        if (slots["features"] == "given") != (slots["weight"] == "given"):
+            raise bad_parameter(
+                "weight", slots["weight"], "given with given features, count, binary, log, idf or textrank with others"
+            )
+        if slots["features"] == "given" and slots["top"] != "all":
+            raise bad_parameter("top", slots["top"], "all with given features")
+        if (slots["idf"] is not None) != (slots["weight"] == "idf"):
+            raise bad_parameter("idf", slots["idf"], "a table with the weight idf, none with others")
+        if slots["family"] == "minhash":
+            for name, allowed in (("scheme", get_args(Scheme)), ("value_bits", (32, 64))):
+                if slots[name] not in allowed:
+                    raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))
+            if slots["weight"] not in ("binary", "given"):
+                raise bad_parameter("weight", slots["weight"], "binary with minhash, which compares sets")
+            if slots["top"] != "all":
+                raise bad_parameter("top", slots["top"], "all with minhash, which compares whole sets")
+        compiled = {name: value for name, value in slots.items() if name not in ("family", *FAMILIES["minhash"])}
+        compiled["bits"] = slots.get("bits")
+        table = slots["idf"]
+        compiled["idf"] = IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core
+        for name in ("stop", "stop_words", "tags"):
+            compiled[name] = list(slots[name])
+        self.__dict__.update(slots, core=RecipeCore(**compiled))
+
+    @classmethod
+    def preset(cls, name: str) -> Recipe:
+        """The recipe called `name`: `default`, `simhash-pypi`, `zh-keywords` and others; see docs/recipe.md.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> hex(int(nk.fingerprint(["How are you?"], nk.Recipe.preset("simhash-pypi"))[0]))
+        '0x3601c888ae14a088'
+        """
+        if name not in PRESETS:
+            raise bad_parameter("preset", name, "one of " + ", ".join(sorted(PRESETS)))
+        return cls(PRESETS[name])
+
+    @classmethod
+    def of(cls, recipe: Recipe | str | None) -> Recipe:
+        """`recipe` itself, the one of a text form or preset name, or the default for None."""
+        if recipe is None:
+            return cls()
+        if isinstance(recipe, Recipe):
+            return recipe
+        return cls.preset(recipe) if recipe in PRESETS else cls(recipe)
+
+    @classmethod
+    def from_json(cls, text: str, *, user_words: str | Iterable[str] = "", idf: IdfTable | None = None) -> Recipe:
+        """The recipe of a JSON form, with the dictionary and the table whose digests it carries.
+
+        Raises
+        ------
+        MismatchError
+            If the form was written by another version of the rules, or names another dictionary or table.
+        ParameterError
+            If it is no JSON form of a recipe.
+        """
+        try:
+            slots = json.loads(text)
+            versions = slots.pop("versions")
+            found = {name: slots.pop(name) for name in cls._slots_of(slots.get("family"))}
+            found["user"] = found.pop("user_words") or None
+            recipe = cls._of_slots(with_beside(found, user_words, idf))
+        except MismatchError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise bad_parameter("recipe", f"JSON with {error!r}", "the text of Recipe.to_json()") from error
+        if versions != recipe.versions:
+            raise mismatch("versions of the recipe", versions, recipe.versions)
+        if slots:
+            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(recipe._names()))
+        return recipe
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Version of each part: raised when its values change."""
+        return {"recipe": VERSION, "text": 1, "words": 1, "hash": 1, self.family: 1}
+
+    @property
+    def words(self) -> int:
+        """Words of 64 bits in a fingerprint."""
+        return (self.bits + 63) // 64
+
+    def _slot(self, name: str) -> Any:
+        """The value of a slot as it is compared and written: what is given beside the recipe by its digest."""
+        value = getattr(self, name)
+        if name == "user_words":
+            return digest_of(value.split("\n")) if value else ""
+        return value.digest if name == "idf" and value is not None and not isinstance(value, str) else value
+
+    def with_text(self, text: str) -> Recipe:
+        """The recipe with other values in the slots that a text form names, which may leave any of them out.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> str(nk.Recipe("word:3|binary|xxh3|minhash:256").with_text("simhash:64"))
+        'word:3|binary|xxh3|simhash:64'
+        """
+        slots = parse(text)
+        table = self.idf if "idf" in slots and not isinstance(self.idf, str) else None
+        slots = with_beside(slots, self.user_words, table)
+        stop = slots.pop("stop_digest", None)
+        if stop is not None and stop != digest_of(self.stop_words):
+            raise mismatch("stop words", f"stop:{digest_of(self.stop_words)}", f"stop:{stop}")
+        if slots.get("weight", "idf") != "idf":
+            slots["idf"] = None
+        return self.with_(**slots)
+
+    def features_of(self, text: str) -> dict[str, int]:
+        """The features of `text` and how often each occurs, in order of first occurrence."""
+        return dict(self.core.features(text))
+
+    def __str__(self) -> str:
+        return _text_form(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (self.to_json(), self.user_words, None if isinstance(self.idf, str) else self.idf))
+
+
+def _rebuild(text: str, user_words: str, idf: IdfTable | None) -> Recipe:
+    return Recipe.from_json(text, user_words=user_words, idf=idf)
+
+
+def _text_form(recipe: Recipe) -> str:
+    parts = [f"{name}:{getattr(recipe, name)}" for name in NAMED if getattr(recipe, name) != DEFAULTS[name]]
+    if recipe.user_words:
+        parts.append(f"user:{recipe._slot('user_words')}")
+    stop = [*recipe.stop, *([digest_of(recipe.stop_words)] if recipe.stop_words else [])]
+    if stop:
+        parts.append("stop:" + ",".join(stop))
+    if recipe.min_length != 1:
+        parts.append(f"min_length:{recipe.min_length}")
+    if recipe.tags:
+        parts.append("tags:" + ",".join(recipe.tags))
+    parts.append("given" if recipe.features == "given" else f"{recipe.features}:{recipe.n}|{recipe.weight}")
+    if recipe.weight == "idf":
+        parts[-1] += f":{recipe._slot('idf')}"
+    if recipe.top != "all":
+        parts.append(f"top:{recipe.top}")
+    parts.append(f"{recipe.hash}:{recipe.seed}" if recipe.seed else recipe.hash)
+    family = FAMILIES[recipe.family]
+    first, *rest = ((name, getattr(recipe, name)) for name in family)
+    others = (f":{value}" for name, value in rest if value != family[name])
+    parts.append(f"{recipe.family}:{first[1]}" + "".join(others))
+    return "|".join(parts)
+
+
+__all__ = ["DEFAULT", "IDF_TABLES", "PRESETS", "STOP_LISTS", "IdfTable", "Recipe"]

@@ -1,0 +1,1 @@
+"""The index of vectors by any family of hash functions."""

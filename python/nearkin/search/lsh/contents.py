@@ -1,0 +1,159 @@
+"""What an index of vectors holds: vectors, hashes and ids, added and removed, as a file and as a pickle."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin._core import LshCore
+from nearkin.errors import NotFittedError
+from nearkin.families.base import Family
+from nearkin.search.ids import IdArray, add_ids, contains_id, named, remove_ids
+from nearkin.search.lsh.file import save
+from nearkin.search.lsh.forms import as_stored, flat, hashed_form
+from nearkin.search.lsh.settings import Metric
+from nearkin.vectors.rows import Rows, Vectors
+
+
+class Contents:
+    """The part of `LSHIndex` that is neither parameters nor queries."""
+
+    family_: Family
+    metric_: Metric
+    dimension_: int
+    vectors_: Literal["float32", "float64", "sparse"]
+    max_norm_: float
+    _core: LshCore | None = None
+
+    def _fitted(self) -> LshCore:
+        if self._core is None:
+            raise NotFittedError("this LSHIndex is not fitted; call fit(X) first", family="LSHIndex")
+        return self._core
+
+    def _given(self, X: Vectors, name: str) -> Rows:
+        return as_stored(X, self.vectors_, self.dimension_, name)
+
+    def _hashed_form(self, rows: Rows, *, query: bool = False) -> Vectors:
+        return hashed_form(rows, self.metric_, getattr(self, "max_norm_", math.inf), query=query)
+
+    def _hashes(self, hashed: Vectors) -> Any:
+        """The family's hashes, flat."""
+        codes = self.family_.transform(hashed)
+        return np.ascontiguousarray(codes).reshape(-1)
+
+    def _insert(self, rows: Rows, hashed: Vectors, ids: Any) -> int:
+        core = self._fitted()
+        hashes, vectors = self._hashes(hashed), flat(rows)
+        return add_ids(core, ids, hashes, vectors)
+
+    def add(self, X: Vectors, ids: Any = None) -> int:
+        """Adds vectors; returns how many.
+
+        Parameters
+        ----------
+        X : (n, d) array or SciPy sparse matrix
+            Of the dimension of `fit`.
+        ids : iterable of int or str, optional
+            New ids, of the kind that the index has; row numbers go on without them.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError
+            An id that is there or occurs twice, ids of another kind, counts that differ, a vector longer than
+            `max_norm_`. The index is unchanged.
+        InputError
+            NaN or infinite values, zero vectors where angles count. The index is unchanged.
+        """
+        self._fitted()
+        rows = self._given(X, "X")
+        return self._insert(rows, self._hashed_form(rows), ids)
+
+    def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
+        """Removes ids; returns how many were removed.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+            Ids as they were given; row numbers if none were.
+        missing_ok : bool, default=False
+            Whether ids that are not there are passed over.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there. The index is unchanged.
+        """
+        return remove_ids(self._fitted(), ids, missing_ok)
+
+    def __len__(self) -> int:
+        """How many vectors there are."""
+        return 0 if self._core is None else len(self._core)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether an id is there."""
+        return contains_id(self._fitted(), key)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of tables or codes, vectors and ids."""
+        return sum(self._fitted().info()[4:])
+
+    def _named(self, rows: npt.NDArray[np.int64]) -> IdArray:
+        core = self._fitted()
+        return named(core, rows, core.has_names())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the index with its hash functions as one file with a checksum for every part.
+
+        The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
+        `docs/format-lsh.md` describes it.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError
+            A family that no file can hold, such as one with a kernel that is a function.
+        OSError
+            The file system refuses; an old file is as it was.
+        """
+        save(self, os.fspath(path))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What `pickle` keeps: the attributes, and the index as the bytes of its file."""
+        state = {name: value for name, value in vars(self).items() if name != "_core"}
+        if self._core is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "index")
+                self._core.save(str(path), b"")
+                state["_file"] = path.read_bytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The inverse; the file's memory map outlives its name."""
+        file = state.pop("_file", None)
+        vars(self).update(state)
+        self._core = None
+        if file is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "index")
+                path.write_bytes(file)
+                self._core = LshCore.open(str(path))[0]
+
+    def verify(self) -> None:
+        """Reads the whole file of an opened index and checks every part of it; does nothing for one made in memory.
+
+        Raises
+        ------
+        CorruptStoreError
+            Something in the file does not hold.
+        """
+        self._fitted().verify()

@@ -1,0 +1,535 @@
+"""Nearest neighbours of vectors by locality-sensitive hashing: tables or codes find candidates, true distances rank
+them.
+
+`LSHIndex` takes a family of hash functions and finds rows in one of two ways, its *filter*:
+
+- `buckets`: L tables, the key of each made of k hashes. A query looks into T buckets of each table, those that near
+  vectors are most likely in (multi-probe [2]_). A row whose hashes equal the query's with probability p is found with
+  probability 1 - (1 - p^k)^L at T = 1 [1]_.
+- `codes`: one binary code a row; a query takes the m rows with the nearest codes by Hamming distance. For some hundred
+  thousand rows this scan takes less time than the look-ups of enough tables.
+
+Candidates are ranked by the true distance to the vectors, which the index keeps. Nothing else is searched: a query
+whose candidates are fewer than k gets fewer than k matches, never a silent scan of everything.
+
+References
+----------
+.. [1] M. Datar, N. Immorlica, P. Indyk, V. Mirrokni, "Locality-Sensitive Hashing Scheme Based on p-Stable
+   Distributions", SoCG 2004, section 2.
+.. [2] Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, "Multi-Probe LSH: Efficient Indexing for High-Dimensional
+   Similarity Search", VLDB 2007, section 4.
+.. [3] B. Neyshabur, N. Srebro, "On Symmetric and Asymmetric LSHs for Inner Product Search", ICML 2015, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin._core import LshCore
+from nearkin.errors import bad_parameter, check_count
+from nearkin.families.base import Family
+from nearkin.search.lsh.contents import Contents
+from nearkin.search.lsh.file import open_index
+from nearkin.search.lsh.forms import flat
+from nearkin.search.lsh.settings import CodeRank, Filter, Metric, Settings, check, settle, why, with_effort
+from nearkin.search.lsh.tuning import tune
+from nearkin.search.results import Candidates, SearchResult
+from nearkin.vectors.projection import pack_bits
+from nearkin.vectors.rows import Rows, Vectors, as_rows
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Candidates", "LSHIndex", "Metric", "Settings"]
+
+
+class LSHIndex(Contents):
+    """Approximate nearest neighbours of vectors.
+
+    Parameters
+    ----------
+    family : Family
+        Hash functions of `nearkin.families`, fitted or not: `fit` fits a copy with as many functions as the tables
+        need.
+    num_tables : int, optional
+        L, 1 to 16,384. More tables find more, at their memory and time. Default 16.
+    hashes_per_table : int, optional
+        k. More hashes make buckets smaller. Default: so many that a bucket holds about one random row,
+        k = ln n / -ln p with p the share of equal hashes between rows of the data.
+    num_probes : int, optional
+        T, buckets that a query looks into in each table, its own first. Default 16, or 1 for a family without margins.
+    filter : {"auto", "buckets", "codes"}, default="auto"
+        How candidates are found; see the head of the module. "auto" scans codes if the family gives bits, nothing was
+        said about tables, and the codes have at most 2**22 words of 64 bits (1,000,000 codes of 256 bits); otherwise
+        it builds tables.
+    num_candidates : int, optional
+        For codes: rows with the nearest codes that are ranked, 1 or more. Default 200.
+    rank : {"hamming", "spherical"}, default="hamming"
+        For codes: what makes them near, the bits that differ, or these over the set bits in common, the spherical
+        Hamming distance, for `SphericalHash`.
+    metric : {"l2", "l1", "cosine", "inner_product"}, optional
+        The true distance. Default: the one that the family approximates. "l2" and "l1" are the Euclidean and the
+        Manhattan distance, "cosine" is 1 - cos, and "inner_product" the negative product, for which vectors are hashed
+        as [x / M, sqrt(1 - |x / M|^2)] and queries as [q / |q|, 0] [3]_, so that the family must approximate the
+        cosine.
+    max_norm : float, optional
+        M of "inner_product": no vector that is added later may be longer. Default: the longest of `fit`.
+
+    Attributes
+    ----------
+    family_ : Family
+        The fitted hash functions.
+    settings_ : Settings
+        The parameters that `fit` settled on.
+
+    Notes
+    -----
+    Cost of a query: hashing; L T look-ups (about 0.1 us each), or a scan of n codes; d operations for each distinct
+    candidate. Memory: the vectors; for buckets 6 to 18 bytes a row and table (`explain` has the sum), for codes
+    bits / 8 a row; ids. The vector of a removed row keeps its memory until a new index is fitted.
+
+    Results depend on the arguments alone: not on threads or the batch. Distances are summed in the type of the vectors
+    of
+    `fit` (`float32` or `float64`; later vectors and queries are converted to it), sparse ones in `float64`, in one
+    fixed order.
+
+    Examples
+    --------
+    >>> import numpy as np, nearkin as nk
+    >>> X = np.random.default_rng(0).standard_normal((1000, 32))
+    >>> index = nk.LSHIndex(nk.families.Hyperplane(bits=256, seed=1)).fit(X)
+    >>> hits = index.nearest(X[:3], k=2)
+    >>> hits.ids[::2]
+    array([0, 1, 2])
+    >>> index.settings_
+    Settings(filter='codes', num_tables=0, hashes_per_table=0, num_probes=0, num_candidates=200, rank='hamming')
+    >>> tables = nk.LSHIndex(nk.families.PStable(seed=1), num_tables=8, hashes_per_table=6).fit(X)
+    >>> tables.search(X[5:6], radius=0.5)[0]
+    Matches([(5, 0.0)])
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        num_tables: int | None = None,
+        *,
+        hashes_per_table: int | None = None,
+        num_probes: int | None = None,
+        filter: Filter = "auto",
+        num_candidates: int | None = None,
+        rank: CodeRank = "hamming",
+        metric: Metric | None = None,
+        max_norm: float | None = None,
+    ) -> None:
+        self.family = family
+        self.num_tables = num_tables
+        self.hashes_per_table = hashes_per_table
+        self.num_probes = num_probes
+        self.filter: Filter = filter
+        self.num_candidates = num_candidates
+        self.rank: CodeRank = rank
+        self.metric = metric
+        self.max_norm = max_norm
+        self.tuning_: dict[str, Any] | None = None
+        self._core: LshCore | None = None
+
+    # -- making
+
+    def fit(self, X: Vectors, ids: Any = None) -> Self:
+        """Fits the hash functions, and begins anew with these vectors.
+
+        Parameters
+        ----------
+        X : (n, d) array or SciPy sparse matrix
+            One row or more. Its type (`float32`, `float64`, sparse) is the index's; integers of up to 16 bits become
+            `float32`.
+        ids : iterable of int or str, optional
+            One id for each row, of one kind; row numbers without them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            A parameter out of range, or one that does not go with the family.
+        InputError
+            No rows; NaN or infinite values; zero vectors where angles count.
+        """
+        metric = check(self)
+        rows = as_rows(X, least=1)
+        longest = float(rows.norms().max())
+        if metric == "inner_product":
+            if self.max_norm is None:
+                self.max_norm_ = longest or 1.0
+            else:
+                self.max_norm_ = float(self.max_norm)
+                if not 0 < self.max_norm_ < math.inf:
+                    raise bad_parameter("max_norm", self.max_norm, "a number above 0")
+        self.metric_: Metric = metric
+        self.dimension_ = rows.d
+        self.vectors_ = "sparse" if rows.csr is not None else "float32" if rows.dtype == np.float32 else "float64"
+        hashed = self._hashed_form(rows)
+        self.settings_ = settle(self, hashed)
+        self.family_ = self._fit_family(self.settings_, hashed)
+        self._core = self._make_core()
+        self._insert(rows, hashed, ids)
+        return self
+
+    def tune(
+        self,
+        X: Vectors,
+        ids: Any = None,
+        *,
+        recall: float = 0.9,
+        k: int = 10,
+        memory: int | None = None,
+        max_tables: int = 256,
+        seed: int = 0,
+    ) -> Self:
+        """Chooses the parameters from the data, and fits with them.
+
+        Rows are sampled as queries and their true neighbours found; for each number of hashes, probes and (for
+        p-stable keys with `width="auto"`) width, the tables that reach the recall follow from the share of sampled
+        tables in which neighbours meet; of the choices within the memory the one of least expected time is taken, or
+        the codes that are ranked, if a scan is faster. Then recall is measured, and parameters grow until it is
+        reached. Parameters that were given are kept: `hashes_per_table`, `num_probes`, `filter`.
+
+        Parameters
+        ----------
+        X : (n, d) array or SciPy sparse matrix
+            At least 2 k + 2 rows.
+        ids : iterable of int or str, optional
+            As for `fit`.
+        recall : float, default=0.9
+            Wanted share of the true k nearest, between 0 and 1, both exclusive.
+        k : int, default=10
+            Neighbours, 1 or more.
+        memory : int, optional
+            Bytes that tables or codes may take, vectors apart.
+        max_tables : int, default=256
+            Most tables.
+        seed : int, default=0
+            Of the sample.
+
+        Returns
+        -------
+        self
+            Fitted; `tuning_` and `explain()["tuning"]` have the expected and the measured recall. The latter, less
+            two of its standard errors (`least_recall`), reaches the wanted one, so that new queries like the rows do
+            too but in one case of forty; it does not only where nothing within the limits reached it.
+
+        Raises
+        ------
+        ParameterError
+            No choice within the limits is expected to reach the recall; parameters out of range.
+        InputError
+            Too few rows; bad vectors.
+
+        Notes
+        -----
+        Costs the exact neighbours of 200 rows, one or more fits, and 16 tables of some 4,000 sampled rows a choice: a
+        few seconds for 40,000 vectors.
+
+        Examples
+        --------
+        >>> import numpy as np, nearkin as nk
+        >>> X = np.random.default_rng(0).standard_normal((500, 8))
+        >>> index = nk.LSHIndex(nk.families.PStable()).tune(X, recall=0.9, k=5)
+        >>> index.tuning_["measured_recall"] >= 0.9
+        True
+        """
+        tuned: Self = tune(self, X, ids, recall, k, memory, max_tables, seed)
+        return tuned
+
+    def _fit_family(self, settings: Settings, hashed: Vectors) -> Family:
+        """The fitted hash functions for these settings."""
+        if settings.filter == "codes":
+            return self.family.resized(self.family.num_hashes).fit(hashed)
+        k = settings.hashes_per_table
+        if self.family.kind == "bits" and k > 64:
+            raise bad_parameter("hashes_per_table", k, "1 to 64 for a family of bits")
+        layout = self.family.hash_layout(settings.num_tables, k)
+        return self.family.resized(int(layout.max()) + 1, group=k).fit(hashed)
+
+    def _make_core(self) -> LshCore:
+        settings, family = self.settings_, self.family_
+        if settings.filter == "codes":
+            return LshCore.codes(self.metric_, self.vectors_, self.dimension_, family.num_hashes)
+        layout = self.family.hash_layout(settings.num_tables, settings.hashes_per_table)
+        return LshCore.buckets(
+            self.metric_,
+            self.vectors_,
+            self.dimension_,
+            family.kind == "keys",
+            family.num_hashes,
+            settings.hashes_per_table,
+            np.ascontiguousarray(layout, dtype=np.uint32).ravel(),
+        )
+
+    def _asked(self, rows: Rows, settings: Settings) -> tuple[Any, Any, int, str | None]:
+        """Hashes, alternatives and effort of queries, as the core takes them."""
+        hashed = self._hashed_form(rows, query=True)
+        if settings.filter == "codes":
+            return self._hashes(hashed), None, settings.num_candidates, settings.rank
+        if settings.num_probes == 1:
+            return self._hashes(hashed), None, 1, None
+        if not self.family_.num_alternatives:
+            raise bad_parameter("num_probes", settings.num_probes, f"1: {self.family_.name} has no margins to go by")
+        count = min(self.family_.num_alternatives, settings.num_probes - 1)
+        probes = self.family_.probes(hashed, count)
+        costs = np.ascontiguousarray(probes.costs, dtype=np.float64).reshape(-1)
+        if self.family_.kind == "bits":
+            hashes: Any = pack_bits(probes.values.astype(bool)).reshape(-1)
+            others = np.zeros(0, dtype=np.int64)
+        else:
+            hashes = np.ascontiguousarray(probes.values, dtype=np.int64).reshape(-1)
+            others = np.ascontiguousarray(probes.others, dtype=np.int64).reshape(-1)
+        return hashes, (count, others, costs), settings.num_probes, None
+
+    def __repr__(self) -> str:
+        state = f"{len(self)} vectors, {self.settings_}" if self._core is not None else "not fitted"
+        return f"LSHIndex({self.family}, {state})"
+
+    # -- queries
+
+    def nearest(
+        self, Q: Vectors, k: int = 10, *, num_probes: int | None = None, num_candidates: int | None = None
+    ) -> SearchResult:
+        """The k nearest of each query's candidates; of those at the last distance, the least ids.
+
+        Parameters
+        ----------
+        Q : (n_queries, d) array or SciPy sparse matrix
+            A row that is in the index finds itself.
+        k : int, default=10
+            1 or more. A query with fewer candidates has fewer matches.
+        num_probes, num_candidates : int, optional
+            Other values than the index's for this call.
+
+        Returns
+        -------
+        SearchResult
+            Distances are `float32` for an index of `float32` vectors, else `float64`.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError, InputError, MismatchError
+            Bad parameters; bad vectors; another dimension.
+        """
+        core = self._fitted()
+        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
+        settings = with_effort(self.settings_, num_probes, num_candidates)
+        rows = self._given(Q, "Q")
+        return self._result(core.nearest(*self._asked(rows, settings), flat(rows), k))
+
+    def search(
+        self, Q: Vectors, radius: float, *, num_probes: int | None = None, num_candidates: int | None = None
+    ) -> SearchResult:
+        """The candidates of each query within a distance, nearest first, ties by id.
+
+        Parameters
+        ----------
+        Q : (n_queries, d) array or SciPy sparse matrix
+        radius : float
+            Largest distance that counts, inclusive; in units of the metric (negative products for "inner_product").
+        num_probes, num_candidates : int, optional
+            Other values than the index's for this call.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError, InputError, MismatchError
+            Bad parameters; bad vectors; another dimension.
+        """
+        core = self._fitted()
+        try:
+            limit = float(radius)
+        except (TypeError, ValueError):
+            raise bad_parameter("radius", repr(radius), "a number") from None
+        settings = with_effort(self.settings_, num_probes, num_candidates)
+        rows = self._given(Q, "Q")
+        return self._result(core.search(*self._asked(rows, settings), flat(rows), limit))
+
+    def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
+        """What the filter gives each query, without distances.
+
+        Parameters
+        ----------
+        Q : (n_queries, d) array or SciPy sparse matrix
+        num_probes, num_candidates : int, optional
+            Other values than the index's for this call.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError, InputError, MismatchError
+            Bad parameters; bad vectors; another dimension.
+        """
+        core = self._fitted()
+        settings = with_effort(self.settings_, num_probes, num_candidates)
+        offsets, ids, met = core.candidates(*self._asked(self._given(Q, "Q"), settings))
+        return Candidates(offsets, self._named(ids), met)
+
+    def _result(
+        self, found: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]
+    ) -> SearchResult:
+        offsets, ids, distances = found
+        # Distances of float32 vectors are float32 numbers: nothing is lost.
+        shown = distances.astype(np.float32) if self.vectors_ == "float32" else distances
+        return SearchResult(offsets, self._named(ids), shown)
+
+    # -- what it does
+
+    def explain(self) -> dict[str, Any]:
+        """What the index is made of, what a query does, and why.
+
+        Returns
+        -------
+        dict
+            `vectors` (how many), `dimension`, `type`, `metric`, `ids` (their kind), `family`, `filter` and its
+            settings, `why` (the reason for the filter), `bytes_filter`, `bytes_vectors`, `bytes_ids`; for buckets
+            `buckets` (a table on average), `largest_bucket` (its size is below this power of two), `bucket_sizes` (how
+            many of all tables' buckets have 1, 2 to 3, 4 to 7, ... rows); and `tuning`, what `tune` expected and
+            measured, or None.
+        """
+        core, settings = self._fitted(), self.settings_
+        metric, vectors, dimension, ids, filtering, stored, named = core.info()
+        out: dict[str, Any] = {
+            "vectors": len(self),
+            "dimension": dimension,
+            "type": vectors,
+            "metric": metric,
+            "ids": ids,
+            "family": str(self.family_),
+            "filter": settings.filter,
+            "why": why(self, settings.filter),
+            "bytes_filter": filtering,
+            "bytes_vectors": stored,
+            "bytes_ids": named,
+            "tuning": self.tuning_,
+        }
+        if settings.filter == "codes":
+            return out | {
+                "bits": self.family_.num_hashes,
+                "num_candidates": settings.num_candidates,
+                "rank": settings.rank,
+            }
+        histogram = core.histogram()
+        sizes = np.zeros(max((len(counts) for counts in histogram), default=1), dtype=np.int64)
+        for counts in histogram:
+            sizes[: len(counts)] += np.array(counts, dtype=np.int64)
+        return out | {
+            "num_tables": settings.num_tables,
+            "hashes_per_table": settings.hashes_per_table,
+            "num_probes": settings.num_probes,
+            "buckets": float(sizes.sum() / settings.num_tables),
+            "largest_bucket": 1 << len(sizes),
+            "bucket_sizes": sizes.tolist(),
+        }
+
+    def expected_recall(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Probability that a neighbour is among the candidates at one probe a table, by the family's law.
+
+        Parameters
+        ----------
+        values : array
+            What `family.collision_probability` takes: the cosine similarity, the kernel, or the distance of the
+            neighbours.
+
+        Returns
+        -------
+        float64 array
+            1 - (1 - p^k)^L. More probes find more; `tune` measures them.
+
+        Raises
+        ------
+        ParameterError
+            An index of codes, for which it depends on all other rows.
+        """
+        self._fitted()
+        settings = self.settings_
+        if settings.filter == "codes":
+            raise bad_parameter("filter", '"codes"', '"buckets"; recall() measures an index of codes')
+        p = np.asarray(self.family_.collision_probability(values), dtype=np.float64)
+        return np.asarray(
+            -np.expm1(settings.num_tables * np.log1p(-np.minimum(p**settings.hashes_per_table, 1 - 1e-16)))
+        )
+
+    def recall(
+        self,
+        Q: Vectors,
+        distances: npt.ArrayLike,
+        *,
+        num_probes: int | None = None,
+        num_candidates: int | None = None,
+        tolerance: float = 1e-5,
+    ) -> float:
+        """Measured recall of `nearest`: the share of the true k nearest whose distance is found.
+
+        Parameters
+        ----------
+        Q : (n_queries, d) array or SciPy sparse matrix
+        distances : (n_queries, k) array
+            Distances of the true k nearest, ascending, by the index's metric.
+        num_probes, num_candidates : int, optional
+            Other values than the index's.
+        tolerance : float, default=1e-5
+            A match counts if its distance is at most the k-th true one, plus this share of it: another row at the same
+            distance is as good, and sums of other programs round differently.
+
+        Returns
+        -------
+        float
+            0 to 1.
+        """
+        true = np.asarray(distances, dtype=np.float64)
+        if true.ndim != 2 or true.shape[1] == 0:
+            raise bad_parameter("distances", f"an array of shape {true.shape}", "shape (n_queries, k)")
+        k = true.shape[1]
+        hits = self.nearest(Q, k, num_probes=num_probes, num_candidates=num_candidates)
+        if len(hits) != len(true):
+            raise bad_parameter("distances", f"{len(true)} rows", f"one for each of {len(hits)} queries")
+        limit = true[:, -1] + tolerance * np.abs(true[:, -1])
+        good = hits.distances <= limit[hits.queries]
+        return float(good.sum() / (k * len(true))) if len(true) else 1.0
+
+    # -- files
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> LSHIndex:
+        """Opens a saved index through a memory map.
+
+        Tables and vectors stay in the file until they are read. Adding, removing and saving again are as for any
+        index. The file must not be changed in place while it is open.
+
+        Raises
+        ------
+        CorruptStoreError, FormatVersionError, OSError
+            A file that is no whole index, that a newer nearkin wrote, or that can't be read.
+
+        Examples
+        --------
+        >>> import numpy as np, pathlib, tempfile, nearkin as nk
+        >>> X = np.random.default_rng(0).standard_normal((100, 8))
+        >>> index = nk.LSHIndex(nk.families.Hyperplane(bits=64)).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "vectors.nks")
+        ...     index.save(path)
+        ...     opened = nk.LSHIndex.open(path)
+        ...     opened.verify()
+        ...     opened.nearest(X[:1], k=1).ids
+        array([0])
+        """
+        opened: LSHIndex = open_index(cls, os.fspath(path))
+        return opened

@@ -1,0 +1,324 @@
+"""Results of searches as arrays and tables, and the ids that they name.
+
+A search of many queries gives three arrays: `offsets`, the `ids` that matched, and how close each is (`distances`, or
+`scores` of digests). The classes here give them names, cut them by query and turn them into tables; every index returns
+one of them. Ids are 64-bit integers or strings, one kind in an index.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin.errors import MissingExtraError
+from nearkin.search.ids import IdArray, plain_id
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["Candidates", "Clusters", "Match", "Matches", "Pairs", "SearchResult"]
+
+Distances: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
+
+_Rows = TypeVar("_Rows")
+
+
+def _arrow(values: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values, type=pa.string()) if values.dtype == object else values
+
+
+def to_frame(columns: dict[str, Any]) -> pd.DataFrame:
+    """A pandas data frame of columns of equal length.
+
+    Raises
+    ------
+    MissingExtraError
+        If pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError(
+            "to_pandas() needs pandas, which is not installed; `pip install pandas`, or use to_arrow()",
+            extra="pandas",
+            package="pandas",
+        ) from None
+    frame: pd.DataFrame = pd.DataFrame(columns)
+    return frame
+
+
+class Columns:
+    """Something that is a table: `_columns` names its columns."""
+
+    def _columns(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def to_arrow(self) -> pa.Table:
+        """The same as a pyarrow table."""
+        import pyarrow as pa
+
+        return pa.table({name: _arrow(values) for name, values in self._columns().items()})
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas data frame.
+
+        Raises
+        ------
+        MissingExtraError
+            If pandas is not installed.
+        """
+        return to_frame(self._columns())
+
+
+class QueryMatches(Columns, Generic[_Rows]):
+    """What the results of a batch of queries share: `offsets` and `ids` cut by query.
+
+    A subclass names its measure, one value a match in the attribute of that name and an s, and `_row`, which makes the
+    matches of one query from their ids and values.
+    """
+
+    _measure: ClassVar[str]
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+
+    def _row(self, ids: IdArray, values: Any) -> _Rows:
+        raise NotImplementedError
+
+    def _values(self) -> Any:
+        return getattr(self, f"{self._measure}s")
+
+    def __len__(self) -> int:
+        """How many queries were asked."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> _Rows:
+        """The matches of one query."""
+        number = operator.index(query)
+        if number < 0:
+            number += len(self)
+        if not 0 <= number < len(self):
+            raise IndexError(f"query {query} of {len(self)}")
+        part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
+        return self._row(self.ids[part], self._values()[part])
+
+    def __iter__(self) -> Iterator[_Rows]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} queries, {len(self.ids)} matches)"
+
+    @property
+    def queries(self) -> npt.NDArray[np.int64]:
+        """The number of the query of each match, int64 of shape (n_matches,)."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
+
+    def _columns(self) -> dict[str, Any]:
+        return {"query": self.queries, "id": self.ids, self._measure: self._values()}
+
+
+class IdMatches(Sequence[Any]):
+    """What the matches of one query share: `ids`, and one value each; `_match` makes one of them."""
+
+    _measure: ClassVar[str]
+    ids: IdArray
+
+    def _match(self, found: Any, value: Any) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, place: Any) -> Any:
+        """One match, or matches for a slice."""
+        values = getattr(self, f"{self._measure}s")[place]
+        if isinstance(place, slice):
+            return type(self)(self.ids[place], values)  # type: ignore[call-arg]  # Subclasses are made of the two.
+        return self._match(plain_id(self.ids[place]), values.item())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({[(match.id, getattr(match, self._measure)) for match in self]})"
+
+
+class IdPairs(Columns):
+    """What pairs of ids share: `left`, `right`, and one value a pair."""
+
+    _measure: ClassVar[str]
+    left: IdArray
+    right: IdArray
+
+    def __len__(self) -> int:
+        """How many pairs there are."""
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} pairs)"
+
+    def _columns(self) -> dict[str, Any]:
+        return {"left": self.left, "right": self.right, self._measure: getattr(self, f"{self._measure}s")}
+
+
+@dataclass(frozen=True)
+class Match:
+    """One match: the id and its distance."""
+
+    id: Any
+    distance: int | float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matches(IdMatches):
+    """The matches of one query, nearest first, ties by id.
+
+    Attributes
+    ----------
+    ids : int64 array, or object array of str
+    distances : uint16 array; float64 where the distance is no whole number
+    """
+
+    _measure = "distance"
+
+    ids: IdArray
+    distances: Distances
+
+    def _match(self, found: Any, value: Any) -> Match:
+        return Match(found, value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchResult(QueryMatches[Matches]):
+    """Matches of a batch of queries, nearest first, ties by id.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_queries + 1,)
+        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two.
+    ids : int64 array, or object array of str, of shape (n_matches,)
+    distances : uint16 array of shape (n_matches,); float64 where the distance is no whole number
+    truncated : bool array of shape (n_queries,), or None
+        Which queries had more matches than a `limit` let through; None where no limit was set.
+
+    Examples
+    --------
+    >>> from nearkin import HammingIndex
+    >>> index = HammingIndex(bits=8)
+    >>> _ = index.add(["a", "b"], [0b1100, 0b1111])
+    >>> hits = index.search([0b1101, 0b0000], radius=1)
+    >>> [[(match.id, match.distance) for match in row] for row in hits]
+    [[('a', 1), ('b', 1)], []]
+    """
+
+    _measure = "distance"
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    distances: Distances
+    truncated: npt.NDArray[np.bool_] | None = None
+
+    def _row(self, ids: IdArray, values: Any) -> Matches:
+        return Matches(ids, values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs(IdPairs):
+    """Pairs within a radius, sorted by left and right.
+
+    Of a search within one index each pair stands once, `left < right`. Of a join `left` is the other set's id and
+    `right` the index's.
+
+    Attributes
+    ----------
+    left, right : int64 arrays, or object arrays of str, of shape (n_pairs,)
+        Ids.
+    distances : uint16 array of shape (n_pairs,)
+    """
+
+    _measure = "distance"
+
+    left: IdArray
+    right: IdArray
+    distances: Distances
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clusters(Columns, Sequence[list[Any]]):
+    """Clusters of two and more ids, in order of their first members; each is a list of ids in order of addition.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_clusters + 1,)
+        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of the other two.
+    ids : int64 array, or object array of str, of shape (n_members,)
+        The first of each cluster is its representative.
+    distances : uint16 array of shape (n_members,)
+        Distance of each member to the representative.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    distances: Distances
+
+    def __len__(self) -> int:
+        """How many clusters there are."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, place: Any) -> Any:
+        """The ids of one cluster; for a slice, a list of such lists."""
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        number = operator.index(place)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"cluster {place} of {len(self)}")
+        number %= len(self)
+        return self.ids[int(self.offsets[number]) : int(self.offsets[number + 1])].tolist()
+
+    def __repr__(self) -> str:
+        return f"Clusters({len(self)} clusters, {len(self.ids)} members)"
+
+    def _columns(self) -> dict[str, Any]:
+        sizes = np.diff(self.offsets)
+        return {
+            "id": self.ids,
+            "cluster": np.repeat(np.arange(len(self), dtype=np.int64), sizes),
+            "representative": np.repeat(self.ids[self.offsets[:-1]], sizes),
+            "distance": self.distances,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Rows that the filter gives a batch of queries, each once, in order of addition.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_queries + 1,)
+        Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of `ids`.
+    ids : int64 array, or object array of str, of shape (n_candidates,)
+    met : uint64 array of shape (n_queries,)
+        Entries of the buckets that were read, before duplicates and removed rows were dropped.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    met: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """How many queries were asked."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, query: int) -> IdArray:
+        """Ids of the candidates of one query."""
+        if not -len(self) <= query < len(self):
+            raise IndexError(f"query {query} of {len(self)}")
+        query %= len(self)
+        return self.ids[self.offsets[query] : self.offsets[query + 1]]
+
+    def __repr__(self) -> str:
+        return f"Candidates({len(self)} queries, {len(self.ids)} candidates)"

@@ -1,0 +1,1 @@
+"""Texts: batches, words and keywords, inverse document frequencies."""

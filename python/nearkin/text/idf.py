@@ -1,0 +1,220 @@
+r"""Inverse document frequencies: fitted in one pass over a corpus, saved, and carried by a recipe through their digest.
+
+With N documents of which df(f) have feature f (smoothed as if one more document had every feature):
+
+    idf(f) = ln((1 + N) / (1 + df(f))) + 1
+
+Features of fewer than `min_df` documents are dropped and, like features never seen, have df = 0.
+
+The file is text: one line of JSON, then a line `df TAB feature` for each feature, sorted by the bytes of the features,
+in which a backslash is `\\` and a line feed `\n`. The JSON line has `format` ("nearkin-idf"), `version` (1),
+`documents`, `features`, `min_df`, `recipe` (what a feature is, as JSON) and `sha256` of the lines that follow. The
+digest is the first 16 hexadecimal digits of SHA-256 of `documents`, a line feed, and those lines.
+
+Cost: one hash-table entry a distinct feature; kernel `crates/nearkin-core/src/idf.rs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin._core import IdfCore, IdfCounter, idf_values
+from nearkin.errors import CorruptStoreError, FormatVersionError, bad_parameter, mismatch
+from nearkin.recipe import Recipe
+from nearkin.text.batches import Texts, iterate_batches
+
+VERSION = 1
+"""Version of the file's format."""
+
+_TEXT_SLOTS = (
+    "norm", "case", "letters", "cut", "user_words", "stop", "stop_words", "min_length", "tags", "features", "n",
+)  # fmt: skip
+
+
+class Idf:
+    """Inverse document frequencies of a recipe's features; made by `fit` or `load`.
+
+    Attributes
+    ----------
+    documents : int
+        How many documents were counted.
+    features : list of bytes
+        Features in UTF-8, sorted.
+    frequencies : (n,) uint32
+        In how many documents each occurs.
+    min_df : int
+        Least frequency that was kept.
+    rules : dict
+        The slots of the recipe that say what a feature is.
+
+    Examples
+    --------
+    >>> import nearkin as nk
+    >>> idf = nk.Idf.fit(["red wine", "red cheese", "blue cheese"], "word:1")
+    >>> [round(idf.value(word), 3) for word in ("red", "wine", "beer")]
+    [1.288, 1.693, 2.386]
+    >>> recipe = nk.Recipe(f"word:1|idf:{idf.digest}|top:2|xxh3|simhash:64", idf=idf)
+    >>> [word for word, _ in nk.keywords(["red wine and beer"], recipe)[0]]
+    ['and', 'beer']
+    """
+
+    def __init__(
+        self,
+        documents: int,
+        features: Sequence[bytes],
+        frequencies: NDArray[np.uint32],
+        *,
+        min_df: int = 1,
+        rules: dict[str, Any],
+    ) -> None:
+        self.documents = documents
+        self.features = list(features)
+        self.frequencies = np.ascontiguousarray(frequencies, np.uint32)
+        self.min_df = min_df
+        self.rules = rules
+
+    @classmethod
+    def fit(cls, texts: Texts | Any, recipe: Recipe | str | None = None, *, min_df: int = 1) -> Idf:
+        """Count in how many texts each feature occurs, in one pass, batch by batch.
+
+        Parameters
+        ----------
+        texts : iterable of str or None, an Arrow string array, or a `nearkin.io` corpus
+            None is no document.
+        recipe : Recipe, str or None, default "zh-keywords"
+            Says what a feature is; its weight and what follows are not looked at.
+        min_df : int, default 1
+            Features of fewer documents are dropped.
+
+        Raises
+        ------
+        ParameterError
+            For a `min_df` below 1 or a recipe of given features.
+        """
+        made = Recipe.of("zh-keywords" if recipe is None else recipe)
+        if isinstance(min_df, bool) or not isinstance(min_df, int) or not 1 <= min_df < 1 << 32:
+            raise bad_parameter("min_df", min_df, "1 to 4294967295")
+        counter = IdfCounter(made.core)
+        batches = getattr(texts, "batches", None)
+        for batch in iterate_batches(texts) if batches is None else (found.texts for found in batches()):
+            counter.add(batch)
+        documents, features, frequencies = counter.finish(min_df)
+        return cls(documents, features, frequencies, min_df=min_df, rules=_rules(made))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("core", "_lines")}
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __repr__(self) -> str:
+        return f"Idf({self.documents} documents, {len(self)} features, digest {self.digest})"
+
+    @cached_property
+    def core(self) -> IdfCore:
+        """The compiled table."""
+        unknown = float(idf_values(self.documents, np.zeros(1, np.uint32))[0])
+        return IdfCore(self.features, idf_values(self.documents, self.frequencies), unknown)
+
+    @cached_property
+    def _lines(self) -> bytes:
+        rows = zip(self.frequencies.tolist(), self.features, strict=True)
+        return b"".join(
+            b"%d\t%s\n" % (df, feature.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")) for df, feature in rows
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """What a recipe carries of the table: 16 hexadecimal digits."""
+        return hashlib.sha256(b"%d\n" % self.documents + self._lines).hexdigest()[:16]
+
+    def value(self, feature: str) -> float:
+        """The inverse document frequency of a feature, as it stands after normalisation."""
+        return float(self.core.values([feature.encode()])[0])
+
+    def check(self, recipe: Recipe) -> None:
+        """Raise MismatchError if `recipe` makes other features than those that were counted."""
+        for name, value in _rules(recipe).items():
+            if value != self.rules[name]:
+                raise mismatch(f"recipe slot {name} of the IDF table", self.rules[name], value)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table, aside first, then renamed."""
+        head = {
+            "format": "nearkin-idf",
+            "version": VERSION,
+            "documents": self.documents,
+            "features": len(self),
+            "min_df": self.min_df,
+            "recipe": self.rules,
+            "sha256": hashlib.sha256(self._lines).hexdigest(),
+        }
+        target = Path(path)
+        aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with aside.open("wb") as file:
+                file.write(json.dumps(head, ensure_ascii=False, sort_keys=True).encode() + b"\n" + self._lines)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(target)
+        finally:
+            aside.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Idf:
+        """Read a table that `save` wrote.
+
+        Raises
+        ------
+        CorruptStoreError
+            If the file is no such table, or was changed.
+        FormatVersionError
+            If a newer nearkin wrote it.
+        """
+        data = Path(path).read_bytes()
+        line, _, body = data.partition(b"\n")
+        try:
+            head = json.loads(line)
+            if head["format"] != "nearkin-idf":
+                raise ValueError(f"format {head['format']!r}")
+            version, total = head["version"], head["features"]
+            if isinstance(version, int) and version > VERSION:
+                message = (
+                    f"format version {version} is newer than {VERSION}, the newest that this nearkin reads; upgrade it"
+                )
+                raise FormatVersionError(message, found=version, newest=VERSION)
+            if hashlib.sha256(body).hexdigest() != head["sha256"]:
+                raise ValueError("its checksum does not fit its lines")
+            rows = [row.split(b"\t", 1) for row in body.split(b"\n")[:-1]]
+            frequencies = np.array([int(row[0]) for row in rows], np.uint32)
+            features = [_unescape(row[1]) for row in rows]
+            if len(features) != total:
+                raise ValueError(f"{len(features)} features where {total} are announced")
+            rules = {name: head["recipe"][name] for name in _TEXT_SLOTS}
+            return cls(int(head["documents"]), features, frequencies, min_df=int(head["min_df"]), rules=rules)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+            reason = f"no IDF table of nearkin ({error})"
+            raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
+
+
+def _unescape(feature: bytes) -> bytes:
+    return re.sub(rb"\\(.)", lambda found: b"\n" if found[1] == b"n" else found[1], feature)
+
+
+def _rules(recipe: Recipe) -> dict[str, Any]:
+    """The slots that say what a feature is, as JSON has them."""
+    slots = json.loads(recipe.to_json())
+    return {name: slots[name] for name in _TEXT_SLOTS}
+
+
+__all__ = ["Idf"]

@@ -1,0 +1,1 @@
+"""What dense and sparse families share: rows, projections, samples of rows."""

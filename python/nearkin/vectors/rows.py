@@ -1,0 +1,206 @@
+"""Vectors as they are given, checked and of one form: dense rows or CSR, `float32` or `float64`.
+
+Products may be anybody's (BLAS, SciPy); norms, means and exact values come from the core, in one fixed order of
+summation, so that dense and sparse rows, and `float32` rows and the same values as `float64`, give the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin._core import all_products as _core_all_products
+from nearkin._core import (
+    all_products_csr,
+    column_means,
+    column_means_csr,
+    exact_values,
+    exact_values_csr,
+    row_norm_bounds,
+    row_norms,
+    row_norms_csr,
+)
+from nearkin.errors import InputError, bad_parameter, mismatch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, csr_matrix
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Matrix: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Vectors: TypeAlias = Any
+"""`(n, d)` numbers: an array or what NumPy makes one of, or any SciPy sparse matrix."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """`(n, d)` vectors: a C-contiguous array, or CSR with sorted and distinct columns."""
+
+    values: Matrix | None
+    csr: csr_array | csr_matrix | None
+    first: int = 0
+    """Number of the first row in what was given, for messages."""
+
+    def __len__(self) -> int:
+        return int(self._shape[0])
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        given = self.values if self.values is not None else self.csr
+        return given.shape  # type: ignore[union-attr]
+
+    @property
+    def d(self) -> int:
+        """Dimension."""
+        return int(self._shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """`float32` or `float64`."""
+        return self.values.dtype if self.values is not None else self.csr.dtype  # type: ignore[union-attr]
+
+    @property
+    def terms(self) -> int:
+        """The most products that a sum over one row has."""
+        if self.csr is None or not len(self):
+            return self.d
+        return int(np.diff(self.csr.indptr).max())
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Rows start to stop, exclusive."""
+        if self.values is not None:
+            return Rows(self.values[start:stop], None, self.first + start)
+        return Rows(None, self.csr[start:stop], self.first + start)  # type: ignore[index]
+
+    def take(self, places: Ints) -> Rows:
+        """The rows at these places."""
+        if self.values is not None:
+            return Rows(self.values[places], None, self.first)
+        return Rows(None, self.csr[places], self.first)  # type: ignore[index]
+
+    def wide(self) -> Rows:
+        """The same values as `float64`."""
+        if self.values is not None:
+            return Rows(np.ascontiguousarray(self.values, np.float64), None, self.first)
+        return Rows(None, self.csr.astype(np.float64), self.first)  # type: ignore[union-attr]
+
+    def dense(self) -> Matrix:
+        """The rows as an array."""
+        return self.values if self.values is not None else np.ascontiguousarray(self.csr.toarray())  # type: ignore[union-attr]
+
+    def _csr(self) -> tuple[Ints, Ints, Floats]:
+        csr = self.csr
+        return (
+            np.ascontiguousarray(csr.indptr, np.int64),  # type: ignore[union-attr]
+            np.ascontiguousarray(csr.indices, np.int64),  # type: ignore[union-attr]
+            np.ascontiguousarray(csr.data, np.float64),  # type: ignore[union-attr]
+        )
+
+    def as_csr(self) -> tuple[Ints, Ints, Floats]:
+        """Row ends, columns and values, without zeros where rows are dense."""
+        if self.values is None:
+            return self._csr()
+        rows, columns = np.nonzero(self.values)
+        ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(self)))])
+        data = np.ascontiguousarray(self.values[rows, columns], np.float64)
+        return ends.astype(np.int64), columns.astype(np.int64), data
+
+    def norms(self) -> Floats:
+        """The length of each row; a row with values that are no finite numbers is an InputError."""
+        if self.values is not None:
+            return row_norms(self.values, self.first)
+        return row_norms_csr(*self._csr(), self.d, self.first)
+
+    def norm_bounds(self) -> Floats:
+        """For each row a number from its length to 1.001 times it, 0 for zeros alone; errors as of `norms`."""
+        return self.norms() if self.values is None else row_norm_bounds(self.values, self.first)
+
+    def means(self) -> Floats:
+        """The mean of each column."""
+        if self.values is not None:
+            return column_means(self.values)
+        return column_means_csr(*self._csr(), self.d)
+
+    def are_equal(self) -> bool:
+        """Whether all rows are the same."""
+        if self.values is not None:
+            return all(bool((self.values[at : at + 4096] == self.values[0]).all()) for at in range(0, len(self), 4096))
+        first = self.part(0, 1).dense()
+        return all(bool((self.part(at, at + 64).dense() == first).all()) for at in range(0, len(self), 64))
+
+    def product(self, transposed: Matrix) -> Matrix:
+        """Rows times a `(d, m)` matrix, in the type of both, by whoever multiplies fastest."""
+        # What overflows is no finite number, and is computed anew.
+        with np.errstate(over="ignore", invalid="ignore"):
+            product = (self.values if self.values is not None else self.csr) @ transposed  # type: ignore[operator]
+        return np.ascontiguousarray(product)
+
+    def all_products(self, matrix: Matrix) -> Floats:
+        """Rows times the rows of a matrix, `(n, m)`, in `float64` and the fixed order."""
+        if self.values is not None:
+            flat = _core_all_products(self.values, matrix)
+        else:
+            flat = all_products_csr(*self._csr(), matrix)
+        return flat.reshape(len(self), len(matrix))
+
+    def exact(self, matrix: Matrix, rows: Ints, columns: Ints, *, squares: bool = False) -> Floats:
+        """Products, or squared distances, of pairs of rows and rows of a matrix, in `float64` and the fixed order."""
+        if self.values is not None:
+            return exact_values(self.values, matrix, rows, columns, squares)
+        return exact_values_csr(*self._csr(), matrix, rows, columns, squares)
+
+
+def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", least: int = 0) -> Rows:
+    """Vectors as `Rows`.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse matrix
+        Integers of up to 16 bits, booleans and `float16` become `float32`, other integers `float64`.
+    dimension : int, optional
+        The d that is wanted.
+    least : int, default 0
+        The fewest rows that are allowed.
+
+    Raises
+    ------
+    ParameterError
+        Not two-dimensional, no real numbers, no columns.
+    MismatchError
+        Another dimension than the one that is wanted.
+    InputError
+        Fewer rows than `least`.
+    """
+    if hasattr(X, "tocsr"):
+        csr = X.tocsr()
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        rows = Rows(None, csr.astype(_float_type(csr.dtype, name), copy=False))
+    else:
+        array = np.asarray(X)
+        if array.ndim != 2:
+            allowed = "an array of shape (n, d); one vector x is x.reshape(1, -1)"
+            raise bad_parameter(name, f"an array of shape {array.shape}", allowed)
+        dtype = _float_type(array.dtype, name)
+        values: Matrix = np.asarray(array, dtype, order="C")  # type: ignore[assignment]  # One of the two types.
+        rows = Rows(values, None)
+    if rows.d == 0:
+        raise bad_parameter(name, "an array without columns", "vectors of one dimension or more")
+    if dimension is not None and rows.d != dimension:
+        raise mismatch("dimension", dimension, rows.d)
+    if len(rows) < least:
+        count = f"{least} vectors or more" if least > 1 else "one vector or more"
+        raise InputError(f"{name}: has {len(rows)} rows; give {count}", place=name, reason=f"{len(rows)} rows")
+    return rows
+
+
+def _float_type(dtype: np.dtype[Any], name: str) -> type[np.float32] | type[np.float64]:
+    if dtype.kind == "f" and dtype.itemsize <= 8:
+        return np.float64 if dtype.itemsize == 8 else np.float32
+    if dtype.kind in "biu":
+        return np.float32 if dtype.itemsize <= 2 else np.float64
+    raise bad_parameter(name, f"an array of {dtype}", "float32, float64 or integers")

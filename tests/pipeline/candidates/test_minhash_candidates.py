@@ -1,0 +1,141 @@
+"""nearkin.dedup with MinHash, and with two families: recall, precision, batches, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from definitions import near_duplicates, same
+from nearkin.errors import ParameterError
+from nearkin.pipeline import cluster
+
+RECIPE = "word:1|binary|xxh3|minhash:128"
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+@pytest.mark.parametrize("verify", ["jaccard", "signature", "none"])
+@pytest.mark.parametrize("confirm", [None, "simhash:128"])
+def test_batches_of_any_size_give_the_same(rule: Any, verify: Any, confirm: str | None) -> None:
+    """Documents meet those of earlier batches through the index and those of their own through another one."""
+    texts = near_duplicates()
+    options = {"recipe": RECIPE, "threshold": 0.5, "verify": verify, "cluster": rule, "confirm": confirm}
+    whole = nk.dedup(texts, **options)
+    assert whole.summary["removed"] > 0
+    for batch in (1, 17, 599):
+        with mock.patch.object(cluster, "_BATCH", batch):
+            assert same(whole, nk.dedup(texts, **options))
+
+
+@pytest.mark.parametrize("recipe", [RECIPE, "word:1|binary|xxh3|simhash:128"])
+@pytest.mark.parametrize("links", ["representatives", "all"])
+def test_no_pair_lies_below_the_threshold_and_a_second_run_removes_nothing(recipe: str, links: Any) -> None:
+    """Whichever family proposes, and with the other one confirming."""
+    texts = near_duplicates()
+    other = "minhash:256" if "simhash" in recipe else "simhash:128"
+    for confirm in (None, other):
+        result = nk.dedup(texts, recipe=recipe, threshold=0.6, confirm=confirm, links=links)
+        assert len(result.pairs) > 0
+        assert min(result.pairs["similarity"]) >= 0.6
+        left, right = ("left", "right") if links == "all" else ("id", "representative")
+        true = nk.similarity(texts, result.pairs[left], result.pairs[right], recipe=recipe)
+        assert true.tolist() == result.pairs["similarity"]
+        again = nk.dedup([texts[row] for row in result.kept], recipe=recipe, threshold=0.6, confirm=confirm)
+        assert 0 == again.summary["removed"]
+
+
+def test_confirmed_links_are_those_of_both_families() -> None:
+    """The links of one family that the other one finds within its reach, no more and no fewer."""
+    texts = near_duplicates()
+    options: dict[str, Any] = {"threshold": 0.6, "links": "all", "verify": "jaccard"}
+
+    def links(**more: Any) -> set[tuple[int, int]]:
+        pairs = nk.dedup(texts, **options, **more).pairs
+        return set(zip(pairs["left"], pairs["right"], strict=True))
+
+    one, both = links(recipe=RECIPE), links(recipe=RECIPE, confirm="simhash:64")
+    fingerprints = nk.fingerprint(texts, nk.Recipe(RECIPE).with_text("simhash:64"))
+    radius = nk.theory.simhash_radius(0.6, 64)
+    expected = {pair for pair in one if int(nk.hamming(fingerprints[pair[0]], fingerprints[pair[1]])) <= radius}
+    assert expected == both
+
+
+def test_older_texts_and_older_signatures_remove_new_ones() -> None:
+    """An index names its entry; its distance counts values that differ."""
+    texts = [f"a text about number {i} and {i + 1} and the like of it" for i in range(20)]
+    old = nk.dedup(texts, against=texts[:5], against_ids=list("abcde"), recipe=RECIPE, threshold=0.95)
+    assert {"exact-old": 5} == {k: v for k, v in old.summary["removed_by_reason"].items() if v}
+    index = nk.BandIndex(recipe=RECIPE)
+    index.add(list("abcde"), nk.signature(texts[:5], RECIPE))
+    found = nk.dedup(texts, against=index, recipe=RECIPE, threshold=0.95, verify="signature")
+    assert list("abcde") == found.clusters["representative"][:5]
+    assert [0] * 5 == found.clusters["distance"][:5]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recipe": "minhash:16", "threshold": 0.1, "recall": 0.99}, "at least 44"),
+        ({"recipe": "minhash:16", "recall": 1.0}, "nothing is sure"),
+        ({"recipe": "simhash:64", "recall": 0.9}, "radius"),
+        ({"recipe": "minhash:64", "radius": 3}, "recall"),
+        ({"recipe": "simhash:64", "verify": "signature"}, "simhash"),
+        ({"recipe": "minhash:64", "confirm": "minhash:32"}, "other family"),
+        ({"recipe": "minhash:64", "confirm": "nothing:3"}, "none of them"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:
+    """Each with what would."""
+    with pytest.raises(ParameterError, match=message):
+        nk.dedup(["a", "b"], **options)
+
+
+WORDS = "norm:none|case:lower|letters:python|word:3|binary|xxh3|minhash:128"
+CHARS = "case:keep|letters:python|char:{}|binary|xxh3|minhash:128"
+RAW = "norm:none|case:keep|letters:all|char:3|binary|xxh3|minhash:128"
+LISTED = [
+    pytest.param("en_20news", "w3_j50", WORDS),
+    pytest.param("en_bible_ot", "w3_j60", WORDS, marks=pytest.mark.slow),
+    pytest.param("en_licences", "w3_j70", WORDS, marks=pytest.mark.slow),
+    pytest.param("url_httpparams_train", "c3raw_j70", RAW),
+    pytest.param("zh_laws", "c4_j50", CHARS.format(4)),
+    pytest.param("zh_news_sogou", "c4_j30", CHARS.format(4)),
+    pytest.param("zh_reviews", "c3_j50", CHARS.format(3)),
+    pytest.param("zh_song_poems", "c3_j50", CHARS.format(3)),
+]
+"""Sets whose pairs are all listed, and the recipe of their features."""
+
+
+@pytest.mark.parametrize("scheme", ["one", "fast"])
+@pytest.mark.parametrize(("name", "pairs", "recipe"), LISTED)
+def test_listed_pairs_of_real_texts_are_found_with_the_wanted_recall(
+    shared: Path, name: str, pairs: str, recipe: str, scheme: str
+) -> None:
+    """At least 95% of all pairs at 0.8 and above, and none below."""
+    recipe = recipe + ":fast" * (scheme == "fast")
+    with gzip.open(shared / "data" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    texts = [row["text"].partition("\n\n")[2] if name == "en_20news" else row["text"] for row in rows]
+    place = {str(row.get("id")): at for at, row in enumerate(rows)}
+    with gzip.open(shared / "data" / f"{name}.pairs_{pairs}.tsv.gz", "rt", encoding="utf-8") as lines:
+        head, *table = [line.rstrip("\n").split("\t") for line in lines]
+    by_row = head[0] == "row_a"
+    left, right = (np.array([int(row[side]) if by_row else place[row[side]] for row in table]) for side in (0, 1))
+    true = nk.similarity(texts, left, right, recipe=recipe)
+    # Links are told of the first of equal texts, and of each copy with it.
+    first = {text: at for at, text in reversed(list(enumerate(texts)))}
+    wanted = {
+        tuple(sorted((first[texts[a]], first[texts[b]]))) for a, b, j in zip(left, right, true, strict=True) if j >= 0.8
+    }
+    wanted = {pair for pair in wanted if pair[0] != pair[1]}
+    result = nk.dedup(texts, recipe=recipe, threshold=0.8, recall=0.95, links="all")
+    assert min(result.pairs["similarity"]) >= 0.8
+    found = {tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)}
+    assert len(wanted) >= 20
+    assert len(wanted & found) >= 0.95 * len(wanted)

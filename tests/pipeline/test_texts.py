@@ -1,0 +1,431 @@
+"""nearkin.dedup: kept, removed and why, against the definition in plain Python."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import reference
+import strategies
+from definitions import RECIPE, Reference, dedup, near_duplicates, removed, same
+from nearkin import errors
+from nearkin.io import open_corpus
+
+thresholds = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
+measures = st.sampled_from(["jaccard", "containment", "indel", "none"])
+
+
+def in_keep_order(rows: list[int], keep: str, texts: list[str | None], ids: list[Any], values: list[Any]) -> list[int]:
+    """Rows as the keep rule visits them: ties by id, numbers before strings."""
+
+    def by_id(row: int) -> tuple[bool, Any]:
+        return isinstance(ids[row], str), ids[row]
+
+    def size(row: int) -> int:
+        return len(texts[row] or "")
+
+    def value(row: int) -> tuple[bool, float]:
+        missing = values[row] is None or math.isnan(values[row])
+        return missing, 0.0 if missing else values[row] * (-1 if keep == "max" else 1)
+
+    return {
+        "first": lambda: rows,
+        "last": lambda: rows[::-1],
+        "longest": lambda: sorted(rows, key=lambda row: (-size(row), by_id(row))),
+        "shortest": lambda: sorted(rows, key=lambda row: (size(row), by_id(row))),
+        "max": lambda: sorted(rows, key=lambda row: (value(row), by_id(row))),
+        "min": lambda: sorted(rows, key=lambda row: (value(row), by_id(row))),
+    }[keep]()
+
+
+@st.composite
+def id_columns(draw: st.DrawFn, n: int) -> list[Any]:
+    """Ids that all differ, whole numbers or strings, in any order."""
+    numbers = draw(st.permutations(range(n)))
+    return [f"d{i}" for i in numbers] if draw(st.booleans()) else [i - 3 for i in numbers]
+
+
+# The rule
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    texts=strategies.corpora(),
+    threshold=thresholds,
+    verify=measures,
+    cluster=st.sampled_from(["absorb", "components"]),
+    keep=st.sampled_from(["first", "last", "longest", "shortest", "max", "min"]),
+    data=st.data(),
+)
+def test_dedup_equals_the_definition(
+    texts: list[str | None], threshold: float, verify: str, cluster: str, keep: str, data: st.DataObject
+) -> None:
+    """Every rule: kept, removed, representative, distance, similarity, reason, numbers and order."""
+    n = len(texts)
+    ids = data.draw(id_columns(n))
+    values = data.draw(
+        st.lists(st.one_of(st.none(), st.integers(0, 3), st.just(math.nan), st.floats(-1, 1)), min_size=n, max_size=n)
+    )
+    ranked = {"values": values} if keep in ("max", "min") else {}
+    result = dedup(texts, ids=ids, threshold=threshold, verify=verify, cluster=cluster, keep=keep, **ranked)
+
+    by_definition = Reference(texts, threshold, verify)
+    order = in_keep_order(by_definition.rows, keep, texts, ids, values)
+    rule = reference.absorb if cluster == "absorb" else reference.components
+    by = rule(order, by_definition.match)
+    gone = {row: head for row, head in by.items() if row != head}
+    assert [ids[row] for row in range(n) if row not in gone] == result.kept
+    assert [row for row in range(n) if row not in gone] == result.kept_rows.tolist()
+    assert {ids[row]: ids[head] for row, head in gone.items()} == removed(result)
+
+    # The table: clusters by their first row, in each the kept document, then the removed ones in input order.
+    members = {head: [head, *sorted(row for row in gone if gone[row] == head)] for head in gone.values()}
+    expected = []
+    for number, head in enumerate(sorted(members, key=lambda head: min(members[head]))):
+        for row in members[head]:
+            same = texts[row] == texts[head]
+            reason = "kept" if row == head else "exact" if same else "near"
+            expected.append((ids[row], number, ids[head], by_definition.distance(row, head), reason))
+            at = result.clusters["id"].index(ids[row])
+            if verify != "none":
+                similarity = by_definition.similarity(row, head)
+                assert similarity == pytest.approx(result.clusters["similarity"][at], abs=1e-12)
+            elif reason == "near":
+                assert math.isnan(result.clusters["similarity"][at])
+    columns = ("id", "cluster", "representative", "distance", "reason")
+    assert expected == list(zip(*(result.clusters[name] for name in columns), strict=True))
+
+    pairs = [(row["id"], row["representative"]) for row in result.pairs.rows()]
+    assert sorted(map(str, removed(result).items())) == sorted(map(str, pairs))
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=strategies.corpora(), threshold=thresholds, verify=measures, keep=st.sampled_from(["first", "longest"]))
+def test_a_second_run_removes_nothing(texts: list[str | None], threshold: float, verify: str, keep: str) -> None:
+    """Keep-then-absorb is idempotent: no two survivors match."""
+    options: dict[str, Any] = {"threshold": threshold, "verify": verify, "keep": keep}
+    first = dedup(texts, **options)
+    again = dedup([texts[row] for row in first.kept_rows], ids=first.kept, **options)
+    assert first.kept == again.kept
+    assert (0, 0, 0) == (len(again.clusters), len(again.pairs), again.summary["removed"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=strategies.corpora(), threshold=thresholds)
+def test_summary_counts_what_the_tables_hold(texts: list[str | None], threshold: float) -> None:
+    """One survivor a cluster, removed and kept make the whole, and the summary is JSON."""
+    result = dedup(texts, threshold=threshold)
+    summary = json.loads(json.dumps(result.summary))
+    assert len(texts) == summary["documents"] == summary["kept"] + summary["removed"]
+    assert len(result.kept) == summary["kept"]
+    clusters = result.clusters["cluster"]
+    assert len(set(clusters)) == summary["clusters"] == result.clusters["reason"].count("kept")
+    assert max((clusters.count(number) for number in clusters), default=0) == summary["largest_cluster"]
+    assert {name: result.clusters["reason"].count(name) for name in summary["removed_by_reason"]} == summary[
+        "removed_by_reason"
+    ]
+    assert sum(summary["removed_by_reason"].values()) == summary["removed"] == len(removed(result))
+    assert set(result.kept).isdisjoint(removed(result))
+    assert RECIPE.digest == summary["recipe_digest"]
+    assert summary["without_features"] == sum(not RECIPE.features_of(text or "") for text in texts)
+    assert summary["verified"] <= summary["candidates"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=strategies.corpora(), threshold=thresholds, verify=measures)
+def test_all_links_are_all_matches(texts: list[str | None], threshold: float, verify: str) -> None:
+    """`links="all"`: every two different contents that match, and each copy with its first."""
+    result = dedup(texts, threshold=threshold, verify=verify, links="all")
+    by_definition = Reference(texts, threshold, verify)
+    firsts = {row: texts.index(texts[row]) for row in by_definition.rows}
+    distinct = [row for row in by_definition.rows if firsts[row] == row]
+    expected = {(i, j) for i in distinct for j in distinct if i < j and by_definition.match(i, j)}
+    expected |= {(first, row) for row, first in firsts.items() if first != row}
+    found = [tuple(sorted(pair)) for pair in zip(result.pairs["left"], result.pairs["right"], strict=True)]
+    assert sorted(expected) == sorted(found)
+    for row in result.pairs.rows():
+        assert by_definition.distance(row["left"], row["right"]) == row["distance"]
+    assert result.kept == dedup(texts, threshold=threshold, verify=verify).kept
+
+
+# Copies, texts without features, ids
+
+
+def test_exact_copies_are_exact_whatever_the_threshold() -> None:
+    """Same content: distance 0, similarity 1, reason exact; a copy of a removed text names the one kept."""
+    texts = [
+        "red wine and cheese here",
+        "red wine and cheese here",
+        "RED wine and cheese here",
+        "RED wine and cheese here",
+    ]
+    result = nk.dedup(texts, ids=["a", "b", "c", "d"], threshold=1.0)
+    assert ["a"] == result.kept
+    assert {"b": "a", "c": "a", "d": "a"} == removed(result)
+    assert ["kept", "exact", "near", "near"] == result.clusters["reason"]
+    assert [1.0] * 4 == result.clusters["similarity"]
+
+
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+@pytest.mark.parametrize("verify", ["jaccard", "none"])
+def test_texts_without_features_are_always_kept(cluster: Any, verify: Any) -> None:
+    """Empty texts and punctuation are no copies of one another."""
+    texts = ["", "", None, None, "...", "...", "one text", "one text"]
+    result = nk.dedup(texts, cluster=cluster, verify=verify)
+    assert [0, 1, 2, 3, 4, 5, 6] == result.kept
+    assert 6 == result.summary["without_features"]
+
+
+@pytest.mark.parametrize("texts", [[], ["", None], ["only one text"]])
+def test_corpora_of_nothing_and_of_one_stay_as_they_are(texts: list[Any]) -> None:
+    """Empty tables have their columns."""
+    result = nk.dedup(texts)
+    assert list(range(len(texts))) == result.kept
+    assert [
+        "id",
+        "cluster",
+        "representative",
+        "distance",
+        "similarity",
+        "reason",
+    ] == result.clusters.to_arrow().column_names
+    assert ["id", "representative", "distance", "similarity"] == list(result.pairs.to_pandas().columns)
+    assert 0 == len(result.clusters)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [[1, 2, 1], ["a", "b", "a"], [None, 1, 2], np.array([5, 5, 6]), pa.array(["x", "x", "y"]), pd.Series([7, 7, 8])],
+)
+def test_ids_that_are_missing_or_not_different_are_errors(ids: Any) -> None:
+    """The error names the rows."""
+    with pytest.raises(errors.InputError, match="row"):
+        nk.dedup(["one", "two", "three"], ids=ids)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [list, tuple, np.array, pa.array, pd.Series, pl.Series, lambda ids: iter(ids)],
+    ids=lambda make: make.__name__,
+)
+@pytest.mark.parametrize("ids", [[30, -1, 2**62], ["c", "", "東"]], ids=["numbers", "strings"])
+def test_ids_come_back_as_they_were_given(make: Any, ids: list[Any]) -> None:
+    """Whole numbers and strings, from every kind of column."""
+    result = nk.dedup(["red wine and cheese", "red wine and cheese", "something else"], ids=make(ids))
+    assert [ids[0], ids[2]] == result.kept
+    assert {ids[1]: ids[0]} == removed(result)
+    assert {type(ids[0])} == {type(name) for name in [*result.kept, *result.clusters["id"]]}
+
+
+@pytest.mark.parametrize("name", ["ids", "values", "sources"])
+def test_columns_of_another_length_are_errors(name: str) -> None:
+    """One value a text."""
+    options: dict[str, Any] = {name: [1, 2, 3]}
+    if name == "values":
+        options["keep"] = "max"
+    with pytest.raises(errors.ParameterError, match=f"{'keep' if name == 'values' else name.rstrip('s')}.*3 values"):
+        nk.dedup(["one", "two"], **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": 0}, {"threshold": 1.01}, {"threshold": math.nan}, {"threshold": "0.8"}, {"threshold": True},
+        {"radius": -1}, {"radius": 129}, {"radius": 2.5}, {"radius": True}, {"verify": "cosine"}, {"cluster": "chain"},
+        {"keep": "best"}, {"keep": "max"}, {"values": [1, 2]}, {"links": "some"}, {"recipe": "given|xxh3|simhash:64"},
+        {"against_ids": [1]}, {"keep": "max", "values": "column"}, {"sources": "column"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_parameters_out_of_range_are_errors(options: dict[str, Any]) -> None:
+    """Each says what was found and what is allowed."""
+    with pytest.raises(errors.ParameterError, match="is not allowed; use"):
+        nk.dedup(["one", "two"], **options)
+
+
+# Against older documents
+
+
+@settings(max_examples=80, deadline=None)
+@given(old=strategies.corpora(max_size=10), new=strategies.corpora(max_size=12), threshold=thresholds, verify=measures)
+def test_against_older_texts_equals_the_definition(
+    old: list[str | None], new: list[str | None], threshold: float, verify: str
+) -> None:
+    """Older texts are visited first and stay. A copy of one names it; any other text the first that it matches."""
+    against_ids = [f"old {i}" for i in range(len(old))]
+    result = dedup(new, threshold=threshold, verify=verify, against=old, against_ids=against_ids)
+    by_definition = Reference(old + new, threshold, verify)
+    n = len(old)
+
+    def match(i: int, j: int) -> bool:
+        return j >= n and by_definition.match(i, j)
+
+    copies = {row: old.index(new[row - n]) for row in by_definition.rows if row >= n and new[row - n] in old}
+    by = reference.absorb([row for row in by_definition.rows if row not in copies], match) | copies
+    names = [*against_ids, *range(len(new))]
+    gone = {row - n: names[head] for row, head in by.items() if row != head}
+    assert [row for row in range(len(new)) if row not in gone] == result.kept
+    assert gone == removed(result)
+    for row in result.clusters.rows():
+        if row["reason"] in ("exact", "exact-old"):
+            same = (
+                old[against_ids.index(row["representative"])]
+                if row["reason"] == "exact-old"
+                else new[row["representative"]]
+            )
+            assert new[row["id"]] == same
+        assert (row["reason"].endswith("-old")) == isinstance(row["representative"], str)
+    assert len(old) == result.summary["older_documents"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(old=strategies.corpora(max_size=10), new=strategies.corpora(max_size=12), radius=st.integers(0, 30))
+def test_against_an_index_equals_the_definition(old: list[str | None], new: list[str | None], radius: int) -> None:
+    """Without texts: the nearest entry within the radius removes a document, ties by id; the rest as without it."""
+    fps, counts = nk.fingerprint(old, RECIPE, return_counts=True)
+    index = nk.HammingIndex(64)
+    entries = np.flatnonzero(counts)
+    index.add(entries + 1000, fps[entries])
+    result = nk.dedup(new, recipe=RECIPE, radius=radius, verify="none", against=index)
+    by_definition = Reference(new, 1.0, "none", radius)
+    gone: dict[int, int] = {}
+    for row in by_definition.rows:
+        near = [(int(by_definition.fps[row] ^ int(fps[entry])).bit_count(), int(entry) + 1000) for entry in entries]
+        if near and min(near)[0] <= radius:
+            gone[row] = min(near)[1]
+    left = [row for row in by_definition.rows if row not in gone]
+    gone |= {row: head for row, head in reference.absorb(left, by_definition.match).items() if row != head}
+    assert [row for row in range(len(new)) if row not in gone] == result.kept
+    assert gone == removed(result)
+
+
+def test_against_an_index_needs_no_verification_and_the_same_width() -> None:
+    """An index has no texts, and fingerprints of another width do not meet."""
+    with pytest.raises(errors.ParameterError, match="verify=jaccard is not allowed; use none with an index"):
+        nk.dedup(["a text"], against=nk.HammingIndex(128))
+    with pytest.raises(errors.MismatchError, match="bits differs"):
+        nk.dedup(["a text"], against=nk.HammingIndex(64), verify="none")
+
+
+# The same answer through every door
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = nk.num_threads()
+    yield
+    nk.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+@pytest.mark.parametrize("verify", ["jaccard", "indel", "none"])
+def test_threads_change_nothing(cluster: str, verify: str) -> None:
+    """One, two and five threads give the same kept documents, tables and counts of candidates."""
+    texts = near_duplicates()
+    nk.set_num_threads(1)
+    one = dedup(texts, cluster=cluster, verify=verify, threshold=0.5)
+    for count in (2, 5):
+        nk.set_num_threads(count)
+        other = dedup(texts, cluster=cluster, verify=verify, threshold=0.5)
+        assert same(one, other)
+        assert (one.summary["candidates"], one.summary["verified"]) == (
+            other.summary["candidates"],
+            other.summary["verified"],
+        )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        tuple, iter, lambda texts: np.array(texts, object), lambda texts: pa.array(texts),
+        lambda texts: pa.array(texts, pa.large_string()), lambda texts: pa.array(texts, pa.string_view()),
+        lambda texts: pa.array(texts).dictionary_encode(), lambda texts: pa.chunked_array([texts[:100], texts[100:]]),
+        lambda texts: pd.Series(texts, dtype="str"), lambda texts: pd.Series(texts, dtype=object), pl.Series,
+        lambda texts: pd.Series(texts, dtype="str", index=range(len(texts), 0, -1)),
+    ],
+)  # fmt: skip
+def test_kinds_of_input_give_the_same_result(make: Any) -> None:
+    """Lists, arrays, columns and iterators."""
+    texts = near_duplicates()
+    assert same(dedup(texts, threshold=0.5), dedup(make(texts), threshold=0.5))
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
+def test_corpora_on_disk_give_the_same_result_as_lists(tmp_path: Path, suffix: str) -> None:
+    """The Corpus door equals the list door, ids, values and sources included."""
+    texts = near_duplicates()
+    rows = [
+        {"id": f"d{i}", "text": text, "score": i % 5, "source": f"s{i % 3}"}
+        for i, text in enumerate(texts)
+        if text is not None
+    ]
+    path = tmp_path / f"corpus{suffix}"
+    frame = pl.DataFrame(rows)
+    if suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        pd.DataFrame(rows).to_json(path, orient="records", lines=True, force_ascii=False)
+    column = {name: [row[name] for row in rows] for name in ("id", "text", "score", "source")}
+    options: dict[str, Any] = {"threshold": 0.5, "keep": "max"}
+    listed = dedup(column["text"], ids=column["id"], values=column["score"], sources=column["source"], **options)
+    with open_corpus(path, id_column="id", extra_columns=["score", "source"]) as corpus:
+        found = dedup(corpus, values="score", sources="source", **options)
+    assert listed.summary["removed"] > 100
+    assert same(listed, found)
+    assert listed.summary["sources"] == found.summary["sources"]
+
+
+def test_tables_become_arrow_and_pandas() -> None:
+    """Same columns, same rows."""
+    result = dedup(near_duplicates(200), threshold=0.5)
+    for table in (result.clusters, result.pairs):
+        assert table.columns == table.to_arrow().to_pydict()
+        assert table.columns == table.to_pandas().to_dict(orient="list")
+        assert list(table.rows()) == table.to_arrow().to_pylist()
+
+
+# Sources, progress
+
+
+def test_sources_that_lose_most_are_warned_of() -> None:
+    """40 of 50 copies in one source, none in the other."""
+    unique = [f"a text of its own number {i} with words {i * 7919} and more {i * 104729}" for i in range(61)]
+    texts = unique[:50] + [unique[50]] * 40 + unique[51:]
+    sources = ["good"] * 50 + ["copies"] * 50
+    summary = nk.dedup(texts, sources=sources, threshold=0.95).summary
+    assert [
+        {"source": "copies", "documents": 50, "removed": 39, "share": 0.78},
+        {"source": "good", "documents": 50, "removed": 0, "share": 0.0},
+    ] == summary["sources"]
+    assert ["source 'copies' loses 78% of its documents, the others 0%"] == summary["warnings"]
+
+
+def test_sources_alike_are_not_warned_of() -> None:
+    """Every source loses half."""
+    unique = [f"a text of its own number {i} with words {i * 7919} and more {i * 104729}" for i in range(50)]
+    summary = nk.dedup(unique * 2, sources=["a", "b"] * 50, threshold=0.95).summary
+    assert 50 == summary["removed"]
+    assert [] == summary["warnings"]
+
+
+def test_progress_is_told_by_stage() -> None:
+    """Counts never fall and end at the whole."""
+    calls: list[tuple[str, int, int | None]] = []
+    dedup(near_duplicates(300), progress=lambda stage, done, total: calls.append((stage, done, total)))
+    for stage in ("hash", "cluster"):
+        done = [call[1] for call in calls if call[0] == stage]
+        assert done == sorted(done)
+        assert done[-1] == [call[2] for call in calls if call[0] == stage][-1]

@@ -1,0 +1,101 @@
+"""nearkin.pipeline.verify: similarities against sets and rapidfuzz in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import strategies
+from definitions import VERIFIED, expected_similarity
+from nearkin import errors
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(st.one_of(st.none(), strategies.texts(max_size=30)), min_size=1, max_size=6),
+    measure=st.sampled_from(["jaccard", "containment", "indel"]),
+    n=st.integers(1, 4),
+    kind=st.sampled_from(["char", "word"]),
+)
+def test_similarities_equal_the_definition(texts: list[str | None], measure: Any, n: int, kind: Any) -> None:
+    """All pairs of texts, themselves included, in one call."""
+    recipe = VERIFIED.with_(features=kind, n=n)
+    left, right = (side.ravel() for side in np.meshgrid(range(len(texts)), range(len(texts))))
+    found = nk.similarity(texts, left, right, recipe=recipe, measure=measure)
+    expected = [
+        expected_similarity(texts[i], texts[j], measure, recipe)
+        for i, j in zip(left.tolist(), right.tolist(), strict=True)
+    ]
+    assert found.dtype == np.float64
+    if measure == "indel":
+        assert expected == pytest.approx(found.tolist(), abs=1e-12)
+    else:
+        assert expected == found.tolist()
+
+
+def test_example_6_edit_similarity() -> None:
+    """Two insertions among 22 characters: 1 - 2/22."""
+    found = nk.similarity(["how are u?", "how are you?"], [0], [1], measure="indel")
+    assert [1 - 2 / 22] == pytest.approx(found.tolist(), abs=1e-12)
+
+
+@given(texts=st.lists(strategies.texts(max_size=20), min_size=2, max_size=2))
+def test_similarity_is_symmetric(texts: list[str]) -> None:
+    """Left and right may change places."""
+    for measure in ("jaccard", "containment", "indel"):
+        there, back = nk.similarity(texts, [0, 1], [1, 0], measure=measure).tolist()  # type: ignore[arg-type]
+        assert there == pytest.approx(back, abs=1e-12)
+
+
+def test_weights_and_width_change_no_similarity() -> None:
+    """Sets are distinct features: count or binary, 64 bits or 1024, any hash."""
+    texts = ["red red red wine", "red wine", "wine"]
+    found = [
+        nk.similarity(texts, [0, 0, 1], [1, 2, 2], recipe=recipe).tolist()
+        for recipe in ("word:1|count|xxh3|simhash:64", "word:1|binary|md5|simhash:1024", "word:1|count|fnv1a|simhash:7")
+    ]
+    assert [[1.0, 0.5, 0.5]] * 3 == found
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        tuple, lambda texts: np.array(texts, object), lambda texts: pa.array(texts), pl.Series,
+        lambda texts: pa.array(texts, pa.string_view()), lambda texts: pa.chunked_array([texts[:1], texts[1:]]),
+        lambda texts: pd.Series(texts, dtype="str"), lambda texts: pa.array(texts).dictionary_encode(),
+    ],
+)  # fmt: skip
+def test_kinds_of_input_give_the_same_similarities(make: Any) -> None:
+    """Lists, arrays and columns."""
+    texts = ["red wine", "red cheese", None, "red wine and cheese"]
+    expected = nk.similarity(texts, [0, 1, 2, 3], [1, 3, 0, 0], recipe=VERIFIED).tolist()
+    assert expected == nk.similarity(make(texts), [0, 1, 2, 3], [1, 3, 0, 0], recipe=VERIFIED).tolist()
+
+
+def test_no_pairs_give_no_similarities() -> None:
+    """With texts and without."""
+    assert (0,) == nk.similarity(["a"], [], []).shape
+    assert (0,) == nk.similarity([], [], []).shape
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [([0], [2]), ([-1], [0]), ([0], [2**32]), ([2**40], [0]), ([0, 1], [0]), ([], [1])]
+)
+def test_places_that_no_text_has_are_errors(left: list[int], right: list[int]) -> None:
+    """Negative places, places behind the end, sides of different length."""
+    with pytest.raises(errors.ParameterError, match="is not allowed; use"):
+        nk.similarity(["a", "b"], left, right)
+
+
+def test_unknown_measures_are_errors() -> None:
+    """The error names those there are."""
+    with pytest.raises(errors.ParameterError, match="cosine is not allowed; use jaccard, containment"):
+        nk.similarity(["a", "b"], [0], [1], measure="cosine")  # type: ignore[arg-type]

@@ -1,0 +1,146 @@
+"""nearkin.quality.labels and nearkin.io.read_table: labels from files of every format, and faulty files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nearkin import errors
+from nearkin.io import read_table
+from nearkin.quality.labels import ClusterLabels, PairLabels, Run, read_labels
+
+ROWS = [("a", "b", 1), ("a", "c", 0), ('ß,"x"\n', "c", 1)]
+
+
+def write(path: Path, header: tuple[str, str, str] = ("left", "right", "match")) -> Path:
+    """The rows above, in the format that the name says."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table(dict(zip(header, zip(*ROWS, strict=True), strict=True))), path)
+        return path
+    if name.endswith(".jsonl"):
+        text = "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in ROWS) + "\n"
+    else:
+        mark = "\t" if name.endswith(".tsv") else ","
+        quoted = [mark.join('"' + str(cell).replace('"', '""') + '"' for cell in row) for row in ROWS]
+        text = "\n".join([mark.join(header), *quoted]) + "\n"
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.tsv.gz", "p.jsonl.gz", "p.parquet"])
+def test_pairs_are_read_from_every_format(tmp_path: Path, name: str) -> None:
+    """The same labels from each, quotes and line breaks in ids included."""
+    expected = {("a", "b"): True, ("a", "c"): False, ("c", ROWS[2][0]): True}
+    labels = read_labels(write(tmp_path / name))
+    assert isinstance(labels, PairLabels)
+    assert expected == labels.labels
+
+
+def test_columns_may_be_named(tmp_path: Path) -> None:
+    """Any three columns."""
+    path = write(tmp_path / "p.tsv", ("x", "y", "z"))
+    labels = read_labels(path, pair_columns=("y", "x"), label_column="z")
+    assert {("a", "b"): True, ("a", "c"): False, ("c", ROWS[2][0]): True} == labels.labels  # type: ignore[union-attr]
+
+
+def test_similarities_are_cut_at_a_threshold(tmp_path: Path) -> None:
+    """Inclusive."""
+    path = tmp_path / "p.tsv"
+    path.write_text("row_a\trow_b\tjaccard\n1\t2\t0.8\n1\t3\t0.7999\n")
+    labels = read_labels(path, label_column="jaccard", at_least=0.8)
+    assert {("1", "2"): True, ("1", "3"): False} == labels.labels  # type: ignore[union-attr]
+
+
+def test_pairs_without_labels_all_match(tmp_path: Path) -> None:
+    """Two columns of ids are a list of matches."""
+    path = tmp_path / "p.csv"
+    path.write_text("id_a,id_b,jaccard\n1,2,0.3\n")
+    assert {("1", "2"): True} == read_labels(path).labels  # type: ignore[union-attr]
+
+
+def test_clusters_are_told_by_their_column(tmp_path: Path) -> None:
+    """A corpus that says which work a text belongs to is a table of clusters."""
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": 1, "work": "x", "text": "t"}\n{"id": 2, "work": "x"}\n{"id": 3}\n')
+    labels = read_labels(path, cluster_column="work")
+    assert isinstance(labels, ClusterLabels)
+    assert {"1": 0, "2": 0, "3": 1} == labels.labels
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.jsonl", '{"left": 1}\n{', "p.jsonl:2: invalid JSON"),
+        ("p.jsonl", "[1]\n", "not an object"),
+        ("p.csv", "left,right\n1\n", "p.csv:2: 1 fields, 2 in the header"),
+        ("p.csv", "left,left\n1,2\n", "stands twice"),
+        ("p.csv", "", "is empty"),
+        ("p.csv", 'left,right\n"a"x,b\n', "p.csv:2"),
+        ("p.csv", "one,two\n1,2\n", "no columns of pairs or clusters among one, two"),
+        ("p.csv", "left,right,match\n1,2,maybe\n", "labels are 0 and 1"),
+        ("p.csv", "left,right,match\n1,2,\n", "labels are 0 and 1"),
+        ("p.txt", "one\n", "no columns"),
+        ("p.parquet", "PAR1", "can't be read as Parquet"),
+        ("p.jsonl.gz", "no gzip", "damaged"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(tmp_path: Path, name: str, content: str, message: str) -> None:
+    """File, line, reason."""
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(errors.InputError, match=message):
+        read_labels(path)
+
+
+def test_bytes_that_are_no_utf8_are_said(tmp_path: Path) -> None:
+    """Instead of a UnicodeDecodeError."""
+    path = tmp_path / "p.csv"
+    path.write_bytes(b"left,right\n\xff,b\n")
+    with pytest.raises(errors.InputError, match="not UTF-8"):
+        read_table(path)
+
+
+def test_columns_that_are_missing_are_named(tmp_path: Path) -> None:
+    """And numbers that are none, and a threshold without its column."""
+    path = write(tmp_path / "p.csv")
+    with pytest.raises(errors.InputError, match="no column 'jaccard' among left, right, match"):
+        read_labels(path, label_column="jaccard", at_least=0.8)
+    with pytest.raises(errors.InputError, match="at_least needs numbers"):
+        read_labels(path, pair_columns=("left", "match"), label_column="right", at_least=0.5)
+    with pytest.raises(errors.ParameterError, match="label_column"):
+        read_labels(path, at_least=0.5)
+
+
+def test_a_folder_that_no_run_wrote_is_an_error(tmp_path: Path) -> None:
+    """Instead of an empty run."""
+    with pytest.raises(errors.InputError, match="no folder that nearkin dedup wrote"):
+        read_labels(tmp_path)
+
+
+def test_a_late_column_has_none_before(tmp_path: Path) -> None:
+    """JSON records need not have the same keys."""
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": 1}\n\n{"b": 2}\n{"a": 3, "b": 4}\n')
+    assert {"a": [1, None, 3], "b": [None, 2, 4]} == read_table(path)
+    assert {"b": [None, 2, 4]} == read_table(path, ["b", "c"])
+
+
+def test_a_table_is_one_file(tmp_path: Path) -> None:
+    """A glob of two is refused."""
+    for name in ("a.csv", "b.csv"):
+        write(tmp_path / name)
+    with pytest.raises(errors.InputError, match="2 files"):
+        read_table(tmp_path / "*.csv")
+
+
+def test_a_run_of_tables_knows_its_documents() -> None:
+    """Kept documents outside of clusters belong to it."""
+    clusters = {"id": [1, 2], "cluster": [0, 0], "representative": [1, 1], "reason": ["kept", "near"]}
+    run = Run.of_tables(clusters, {}, [1, 3])
+    assert ({"1", "2", "3"}, [("2", "1")], 0, None) == (run.documents, run.links, run.older, run.pairs)

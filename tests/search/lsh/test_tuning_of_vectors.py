@@ -1,0 +1,129 @@
+"""LSHIndex.tune: the recall that was asked for, within the limits, and the true neighbours that it measures with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import nearkin as nk
+import reference
+from nearkin.errors import InputError, ParameterError
+from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash
+from nearkin.search.lsh.tuning import true_neighbours
+from nearkin.vectors.rows import as_rows
+
+
+def clustered(seed: int, n: int, d: int = 16) -> Any:
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(40, d)) * 2
+    return centres[rng.integers(0, 40, n)] + rng.normal(size=(n, d)) * 0.5
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "inner_product"])
+@pytest.mark.parametrize("form", [np.float32, np.float64, csr_array])
+def test_true_neighbours_are_those_of_brute_force(metric: str, form: Any) -> None:
+    """Without the row itself; their distances to the last digits."""
+    X = clustered(0, 300).astype(np.float32)
+    queries = np.array([0, 7, 299])
+    rows, far = true_neighbours(as_rows(form(X)), queries, metric, 5)
+    for place, query in enumerate(queries):
+        expected = reference.nearest(metric, X[query], X, set(range(300)) - {int(query)}, 5)
+        assert [row for row, _ in expected] == rows[place].tolist()
+        assert np.allclose([distance for _, distance in expected], far[place], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        (Hyperplane(bits=128, center=True), {"metric": "l2"}),
+        (Hyperplane(bits=64), {"filter": "buckets", "num_probes": 8}),
+        (PStable(), {"num_probes": 1}),
+        pytest.param(Hyperplane(bits=64), {"metric": "inner_product"}, marks=pytest.mark.slow),
+        pytest.param(PStable(), {}, marks=pytest.mark.slow),
+        pytest.param(PStable(metric="l1"), {}, marks=pytest.mark.slow),
+        pytest.param(CrossPolytope(), {}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_the_wanted_recall_is_reached_on_other_queries(family: Any, options: dict[str, Any]) -> None:
+    """On 100 new vectors of the same distribution; 1,000 neighbours of other queries vary by the 0.05 below it."""
+    whole = clustered(1, 1100)
+    whole += 0.3 - whole.mean(axis=0)
+    X, Q = whole[:1000], whole[1000:]
+    index = nk.LSHIndex(family, **options).tune(X, recall=0.9, k=10)
+    assert index.tuning_ is not None
+    assert index.tuning_["measured_recall"] >= index.tuning_["least_recall"] >= 0.9
+    true = [[far for _, far in reference.nearest(index.metric_, q, X, range(len(X)), 10)] for q in Q]
+    assert index.recall(Q, true) >= 0.87, index.tuning_
+    assert index.explain()["tuning"] == index.tuning_
+    if "num_probes" in options:
+        assert options["num_probes"] == index.settings_.num_probes
+
+
+@pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
+def test_codes_by_spherical_distance_are_tuned() -> None:
+    """The expected recall counts ranks of the order that is used; it is within 0.1 of the measured one."""
+    X = clustered(5, 1500)
+    index = nk.LSHIndex(SphericalHash(bits=64), filter="codes", rank="spherical").tune(X, recall=0.9, k=10)
+    assert ("codes", "spherical") == (index.settings_.filter, index.settings_.rank)
+    assert index.tuning_ is not None
+    assert index.tuning_["least_recall"] >= 0.9
+    assert 200 > index.settings_.num_candidates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vec_sift_bsds", "vec_cifar10_gist512", "vec_mnist10k", "vec_20news_lsa96"])
+def test_new_queries_of_real_vectors_get_the_wanted_recall(shared: Path, name: str) -> None:
+    """1,000 queries that are no rows, of other images or messages: within 0.01 of what was wanted, or above."""
+    z = np.load(shared / "data" / f"{name}.npz")
+    X, Q = z["base"].astype(np.float32), z["queries"].astype(np.float32)
+    family = Hyperplane(256, center=True, orthogonal=True)
+    for wanted in (0.8, 0.9, 0.95):
+        index = nk.LSHIndex(family, metric="l2", filter="codes").tune(X, recall=wanted)
+        assert index.recall(Q, z["l2_distances"][:, :10]) >= wanted - 0.01, (wanted, index.tuning_)
+
+
+@pytest.mark.slow
+def test_probing_needs_an_eighth_of_the_tables_on_real_vectors(shared: Path) -> None:
+    """SIFT, 12 hyperplanes a table: 8 tables of 32 probes, or 3 of 128, reach recall 0.9; 64 of one probe do not."""
+    z = np.load(shared / "data" / "vec_sift_bsds.npz")
+    X, Q = z["base"].astype(np.float32), z["queries"][:200].astype(np.float32)
+    true = z["l2_distances"][:200, :10]
+
+    def recall(tables: int, probes: int) -> float:
+        family = Hyperplane(center=True)
+        index = nk.LSHIndex(family, tables, hashes_per_table=12, num_probes=probes, metric="l2")
+        return index.fit(X).recall(Q, true)
+
+    assert recall(8, 32) >= 0.9
+    assert recall(3, 128) >= 0.9
+    assert recall(64, 1) < 0.9
+
+
+def test_memory_and_tables_limit_the_choice() -> None:
+    """Within the bytes; and an error where nothing reaches the recall."""
+    X = clustered(2, 600)
+    tight = nk.LSHIndex(PStable(), num_probes=32).tune(X, recall=0.9, memory=12 * 600 * 3)
+    assert tight.settings_.num_tables <= 3
+    with pytest.raises(ParameterError, match="recall"):
+        nk.LSHIndex(PStable(), num_probes=1, hashes_per_table=30).tune(X, recall=0.99, max_tables=2)
+
+
+def test_bad_wishes_are_refused() -> None:
+    X = clustered(3, 100)
+    for wish in ({"recall": 0.0}, {"recall": 1.0}, {"k": 0}, {"memory": 0}, {"max_tables": 0}):
+        with pytest.raises(ParameterError):
+            nk.LSHIndex(PStable()).tune(X, **wish)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="too few"):
+        nk.LSHIndex(PStable()).tune(X[:10], k=10)
+
+
+def test_the_same_seed_gives_the_same_index() -> None:
+    X = clustered(4, 300)
+    left, right = (nk.LSHIndex(PStable(), num_probes=4, hashes_per_table=4).tune(X, seed=3) for _ in range(2))
+    assert left.settings_ == right.settings_
+    assert left.tuning_ == right.tuning_
