@@ -1,5 +1,5 @@
-//! Million pairs a second of [`nearkin_core::ssdeep::Query::scores`] and million digests a second of the strict parser:
-//! `cargo run --release --example ssdeep_speed`.
+//! Million pairs per second of [`nearkin_core::ssdeep::Query::scores`] and million digests per second of the strict
+//! parser: `cargo run --release --example ssdeep_speed`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -62,7 +62,7 @@ fn main() -> nearkin_core::Result<()> {
             }
         });
         println!(
-            "{}: {:.1} million pairs a second, {:.1} million digests read a second",
+            "{}: {:.1} million pairs per second, {:.1} million digests read per second",
             if near { "near" } else { "unrelated" },
             200.0 * digests.len() as f64 / scoring / 1e6,
             texts.len() as f64 / parsing / 1e6

@@ -86,7 +86,7 @@ impl RecipeCore {
 impl RecipeCore {
     #[new]
     #[pyo3(signature = (*, features, n, norm, case, letters, cut, user_words, stop, stop_words, min_length, tags, weight, idf, top, hash, seed, bits))]
-    #[allow(clippy::too_many_arguments, reason = "one argument a slot of the recipe, all by keyword")]
+    #[allow(clippy::too_many_arguments, reason = "one argument per slot of the recipe, all by keyword")]
     fn new(
         features: &str,
         n: usize,
@@ -148,7 +148,7 @@ impl RecipeCore {
         Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), hash, simhash })
     }
 
-    /// Fingerprints, `words` values a text, and feature counts.
+    /// Fingerprints, `words` values per text, and feature counts.
     fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
         let (tokenizer, simhash) = (self.tokenizer()?, self.simhash()?);
         let texts = Texts::new(texts)?;

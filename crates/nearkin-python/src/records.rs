@@ -133,7 +133,7 @@ fn read_csv_header(
     csv::read_header(block.as_slice()?, end, delimiter).into_python()
 }
 
-/// Reads plain lines, a document a line. With `lengths` as in `read_jsonl`.
+/// Reads plain lines, a document per line. With `lengths` as in `read_jsonl`.
 #[pyfunction]
 #[pyo3(signature = (block, *, end=true, lengths=None))]
 fn read_lines(

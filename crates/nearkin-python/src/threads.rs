@@ -71,14 +71,14 @@ pub(crate) fn detached_with<G, T: Send>(
     Ok(py.detach(|| work(&pool, lock())))
 }
 
-/// Sets how many threads batch calls of this process use: 1 or more, or None for one a core.
+/// Sets how many threads batch calls of this process use: 1 or more, or None for one per core.
 #[pyfunction]
 #[pyo3(signature = (threads=None))]
 fn set_num_threads(threads: Option<i64>) -> PyResult<()> {
     let threads = match threads {
         None => 0,
         Some(n) if (1..=4096).contains(&n) => n as usize,
-        Some(n) => return Err(to_python(Error::parameter("threads", n, "1 to 4096, or None for one a core"))),
+        Some(n) => return Err(to_python(Error::parameter("threads", n, "1 to 4096, or None for one per core"))),
     };
     let mut state = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     state.threads = threads;

@@ -1,11 +1,12 @@
-//! How often each of 64 bits is set in a stream of hashes, without a counter a bit.
+//! How often each of 64 bits is set in a stream of hashes, without a counter per bit.
 //!
-//! The counts are held bit-sliced: plane k holds bit k of 64 counters a lane, in eight lanes. Sixteen vectors of eight
-//! hashes go through a tree of carry-save adders (Harley–Seal; Muła, Kurz and Lemire 2018, "Faster population counts
-//! using AVX2 instructions", section 5, applied by position), so that only one carry in sixteen reaches the upper planes.
-//! A majority is decided on the planes too: `count >= t` for all 64 bits at once takes one operation a plane.
+//! The counts are held bit-sliced: plane k holds bit k of 64 counters per lane, in eight lanes. Sixteen vectors of
+//! eight hashes go through a tree of carry-save adders (Harley–Seal; Muła, Kurz and Lemire 2018, "Faster population
+//! counts using AVX2 instructions", section 5, applied by position), so that only one carry in sixteen reaches the
+//! upper planes. A majority is decided on the planes too: `count >= t` for all 64 bits at once takes one operation per
+//! plane.
 //!
-//! Cost: two operations a vector of eight hashes and about 60 a plane at the end. Counters hold up to 2^47 hashes.
+//! Cost: two operations per vector of eight hashes and about 60 per plane at the end. Counters hold up to 2^47 hashes.
 //! Tests: `planes_equal_plain_counters`, vector against portable kernel.
 
 /// Hashes in one lane vector.

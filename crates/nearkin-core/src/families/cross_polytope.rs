@@ -10,10 +10,10 @@
 //! Runner-up vertices for multi-probe: the other places by |yᵢ|, at the cost (max − |yᵢ|)² / ‖y‖², which is up to a factor
 //! the squared length of the smallest change of y that makes the vertex win.
 //!
-//! Cost: 3 D log2 D additions a hash, against 2 d · dims operations with a matrix. Limits: sparse rows are made dense.
-//! Source: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt, Practical and Optimal LSH for Angular Distance (NIPS 2015),
-//! sections 3 and 5. Three rounds, since one or two do not spread vectors of few non-zeros.
-//! Tests: the collision rate against the integral in `tests/families/test_laws.py`.
+//! Cost: 3 D log2 D additions per hash, against 2 d · dims operations with a matrix. Limits: sparse rows are made
+//! dense. Source: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt, Practical and Optimal LSH for Angular Distance
+//! (NIPS 2015), sections 3 and 5. Three rounds, since one or two do not spread vectors of few non-zeros. Tests: the
+//! collision rate against the integral in `tests/families/test_laws.py`.
 
 use rayon::prelude::*;
 
@@ -27,7 +27,7 @@ const GAUSSIANS: u64 = 17;
 enum Rotation {
     /// Bits of the signs, 1 for minus: `3 · words` a hash.
     Hadamard { words: usize, signs: Vec<u64> },
-    /// `most · d` numbers a hash, in row order.
+    /// `most · d` numbers per hash, in row order.
     Matrix { most: usize, values: Vec<f32> },
 }
 

@@ -1,4 +1,4 @@
-//! Families of hash functions: features or vectors to fingerprints and signatures, one file a family.
+//! Families of hash functions: features or vectors to fingerprints and signatures, one file per family.
 
 pub mod cross_polytope;
 pub mod minhash;

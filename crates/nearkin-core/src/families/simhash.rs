@@ -58,7 +58,7 @@ impl SimHash {
             return Err(Error::parameter(
                 "bits",
                 bits,
-                format!("1 to {}: the hash has {} bits a word; or a hash of 64 bits", hash.width(), hash.width()),
+                format!("1 to {}: the hash has {} bits per word; or a hash of 64 bits", hash.width(), hash.width()),
             ));
         }
         let words: Vec<WordHash> = (0..bits.div_ceil(64)).map(|word| hash.word(word)).collect();
@@ -85,7 +85,7 @@ impl SimHash {
         }
     }
 
-    /// The fingerprint of `text` into `out` (one slot a word); gives its number of features, each occurrence or each
+    /// The fingerprint of `text` into `out` (one slot per word); gives its number of features, each occurrence or each
     /// distinct one by `weight`. Without features the fingerprint is 0.
     pub fn text(
         &self,
@@ -132,7 +132,7 @@ impl SimHash {
         count
     }
 
-    /// Fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots a text, `counts` one.
+    /// Fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots per text, `counts` one.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -144,7 +144,7 @@ impl SimHash {
         out: &mut [u64],
         counts: &mut [u64],
     ) {
-        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place a text");
+        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
             SimHashScratch::default,
             |scratch, (i, (out, count))| {
@@ -166,7 +166,7 @@ impl SimHash {
         out: &mut [u64],
         counts: &mut [u64],
     ) {
-        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place a text");
+        assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
             KeywordScratch::default,
             |scratch, (i, (out, count))| {
@@ -178,8 +178,8 @@ impl SimHash {
         );
     }
 
-    /// The fingerprint of features with weights from outside, whole numbers; a feature that stands twice counts with the
-    /// sum of its weights.
+    /// The fingerprint of features with weights from outside, whole numbers; a feature that occurs twice counts with
+    /// the sum of its weights.
     pub fn integers<'a>(&self, features: impl Iterator<Item = (&'a [u8], i64)>, out: &mut [u64]) {
         // |V_i| <= 2^63 · 2^64 features: no sum leaves 128 bits.
         let mut sums = vec![0_i128; 64 * self.words()];

@@ -4,15 +4,15 @@
 //! bit i = 1 if Σ_f x_f r_i(f) > 0        r_i(f) = ±1 from a hash of f, or a Gaussian number from a hash of (f, i)
 //! ```
 //! Signs: bits agree with probability 1 − θ/π only where no coordinate dominates (a row of one to a few heavy ones has few
-//! sums). Gaussians have that law always, and cost a number a bit and non-zero. Columns of a sorted list take Gaussians while
-//! the others take signs, so that heavy columns keep the law and the rest its speed.
+//! sums). Gaussians have that law always, and cost a number per bit and non-zero. Columns of a sorted list take
+//! Gaussians while the others take signs, so that heavy columns keep the law and the rest its speed.
 //!
 //! With signs the sum is kept as p = Σ of x where r is +1, and compared as 2 p > Σ x; sums run in ascending columns, in `f64`,
 //! so a bit depends on the row alone. Ties are 0.
 //!
-//! Cost at 64 bits: about 5 ns a non-zero with signs (AVX-512), 400 ns with Gaussians. Sources: Charikar (STOC 2002), section 3;
-//! Manku, Jain and Das Sarma (WWW 2007), section 2; Achlioptas (2003) for signs. Tests: against sums of the implied matrix
-//! here, and the law in `tests/families/test_laws.py`.
+//! Cost at 64 bits: about 5 ns per non-zero with signs (AVX-512), 400 ns with Gaussians. Sources: Charikar (STOC 2002),
+//! section 3; Manku, Jain and Das Sarma (WWW 2007), section 2; Achlioptas (2003) for signs. Tests: against sums of the
+//! implied matrix here, and the law in `tests/families/test_laws.py`.
 
 use rayon::prelude::*;
 

@@ -3,7 +3,8 @@
 //! Identifiers stand in a list; a table of 32-bit places in that list, open addressing with linear probing at a load of at most a
 //! quarter, tells whether one is new. Identifiers are hashes already, so their low bits choose the slot. Place 0 means an empty
 //! slot. The step for an identifier whose slot is empty or its own is the same whether it is new or not, since
-//! processors can't guess which it will be; the others, about one in ten, probe on. Emptying writes 16 bytes a feature.
+//! processors can't guess which it will be; the others, about one in ten, probe on. Emptying writes 16 bytes per
+//! feature.
 //!
 //! Limit: 2^32 - 2 distinct identifiers of one text.
 
@@ -66,7 +67,7 @@ impl IdSet {
     /// Room for `more` identifiers at a load of at most a quarter.
     fn make_room(&mut self, more: usize) {
         let wanted = self.len + more + 2;
-        assert!(u32::try_from(wanted).is_ok(), "at most 2^32 - 2 distinct features a text");
+        assert!(u32::try_from(wanted).is_ok(), "at most 2^32 - 2 distinct features per text");
         if self.ids.len() < wanted {
             self.ids.resize(wanted.next_power_of_two(), 0);
         }

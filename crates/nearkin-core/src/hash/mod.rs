@@ -1,6 +1,6 @@
 //! Feature hashes: bytes of one feature → 64 bits, fixed for ever by published specifications.
 //!
-//! A fingerprint of more than 64 bits needs more than one hash word a feature. Word j (0, 1, …) of a feature x is
+//! A fingerprint of more than 64 bits needs more than one hash word per feature. Word j (0, 1, …) of a feature x is
 //!
 //! - `H(x; seed + j)` for a seeded hash (addition modulo 2^32 or 2^64, the width of its seed);
 //! - `H(x)` for j = 0 and `H(byte j ‖ x)` for j ≥ 1 for an unseeded hash.

@@ -1,4 +1,4 @@
-//! `MurmurHash3` x64 128 (Austin Appleby, public domain description): 16 bytes a round, all arithmetic modulo 2^64.
+//! `MurmurHash3` x64 128 (Austin Appleby, public domain description): 16 bytes per round, all arithmetic modulo 2^64.
 
 const C1: u64 = 0x87c3_7b91_1142_53d5;
 const C2: u64 = 0x4cf5_ad43_2745_937f;

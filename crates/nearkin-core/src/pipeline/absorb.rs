@@ -40,7 +40,7 @@ pub struct Matches {
 /// # Panics
 /// If the offsets do not belong to the documents and candidates.
 pub fn first_matches(texts: &Cache, threshold: f64, documents: &[u32], offsets: &[i64], candidates: &[u32]) -> Matches {
-    assert_eq!(documents.len() + 1, offsets.len(), "one offset a document and one more");
+    assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
     let found: Vec<(i64, f64, usize)> = (0..documents.len())
         .into_par_iter()
         .with_min_len(16)
@@ -125,7 +125,7 @@ pub fn absorb_listed(
     later: &[u32],
     similarity: Option<&[f64]>,
 ) -> Matches {
-    assert_eq!(documents.len() + 1, offsets.len(), "one offset a document and one more");
+    assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
     let n = documents.len();
     let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
     let mut subject = Subject::default();

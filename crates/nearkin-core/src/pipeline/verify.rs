@@ -11,8 +11,8 @@
 //! Indel compares the texts as they are given, by the `rapidfuzz` crate. A set without features is similar to
 //! nothing, and so is the empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
 //!
-//! Cost: one pass over each text for its set, one look-up a feature of the smaller side for a pair; a pair that can no longer
-//! reach the threshold is left early. Indel takes O(characters² / 64) a pair.
+//! Cost: one pass over each text for its set, one look-up per feature of the smaller side for a pair; a pair that can
+//! no longer reach the threshold is left early. Indel takes O(characters² / 64) a pair.
 
 use std::collections::HashMap;
 
@@ -145,7 +145,7 @@ impl Cache {
     /// # Panics
     /// If there are more rows than texts.
     pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) {
-        assert!(rows.len() <= texts.len(), "one text a row");
+        assert!(rows.len() <= texts.len(), "one text per row");
         let count = rows.len().div_ceil(CHUNK);
         let mut chunks = self.spare.split_off(self.spare.len().saturating_sub(count));
         chunks.resize_with(count, Chunk::default);

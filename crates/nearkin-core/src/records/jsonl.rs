@@ -1,4 +1,4 @@
-//! JSON lines: a record a line, a JSON object, of which a text and a few scalar columns are wanted.
+//! JSON lines: a record per line, a JSON object, of which a text and a few scalar columns are wanted.
 //!
 //! A line is checked whole (UTF-8, JSON syntax, an object and nothing after it) and only the columns that were asked for
 //! are unescaped; what else it holds is skipped without recursion, so that deep nesting costs no stack. One pass over the
@@ -418,7 +418,7 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
     type Value = Found<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object, one a line")
+        f.write_str("an object, one per line")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Found<'de>, A::Error> {
@@ -442,7 +442,7 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
 }
 
 fn twice<E: serde::de::Error>(name: &str) -> E {
-    E::custom(format_args!("column {name:?} stands twice in one record"))
+    E::custom(format_args!("column {name:?} occurs twice in one record"))
 }
 
 /// Appends the text to `data`; the value says whether it is null.
@@ -554,7 +554,7 @@ mod tests {
     #[test]
     fn every_reason_names_what_was_found() {
         for (line, expected) in [
-            ("[1]", "not a JSON object: invalid type: sequence, expected an object, one a line"),
+            ("[1]", "not a JSON object: invalid type: sequence, expected an object, one per line"),
             ("{\"text\": \"a\"", "EOF while parsing an object"),
             ("{\"text\": \"a\tb\", \"id\": 1}", "control character"),
             ("{\"text\": \"a\", \"id\": 1} x", "trailing characters"),
@@ -566,8 +566,8 @@ mod tests {
             ("{\"text\": [\"a\"], \"id\": 1}", "column \"text\" holds an array; a text is a string or null"),
             ("{\"text\": {\"a\": 1}, \"id\": 1}", "column \"text\" holds an object; a text is a string or null"),
             ("{\"text\": true, \"id\": 1}", "column \"text\" holds a boolean; a text is a string or null"),
-            ("{\"text\": \"a\", \"text\": \"b\", \"id\": 1}", "column \"text\" stands twice in one record"),
-            ("{\"text\": \"a\", \"id\": 1, \"i\\u0064\": 1}", "column \"id\" stands twice in one record"),
+            ("{\"text\": \"a\", \"text\": \"b\", \"id\": 1}", "column \"text\" occurs twice in one record"),
+            ("{\"text\": \"a\", \"id\": 1, \"i\\u0064\": 1}", "column \"id\" occurs twice in one record"),
             ("{\"text\": \"\\ud800\", \"id\": 1}", "surrogate"),
             ("{\"text\": \"\\udc00x\", \"id\": 1}", "surrogate"),
             ("{\"text\": \"a\", \"id\": \"\\ud800\"}", "surrogate"),

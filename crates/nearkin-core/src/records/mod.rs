@@ -43,7 +43,7 @@ pub enum Scalar<'a> {
     Bool(bool),
 }
 
-/// A column of scalars: `kinds` has one entry a row, and the row's value lies where its kind says.
+/// A column of scalars: `kinds` has one entry per row, and the row's value lies where its kind says.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Column {
     /// [`Column::NULL`], [`Column::INT`], ... for each row.
@@ -361,7 +361,7 @@ pub fn invalid_utf8(offsets: &[i64], data: &[u8]) -> Result<Vec<u32>> {
         .collect())
 }
 
-/// Reads plain lines, a document a line; an empty line is a document without text.
+/// Reads plain lines, a document per line; an empty line is a document without text.
 ///
 /// # Errors
 /// [`Error::Parameter`] for a block of 4 GiB or more.

@@ -36,7 +36,7 @@ pub(crate) enum Ids {
         /// Rows by id; None while the ids only grow.
         lookup: Option<Lookup>,
     },
-    /// One string a row.
+    /// One string per row.
     Names {
         /// UTF-8 bytes of all strings.
         bytes: Column<u8>,

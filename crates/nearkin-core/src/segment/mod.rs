@@ -5,7 +5,7 @@
 //! ```text
 //! header   64 bytes   magic "NEARKSEG", version u32, kind u32, sections u32, 0 u32, file length u64, 0 u64 x 3,
 //!                     checksum u64 of the header (this field zero) and the section table
-//! table    40 bytes a section: tag u32, number u32, offset u64, bytes u64, checksum u64, 0 u64
+//! table    40 bytes per section: tag u32, number u32, offset u64, bytes u64, checksum u64, 0 u64
 //! arrays   each at a multiple of 64 bytes
 //! ```
 //!

@@ -12,10 +12,10 @@
 //!     r = min(r, (B div 3) min(|s|, |t|))  if B < 45           touches block sizes 3 to 24 only
 //! ```
 //!
-//! The longest common subsequence comes from one addition a character (Hyyrö 2004, "Bit-parallel LCS-length computation
-//! revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h - p)`; the
-//! zeros of h count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so that
-//! unrelated parts are dismissed after about two characters in five.
+//! The longest common subsequence comes from one addition per character (Hyyrö 2004, "Bit-parallel LCS-length
+//! computation revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h -
+//! p)`; the zeros of h count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so
+//! that unrelated parts are dismissed after about two characters in five.
 //!
 //! A [`Query`] keeps the masks of one digest for many comparisons, dismisses what shares no pair of successive
 //! characters where a 7-gram would hold one, and measures the rest in lanes ([`super::lanes`]).

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! so that bit j of g says that the seven characters up to this one are those of the pattern up to j. 15 to 20 vector
-//! operations a step: about one cycle a character and text.
+//! operations per step: about one cycle per character and text.
 //!
 //! The table of masks has an entry for each distinct character of the pattern, and an empty one for all other bytes, in
 //! two registers for each 16 entries; a text's bytes become entry numbers by one `vpermi2b`. A pattern of 64 distinct

@@ -30,7 +30,7 @@ pub fn is_list(text: &[u8]) -> bool {
     text.starts_with(b"ssdeep,1.")
 }
 
-/// The entries of a list. Both line ends of the header are accepted; an empty line at the end is none of the names'.
+/// The entries of a list. Both line ends of the header are accepted; an empty line at the end belongs to no name.
 ///
 /// # Errors
 /// With the line number: if the header is missing, or a line neither begins a record nor continues a name.

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Bits above the sixth never come down (multiplication and xor carry upwards only), so states are kept in any wider
-//! integer and masked once at the end. Sequential: 4 cycles a byte for one piece; many pieces at a time hide that.
+//! integer and masked once at the end. Sequential: 4 cycles per byte for one piece; many pieces at a time hide that.
 
 /// State before the first byte of a piece.
 pub(super) const START: u8 = 0x27;

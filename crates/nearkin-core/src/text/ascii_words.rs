@@ -1,14 +1,14 @@
 //! The words of ASCII texts by UAX #29, 64 bytes at a time.
 //!
-//! With one bit a byte in the masks L (letters), D (digits), U (`_`), M (`.`, `:`, `'`, which link letters) and N (`.`, `,`, `;`, `'`,
-//! which link digits), and with `before`/`after` the mask moved by one byte:
+//! With one bit per byte in the masks L (letters), D (digits), U (`_`), M (`.`, `:`, `'`, which link letters) and N
+//! (`.`, `,`, `;`, `'`, which link digits), and with `before`/`after` the mask moved by one byte:
 //! ```text
 //! link = M ∧ before(L) ∧ after(L)  ∨  N ∧ before(D) ∧ after(D)        WB6, WB7, WB11, WB12
 //! word = L ∨ D ∨ U ∨ link                                             WB5, WB8–10, WB13a, WB13b
 //! ```
 //! A word is a maximal run of set bits that holds a letter or a digit. Cost: about ten mask operations for 64 bytes, then one
-//! step a word ([`each`]), or a few steps for the words of 64 bytes ([`join`]). Source: UAX #29, section 4.1, restricted to ASCII.
-//! Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
+//! step per word ([`each`]), or a few steps for the words of 64 bytes ([`join`]). Source: UAX #29, section 4.1,
+//! restricted to ASCII. Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
 
 const LETTER: u8 = 1;
 const DIGIT: u8 = 2;

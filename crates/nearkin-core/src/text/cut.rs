@@ -10,8 +10,9 @@
 //! A run is cut by itself: what stands before or behind it changes nothing, so that an edit changes the words of its own
 //! run only. ICU4X cuts by dictionaries and not by its neural models, whose floating-point functions may differ by platform.
 //!
-//! Cost: linear; ICU4X's dictionaries about 40 MB a second, jieba and UAX #29 more. Values belong to the version of the data that this
-//! crate is locked to; `the_dictionaries_are_those_of_the_recipes_version` sees an update that moves one.
+//! Cost: linear; ICU4X's dictionaries about 40 MB per second, jieba and UAX #29 more. Values belong to the version of
+//! the data that this crate is locked to; `the_dictionaries_are_those_of_the_recipes_version` sees an update that moves
+//! one.
 
 use std::sync::OnceLock;
 

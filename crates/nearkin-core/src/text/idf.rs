@@ -7,8 +7,8 @@
 //! A feature that was not seen, or in fewer than `min_df` documents, has df = 0. Tables from outside have values of their own and one
 //! for what they do not have: jieba's own table gives the median, the C++ library cppjieba a mean (that of its older table).
 //!
-//! Features are identified by XXH3-64. Memory: 16 bytes a slot, twice as many slots as features at most. The logarithm is libm's, so that no
-//! platform decides a bit.
+//! Features are identified by XXH3-64. Memory: 16 bytes per slot, twice as many slots as features at most. The
+//! logarithm is libm's, so that no platform decides a bit.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -135,7 +135,7 @@ pub struct DocumentFrequencies {
 const CHUNK: usize = 1 << 10;
 
 impl DocumentFrequencies {
-    /// Counts the features of more texts, in parallel. A text without features is a document too, a null is none.
+    /// Counts the features of more texts, in parallel. A text without features counts as a document, a null does not.
     pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) {
         let chunks: Vec<(u64, Counts)> = (0..texts.len().div_ceil(CHUNK))
             .into_par_iter()

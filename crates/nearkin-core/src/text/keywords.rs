@@ -9,7 +9,7 @@
 //! Features stand in the order of their weights, the heaviest first; equal ones in the order in which they first occur (for
 //! `textrank`, in which they first have a neighbour). `top` keeps the first N, or the first N in a hundred, rounded up.
 //!
-//! Cost: one hash a feature and sorting the distinct ones. A feature is identified by XXH3-64.
+//! Cost: one hash per feature and sorting the distinct ones. A feature is identified by XXH3-64.
 
 use crate::hash::xxh3;
 use crate::text::idf::Idf;

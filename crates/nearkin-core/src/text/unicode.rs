@@ -1,4 +1,4 @@
-//! Normalisation, case and the choice of letters as one table look-up a character.
+//! Normalisation, case and the choice of letters as one table look-up per character.
 //!
 //! The text of a recipe is `filter(case(normalise(text)))`:
 //!
@@ -149,7 +149,7 @@ const PAGE: usize = 256;
 /// In the table of ASCII: the character is not kept.
 const ASCII_DROP: u8 = 0x80;
 
-/// The text of a recipe, one look-up a character.
+/// The text of a recipe, one look-up per character.
 pub struct CharMap {
     form: Form,
     case: Case,

@@ -1,4 +1,4 @@
-//! `MinHashCore`: signatures of texts, features and ready hashes, of 32 or 64 bits a value.
+//! `MinHashCore`: signatures of texts, features and ready hashes, of 32 or 64 bits per value.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 

@@ -406,7 +406,7 @@ impl HammingCore {
     }
 }
 
-/// Distances of the rows of two arrays of `words` words a row; an array of one row is compared with all of the other.
+/// Distances of the rows of two arrays of `words` words per row; an array of one row is compared with all of the other.
 #[pyfunction]
 fn hamming_distances(
     py: Python<'_>,

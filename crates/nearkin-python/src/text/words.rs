@@ -82,7 +82,7 @@ pub(crate) struct Made<'py> {
 }
 
 impl Made<'_> {
-    /// An empty table for so many words.
+    /// An empty table for this many words.
     pub(crate) fn new(words: usize) -> Self {
         let places = (words / 2).clamp(FEWEST, PLACES).next_power_of_two();
         Self { places: (0..places).map(|_| (0, None)).collect(), shift: u64::BITS - places.trailing_zeros() }

@@ -445,7 +445,7 @@ impl MinHash {
         }
     }
 
-    /// The signature of the set of features with these hashes, which may repeat, into `out` (one slot a value).
+    /// The signature of the set of features with these hashes, which may repeat, into `out` (one slot per value).
     pub fn hashes<V: Value>(&self, hashes: &[u64], sketch: &mut Sketch, out: &mut [V]) {
         self.begin(sketch);
         self.add(hashes, sketch);
@@ -470,7 +470,7 @@ impl MinHash {
         count
     }
 
-    /// Signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots a text, `counts` one.
+    /// Signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots per text, `counts` one.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -482,7 +482,7 @@ impl MinHash {
         out: &mut [V],
         counts: &mut [u64],
     ) {
-        assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place a text");
+        assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place per text");
         out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).for_each_init(
             Sketch::default,
             |sketch, (i, (out, count))| {
@@ -500,7 +500,7 @@ impl MinHash {
     /// # Panics
     /// If the offsets do not belong to the hashes, or `out` has another length.
     pub fn sets<V: Value>(&self, offsets: &[i64], hashes: &[u64], out: &mut [V]) {
-        assert_eq!((offsets.len() - 1) * self.num_perm, out.len(), "one place a set");
+        assert_eq!((offsets.len() - 1) * self.num_perm, out.len(), "one place per set");
         out.par_chunks_mut(self.num_perm).enumerate().with_min_len(64).for_each_init(
             Sketch::default,
             |sketch, (d, out)| {

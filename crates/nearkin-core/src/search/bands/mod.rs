@@ -12,10 +12,10 @@
 //! beside their numbers. A key only leads to an item: the band's values are compared before it counts. Runs are merged so that each is more
 //! than twice as long as the next. Removal marks a row dead; dead rows leave when they outnumber the others.
 //!
-//! **Cost.** A query reads one place a band and run and compares each candidate item once, k values; all pairs hold the candidates of
-//! one item at a time. Memory: 8 b bytes an item and its signature, 4 bytes a row. **Limits.** 2^32 − 2 rows over the life of an index.
-//! Sources: Broder (SEQUENCES 1997); Gionis, Indyk and Motwani (VLDB 1999); Leskovec, Rajaraman and Ullman, *Mining of Massive
-//! Datasets*, section 3.4. Tests: `tests` against brute force.
+//! **Cost.** A query reads one place per band and run and compares each candidate item once, k values; all pairs hold
+//! the candidates of one item at a time. Memory: 8 b bytes per item and its signature, 4 bytes per row. **Limits.**
+//! 2^32 − 2 rows over the life of an index. Sources: Broder (SEQUENCES 1997); Gionis, Indyk and Motwani (VLDB 1999);
+//! Leskovec, Rajaraman and Ullman, *Mining of Massive Datasets*, section 3.4. Tests: `tests` against brute force.
 
 mod file;
 mod run;
@@ -131,7 +131,7 @@ impl<V: Value + Plain> Index<V> {
         if signatures.len().is_multiple_of(self.num_perm) {
             return Ok(signatures.len() / self.num_perm);
         }
-        let allowed = format!("{} values a signature", self.num_perm);
+        let allowed = format!("{} values per signature", self.num_perm);
         Err(Error::parameter("signatures", format!("{} values", signatures.len()), allowed))
     }
 

@@ -13,7 +13,7 @@ use crate::segment::{Column, Plain, bytes_of};
 pub(super) struct Run {
     /// Items.
     pub(super) len: usize,
-    /// `len` keys a band.
+    /// `len` keys per band.
     pub(super) keys: Column<u32>,
     /// The item of each key.
     pub(super) items: Column<u32>,

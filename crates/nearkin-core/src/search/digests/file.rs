@@ -15,7 +15,7 @@
 //! end 8  XXH3-64 of everything before it
 //! ```
 //!
-//! Postings are not stored: they follow from the digests and are rebuilt in about 4 microseconds a digest.
+//! Postings are not stored: they follow from the digests and are rebuilt in about 4 microseconds per digest.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -133,7 +133,7 @@ pub fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
     let (mut rest, after) = bytes[head..body].split_at(digest_bytes as usize);
     let (ids, recipe) = after.split_at(id_bytes as usize);
     let mut digests = Vec::with_capacity(slots as usize);
-    let bad = || corrupt("a digest in it is none");
+    let bad = || corrupt("a digest in it is invalid");
     for _ in 0..slots {
         let (head, after) = rest.split_first_chunk::<10>().ok_or_else(bad)?;
         let block_size = u64::from_le_bytes(std::array::from_fn(|i| head[i]));

@@ -15,7 +15,7 @@
 //!
 //! A posting is one u64, key above slot. Postings lie in sorted *runs*; a batch of additions is a new run, and runs of
 //! similar length merge, so there are at most log2(n) of them and each posting is moved log2(n) times. A directory over
-//! the key's leading bits finds a key in one step. About 80 postings a digest: 650 bytes, with a digest of 144. A
+//! the key's leading bits finds a key in one step. About 80 postings per digest: 650 bytes, with a digest of 144. A
 //! removed slot is a cleared bit; its postings go when they are half of all.
 //!
 //! A *hub* is a key that very many digests share (common headers, padding). Hubs make searching long, and are reported

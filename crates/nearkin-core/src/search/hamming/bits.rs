@@ -1,4 +1,4 @@
-//! One inverted list a bit: the first index of the articles, kept to teach what the others save.
+//! One inverted list per bit: the first index of the articles, kept to teach what the others save.
 //!
 //! List i holds the slots whose bit i is set. With `|q and x|` counted by walking the lists of the query's set bits,
 //! `d(q, x) = |q| + |x| - 2 |q and x|`, for any radius and width. Cost: every query touches about a quarter of all `n * bits` bits

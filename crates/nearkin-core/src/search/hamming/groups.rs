@@ -1,7 +1,7 @@
 //! Clusters: connected components, and keep-then-absorb, without ever holding all pairs.
 //!
 //! **Connected.** Every two slots within the radius are joined in a union-find as the join inside of the tables meets them.
-//! Memory: 4 bytes a slot.
+//! Memory: 4 bytes per slot.
 //!
 //! **Centred.** Slots are visited in order of their first row; one that no slot has absorbed is the centre of a cluster and
 //! absorbs every free slot within the radius: no chain forms, and no two centres lie within the radius of each other. Free slots

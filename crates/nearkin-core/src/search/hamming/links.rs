@@ -4,12 +4,12 @@
 //! against the later ones. Then every row that has a partner, in order of id, lists the later rows of its own slot, which are its
 //! copies, and of the slots near to it: the pairs are written once, in their order, 10 bytes each, and only those of different
 //! slots are held besides (24 bytes for a pair of slots). **A join** of two indexes asks one for the slots of the other, and sorts
-//! what it finds (16 bytes a pair).
+//! what it finds (16 bytes per pair).
 //!
 //! **A stream** ([`PairStream`]) gives the same pairs in the same order and holds few of them: it takes the left rows in order of
 //! id, block by block, searches their neighbours of larger id, and halves the block whenever it finds more than its budget;
-//! one row is the smallest block. Cost: one search a row, where the join compares each pair of buckets once; memory 4 bytes
-//! a row, 8 where ids do not only grow, and the pairs of a block.
+//! one row is the smallest block. Cost: one search per row, where the join compares each pair of buckets once; memory 4
+//! bytes a row, 8 where ids do not only grow, and the pairs of a block.
 
 use std::cmp::Ordering;
 

@@ -8,7 +8,7 @@
 //! `plan` chooses by a cost model. `links` finds pairs (all of one index, a join of two, a stream), `groups` clusters, and
 //! `rank` ranks by common bits. Removal marks a row dead; dead rows are filtered from results and leave at the next merge.
 //!
-//! **Limits.** 2^32 - 2 rows over the life of an index; 2^32 slots a run.
+//! **Limits.** 2^32 - 2 rows over the life of an index; 2^32 slots per run.
 
 mod bits;
 mod blocks;
@@ -33,7 +33,7 @@ pub use rank::{Ranked, Ranking};
 use runs::Run;
 pub use search::{Hits, Part};
 
-/// Rows that wait unsorted: scanned in about a microsecond a query.
+/// Rows that wait unsorted: scanned in about a microsecond per query.
 const TAIL: usize = 8192;
 /// Exact Hamming index.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl Index {
 
     fn check_rows(&self, fps: &[u64]) -> Result<usize> {
         if !fps.len().is_multiple_of(self.words) {
-            let allowed = format!("{} words a row for bits={}", self.words, self.bits);
+            let allowed = format!("{} words per row for bits={}", self.words, self.bits);
             return Err(Error::parameter("fingerprints", format!("{} words", fps.len()), allowed));
         }
         check_fingerprints(fps, self.bits)?;

@@ -44,7 +44,7 @@ pub enum Method {
     Multi,
     /// Tables by equality of combinations of blocks.
     Tables,
-    /// One inverted list a bit.
+    /// One inverted list per bit.
     Bits,
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn three_hundred_million_fit_their_formula() {
-        // Random fingerprints stand for so many more: the arithmetic is that of a full index.
+        // Random fingerprints stand for that many more: the arithmetic is that of a full index.
         let mut state = 1_u64;
         let fps: Vec<u64> = (0..512)
             .map(|_| {

@@ -3,8 +3,8 @@
 //! New rows wait in an unsorted tail that is scanned; when it has grown it is sorted into a run, and a run that is not
 //! less than half as long as the one before is merged with it. So there are at most log2(n) runs, each row is merged at most
 //! log2(n / tail) times, and the longest pause is one merge of everything, linear in n. Equal fingerprints of one run are
-//! one slot with a list of rows: a million copies cost one comparison. Memory: 8 * words + 4 bytes a slot, 4 bytes more
-//! where a run holds copies at all.
+//! one slot with a list of rows: a million copies cost one comparison. Memory: 8 * words + 4 bytes per slot, 4 bytes
+//! more where a run holds copies at all.
 
 use std::cmp::Ordering;
 
@@ -20,7 +20,7 @@ fn numeric(a: &[u64], b: &[u64]) -> Ordering {
     a.iter().rev().cmp(b.iter().rev())
 }
 
-/// (fingerprint, row) in ascending order: parted by the highest bits, so that each part is sorted within the cache.
+/// (fingerprint, row) in ascending order: split by the highest bits, so that each part is sorted within the cache.
 fn sorted_pairs(fps: &[u64], rows: &[u32]) -> Vec<(u64, u32)> {
     let highest = fps.iter().fold(0, |all, fp| all | fp);
     let shift = (64 - highest.leading_zeros()).saturating_sub(8);

@@ -53,13 +53,13 @@ pub struct Part {
     pub candidates: f64,
     /// The same if all bits were fair and independent.
     pub fair_candidates: f64,
-    /// Expected nanoseconds a query.
+    /// Expected nanoseconds per query.
     pub cost: f64,
-    /// Expected nanoseconds a query by scan.
+    /// Expected nanoseconds per query by scan.
     pub scan_cost: f64,
     /// Bytes of this part.
     pub bytes: usize,
-    /// What each method would cost: its name, nanoseconds a query, bytes of this part.
+    /// What each method would cost: its name, nanoseconds per query, bytes of this part.
     pub methods: Vec<(&'static str, f64, usize)>,
 }
 
@@ -282,7 +282,8 @@ impl Index {
         });
     }
 
-    /// Every row within `radius` (inclusive) of each query; with a limit, the first so many of each, and which had more.
+    /// Every row within `radius` (inclusive) of each query; with a limit, the first this many of each, and which had
+    /// more.
     ///
     /// # Errors
     /// `radius` above `bits`; a limit of 0; queries of another width.

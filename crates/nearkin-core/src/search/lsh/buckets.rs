@@ -5,7 +5,8 @@
 //! highest p bits begin, so that a look-up reads one place of the directory, one or two keys, two starts, and the rows.
 //!
 //! **Memory** of n rows with `B_t` distinct keys in table t: 4 n L (rows) + 12 sum `B_t` (keys, starts) + 4 L (2^p + 2)
-//! (directory, last starts), p = floor(log2 n) - 1 within 0 to 26: at most 18 bytes a row and table, 6 where buckets are large.
+//! (directory, last starts), p = floor(log2 n) - 1 within 0 to 26: at most 18 bytes per row and table, 6 where buckets
+//! are large.
 //!
 //! **Adding** makes a run of the new rows; a run not less than half as long as the one before it is merged with it, so that
 //! each row takes part in O(log n) merges and there are O(log n) runs. Removal is not known here: rows that died are
@@ -30,13 +31,13 @@ pub(crate) struct Run {
     pub(crate) width: u32,
     /// First bucket of each table in `keys`, and the end.
     pub(crate) bases: Vec<u64>,
-    /// `2^width + 1` places a table: first bucket with these highest bits, counted from the table's first.
+    /// `2^width + 1` places per table: first bucket with these highest bits, counted from the table's first.
     pub(crate) directory: Column<u32>,
     /// Mixed key of each bucket, all tables one after another.
     pub(crate) keys: Column<u64>,
-    /// Buckets + 1 values a table: first place of each bucket in the table's rows, and the end.
+    /// Buckets + 1 values per table: first place of each bucket in the table's rows, and the end.
     pub(crate) starts: Column<u32>,
-    /// `len` rows a table, by bucket.
+    /// `len` rows per table, by bucket.
     pub(crate) rows: Column<u32>,
 }
 

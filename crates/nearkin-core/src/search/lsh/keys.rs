@@ -44,7 +44,7 @@ pub enum Kind {
 /// Hashes of a batch of vectors, all H of each.
 #[derive(Debug, Clone, Copy)]
 pub enum Hashes<'a> {
-    /// `ceil(H / 64)` words a vector.
+    /// `ceil(H / 64)` words per vector.
     Bits(&'a [u64]),
     /// H integers a vector.
     Ints(&'a [i64]),
@@ -67,7 +67,7 @@ impl Layout {
     /// Tables of `per_table` of the `hashes` functions each; `columns` names them, table after table.
     ///
     /// # Errors
-    /// No table, more than 64 bits a table, a column that is none of the hashes, absurd counts.
+    /// No table, more than 64 bits per table, a column that is not one of the hashes, absurd counts.
     pub fn new(kind: Kind, hashes: usize, per_table: usize, columns: Vec<u32>) -> Result<Self> {
         if hashes == 0 || hashes > MAX_HASHES {
             return Err(Error::parameter("hashes", hashes, format!("1 to {MAX_HASHES}")));

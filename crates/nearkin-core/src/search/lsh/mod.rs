@@ -1,18 +1,19 @@
 //! The index of locality-sensitive hashes: bucket tables with multi-probe, or a scan of binary codes, then true distances.
 //!
-//! A family of hash functions (outside of this crate) gives H hashes a vector. The index keeps the vectors and a *filter*:
+//! A family of hash functions (outside of this crate) gives H hashes per vector. The index keeps the vectors and a
+//! *filter*:
 //!
-//! - *buckets*: L tables of k hashes each (`keys`, `buckets`); a query looks up T buckets a table, those that near vectors are
-//!   most likely in (`probe`). For a vector whose hash equals the query's with probability p, one table finds it with p^k at
-//!   T = 1, and the index with 1 - (1 - p^k)^L (Indyk & Motwani 1998; Datar et al. 2004).
+//! - *buckets*: L tables of k hashes each (`keys`, `buckets`); a query looks up T buckets per table, those that near
+//!   vectors are most likely in (`probe`). For a vector whose hash equals the query's with probability p, one table
+//!   finds it with p^k at T = 1, and the index with 1 - (1 - p^k)^L (Indyk & Motwani 1998; Datar et al. 2004).
 //! - *codes*: all bits of each vector, scanned for the m nearest by Hamming or spherical Hamming distance, ties by row.
 //!
 //! What the filter gives, each row once and dead rows never, is ranked by the true distance (`rerank`), ties by id. There is
 //! no other source of results: where the filter gives less than k rows, the result has less than k.
 //!
-//! **Cost.** Buckets: L T look-ups, then d steps a candidate; memory in `buckets`. Codes: n H / 64 word comparisons, then d steps
-//! for each of m candidates; n H / 8 bytes. **Limits.** 2^32 - 2 rows over the life of an index. The vector of a removed row
-//! keeps its memory until the index is made anew.
+//! **Cost.** Buckets: L T look-ups, then d steps per candidate; memory in `buckets`. Codes: n H / 64 word comparisons,
+//! then d steps for each of m candidates; n H / 8 bytes. **Limits.** 2^32 - 2 rows over the life of an index. The
+//! vector of a removed row keeps its memory until the index is made anew.
 
 pub mod buckets;
 mod codes;
@@ -68,7 +69,7 @@ pub struct Alternatives<'a> {
 /// How much work a query does.
 #[derive(Debug, Clone, Copy)]
 pub enum Effort {
-    /// This many buckets a table, the query's own first.
+    /// This many buckets per table, the query's own first.
     Probes(usize),
     /// This many rows with the nearest codes by Hamming distance.
     Codes(usize),
@@ -140,7 +141,7 @@ struct Scratch {
     keys: Vec<u64>,
     probes: Vec<(u32, u64)>,
     spans: Vec<(u32, u32, u32)>,
-    /// One bit a row, all zero between queries.
+    /// One bit per row, all zero between queries.
     seen: Vec<u64>,
     rows: Vec<u32>,
     scored: Vec<(f64, u32)>,
@@ -255,7 +256,7 @@ impl Index {
             (Filter::Buckets { layout, .. }, _) => layout.rows(hashes),
             (Filter::Codes(Codes { bits, words, .. }), Hashes::Bits(fps)) => {
                 if !fps.len().is_multiple_of(*words) {
-                    let allowed = format!("{words} words a row for bits={bits}");
+                    let allowed = format!("{words} words per row for bits={bits}");
                     return Err(Error::parameter("hashes", format!("{} words", fps.len()), allowed));
                 }
                 crate::cpu::popcount::check_fingerprints(fps, *bits)?;

@@ -12,8 +12,8 @@
 //! every processor gives the same bits; `forms_give_the_same_bits_and_the_distance` holds that. Dense vectors are summed in their own type
 //! (`float32` or `float64`), sparse ones in `float64` in order of coordinates.
 //!
-//! Cost: d multiplications and additions a candidate, and one wait for memory unless it was asked for before: the next
-//! candidates are prefetched.
+//! Cost: d multiplications and additions per candidate, and one wait for memory unless it was asked for before: the
+//! next candidates are prefetched.
 
 #![allow(clippy::inline_always, reason = "inlined into the functions that enable instructions")]
 
@@ -253,7 +253,7 @@ impl<T: Real> Dense<T> {
             return Err(Error::parameter(
                 "X",
                 format!("{} values", new.len()),
-                format!("{} values a vector", self.dim),
+                format!("{} values per vector", self.dim),
             ));
         }
         for (row, values) in new.chunks_exact(self.dim).enumerate() {

@@ -34,7 +34,7 @@ pub struct UserWord {
     pub tag: Option<String>,
 }
 
-/// Reads a dictionary in jieba's format: a word a line, with a frequency and a tag if wanted.
+/// Reads a dictionary in jieba's format: a word per line, with a frequency and a tag if wanted.
 ///
 /// # Errors
 /// A word or a frequency that is too long.

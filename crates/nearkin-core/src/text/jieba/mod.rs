@@ -1,7 +1,7 @@
 //! Chinese words by the algorithm and the data of jieba 0.42.1 (Sun, MIT licence), held equal to it token by token.
 //!
-//! 1. A text is parted into *blocks* (ideographs U+4E00 to U+9FD5, ASCII letters and digits, and `+#&._%-`) and the rest, of which
-//!    every character is a token, CR LF being one.
+//! 1. A text is split into *blocks* (ideographs U+4E00 to U+9FD5, ASCII letters and digits, and `+#&._%-`) and the
+//!    rest, of which every character is a token, CR LF being one.
 //! 2. In a block, the path of greatest probability through the dictionary's words is taken, from the right, with the weight w of each
 //!    word its log frequency and ties to the longer word:
 //!    ```text
@@ -13,7 +13,7 @@
 //!
 //! Cost: linear, a walk through the trie from every character. A block of more than 2^18 characters is cut in parts of that many, each
 //! ended at a word of several characters; jieba then could differ by that word's right context of some hundred characters.
-//! Memory: 19 bytes a character of a block, at most 5 MB; the dictionary takes 9 MB.
+//! Memory: 19 bytes per character of a block, at most 5 MB; the dictionary takes 9 MB.
 //! Tests: against jieba itself in `tests/text/test_words.py`.
 
 mod dictionary;

@@ -13,8 +13,8 @@
 //! asked on the way back, for the states of the path. A character without an emission swallows what came before: from then on
 //! states have few values, which no move changes ([`SWALLOWS`]), and only sets of states are compared.
 //!
-//! Cost: a few nanoseconds a character without tags, some tens with them. Memory with tags: up to 2 kB a character of a run.
-//! Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
+//! Cost: a few nanoseconds per character without tags, some tens with them. Memory with tags: up to 2 kB per character
+//! of a run. Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
 
 use std::sync::OnceLock;
 
@@ -220,7 +220,7 @@ fn unpacked() -> &'static (Places, Tagged) {
 /// Buffers that one thread uses again.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// Without tags: for each character a bit a state, whether the greater predecessor won.
+    /// Without tags: for each character one bit per state, whether the greater predecessor won.
     choices: Vec<u8>,
     /// The states found.
     path: Vec<u8>,

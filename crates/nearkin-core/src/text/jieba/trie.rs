@@ -3,7 +3,7 @@
 //! Characters are numbered by their frequency in the dictionary, from 1. The child of node s by the character numbered c is node
 //! `base(s) + c`, if that one says that c leads to it. No two nodes have one base, so the character alone tells the parent.
 //!
-//! Eight bytes a node. A walk touches one cache line a character. Source: Aoe (1989), "An efficient digital search
+//! Eight bytes per node. A walk touches one cache line per character. Source: Aoe (1989), "An efficient digital search
 //! algorithm by using a double-array structure".
 
 use crate::{Error, Result};

@@ -349,9 +349,9 @@ const ROWS_A_TASK: usize = 256;
 pub struct Affine<'a> {
     /// f.
     pub factor: f64,
-    /// One number a row, or nothing for zeros.
+    /// One number per row, or nothing for zeros.
     pub row_offset: &'a [f64],
-    /// One number a column.
+    /// One number per column.
     pub offset: &'a [f64],
     /// How far products may be off.
     pub bound: Bound<'a>,

@@ -54,7 +54,7 @@ impl Real for f64 {
 /// Multiplications, or decisions, that take about as long as waking threads and waiting for them: 0.1 ms.
 const SMALL: usize = 1 << 20;
 
-/// Whether so many operations on so many rows are shared out among threads; one row never is.
+/// Whether this many operations on this many rows are shared out among threads; one row never is.
 pub fn worth_threads(rows: usize, operations: usize) -> bool {
     rows > 1 && operations > SMALL
 }

@@ -14,7 +14,7 @@
 //!
 //! Cost of a query: `sum of probes_i * (PROBE + ENTRY * n / 2^p)` ([`Spec::plan`] spreads the radius over the blocks by
 //! least marginal cost, which is optimal as the marginal cost of a block grows with its radius). Memory: for each table
-//! but the run itself, 4 bytes a slot for its number and 8 bytes for each word of its sketch; for every table 2^p * 4
+//! but the run itself, 4 bytes per slot for its number and 8 bytes for each word of its sketch; for every table 2^p * 4
 //! bytes of directory.
 //!
 //! **Sketches.** An entry carries some words of its fingerprint, those behind the word of the key: as many as a random

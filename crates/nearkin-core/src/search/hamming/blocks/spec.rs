@@ -120,7 +120,7 @@ fn passes(bits: usize, radius: u32) -> f64 {
 pub(crate) enum Aim {
     /// All pairs of the run.
     Join,
-    /// Batches of so many queries.
+    /// Batches of this many queries.
     Search(usize),
 }
 
@@ -129,7 +129,7 @@ pub(crate) enum Aim {
 pub(crate) struct Probing {
     /// Radius of each table.
     pub(crate) radii: Vec<i32>,
-    /// Expected nanoseconds a query.
+    /// Expected nanoseconds per query.
     pub(crate) cost: f64,
     /// Expected buckets a query looks into.
     pub(crate) probes: f64,

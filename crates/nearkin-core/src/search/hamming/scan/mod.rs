@@ -1,8 +1,9 @@
 //! The exhaustive scan: every query against every row, tiled.
 //!
 //! Rows are taken in tiles that stay in the first-level cache (16 KiB), transposed so that a vector holds one word of
-//! neighbouring rows, and every query of the batch meets the tile before the next is read: memory is read once a batch
-//! instead of once a query. Cost: n * queries * words / lanes vector steps of load, xor, popcount, add, compare.
+//! neighbouring rows, and every query of the batch meets the tile before the next is read: memory is read once per
+//! batch instead of once per query. Cost: n * queries * words / lanes vector steps of load, xor, popcount, add,
+//! compare.
 //!
 //! **Prefix test.** The distance of a prefix is at most the whole distance, so a group of rows is dropped as soon as every
 //! row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and deviation
@@ -128,7 +129,7 @@ impl Job<'_> {
                 // SAFETY: the caller vouches for `L`; the tile holds `padded` half words.
                 unsafe { self.halves::<L, S>(rows, &scratch[..padded / 2], first, limits, sink) };
             } else if words == 1 && padded == count {
-                // SAFETY: the caller vouches for `L`; one word a row needs no transposing.
+                // SAFETY: the caller vouches for `L`; one word per row needs no transposing.
                 unsafe { self.tile::<L, S>(rows, rows, count, first, limits, sink) };
             } else {
                 transpose(rows, &mut scratch, words, padded);

@@ -1,4 +1,4 @@
-//! The prefix test of the scan in 16-bit lanes, 32 rows a vector, for processors with AVX-512 BITALG.
+//! The prefix test of the scan in 16-bit lanes, 32 rows per vector, for processors with AVX-512 BITALG.
 //!
 //! A prefix in whole words counts more bits than the limit needs: for 25 of 128 bits the first word decides too little and two
 //! words are everything, but 96 bits would do. Rows are packed in columns of 16-bit pieces; the first `pieces` of
@@ -7,9 +7,9 @@
 //! For random rows the distance of b bits is binomial, mean b/2, deviation sqrt(b)/2; fingerprints of texts of one language share
 //! features and lie nearer, about 0.44 b. The prefix is the shortest with `0.44 b - 2.9 sqrt(b)/2 > limit`, so that a row of that
 //! kind passes with 0.2% and a random one hardly ever: a branch that goes either way costs more than the bits that are
-//! saved. Cost: three operations a piece and 32 rows, against twelve a word in 64-bit lanes; measured on 160,000 fingerprints
-//! of 128 bits, limit 25: 21 billion comparisons a second, 14 in 64-bit lanes. Exact for all data, since a prefix's
-//! distance is at most the whole's.
+//! saved. Cost: three operations per piece and 32 rows, against twelve per word in 64-bit lanes; measured on 160,000
+//! fingerprints of 128 bits, limit 25: 21 billion comparisons per second, 14 in 64-bit lanes. Exact for all data, since
+//! a prefix's distance is at most the whole's.
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi16, _mm512_cmple_epu16_mask, _mm512_loadu_si512, _mm512_min_epu16, _mm512_popcnt_epi16,
