@@ -37,6 +37,7 @@ check: setup
 	cargo clippy --quiet --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest nearkin._core --mypy-config-file pyproject.toml
 	$(MAKE) --no-print-directory test
 
 format: setup

@@ -49,8 +49,8 @@ def is_letter(character: str, letters: str) -> bool:
 
 def normalise(text: str, norm: str, case: str) -> str:
     """The text after Unicode normalisation and its case rule."""
-    text = text if norm == "none" else unicodedata.normalize(norm.upper(), text)
-    return {"fold": str.casefold, "lower": str.lower, "keep": str}[case](text)
+    text = text if norm == "none" else unicodedata.normalize(norm.upper(), text)  # type: ignore[arg-type]
+    return {"fold": str.casefold, "lower": str.lower, "keep": str}[case](text)  # type: ignore[no-any-return, operator]
 
 
 def features(

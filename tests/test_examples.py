@@ -110,7 +110,7 @@ def printed_sums(weighted: list[tuple[str, float]]) -> list[float]:
 def test_8_weighted_words_of_a_page() -> None:
     """The article prints 115 in the fifth place, for 5."""
     weighted = [("100101", 5), ("101011", 2), ("100111", 3), ("101111", 1), ("111011", 4)]
-    sums = printed_sums(weighted)
+    sums = printed_sums(weighted)  # type: ignore[arg-type]
     assert [15, -7, -1, 3, 5, 15] == sums
     assert "100111" == "".join("1" if s > 0 else "0" for s in sums)
 

@@ -40,7 +40,7 @@ def imported(path: Path, known: set[str]) -> Iterator[str]:
     """Dotted names below `nearkin` of what a file imports, wherever in it the import stands."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [(alias.name, ()) for alias in node.names]
+            names: list[tuple[str, tuple[str, ...]]] = [(alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert 0 == node.level, f"{path.name}:{node.lineno}: imports are absolute"
             names = [(node.module or "", tuple(alias.name for alias in node.names))]

@@ -24,19 +24,19 @@ def test_s_curves_are_the_formula() -> None:
 
 def test_histograms_share_their_edges() -> None:
     axes = distance_histogram({"a": [0.0, 1.0], "b": [2.0, 4.0]}, bins=4)
-    assert ["a", "b"] == [text.get_text() for text in axes.get_legend().get_texts()]
+    assert ["a", "b"] == [text.get_text() for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
     assert 8 == len(axes.patches)
-    assert (0.0, 4.0) == (axes.patches[0].get_x(), axes.patches[-1].get_x() + axes.patches[-1].get_width())
+    assert (0.0, 4.0) == (axes.patches[0].get_x(), axes.patches[-1].get_x() + axes.patches[-1].get_width())  # type: ignore[attr-defined]
 
 
 def test_curves_go_by_recall_into_given_axes() -> None:
     mine = Figure().subplots()
     axes = recall_cost({"x": [(0.9, 2.0), (0.5, 1.0)]}, cost="probes", axes=mine)
     assert axes is mine
-    assert [0.5, 0.9] == list(axes.get_lines()[0].get_xdata())
+    assert [0.5, 0.9] == list(axes.get_lines()[0].get_xdata())  # type: ignore[arg-type]
     assert "probes" == axes.get_ylabel()
     out = io.BytesIO()
-    axes.figure.savefig(out, format="png")
+    axes.figure.savefig(out, format="png")  # type: ignore[union-attr]
     assert out.getvalue().startswith(b"\x89PNG")
 
 

@@ -28,7 +28,7 @@ ESTIMATORS = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)  # type: ignore[misc]
+@parametrize_with_checks(ESTIMATORS)  # type: ignore[untyped-decorator]
 def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
 

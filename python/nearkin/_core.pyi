@@ -1,8 +1,8 @@
-"""Types of the compiled kernels; a test holds this file equal to the binary."""
+"""Types of the compiled kernels; stubtest holds this file equal to the binary."""
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ KERNEL: str
 
 def hamming_distances(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64], words: int) -> npt.NDArray[np.uint16]: ...
 
+@final
 class HammingCore:
     def __new__(cls, bits: int, method: str, radius: int | None, memory_limit: int | None) -> HammingCore: ...
     @staticmethod
@@ -51,15 +52,18 @@ class HammingCore:
     def names(self, rows: npt.NDArray[np.int64]) -> list[str]: ...
     def explain(self, radius: int) -> list[dict[str, Any]]: ...
 
+@final
 class HammingPairs:
     def next_batch(self) -> _Found: ...
 
+@final
 class IdfCore:
     def __new__(cls, features: list[bytes], values: npt.NDArray[np.float64], unknown: float) -> IdfCore: ...
     @staticmethod
     def named(name: str) -> IdfCore: ...
     def values(self, features: list[bytes]) -> npt.NDArray[np.float64]: ...
 
+@final
 class IdfCounter:
     def __new__(cls, recipe: RecipeCore) -> IdfCounter: ...
     def add(self, texts: Any) -> None: ...
@@ -69,6 +73,7 @@ def idf_values(documents: int, frequencies: npt.NDArray[np.uint32]) -> npt.NDArr
 
 _Signatures = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
+@final
 class BandCore:
     def __new__(cls, num_perm: int, num_bands: int, num_rows: int, value_bits: int) -> BandCore: ...
     @staticmethod
@@ -88,6 +93,7 @@ class BandCore:
     def pairs(self, least: int, start: int, stop: int) -> _Found: ...
     def names(self, rows: npt.NDArray[np.int64]) -> list[str]: ...
 
+@final
 class MinHashCore:
     def __new__(cls, num_perm: int, scheme: str, value_bits: int) -> MinHashCore: ...
     def signatures(self, recipe: RecipeCore, texts: Any) -> tuple[_Signatures, npt.NDArray[np.uint64]]: ...
@@ -106,6 +112,7 @@ _Stored = _Dense | tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDA
 _Others = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.float64]] | None
 _Ranked = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
+@final
 class LshCore:
     @staticmethod
     def buckets(
@@ -145,6 +152,7 @@ class LshCore:
     def names(self, rows: npt.NDArray[np.int64]) -> list[str]: ...
     def histogram(self) -> list[list[int]]: ...
 
+@final
 class RecipeCore:
     def __new__(
         cls,
@@ -184,6 +192,7 @@ class RecipeCore:
     def keywords(self, texts: Any) -> list[list[tuple[str, float]]]: ...
     def features(self, text: str) -> list[tuple[str, int]]: ...
 
+@final
 class TextCache:
     def __new__(cls, recipe: RecipeCore, measure: str, budget: int) -> TextCache: ...
     def missing(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
@@ -227,6 +236,7 @@ def feature_hashes(name: str, values: list[bytes], seed: int = 0, word: int = 0)
 def feature_hash_names() -> list[str]: ...
 
 # corpus
+@final
 class Records:
     @property
     def offsets(self) -> npt.NDArray[np.int64]: ...
@@ -281,6 +291,7 @@ def read_spans(
     descriptor: int, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint8]: ...
 
+@final
 class SsdeepHasher:
     def __init__(self) -> None: ...
     @property
@@ -302,6 +313,7 @@ def ssdeep_matrix(
 
 _Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], npt.NDArray[np.uint8], int]
 
+@final
 class DigestCore:
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
@@ -336,6 +348,7 @@ _Bounds = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
+@final
 class PolytopeCore:
     def __new__(cls, dimension: int, dims: list[int], seed: int, matrix: bool) -> PolytopeCore: ...
     def values(self, x: _Vectors) -> _Ints: ...

@@ -78,4 +78,4 @@ def test_what_is_out_of_range_is_an_error() -> None:
         lambda: datasketch_signature(["text"]),
     ):
         with pytest.raises(ParameterError, match="is not allowed; use"):
-            build()
+            build()  # type: ignore[no-untyped-call]

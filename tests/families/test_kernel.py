@@ -17,7 +17,7 @@ def vectors(seed: int, n: int, d: int = 16) -> NDArray[np.float64]:
 
 
 def rbf(X: NDArray[np.float64], Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.exp(-0.03 * ((X[:, None] - Y[None]) ** 2).sum(-1))
+    return np.exp(-0.03 * ((X[:, None] - Y[None]) ** 2).sum(-1))  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(("kernel", "subset"), [("rbf", 30), ("rbf", 75), ("linear", 30)])

@@ -151,7 +151,7 @@ def test_mixed_projections_have_the_angles_law_where_signs_have_not() -> None:
     expected = float(theory.hyperplane(cosine(*vectors)))
     share = {}
     for kind in ("mixed", "signs"):
-        case = Case(lambda count, seed, kind=kind: SparseSimHash(count, projection=kind, seed=seed), cosine)
+        case = Case(lambda count, seed, kind=kind: SparseSimHash(count, projection=kind, seed=seed), cosine)  # type: ignore[misc]
         (share[kind],) = agreement(case, vectors, 1 << 16)
     assert abs(expected - share["mixed"]) <= allowed(expected, 1 << 16) + 0.003
     assert abs(expected - share["signs"]) > 0.03

@@ -52,7 +52,7 @@ def test_disjoint_and_equal_sets_are_0_and_1() -> None:
     """Whatever their size; a chance agreement of 32 bits has probability 1e-6 over all values here."""
     for size in (1, 2, 10, 1000):
         for scheme in ("one", "fast", "classic"):
-            minhash = nk.MinHash(128, scheme=scheme)  # type: ignore[arg-type]
+            minhash = nk.MinHash(128, scheme=scheme)
             a = minhash.signature_hashes([np.arange(size, dtype=np.uint64)])
             b = minhash.signature_hashes([np.arange(size, 2 * size, dtype=np.uint64)])
             assert (0.0, 1.0) == (nk.minhash_similarity(a[0], b[0]), nk.minhash_similarity(a[0], a[0]))

@@ -277,7 +277,7 @@ def test_kinds_of_input_give_the_same_fingerprints(kind: str, recipe: nk.Recipe)
     found, counts = nk.fingerprint(INPUTS[kind](texts), recipe, return_counts=True)
     assert expected.tolist() == found.tolist()
     assert expected_counts.tolist() == counts.tolist()
-    assert (np.uint64, expected.shape, True) == (found.dtype, found.shape, found.flags.c_contiguous)
+    assert (np.uint64, expected.shape, True) == (found.dtype, found.shape, found.flags.c_contiguous)  # type: ignore[comparison-overlap]
 
 
 @pytest.mark.parametrize("dtype", ["U20", np.dtypes.StringDType()])
@@ -306,7 +306,7 @@ def test_no_texts_give_no_fingerprints(empty: Any) -> None:
     """Empty inputs keep the shape and the type."""
     for recipe, shape in ((SMALL, (0,)), (WIDE, (0, 3))):
         found, counts = nk.fingerprint(empty, recipe, return_counts=True)
-        assert (shape, np.uint64, (0,)) == (found.shape, found.dtype, counts.shape)
+        assert (shape, np.uint64, (0,)) == (found.shape, found.dtype, counts.shape)  # type: ignore[comparison-overlap]
 
 
 @pytest.mark.parametrize("text", ["\ud800", "fine \udfff", "\udcff" * 5])
@@ -449,7 +449,7 @@ def test_order_and_form_of_features_change_nothing(document: dict[str, float], d
     pairs = data.draw(st.permutations(list(document.items())))
     simhash = nk.SimHash(128)
     as_bytes = [(name.encode(), weight) for name, weight in pairs]
-    found = simhash.fingerprint([document, list(document.items()), tuple(pairs), as_bytes, iter(pairs)])
+    found = simhash.fingerprint([document, list(document.items()), tuple(pairs), as_bytes, iter(pairs)])  # type: ignore[list-item]
     assert (found == found[0]).all()
 
 

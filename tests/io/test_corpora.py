@@ -88,7 +88,7 @@ def test_what_is_written_is_what_was_read(tmp_path: Path, kind: str, ending: str
     columns = {} if kind == "txt" else {"id_column": "id", "extra_columns": ["score"]}
     expected = [text.replace("\n", " ") for text in TEXTS] if kind == "txt" else TEXTS
     path = pack(tmp_path / f"in.{kind}{ending}", encode(kind, TEXTS))
-    with open_corpus(path, **columns) as corpus:
+    with open_corpus(path, **columns) as corpus:  # type: ignore[arg-type]
         texts, ids = read_all(corpus)
         assert expected == texts
         assert (list(range(6)) if kind == "txt" else [f"id{i}" for i in range(6)]) == ids
@@ -98,7 +98,7 @@ def test_what_is_written_is_what_was_read(tmp_path: Path, kind: str, ending: str
             corpus.write_kept(np.array([True, False, True, True, False, True]), out)
     kept = tmp_path / "out" / f"kept.{kind}{ending}"
     assert [kept.name] == [path.name for path in (tmp_path / "out").iterdir()]
-    with open_corpus(kept, **columns) as again:
+    with open_corpus(kept, **columns) as again:  # type: ignore[arg-type]
         assert [expected[i] for i in (0, 2, 3, 5)] == read_all(again)[0]
     if kind == "parquet":
         assert pq.read_schema(io.BytesIO(unpack(path))).equals(
@@ -106,7 +106,7 @@ def test_what_is_written_is_what_was_read(tmp_path: Path, kind: str, ending: str
         )
         assert "ZSTD" == pq.ParquetFile(io.BytesIO(unpack(kept))).metadata.row_group(0).column(1).compression
     else:
-        with open_corpus(path, **columns) as corpus:
+        with open_corpus(path, **columns) as corpus:  # type: ignore[arg-type]
             read_all(corpus)
             corpus.write_kept(range(6), whole := io.BytesIO())
         assert unpack(path) == whole.getvalue()
@@ -369,7 +369,7 @@ def test_columns_must_exist_and_agree(tmp_path: Path) -> None:
         (["c.parquet"], {}, "column 'text' is binary; a text is a string"),
     ]:
         with (
-            open_corpus([tmp_path / name for name in names], **options) as corpus,
+            open_corpus([tmp_path / name for name in names], **options) as corpus,  # type: ignore[arg-type]
             pytest.raises(InputError, match=said),
         ):
             read_all(corpus)

@@ -138,7 +138,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return write_now(descriptor, bytes(data)[:3000])
 
-        monkeypatch.setattr(output_module.os, "write", fail)
+        monkeypatch.setattr(output_module.os, "write", fail)  # type: ignore[attr-defined]
         error = failure_of_a_run(source, tmp_path / "out")
         if error is None:
             break
@@ -243,7 +243,7 @@ def test_tables_longer_than_a_piece_keep_every_row(tmp_path: Path) -> None:
     rows = np.arange(40_000)
     with OutputDir(tmp_path / "out") as out:
         for kind in ("jsonl", "csv"):
-            write_table(out, "clusters", {"id": rows}, kind)  # type: ignore[arg-type]
+            write_table(out, "clusters", {"id": rows}, kind)
     lines = (tmp_path / "out" / "clusters.jsonl").read_text().splitlines()
     assert rows.tolist() == [json.loads(line)["id"] for line in lines]
     assert rows.tolist() == [int(line) for line in (tmp_path / "out" / "clusters.csv").read_text().splitlines()[1:]]

@@ -94,7 +94,7 @@ def test_clusters_equal_the_definition(
         "newest": lambda i: (-times[i], i),
         "oldest": lambda i: (times[i], i),
     }[keep]
-    order = sorted((i for i in range(count) if data[i]), key=key)  # type: ignore[arg-type]
+    order = sorted((i for i in range(count) if data[i]), key=key)
     match = matches(data, threshold)
     distinct = [i for at, i in enumerate(order) if all(data[i] != data[j] for j in order[:at])]
     expected = (absorb if cluster == "absorb" else components)(distinct, match)
@@ -219,7 +219,7 @@ def test_wrong_arguments_say_what_is_allowed(tmp_path: Path) -> None:
         {"recipe": "char:4"},
     ):
         with pytest.raises(ParameterError):
-            nk.dedup_files(paths, **options)  # type: ignore[arg-type]
+            nk.dedup_files(paths, **options)
     with pytest.raises(ParameterError, match="an iterable of paths"):
         nk.dedup_files(str(tmp_path / "a"))
     with pytest.raises(InputError, match="stands in rows 0 and 1"):

@@ -51,7 +51,7 @@ def test_example_6_edit_similarity() -> None:
 def test_similarity_is_symmetric(texts: list[str]) -> None:
     """Left and right may change places."""
     for measure in ("jaccard", "containment", "indel"):
-        there, back = nk.similarity(texts, [0, 1], [1, 0], measure=measure).tolist()  # type: ignore[arg-type]
+        there, back = nk.similarity(texts, [0, 1], [1, 0], measure=measure).tolist()
         assert there == pytest.approx(back, abs=1e-12)
 
 

@@ -101,10 +101,10 @@ def test_clusters_against_clusters(found: dict[str, int], true: dict[str, int], 
     sides = [{name: side.get(name, 100 + at) for at, name in enumerate(sorted(names))} for side in (found, true)]
     assert counts(*map(reference.pairs_of_clusters, sides)) == of(scores.pairwise)
     assert (0 if complete else len(set(found) - set(true))) == scores.counts["unknown"]
-    assert scores.bcubed.documents == len(names)
+    assert scores.bcubed.documents == len(names)  # type: ignore[union-attr]
     if names:
         expected = tuple(map(float, reference.bcubed(*sides)))
-        assert expected == pytest.approx((scores.bcubed.precision, scores.bcubed.recall), abs=1e-12)
+        assert expected == pytest.approx((scores.bcubed.precision, scores.bcubed.recall), abs=1e-12)  # type: ignore[union-attr]
 
 
 @given(found=PAIRS, true=PAIRS, unlisted=st.sampled_from(["auto", "false", "unjudged"]))
@@ -127,13 +127,13 @@ def test_pairs_against_pairs(
     for pairs, result in ((listed, scores.pairs), (together, scores.pairwise)):
         judged = pairs if complete else pairs & (positives | negatives)
         assert counts(judged, positives) == of(result)
-        assert (None if complete else len(negatives - pairs)) == result.true_negatives
+        assert (None if complete else len(negatives - pairs)) == result.true_negatives  # type: ignore[union-attr]
     assert len(listed) - len(listed if complete else listed & set(true)) == scores.counts["unjudged_pairs"]
     if not complete:
         assert scores.bcubed is None
     elif names:
         expected = reference.bcubed(*(reference.clusters_of_pairs(names, side) for side in (listed, positives)))
-        assert tuple(map(float, expected)) == pytest.approx((scores.bcubed.precision, scores.bcubed.recall), abs=1e-12)
+        assert tuple(map(float, expected)) == pytest.approx((scores.bcubed.precision, scores.bcubed.recall), abs=1e-12)  # type: ignore[union-attr]
 
 
 def columns(pairs: dict[tuple[str, str], bool]) -> tuple[list[str], list[str], list[bool]]:
@@ -166,8 +166,8 @@ def test_clusters_against_pairs(found: dict[str, int], true: dict[tuple[str, str
 def test_f1_and_its_interval_belong_together() -> None:
     """F1 is 2 TP / (2 TP + FP + FN) and lies inside of its interval."""
     scores = nk.evaluate([("a", "b"), ("c", "d"), ("e", "f")], [("a", "b"), ("c", "d"), ("g", "h")]).pairs
-    assert 4 / 6 == pytest.approx(scores.f1)
-    assert 0 < scores.f1_low < scores.f1 < scores.f1_high < 1
+    assert 4 / 6 == pytest.approx(scores.f1)  # type: ignore[union-attr]
+    assert 0 < scores.f1_low < scores.f1 < scores.f1_high < 1  # type: ignore[union-attr]
 
 
 # Runs
@@ -187,7 +187,7 @@ def test_a_run_is_scored_by_links_and_clusters() -> None:
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     scores = nk.evaluate(run, {"a": 0, "c": 0, "d": 0, "b": 1, "e": 1})
     assert (3, 0, 1) == of(scores.pairwise)
-    assert (2, 2) == (scores.links.hits, scores.links.of)
+    assert (2, 2) == (scores.links.hits, scores.links.of)  # type: ignore[union-attr]
     assert scores.pairs is None
     assert (0, 0) == (scores.counts["unknown"], scores.counts["missing"])
 
@@ -201,7 +201,7 @@ def test_unknown_and_missing_documents_are_named() -> None:
     assert "z" in str(scores)
     # a with c is found, a with z and c with z are missed; d is not judged.
     assert (1, 0, 2) == of(scores.pairwise)
-    assert (1, 1) == (scores.links.hits, scores.links.of)
+    assert (1, 1) == (scores.links.hits, scores.links.of)  # type: ignore[union-attr]
 
 
 def test_a_run_that_lists_all_pairs_is_scored_by_them() -> None:
@@ -218,7 +218,7 @@ def test_documents_removed_for_older_ones_are_counted_apart() -> None:
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS), against=[TEXTS["b"]], against_ids=["a"])
     scores = nk.evaluate(run, {"a": 0, "b": 0, "c": 0, "d": 0, "e": 1})
     assert 1 == scores.counts["removed_for_older"]
-    assert (2, 2) == (scores.links.hits, scores.links.of)
+    assert (2, 2) == (scores.links.hits, scores.links.of)  # type: ignore[union-attr]
     assert (3, 0, 3) == of(scores.pairwise)
 
 
@@ -226,7 +226,7 @@ def test_a_run_may_be_the_truth() -> None:
     """Two runs agree where both saw the same documents; documents outside of clusters are alone, not unknown."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     scores = nk.evaluate(run, run)
-    assert (1.0, 1.0, 5) == (scores.bcubed.precision, scores.bcubed.recall, scores.bcubed.documents)
+    assert (1.0, 1.0, 5) == (scores.bcubed.precision, scores.bcubed.recall, scores.bcubed.documents)  # type: ignore[union-attr]
     assert 0 == scores.counts["unknown"]
 
 
@@ -284,5 +284,5 @@ def test_the_default_job_on_labelled_laws(shared: Path) -> None:
     truth = read_labels(shared / "data" / "zh_laws.pairs_c4_j50.tsv.gz", label_column="jaccard", at_least=0.8)
     run = nk.dedup([record["text"] for record in records], ids=[record["id"] for record in records], links="all")
     scores = nk.evaluate(run, truth, unlisted="false")
-    assert scores.pairs.precision.value > 0.95
-    assert scores.pairs.recall.value > 0.95
+    assert scores.pairs.precision.value > 0.95  # type: ignore[union-attr]
+    assert scores.pairs.recall.value > 0.95  # type: ignore[union-attr]

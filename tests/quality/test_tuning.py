@@ -48,7 +48,7 @@ def brute(texts: list[str], recipe: nk.Recipe, threshold: float) -> dict[tuple[i
     """Distance of every pair of distinct texts, and whether it is similar."""
     fps = nk.fingerprint(texts, recipe)
     return {
-        (i, j): (int(nk.hamming(fps[i : i + 1], fps[j : j + 1])[0]), jaccard(recipe, texts[i], texts[j]) >= threshold)
+        (i, j): (int(nk.hamming(fps[i : i + 1], fps[j : j + 1])[0]), jaccard(recipe, texts[i], texts[j]) >= threshold)  # type: ignore[index]
         for i in range(len(texts))
         for j in range(i + 1, len(texts))
     }
@@ -169,11 +169,11 @@ def test_the_interval_holds_the_truth_in_most_samples() -> None:
     texts = corpus(600, seed=8)
     options = {"threshold": 0.6, "bits": [64]}
     at = 17
-    whole = nk.tune(texts, **options).curve["recall"][at]
+    whole = nk.tune(texts, **options).curve["recall"][at]  # type: ignore[arg-type]
     assert 0.5 < whole < 0.98
     held = 0
     for seed in range(20):
-        curve = nk.tune(texts, sample=300, seed=seed, **options).curve
+        curve = nk.tune(texts, sample=300, seed=seed, **options).curve  # type: ignore[arg-type]
         held += curve["recall_low"][at] <= whole <= curve["recall_high"][at]
     assert held >= 14
 
@@ -222,7 +222,9 @@ def test_labels_choose_features_and_threshold() -> None:
     rows = [row for row in tuned.curve.rows() if row["recipe"] == tuned.chosen["recipe"]]
     for row in rows[:: len(rows) // 5]:
         near = [
-            match for (i, j), match in labels.items() if nk.hamming(fps[i : i + 1], fps[j : j + 1])[0] <= row["radius"]
+            match
+            for (i, j), match in labels.items()
+            if nk.hamming(fps[i : i + 1], fps[j : j + 1])[0] <= row["radius"]  # type: ignore[index]
         ]
         assert (sum(near) / len(near) if near else None) == pytest.approx(row["precision"])
     assert "command" in tuned.to_dict()

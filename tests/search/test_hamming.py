@@ -48,7 +48,7 @@ def test_search_nearest_and_pairs_equal_brute_force(
     pairs = sorted((*sorted((a, i)), d) for i, found in near for d, a in found)
     pairs = sorted({pair for pair in pairs if pair[0] != pair[1]})
     for method in METHODS:
-        index = HammingIndex(bits, method)
+        index = HammingIndex(bits, method)  # type: ignore[arg-type]
         assert rows == index.add(ids, fps)
         hits = index.search(queries, radius=radius)
         nearest = index.nearest(queries, k=k)
@@ -67,7 +67,7 @@ def test_integer_results_are_int64_arrays() -> None:
         index = HammingIndex()
         index.add(np.array([3, 7], dtype=dtype), np.array([1, 2], dtype=np.uint64))
         hits = index.search([0], radius=1)
-        assert (np.int64, np.int64, np.uint16) == (hits.offsets.dtype, hits.ids.dtype, hits.distances.dtype)
+        assert (np.int64, np.int64, np.uint16) == (hits.offsets.dtype, hits.ids.dtype, hits.distances.dtype)  # type: ignore[comparison-overlap]
         assert [3, 7] == hits.ids.tolist()
 
 
@@ -166,12 +166,12 @@ def test_bad_arguments_say_what_is_allowed() -> None:
     for call, message in (
         (lambda: HammingIndex(0), "bits=0"),
         (lambda: HammingIndex(1025), "bits=1025 is not allowed; use 1 to 1024"),
-        (lambda: HammingIndex("64"), "bits='64'"),
-        (lambda: HammingIndex(method="fast"), "method="),
+        (lambda: HammingIndex("64"), "bits='64'"),  # type: ignore[arg-type]
+        (lambda: HammingIndex(method="fast"), "method="),  # type: ignore[arg-type]
         (lambda: HammingIndex(radius=65), "radius=65 is not allowed; use 0 to bits=64"),
         (lambda: HammingIndex(memory_limit=-1), "memory_limit=-1"),
         (lambda: index.search([1], radius=11), "radius=11 is not allowed; use 0 to bits=10"),
-        (lambda: index.search([1], radius=1.5), "radius=1.5"),
+        (lambda: index.search([1], radius=1.5), "radius=1.5"),  # type: ignore[arg-type]
         (lambda: index.search([1024], radius=1), "bit at or above bits=10"),
         (lambda: index.search(np.zeros((2, 3), np.uint64), radius=1), r"shape \(2, 3\)"),
         (lambda: index.search([-1], radius=1), "negative values"),
@@ -180,7 +180,7 @@ def test_bad_arguments_say_what_is_allowed() -> None:
         (lambda: index.nearest([1], k=0), "k=0"),
         (lambda: index.add([1], [1, 2]), "1 ids"),
         (lambda: index.add([1, 1], [1, 2]), "twice in this call"),
-        (lambda: index.add([1], [1], existing="replace"), "existing='replace'"),
+        (lambda: index.add([1], [1], existing="replace"), "existing='replace'"),  # type: ignore[arg-type]
         (lambda: index.add("ab", [1, 2]), "iterable of ids"),
         (lambda: index.add([True], [1]), "ids"),
         (lambda: index.add([1.0], [1]), "ids"),
@@ -198,7 +198,7 @@ def test_bad_arguments_say_what_is_allowed() -> None:
         (lambda: from_signed(np.zeros(1, np.uint64)), "signed"),
     ):
         with pytest.raises(ValueError, match=message):
-            call()  # type: ignore[no-untyped-call]
+            call()
     assert 0 == len(index)
 
 

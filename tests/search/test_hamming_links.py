@@ -58,7 +58,7 @@ def test_joins_streams_limits_and_clusters_equal_brute_force(
     names = HammingIndex(bits)
     names.add([f"n{i:02}" for i in range(len(new))], new)
     for method in METHODS:
-        index = HammingIndex(bits, method)
+        index = HammingIndex(bits, method)  # type: ignore[arg-type]
         index.add(ids, fps)
         hits = index.search(new, radius, limit=limit)
         assert hits.truncated is not None
@@ -169,13 +169,13 @@ def test_bad_arguments_of_links_say_what_is_allowed() -> None:
             ),
             "recipe slot n differs",
         ),
-        (lambda: index.clusters(1, linkage="single"), 'linkage="single"'),
-        (lambda: index.clusters(1, linkage=None), "linkage=None"),
-        (lambda: index.nearest([1], 1, rank="cosine"), 'rank="cosine"'),
-        (lambda: index.nearest([1], 1, rank=None), "rank=None"),
+        (lambda: index.clusters(1, linkage="single"), 'linkage="single"'),  # type: ignore[arg-type]
+        (lambda: index.clusters(1, linkage=None), "linkage=None"),  # type: ignore[arg-type]
+        (lambda: index.nearest([1], 1, rank="cosine"), 'rank="cosine"'),  # type: ignore[arg-type]
+        (lambda: index.nearest([1], 1, rank=None), "rank=None"),  # type: ignore[arg-type]
     ):
         with pytest.raises(ValueError, match=message):
-            call()  # type: ignore[no-untyped-call]
+            call()
     assert [] == list(index.clusters(3))
     assert [] == list(index.iter_pairs(3))
 
@@ -194,7 +194,7 @@ def test_a_million_copies_cost_their_output() -> None:
     assert hits.truncated.all()
     assert [10_000, 10_001] * 3000 == index.nearest(np.zeros(3000, dtype=np.uint64), k=2).ids.tolist()
     for linkage in ("centred", "connected"):
-        (cluster,) = index.clusters(3, linkage=linkage)  # type: ignore[arg-type]
+        (cluster,) = index.clusters(3, linkage=linkage)
         assert list(range(10_000, 510_000)) == cluster
     first = next(index.iter_pairs(3, batch_size=1000))
     assert [(10_000, 10_001 + i) for i in range(1000)] == rows_of(first.left, first.right)

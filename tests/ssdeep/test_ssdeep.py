@@ -75,7 +75,7 @@ def test_digests_equal_the_real_librarys_under_every_flag(inputs: list[tuple[dic
     """Every public vector, four flag combinations."""
     for entry, data in inputs:
         for name, flags in FLAGS.items():
-            assert entry[name] == nk.ssdeep.hash(data, **flags), (entry["id"], name)
+            assert entry[name] == nk.ssdeep.hash(data, **flags), (entry["id"], name)  # type: ignore[arg-type]
 
 
 def test_streaming_in_odd_chunks_equals_the_whole(inputs: list[tuple[dict[str, Any], bytes]]) -> None:
@@ -307,7 +307,7 @@ def test_short_inputs_are_measured_by_their_grams() -> None:
         expected = 100 * len(sets[0] & sets[1]) // union if union else 100
         assert nk.ssdeep.Likeness("jaccard:byte4", expected) == nk.ssdeep.likeness(a, b)
     long = generator.randbytes(4096)
-    assert nk.ssdeep.Likeness("ssdeep", 100) == nk.ssdeep.likeness(long, bytearray(long))
+    assert nk.ssdeep.Likeness("ssdeep", 100) == nk.ssdeep.likeness(long, bytearray(long))  # type: ignore[arg-type]
     assert "jaccard:byte4" == nk.ssdeep.likeness(long, long[1:]).method
 
 

@@ -88,7 +88,7 @@ def test_slaney_has_the_printed_example() -> None:
     """
     near = _distance(0.768)
     k = math.log(100_000) / -math.log(0.586)
-    assert (22, 21.54) == (round(k), pytest.approx(k, abs=0.01))
+    assert (22, 21.54) == (round(k), pytest.approx(k, abs=0.01))  # type: ignore[comparison-overlap]
     side = float(_one_side(np.array([near]), 1.0)[0])
     tables = 1 / (22 * 0.768**21 * side)
     assert tables == pytest.approx(100, rel=0.03)
@@ -151,7 +151,7 @@ def test_sampled_distances_leave_out_copies() -> None:
     X = rng.standard_normal((200, 5))
     X[100:110] = X[0]
     for distance in ("l2", "l1", "cosine"):
-        near, others = theory.sample_distances(X, distance=distance, k=3, queries=50)  # type: ignore[arg-type]
+        near, others = theory.sample_distances(X, distance=distance, k=3, queries=50)
         assert ((150,), (500,)) == (near.shape, others.shape)
         assert (near > 0).all() if distance != "cosine" else (near <= 1).all()
     with pytest.raises(errors.ParameterError, match="all equal"):

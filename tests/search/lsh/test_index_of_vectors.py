@@ -246,7 +246,7 @@ def test_threads_and_batches_change_nothing() -> None:
         {"filter": "codes", "num_candidates": 50},
         {"num_tables": 6, "hashes_per_table": 8, "num_probes": 9},
     ):
-        index = nk.LSHIndex(Hyperplane(bits=64, seed=3, center=True), metric="l2", **options).fit(X)  # type: ignore[arg-type]
+        index = nk.LSHIndex(Hyperplane(bits=64, seed=3, center=True), metric="l2", **options).fit(X)
         expected = index.nearest(Q, 10)
         try:
             nk.set_num_threads(1)
@@ -463,7 +463,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
     path, bad = tmp_path / "index", tmp_path / "bad"
     rng = np.random.default_rng(1)
     for options in ({"num_tables": 2, "hashes_per_table": 3}, {"filter": "codes"}):
-        nk.LSHIndex(Hyperplane(bits=32), metric="l2", **options).fit(X, [f"id {i}" for i in range(40)]).save(path)  # type: ignore[arg-type]
+        nk.LSHIndex(Hyperplane(bits=32), metric="l2", **options).fit(X, [f"id {i}" for i in range(40)]).save(path)
         whole = path.read_bytes()
         for end in (0, 10, 63, 200, len(whole) // 2, len(whole) - 1):
             bad.write_bytes(whole[:end])

@@ -117,7 +117,7 @@ def test_bad_wishes_are_refused() -> None:
     X = clustered(3, 100)
     for wish in ({"recall": 0.0}, {"recall": 1.0}, {"k": 0}, {"memory": 0}, {"max_tables": 0}):
         with pytest.raises(ParameterError):
-            nk.LSHIndex(PStable()).tune(X, **wish)  # type: ignore[arg-type]
+            nk.LSHIndex(PStable()).tune(X, **wish)
     with pytest.raises(InputError, match="too few"):
         nk.LSHIndex(PStable()).tune(X[:10], k=10)
 
