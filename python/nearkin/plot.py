@@ -99,7 +99,7 @@ def distance_histogram(distances: Mapping[str, npt.ArrayLike], *, bins: int = 60
     Parameters
     ----------
     distances : mapping of name to array
-        Finite numbers, one or more a name.
+        Finite numbers, one or more per name.
     bins : int, default=60
     axes : matplotlib axes, optional
 
@@ -141,16 +141,16 @@ def distance_histogram(distances: Mapping[str, npt.ArrayLike], *, bins: int = 60
 def recall_cost(
     curves: Mapping[str, Sequence[tuple[float, float]]],
     *,
-    cost: str = "microseconds a query",
+    cost: str = "microseconds per query",
     axes: Axes | None = None,
 ) -> Axes:
-    """Draws cost against recall, one curve a name, cost on a logarithmic scale.
+    """Draws cost against recall, one curve per name, cost on a logarithmic scale.
 
     Parameters
     ----------
     curves : mapping of name to (recall, cost) pairs
         Recall from 0 to 1, cost above 0; in any order.
-    cost : str, default="microseconds a query"
+    cost : str, default="microseconds per query"
         What cost is.
     axes : matplotlib axes, optional
 

@@ -128,7 +128,7 @@ def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
         (["--threshold", "1.5"], 2, "threshold=1.5 is not allowed; use a similarity above 0 and up to 1"),
         (["--radius", "200"], 2, "use a whole number from 0 to bits=128"),
         (["--recipe", "char:0|count|xxh3|simhash:64"], 2, "n=0 is not allowed; use 1 to 64"),
-        (["--recipe", "nonsense"], 2, "'nonsense' is none of them"),
+        (["--recipe", "nonsense"], 2, "'nonsense' is not one of them"),
         (["--keep", "max"], 2, "use first, last, longest, shortest, max:COLUMN or min:COLUMN"),
         (["--verify", "magic"], 2, "use jaccard, containment, indel, signature, none"),
         (["--text-column", "missing"], 1, "missing"),
@@ -169,7 +169,7 @@ def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_hash_prints_an_id_and_hexadecimal_digits(corpus: Path) -> None:
-    """One line a document; a text without letters has none."""
+    """One line per document; a text without letters has none."""
     done = run("hash", corpus, "--id-column", "id", "--bits", "64")
     rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
     expected = nk.fingerprint([TEXTS["a"]], nk.Recipe().with_(bits=64))[0]

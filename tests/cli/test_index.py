@@ -85,7 +85,7 @@ def test_search_of_a_corpus_equals_brute_force(run: Run, corpus: Path, tmp_path:
 
 
 def test_a_text_a_file_and_standard_input_find_the_same(run: Run, corpus: Path, tmp_path: Path) -> None:
-    """The three ways to ask for one text; --json has one object a query."""
+    """The three ways to ask for one text; --json has one object per query."""
     index, letter = tmp_path / "c.nks", tmp_path / "letter.txt"
     assert 0 == run("index", "build", corpus, "-o", index, "--id-column", "id", "-q")[0]
     text = texts()[20]
@@ -187,7 +187,7 @@ def test_documents_without_ids_are_numbered_over_all_that_is_added(run: Run, tmp
 
 
 def test_a_folder_of_files_has_their_paths_as_ids(run: Run, tmp_path: Path) -> None:
-    """A file a document."""
+    """A file per document."""
     folder = tmp_path / "texts"
     (folder / "deep").mkdir(parents=True)
     (folder / "a.txt").write_text(texts()[0])
@@ -274,7 +274,7 @@ def test_ids_beside_an_array(run: Run, tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_fingerprints_are_named(run: Run, tmp_path: Path) -> None:
-    """They are skipped and counted, or with --strict an error; a line without one is none."""
+    """They are skipped and counted, or with --strict an error; a line without one is not a fingerprint."""
     listed, index = tmp_path / "codes.txt", tmp_path / "c.nks"
     listed.write_text("a\tff\nb\t-\nc\t-1\nd\t1_0\ne 10\nf\t0x10\ng\t" + "f" * 17 + "\n")
     code, out, err = run("index", "build", listed, "-o", index, "--fingerprints", "hex", "--json")

@@ -21,7 +21,7 @@ def truth(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "jsonl.gz"])
 def test_a_runs_folder_is_scored_in_every_format(tmp_path: Path, truth: Path, form: str) -> None:
-    """Two true pairs are found, one is missed, one that is none was not found."""
+    """Two true pairs are found, one is missed, one false pair was not found."""
     import gzip
 
     import pyarrow as pa

@@ -46,7 +46,7 @@ def test_hash_writes_the_programs_list(folder: Path) -> None:
 
 
 def test_hash_writes_json_csv_and_tables(folder: Path) -> None:
-    """One object a line, a header and quoted cells, a table."""
+    """One object per line, a header and quoted cells, a table."""
     digest = nk.ssdeep.hash(folder / "a")
     expected = {"digest": digest, "path": str(folder / "a"), "recipe": "ssdeep"}
     assert expected == json.loads(run("hash", "--json", folder / "a").stdout)

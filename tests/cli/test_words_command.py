@@ -32,7 +32,7 @@ def test_keywords_are_printed_a_line_each(corpus: Path) -> None:
 
 
 def test_keywords_as_json(corpus: Path) -> None:
-    """An object a document, those without any word too."""
+    """An object per document, those without any word too."""
     done = run("keywords", corpus, "--id-column", "id", "--recipe", "word:1|count|top:1", "--json")
     lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert [{"id": "d1", "keywords": [["red", 2.0]]}, {"id": "d3", "keywords": []}] == [lines[1], lines[3]]

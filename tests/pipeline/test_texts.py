@@ -231,7 +231,7 @@ def test_ids_come_back_as_they_were_given(make: Any, ids: list[Any]) -> None:
 
 @pytest.mark.parametrize("name", ["ids", "values", "sources"])
 def test_columns_of_another_length_are_errors(name: str) -> None:
-    """One value a text."""
+    """One value per text."""
     options: dict[str, Any] = {name: [1, 2, 3]}
     if name == "values":
         options["keep"] = "max"

@@ -79,7 +79,7 @@ def test_clusters_are_told_by_their_column(tmp_path: Path) -> None:
         ("p.jsonl", '{"left": 1}\n{', "p.jsonl:2: invalid JSON"),
         ("p.jsonl", "[1]\n", "not an object"),
         ("p.csv", "left,right\n1\n", "p.csv:2: 1 fields, 2 in the header"),
-        ("p.csv", "left,left\n1,2\n", "stands twice"),
+        ("p.csv", "left,left\n1,2\n", "occurs twice"),
         ("p.csv", "", "is empty"),
         ("p.csv", 'left,right\n"a"x,b\n', "p.csv:2"),
         ("p.csv", "one,two\n1,2\n", "no columns of pairs or clusters among one, two"),

@@ -60,7 +60,7 @@ def measured(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def test_curves_equal_brute_force() -> None:
-    """Recall, precision, F1 and candidates a document at every radius, counted over all pairs."""
+    """Recall, precision, F1 and candidates per document at every radius, counted over all pairs."""
     texts = list(dict.fromkeys(corpus(120)))
     tuned = nk.tune(texts, threshold=0.6, bits=[64, 100])
     assert len(tuned.curve) > 0
@@ -179,7 +179,7 @@ def test_the_interval_holds_the_truth_in_most_samples() -> None:
 
 
 def test_candidates_are_scaled_to_the_corpus() -> None:
-    """A fifth of the documents has a fifth of the candidates a document; the estimate of all is within a third.
+    """A fifth of the documents has a fifth of the candidates per document; the estimate of all is within a third.
 
     Documents are of one kind, every pair within the radius 64 a candidate: the estimate is exact there.
     """

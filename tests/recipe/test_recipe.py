@@ -236,13 +236,13 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is none of them"),
-        ("char:4|count|crc32|simhash:64", "'crc32' is none of them"),
-        ("char:4|count|xxh3|hyperhash:64", "'hyperhash:64' is none of them"),
-        ("char:4||count|xxh3|simhash:64", "'' is none of them"),
-        ("char:4|count:2|xxh3|simhash:64", "'count:2' is none of them"),
-        ("given:3|xxh3|simhash:64", "'given:3' is none of them"),
-        ("Char:4|count|xxh3|simhash:64", "'Char:4' is none of them"),
+        ("", "is not one of them"),
+        ("char:4|count|crc32|simhash:64", "'crc32' is not one of them"),
+        ("char:4|count|xxh3|hyperhash:64", "'hyperhash:64' is not one of them"),
+        ("char:4||count|xxh3|simhash:64", "'' is not one of them"),
+        ("char:4|count:2|xxh3|simhash:64", "'count:2' is not one of them"),
+        ("given:3|xxh3|simhash:64", "'given:3' is not one of them"),
+        ("Char:4|count|xxh3|simhash:64", "'Char:4' is not one of them"),
         ("stop:xyz|word:1|count|xxh3|simhash:64", "stop=xyz is not allowed; use names of lists"),
         ("char:4|char:4|count|xxh3|simhash:64", "one features, not two"),
         ("char:4|word:4|count|xxh3|simhash:64", "one features, not two"),
@@ -271,7 +271,7 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
     ],
 )
 def test_faulty_text_forms_are_refused(text: str, message: str) -> None:
-    """What is unknown, stands twice or is out of range is a ParameterError that says what is allowed."""
+    """What is unknown, given twice or out of range is a ParameterError that says what is allowed."""
     with pytest.raises(errors.ParameterError, match=message):
         nk.Recipe(text)
 

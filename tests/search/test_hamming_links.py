@@ -198,7 +198,7 @@ def test_a_million_copies_cost_their_output() -> None:
         assert list(range(10_000, 510_000)) == cluster
     first = next(index.iter_pairs(3, batch_size=1000))
     assert [(10_000, 10_001 + i) for i in range(1000)] == rows_of(first.left, first.right)
-    # Not a timing test: a cost of one step a pair would take an hour.
+    # Not a timing test: a cost of one step per pair would take an hour.
     assert time.process_time() - start < 60
 
 

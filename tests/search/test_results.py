@@ -8,7 +8,7 @@ from nearkin.search.hamming import HammingIndex
 
 
 def test_results_turn_into_tables() -> None:
-    """to_arrow and to_pandas have one row a match."""
+    """to_arrow and to_pandas have one row per match."""
     index = HammingIndex(bits=8)
     index.add(["a", "b"], [1, 3])
     hits = index.search([1, 255, 3], radius=1)

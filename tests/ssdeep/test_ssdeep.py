@@ -345,7 +345,7 @@ MARKUP = [
 
 @pytest.mark.parametrize(("markup", "expected"), MARKUP)
 def test_markup_becomes_its_text(markup: bytes, expected: bytes) -> None:
-    """Tags, comments and scripts go, blocks are parted, references are resolved; a quotation mark in text is text."""
+    """Tags, comments and scripts go, blocks are separated, references are resolved; quotation marks in text stay."""
     assert expected == nk.ssdeep.normalize(markup, "html")
 
 

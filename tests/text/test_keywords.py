@@ -154,7 +154,7 @@ def test_idf_is_the_same_in_one_pass_of_any_batches(texts: list[str], min_df: in
 
 @given(texts=st.lists(st.text("ab \n\\\0\t中", max_size=9), max_size=9))
 def test_a_saved_table_is_loaded_again(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    """Line feeds, tabulators and backslashes in features included."""
+    """Line feeds, tabs and backslashes in features included."""
     path = tmp_path_factory.mktemp("idf") / "table.idf"
     idf = nk.Idf.fit(texts, "letters:all|char:2", min_df=1)
     idf.save(path)

@@ -343,7 +343,7 @@ print(time.process_time() - middle)
         ("stop:fr|word:1", "stop=fr is not allowed"),
         ("tags:N|cut:jieba|word:1", "use tags of small letters"),
         ("word:2|textrank", "textrank with word:1 alone"),
-        ("word:1|idf:0123456789abcdeg", "is none of them"),
+        ("word:1|idf:0123456789abcdeg", "is not one of them"),
         ("word:1|count|top:0", "top=0 is not allowed; use all, a number from 1"),
         ("word:1|count|top:101%", "top=101% is not allowed"),
         ("given|top:5", "top=5 is not allowed; use all with given features"),

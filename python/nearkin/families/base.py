@@ -6,8 +6,8 @@ more functions begins with the same ones.
 
 | `kind` | `transform` gives | equal values mean |
 |---|---|---|
-| `bits` | fingerprints: uint64 `(n,)` up to 64 bits, `(n, words)` above | one bit a function |
-| `keys` | int64 `(n, num_hashes)` | one integer a function |
+| `bits` | fingerprints: uint64 `(n,)` up to 64 bits, `(n, words)` above | one bit per function |
+| `keys` | int64 `(n, num_hashes)` | one integer per function |
 | `features` | float64 `(n, num_hashes)` | nothing: an inner product approximates a kernel |
 
 `transform` of a fitted family depends on its parameters and the vector alone: not on the batch, the number of threads,
@@ -240,7 +240,7 @@ class Family(ABC):
         ----------
         X : (n, d) array or SciPy sparse matrix
         count : int, optional
-            Other values a function, 1 to `num_alternatives`; all of them without it.
+            Other values per function, 1 to `num_alternatives`; all of them without it.
 
         Returns
         -------

@@ -6,7 +6,7 @@ thresholds.
 
 i is drawn with repetition, so bits are independent. The second form is the first one of numbers written in unary.
 
-Cost: one look-up a bit. Sources: Indyk and Motwani (STOC 1998), section 4.2; Gionis, Indyk and Motwani (VLDB 1999).
+Cost: one look-up per bit. Sources: Indyk and Motwani (STOC 1998), section 4.2; Gionis, Indyk and Motwani (VLDB 1999).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random hyperplanes: one bit a plane, the side on which a vector lies.
+"""Random hyperplanes: one bit per plane, the side on which a vector lies.
 
     bit_j = 1 where (x − μ)·a_j > 0, a_j Gaussian        P[bit of x = bit of y] = 1 − θ/π
 
@@ -9,7 +9,7 @@ a corner of space, as histograms and images do, have small angles everywhere; ce
 With `orthogonal` the a_j of each block of d are made orthonormal: each bit has the same law, bits of a block are
 dependent, and the estimate of θ varies less.
 
-Cost: d multiplications a bit. Sources: Charikar (STOC 2002), section 3; Ji, Li, Yan, Zhang and Tian (NIPS 2012) for
+Cost: d multiplications per bit. Sources: Charikar (STOC 2002), section 3; Ji, Li, Yan, Zhang and Tian (NIPS 2012) for
 orthogonal blocks.
 """
 

@@ -1,13 +1,13 @@
 """Iterative quantisation (ITQ): signs of principal components, rotated to lie near the corners of a cube. Learned.
 
-    V = (X − μ) W        W the leading eigenvectors of the covariance, one a bit
+    V = (X − μ) W        W the leading eigenvectors of the covariance, one per bit
     repeat   B = sgn(V R)        R = the orthogonal matrix that minimises ‖B − V R‖², from the SVD of Bᵀ V
     bit_j = 1 where (x − μ)·(W R)_j > 0
 
 Neither step can raise the loss ‖B − V R‖². It is the learned baseline that hashing papers compare with: good at few
 bits, where random hyperplanes waste them, and of no more bits than the data has directions. There is no collision law.
 
-Cost: d multiplications a bit; fitting takes d³ and 50 small SVDs. Sources: Gong and Lazebnik (CVPR 2011), section 2.
+Cost: d multiplications per bit; fitting takes d³ and 50 small SVDs. Sources: Gong and Lazebnik (CVPR 2011), section 2.
 Eigenvectors differ in sign and order between LAPACK versions: save a fitted family to carry it elsewhere.
 """
 

@@ -10,7 +10,7 @@ the two vectors after centring and projection on that span (Jiang, Que and Kulis
 ones of kernels that are not positive, are dropped. The centring of x is folded into the weights, so that a bit is one
 product with p kernel values.
 
-Cost: p kernel values a vector and p multiplications a bit; fitting takes p³. Sources: Kulis and Grauman (ICCV 2009;
+Cost: p kernel values per vector and p multiplications per bit; fitting takes p³. Sources: Kulis and Grauman (ICCV 2009;
 PAMI 2012); Jiang, Que and Kulis (2014). Given kernel values, codes are the same everywhere; the kernel's exponential
 is NumPy's, which may differ in the last digit between machines.
 """

@@ -12,7 +12,7 @@ so R is an upper estimate; `nearkin.theory.choose` does better, knowing the inde
 With `u_functions` the keys of tables are pairs of m half keys (E2LSH's manual): m (m − 1) / 2 tables from m · k / 2
 functions, about a tenth of the projections, for some more tables, since tables share halves.
 
-Cost: d multiplications a key. Sources: Datar, Immorlica, Indyk and Mirrokni (SoCG 2004), section 3; Andoni and Indyk,
+Cost: d multiplications per key. Sources: Datar, Immorlica, Indyk and Mirrokni (SoCG 2004), section 3; Andoni and Indyk,
 E2LSH 0.1 User Manual (2005), section 3.4.1.
 """
 

@@ -12,7 +12,7 @@ are no codes: hash them with `Hyperplane`, or feed a linear model.
 Projections are made in `float64` in a fixed order, so features do not depend on the batch, on threads, or on whether
 rows are sparse; sine and cosine are NumPy's, which may differ in the last digit between machines.
 
-Cost: d multiplications a frequency. Source: Rahimi and Recht (NIPS 2007), section 3.
+Cost: d multiplications per frequency. Source: Rahimi and Recht (NIPS 2007), section 3.
 """
 
 from __future__ import annotations

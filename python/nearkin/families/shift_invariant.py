@@ -11,7 +11,7 @@ Fourier feature): P[bits differ] = ½ − (4/π²) Σ_{m odd} K(m (x − y)) / m
 A wave is above its level within arccos(−t) of a crest, so no cosine is taken: with everything in turns the bit is 1
 where w·x + b lies within arccos(−t) / 2π of a whole number.
 
-Cost: d multiplications a bit. Sources: Raginsky and Lazebnik (NIPS 2009), sections 2 and 3; Li and Li (NeurIPS 2022)
+Cost: d multiplications per bit. Sources: Raginsky and Lazebnik (NIPS 2009), sections 2 and 3; Li and Li (NeurIPS 2022)
 for the sign.
 """
 

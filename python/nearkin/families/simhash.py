@@ -130,7 +130,7 @@ class SimHash:
         ----------
         documents : iterable of dict, of lists of (feature, weight), or of lists of features
             Features are str or bytes; weights are finite numbers of either sign, 1 where a feature comes without one. A
-            feature that stands twice has the sum of its weights.
+            feature that occurs twice has the sum of its weights.
 
         Returns
         -------

@@ -8,7 +8,7 @@ since signs leave four sums. With Gaussians the law is exact, at many times the 
 Gaussians for heavy columns, those that hold more than `heavy` of the squared length of some fitted vector, and signs
 for all others.
 
-Cost: about 5 ns a non-zero for 64 bits with signs, 400 ns with Gaussians. Sources: Charikar (STOC 2002), section 3;
+Cost: about 5 ns per non-zero for 64 bits with signs, 400 ns with Gaussians. Sources: Charikar (STOC 2002), section 3;
 Manku, Jain and Das Sarma (WWW 2007), section 2. Kernel: `crates/nearkin-core/src/sparse_simhash.rs`.
 """
 

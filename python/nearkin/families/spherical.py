@@ -1,4 +1,4 @@
-"""Spherical Hashing: one bit a ball, whether a vector lies inside of it. Learned from data; for L2 distances.
+"""Spherical Hashing: one bit per ball, whether a vector lies inside of it. Learned from data; for L2 distances.
 
     bit_i = 1 where ‖x − p_i‖ <= t_i
 
@@ -18,7 +18,7 @@ regions, where c hyperplanes make Σ_{i<=d} C(c, i) (`nearkin.theory.ball_region
 near one another, so codes are compared by the spherical Hamming distance |a xor b| / |a and b|. There is no collision
 law, and the distance is no key.
 
-Cost: d multiplications a bit; fitting takes iterations · m · l · (d + l) operations on at most `samples` vectors.
+Cost: d multiplications per bit; fitting takes iterations · m · l · (d + l) operations on at most `samples` vectors.
 Sources: Heo, Lee, He, Chang and Yoon, Spherical Hashing (CVPR 2012; PAMI 2015). Differences: a radius lies half-way
 between the middle distance and the next one, so that rounding moves no training vector over it.
 """

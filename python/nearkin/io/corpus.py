@@ -29,7 +29,7 @@ def open_corpus(
     inputs : path, or iterable of paths
         Files, globs (`data/*.jsonl.gz`), folders, `-` for standard input; all of one format, each also .gz or .zst.
     format : str, optional
-        jsonl, parquet, csv, tsv, txt (a document a line) or files (a file a document); told by the names if None.
+        jsonl, parquet, csv, tsv, txt (a document per line) or files (a file per document); told by the names if None.
     text_column : str, default "text"
         The column of the text; of no meaning for txt and files.
     id_column : str, optional

@@ -1,7 +1,7 @@
 """A corpus whose documents are files: each file's text is a document, its path the id.
 
 Files are read one after another into batches of a block's size. Of each only its path and signature stay in memory; a
-text is looked up by reading its file again. What is kept is a list of paths, `kept.txt`, one a line, relative to the
+text is looked up by reading its file again. What is kept is a list of paths, `kept.txt`, one per line, relative to the
 folder that was named (under several folders: with the folder's name before it). The files stay where they are.
 
 A byte order mark at a file's start is not part of its text. A file that is not UTF-8 or has a NUL byte is a record that
@@ -33,7 +33,7 @@ class _Forget(Spool):
 
 
 class FileCorpus(Corpus):
-    """A file a document."""
+    """A file per document."""
 
     def _reset(self) -> None:
         super()._reset()

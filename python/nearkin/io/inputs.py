@@ -112,7 +112,7 @@ def resolve(
     inputs : path, or iterable of paths
         Files, globs, folders, `-` for standard input.
     format : str or None
-        One of jsonl, parquet, csv, tsv, txt (a document a line), files (a file a document); None to tell by names.
+        One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document); None to tell by names.
 
     Raises
     ------

@@ -242,7 +242,7 @@ class JsonlCorpus(RecordCorpus):
 
 
 class LineCorpus(RecordCorpus):
-    """A document a line."""
+    """A document per line."""
 
     def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
         return read_lines(block, end=end)

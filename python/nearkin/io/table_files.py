@@ -106,7 +106,7 @@ def _jsonl(source: Source, text: Iterable[str], wanted: set[str] | None) -> dict
         except (ValueError, RecursionError) as error:
             raise _bad(source, number, f"invalid JSON: {error}") from error
         if not isinstance(record, dict):
-            raise _bad(source, number, f"a {type(record).__name__}, not an object; a record is one object a line")
+            raise _bad(source, number, f"a {type(record).__name__}, not an object; a record is one object per line")
         for name, value in record.items():
             if wanted is None or name in wanted:
                 # A column that comes up late has None before.
@@ -127,7 +127,7 @@ def _csv(source: Source, text: Iterator[str], kind: str, wanted: set[str] | None
             raise unreadable(source.name, "is empty; the first line names the columns")
         twice = {name for name in header if header.count(name) > 1}
         if twice:
-            raise _bad(source, 1, f"column {sorted(twice)[0]!r} stands twice in the header")
+            raise _bad(source, 1, f"column {sorted(twice)[0]!r} occurs twice in the header")
         held = {name: at for at, name in enumerate(header) if wanted is None or name in wanted}
         found: dict[str, list[Any]] = {name: [] for name in held}
         for fields in reader:

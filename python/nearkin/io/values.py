@@ -1,7 +1,7 @@
 """What flows out of a corpus: texts, scalar columns, batches, and the records that can't be read.
 
 Texts and columns lie back to back in one array of bytes with `n + 1` offsets, as in Arrow, so that the kernels read
-them in place and nothing becomes a Python object before someone asks for it. A column costs 17 bytes a row and its
+them in place and nothing becomes a Python object before someone asks for it. A column costs 17 bytes per row and its
 strings.
 """
 

@@ -11,7 +11,7 @@ keep order is kept. A chain of small changes is one component. Candidates that a
 
 Candidates come from the family's `CandidateSearch` (`nearkin.pipeline.candidates`).
 
-Cost: one search and, for a document with candidates, at least one verification a document. Memory: the index of the
+Cost: one search per document and, where it has candidates, at least one verification. Memory: the index of the
 kept documents, the texts compared at once (at most `_BATCH_CHARACTERS`, or one longer text), and `_CACHE_BYTES` of
 feature sets for later batches. Components hold the candidates of a batch, too, which grow with the size of a cluster.
 """
@@ -31,9 +31,9 @@ from nearkin.pipeline.candidates import CandidateLists, CandidateSearch, Candida
 from nearkin.recipe import Recipe
 
 _BATCH = 4096
-"""Documents of a batch: b/2 distances a document within it against better batches for the index."""
+"""Documents of a batch: b/2 distances per document within it against better batches for the index."""
 _BATCH_CHARACTERS = 1 << 24
-"""Characters of different texts that are compared at once; their feature sets take up to eight bytes a character."""
+"""Characters of different texts that are compared at once; their feature sets take up to eight bytes per character."""
 _CACHE_BYTES = 64 << 20
 """Bytes of feature sets that are kept for later batches."""
 
@@ -133,7 +133,7 @@ class Clustering:
         return result
 
     def _batches(self) -> Iterator[NDArray[np.int64]]:
-        """Places of documents in order, at most so many documents and characters at once."""
+        """Places of documents in order, in batches of limited size, by documents and by characters."""
         ends = np.cumsum(self.lengths[self.old :].astype(np.int64))
         start = 0
         while start < len(ends):
@@ -163,7 +163,7 @@ class Clustering:
     def _parts(
         self, places: NDArray[np.int64], offsets: NDArray[np.int64], candidates: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Documents with their candidates, so that the different texts of a part have at most so many characters."""
+        """Documents with their candidates, in parts whose different texts have a limited number of characters."""
         lengths = self.lengths[candidates].astype(np.int64)
         # A candidate counts where it comes up first; a part that starts later may count it again, which is rare.
         firsts = np.zeros(len(candidates), bool)

@@ -82,7 +82,7 @@ def hash_texts(
     id_column = Column.integers(np.arange(n)) if ids is None else as_column(ids)
     for name, column in {"ids": id_column, **columns}.items():
         if len(column) != n:
-            raise bad_parameter(name, f"{len(column)} values", f"{n} values, one a text")
+            raise bad_parameter(name, f"{len(column)} values", f"{n} values, one per text")
     report("hash", n, n)
     return _join(parts, candidate_source, id_column, columns, _taker(held))
 

@@ -114,7 +114,7 @@ def dedup_files(
     OSError
         If a file can't be read.
     ParameterError
-        For an unknown rule, a threshold out of range, a path that stands twice.
+        For an unknown rule, a threshold out of range, a path that is given twice.
     MismatchError
         If an index was made by another recipe.
 

@@ -2,7 +2,7 @@
 
 A `FingerprintSource` runs once, in batches: names (ids, or row numbers), fingerprints, and which rows have one. Texts
 come through `nearkin.io`; a text without any letter has no fingerprint. Given fingerprints are numbers in a
-column or, in plain text, one a line, with an id and a tabulator before it or not, where `-` and nothing mean none; or a
+column or, in plain text, one per line, with an id and a tab before it or not, where `-` and nothing mean none; or a
 NumPy file.
 """
 
@@ -35,7 +35,7 @@ class FingerprintBatch:
     Attributes
     ----------
     names : sequence
-        Ids, or row numbers, one a row.
+        Ids, or row numbers, one per row.
     codes : uint64 array of shape (n,) up to 64 bits, (n, words) above
         Zero where there is none.
     present : bool array of shape (n,)
@@ -264,7 +264,7 @@ def open_fingerprints(
     column : str, optional
         Column of the text (`text` if not given) or of the fingerprint (`fingerprint`).
     ids : Path, optional
-        For npy: a file with one id a row.
+        For npy: a file with one id per row.
 
     Raises
     ------

@@ -65,7 +65,7 @@ def dedup(
     Parameters
     ----------
     texts : iterable of str or None, an Arrow string array, a pandas, polars or pyarrow column, or an open Corpus
-    ids : integers or strings, one a text, all different; optional
+    ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
     recipe : Recipe, str or None
         How a text becomes a fingerprint and what its features are; None for the default.
@@ -87,9 +87,9 @@ def dedup(
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
         Which document of a cluster stays: first, last, longest, shortest; `max` or `min` of `values`. Ties by id.
-    values : numbers, one a text, or the name of an extra column of a Corpus; optional
+    values : numbers, one per text, or the name of an extra column of a Corpus; optional
         For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
-    sources : strings or integers, one a text, or the name of an extra column of a Corpus; optional
+    sources : strings or integers, one per text, or the name of an extra column of a Corpus; optional
         Where each text comes from: the summary counts removals by source and warns of one that loses far more than the
         rest.
     against : texts, an open Corpus, or a HammingIndex; optional
@@ -110,7 +110,7 @@ def dedup(
     ------
     ParameterError
         For an unknown rule, a threshold or radius out of range, columns of another length than the texts, or a recall
-        that signatures of so many values can't have.
+        that signatures of this many values cannot have.
     MismatchError
         If an index was made for another number of bits than the recipe's.
     InputError

@@ -59,9 +59,9 @@ class BandTuning:
     curve : Table
         A row for all bands: recipe, num_perm, num_bands, num_rows, least_equal_values, nominal_recall (what to ask
         `nearkin.dedup` for), recall with recall_low and recall_high, precision and candidates_per_document (scaled to
-        the corpus) of the candidates, bytes a document, cost.
+        the corpus) of the candidates, bytes per document, cost.
     hashing : Table
-        A row for every number of values: num_perm, measured CPU seconds a million documents.
+        A row for every number of values: num_perm, measured CPU seconds per million documents.
     truth : dict
         How the truth was found, and on what, as in `nearkin.Tuning`.
     notes : list of str
@@ -111,7 +111,7 @@ def tune_bands(
     Parameters
     ----------
     texts : sequence of str or None, an Arrow string array, or an open Corpus
-    ids : integers or strings, one a text; optional
+    ids : integers or strings, one per text; optional
     threshold : float, default 0.8
         Smallest similarity of a match, inclusive, above 0 and up to 1.
     recall : float, default 0.95

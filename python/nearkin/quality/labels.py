@@ -83,7 +83,7 @@ class PairLabels:
     ParameterError
         For columns of different lengths.
     InputError
-        For an id that is none.
+        For an invalid id.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class ClusterLabels:
     def __post_init__(self) -> None:
         ids, clusters = list(self.ids), list(self.clusters)
         if len(ids) != len(clusters):
-            raise bad_parameter("clusters", f"{len(clusters)} rows", f"{len(ids)} rows, one an id")
+            raise bad_parameter("clusters", f"{len(clusters)} rows", f"{len(ids)} rows, one per id")
         numbers: dict[Any, int] = {}
         labels: dict[str, int] = {}
         for row, (name, cluster) in enumerate(zip(names(ids, "clusters"), clusters, strict=True)):
@@ -251,7 +251,7 @@ def read_labels(
     Raises
     ------
     InputError
-        A file that can't be read, has none of these columns, or a label that is none.
+        A file that can't be read, has none of these columns, or has an invalid label.
     ParameterError
         `at_least` without `label_column`.
 

@@ -2,7 +2,7 @@
 
 **Sample.** Every document gets a random key; the least ones are taken, so that the sample depends on the seed and the
 order of documents alone. A pair is in the sample with probability (sample / documents)², whatever its similarity, so
-recall and precision of a radius are those of the corpus; candidates a document grow with the corpus and are scaled.
+recall and precision of a radius are those of the corpus; candidates per document grow with the corpus and are scaled.
 
 **True pairs** without labels are those whose features have at least the threshold's Jaccard similarity. Up to
 `_BRUTE_FORCE` pairs of documents all are compared. Above that, candidates come from a fingerprint of 256 bits of
@@ -181,7 +181,7 @@ class Prints:
 
 
 def widest(threshold: float, bits: int, deviations: float) -> int:
-    """The expected distance at a similarity and so many standard deviations more."""
+    """The expected distance at a similarity and this many standard deviations more."""
     p = simhash_difference(threshold)
     return min(bits, math.floor(bits * p + deviations * math.sqrt(bits * p * (1 - p))))
 

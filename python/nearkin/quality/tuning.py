@@ -17,7 +17,7 @@ seconds in the result are measured, and decide nothing.
 Intervals are of 95%: of recall the wider of Wilson's and of a bootstrap of documents (each document counts Poisson(1)
 times, a pair the product of its two), since the pairs of one cluster are not independent; of precision Wilson's.
 
-Cost: one pass over the corpus; hashing the sample once a recipe and width; all pairs of the sample within the largest
+Cost: one pass over the corpus; hashing the sample once per recipe and width; all pairs of the sample within the largest
 radius, by counts alone. Memory: twice the sample's texts.
 """
 
@@ -57,7 +57,7 @@ _WORD = 0.05
 """Cost of a further word of the fingerprint: 0.05 to 0.15 of hashing a document, measured."""
 RESAMPLES = 200
 BOOTSTRAP_PAIRS = 20_000
-"""Pairs of which the bootstrap draws; the interval of more is stated for so many, which is wider."""
+"""Pairs of which the bootstrap draws; with more pairs the interval is that of this many, which is wider."""
 FEW = 100
 """True pairs below which the result says that they are few."""
 _LOWEST = 0.35
@@ -79,7 +79,7 @@ class Tuning:
     settings : Table
         A row for every recipe: recipe, threshold, radius (None if none in reach gives the recall), recall with its
         interval, precision and candidates_per_document (all of them, scaled to the corpus) of its candidates, bytes a
-        document, measured CPU seconds a million documents for hashing and for verifying the candidates that are no
+        document, measured CPU seconds per million documents for hashing and for verifying the candidates that are no
         match; with labels precision, recall and F1 of what is verified: match_precision, match_recall, match_f1.
     curve : Table
         A row for every recipe and radius: recipe, radius, recall, recall_low, recall_high, precision, precision_low,
@@ -162,7 +162,7 @@ def tune(
     Parameters
     ----------
     texts : sequence of str or None, an Arrow string array, or an open Corpus
-    ids : integers or strings, one a text; optional
+    ids : integers or strings, one per text; optional
         None means row numbers. A Corpus has its own.
     pairs : PairLabels, ClusterLabels, or iterable of (id, id) or (id, id, bool); optional
         Labels. Where all pairs match, others are taken not to; where some do not, others are not judged. None takes

@@ -1,6 +1,6 @@
 """The grammar of recipes: slots, their values and defaults, and the parser of the text form.
 
-The text form is in the header of `nearkin.recipe.text`. A slot that it leaves out stands at its default; what is given
+The text form is in the header of `nearkin.recipe.text`. A slot that it leaves out has its default; what is given
 beside the text (stop words, a dictionary, a fitted IDF) must have the digest that the text names.
 """
 
@@ -106,7 +106,7 @@ DIGEST = "[0-9a-f]{16}"
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Slots of a text form; ParameterError for what is unknown, stands twice or is missing."""
+    """Slots of a text form; ParameterError for what is unknown, given twice or missing."""
     values: dict[str, Any] = {}
 
     def put(name: str, value: object) -> None:
@@ -170,7 +170,7 @@ def parse(text: str) -> dict[str, Any]:
             put("hash", name)
             put("seed", number_of(name, argument) if argument else 0)
         else:
-            raise bad_parameter("recipe", text, ALLOWED + f"; {segment!r} is none of them")
+            raise bad_parameter("recipe", text, ALLOWED + f"; {segment!r} is not one of them")
     return values
 
 
@@ -182,7 +182,7 @@ def number_of(name: str, argument: str) -> int:
 
 
 def digest_of(words: Iterable[str]) -> str:
-    """First 16 hexadecimal digits of SHA-256 of words, one a line."""
+    """First 16 hexadecimal digits of SHA-256 of words, one per line."""
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
@@ -197,7 +197,7 @@ def word_set(slot: str, names: Any) -> tuple[str, ...]:
 
 
 def lines_of(words: Any) -> str:
-    """A user's words, one a line, without empty lines; their order counts, since later ones replace earlier ones."""
+    """A user's words, one per line, without empty lines; their order counts, since later ones replace earlier ones."""
     lines = words.split("\n") if isinstance(words, str) else list(words)
     if not all(isinstance(line, str) for line in lines):
         raise bad_parameter("user_words", repr(lines), "lines such as 'word 3 n'")

@@ -1,7 +1,7 @@
 """The recipe: a small frozen value that says completely how a source becomes a fingerprint.
 
-The text form names its slots, parted by `|`; slots at their default may be left out, except for the four in the middle
-that are always written:
+The text form names its slots, separated by `|`; slots at their default may be left out, except for the four in the
+middle that are always written:
 
 ```
 [norm:nfkc|nfc|none] [case:fold|lower|keep] [letters:word|python|all]
@@ -90,7 +90,7 @@ class Recipe(FrozenRecipe):
         Words that are left out before word n-grams are built, compared after normalisation and case. Required where the
         text form names a `stop:` digest, to which they must belong.
     user_words : str or iterable of str, default none
-        Words for the dictionary of `cut:jieba` or `cut:script`, one a line: `word`, `word frequency`, `word tag` or
+        Words for the dictionary of `cut:jieba` or `cut:script`, one per line: `word`, `word frequency`, `word tag` or
         `word frequency tag`. Required where the text form names a `user:` digest.
     idf : Idf, default none
         The fitted table that the weight `idf:DIGEST` names.
@@ -102,7 +102,7 @@ class Recipe(FrozenRecipe):
     cut : str
         Who cuts words: `uax29`, `jieba`, or one for each `script`.
     user_words : str
-        The user's words, one a line.
+        The user's words, one per line.
     stop, stop_words : tuple of str
         Names of lists of stop words; further words that are left out.
     min_length : int
@@ -125,12 +125,13 @@ class Recipe(FrozenRecipe):
     bits : int
         Width of the fingerprint, 1 to 1024; with simhash.
     num_perm, scheme, value_bits : int, str, int
-        Values of the signature, 1 to 512; `one` permutation, `fast` or `classic`; 32 or 64 bits a value; with minhash.
+        Values of the signature, 1 to 512; `one` permutation, `fast` or `classic`; 32 or 64 bits per value; with
+        minhash.
 
     Raises
     ------
     ParameterError
-        For a slot that is unknown, stands twice, or is out of its range.
+        For a slot that is unknown, given twice, or out of its range.
 
     Examples
     --------

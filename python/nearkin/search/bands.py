@@ -67,14 +67,14 @@ class BandIndex:
     Raises
     ------
     ParameterError
-        If no bands of so many values have that recall: the message says how many values would. Numbers out of range.
+        If no bands of this many values have that recall: the message says how many values would. Numbers out of range.
     MismatchError
         If `num_perm` or `value_bits` are not those of the recipe.
 
     Notes
     -----
-    Equal signatures are held once. A signature takes 4 or 8 bytes a value, 8 bytes a band, and 17 for its look-up; an
-    id what it takes in `HammingIndex`, and 8 bytes. Signatures of sets without features are kept and never found.
+    Equal signatures are held once. A signature takes 4 or 8 bytes per value, 8 bytes per band, and 17 for its look-up;
+    an id what it takes in `HammingIndex`, and 8 bytes. Signatures of sets without features are kept and never found.
 
     Examples
     --------

@@ -4,7 +4,7 @@ Two digests score above 0 only if parts of one block size share seven successive
 index lists the digests of every (block size, 7-gram); a search unites the lists of its own grams and compares these
 candidates in full. So nothing at or above a threshold from 1 to 100 is missed, and nothing below is returned.
 
-Cost: about 800 bytes a digest; a search looks up about 80 lists and compares what they hold. Grams that very many
+Cost: about 800 bytes per digest; a search looks up about 80 lists and compares what they hold. Grams that very many
 digests share (*hubs*: common headers, padding) make searches long; `DigestIndex.hubs` reports them, and `skip_hubs`
 leaves them out on request, which may miss matches and is counted in the result.
 """

@@ -132,7 +132,7 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
             raise mismatch("words of a fingerprint", widths[0], widths[1])
         words = widths[0]
         if words == 0:
-            raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at least one word a fingerprint")
+            raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at least one word per fingerprint")
         if words > words_of(MAX_BITS):
             raise bad_parameter("words", words, f"1 to {words_of(MAX_BITS)}")
     else:

@@ -78,7 +78,7 @@ class HammingIndex:
     bits : int, optional
         Width of the fingerprints, 1 to 1024; that of the recipe, or 64, if not given.
     method : {"auto", "scan", "bits", "blocks", "tables", "multi"}, default="auto"
-        "scan" compares with everything; "bits" walks one inverted list a bit (to teach: far slower than a scan);
+        "scan" compares with everything; "bits" walks one inverted list per bit (to teach: far slower than a scan);
         "blocks" looks up radius + 1 tables by one block each; "tables" one table for every choice of blocks that must
         agree [1]_; "multi" fewer tables with a small radius in each block [2]_; "auto" chooses by expected cost.
         Results do not depend on it.
@@ -107,8 +107,8 @@ class HammingIndex:
     -----
     Equal fingerprints are held once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; a table but the
     first takes 8 bytes for each word of a sketch, the first words that a random fingerprint fails on, and 4 more for a
-    number, which the later half of the tables needs not where a sketch is the whole; integer ids take 8 bytes, and a
-    look-up of 5 to 11 bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once;
+    number, which the later half of the tables does not need where a sketch is the whole; integer ids take 8 bytes, and
+    a look-up of 5 to 11 bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once;
     sorting and merging them is amortised, and the longest pause is one merge of all.
 
     Several threads may search at once.
@@ -377,7 +377,7 @@ class HammingIndex:
 
         Notes
         -----
-        The result takes about 40 bytes a pair while it is made; n equal fingerprints are n (n - 1) / 2 pairs.
+        The result takes about 40 bytes per pair while it is made; n equal fingerprints are n (n - 1) / 2 pairs.
         `iter_pairs` holds fewer at once.
         """
         left, right, distances = self._core.pairs(self._check_radius(radius))
@@ -400,8 +400,8 @@ class HammingIndex:
 
         Notes
         -----
-        Memory: about 20 bytes for each of `batch_size` pairs (at least a million), and 4 to 8 bytes a row. Every row is
-        searched once, which takes longer than `pairs`.
+        Memory: about 20 bytes for each of `batch_size` pairs (at least a million), and 4 to 8 bytes per row. Every row
+        is searched once, which takes longer than `pairs`.
 
         Examples
         --------
@@ -482,7 +482,7 @@ class HammingIndex:
 
         Notes
         -----
-        Pairs are never held: memory is about 30 bytes an id beside the index, and with "centred" 32 MB for the matches
+        Pairs are never held: memory is about 30 bytes per id beside the index, and with "centred" 32 MB for the matches
         at hand.
 
         Examples
@@ -570,11 +570,11 @@ class HammingIndex:
         dict
             `bits`, `radius`, `fingerprints` (how many), `ids` (their kind), `bytes_fingerprints`, `bytes_ids`,
             `kernel`;
-            `memory`, the formula of each method's bytes a fingerprint;
+            `memory`, the formula of each method's bytes per fingerprint;
             and `parts`: for each sorted run and the unsorted tail its distinct fingerprints (`slots`), `method`,
             whether its tables are `built`, how many (`tables`), the radius in each block (`radii`), expected `probes`
             and `candidates` a query, sampled from the data, `fair_candidates`, those of fair bits (more come of skew),
-            expected nanoseconds a query (`cost`) and by scan (`scan_cost`), its `bytes`, and what the part would
+            expected nanoseconds per query (`cost`) and by scan (`scan_cost`), its `bytes`, and what the part would
             cost by each of the `methods` that are possible (`cost` and `bytes`).
         """
         if radius is None:

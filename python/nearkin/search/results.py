@@ -81,8 +81,8 @@ class Columns:
 class QueryMatches(Columns, Generic[_Rows]):
     """What the results of a batch of queries share: `offsets` and `ids` cut by query.
 
-    A subclass names its measure, one value a match in the attribute of that name and an s, and `_row`, which makes the
-    matches of one query from their ids and values.
+    A subclass names its measure, one value per match in the attribute of that name and an s, and `_row`, which makes
+    the matches of one query from their ids and values.
     """
 
     _measure: ClassVar[str]
@@ -148,7 +148,7 @@ class IdMatches(Sequence[Any]):
 
 
 class IdPairs(Columns):
-    """What pairs of ids share: `left`, `right`, and one value a pair."""
+    """What pairs of ids share: `left`, `right`, and one value per pair."""
 
     _measure: ClassVar[str]
     left: IdArray

@@ -77,7 +77,7 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     OSError
         If the file can't be read.
     ParameterError
-        If `data` is none of the above, or too long.
+        If `data` has another type, or is too long.
 
     Notes
     -----

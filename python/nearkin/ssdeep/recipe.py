@@ -37,7 +37,7 @@ class DigestRecipe(FrozenRecipe):
     Raises
     ------
     ParameterError
-        For a step, family or flag that is unknown or stands twice.
+        For a step, family or flag that is unknown or given twice.
 
     Examples
     --------

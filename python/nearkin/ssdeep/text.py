@@ -119,7 +119,7 @@ def normalize(data: bytes, steps: str | Iterable[str]) -> bytes:
     Raises
     ------
     ParameterError
-        If a step is none of these.
+        If a step is not one of these.
 
     Examples
     --------

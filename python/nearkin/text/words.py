@@ -47,7 +47,7 @@ def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Res
     Returns
     -------
     list of list of str, or pyarrow.ChunkedArray of large_list<large_string>
-        One list a text; empty for None.
+        One list per text; empty for None.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def keywords(
     Returns
     -------
     list of list of (str, float)
-        One list a text; empty for a text without features.
+        One list per text; empty for a text without features.
 
     Notes
     -----

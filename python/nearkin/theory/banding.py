@@ -87,7 +87,7 @@ _ROUNDS = 3
 
 
 def _occupied(balls: int, bins: int) -> list[float]:
-    """Probability that so many bins, 0 to all, are not empty."""
+    """Probability that exactly this many bins, from 0 to all of them, are not empty."""
     if balls > 40 * bins:
         # An empty bin has probability below bins * exp(-40).
         return [0.0] * bins + [1.0]
@@ -165,15 +165,15 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     Raises
     ------
     ParameterError
-        If no bands of so many values have that recall; the message says how many values would.
+        If no bands of this many values have that recall; the message says how many values would.
 
     Notes
     -----
     For each number of rows the least number of bands with the recall is taken; more rows and more bands make a
     steeper curve. Of those that fit into the signature the one with the least waste wins (`Banding.waste`), and of
     equal ones the one with fewer bands. What the recall exceeds the wanted one by is spent on `least`: a candidate
-    must agree in so many of all values that the probability of a pair at the threshold to fall below, by the binomial
-    distribution, is at most that surplus.
+    must agree in at least this many values. It is the largest number that a pair at the threshold misses with a
+    probability, by the binomial distribution, of at most that surplus.
 
     Examples
     --------

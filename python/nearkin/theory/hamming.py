@@ -21,7 +21,7 @@ at most log2 n + 1 and 26, since a directory of 2^p starts replaces the search f
 blocks makes them. Cut f bits into r > k blocks; at least r - k of them agree, so C(r, k) tables, one for every choice
 of r - k blocks, sorted by these in front, find every match among the n / 2^p entries of equal key, p = (r - k) f / r.
 Within the other k f / r bits of a choice the same can be done again, with blocks of their own: C(r, k) times as many
-tables, and a longer key. With at most 2^t candidates a probe, the least number of tables is
+tables, and a longer key. With at most 2^t candidates per probe, the least number of tables is
 
     X(f, k, d) = 1                                                        if d <= t
     X(f, k, d) = min over r > k of C(r, k) X(k f / r, k, d - (r - k) f / r)       otherwise
@@ -268,7 +268,7 @@ class PermutedTables:
 
     @property
     def tables(self) -> int:
-        """How many tables there are: one a key."""
+        """How many tables there are: one per key."""
         return len(self.keys)
 
 
@@ -310,7 +310,7 @@ def permuted_tables(bits: int, radius: int, log2_n: float, splits: Sequence[int]
 
 
 def tables_for(bits: int, radius: int, log2_n: float, log2_candidates: float) -> PermutedTables:
-    """The fewest tables with at most 2^log2_candidates expected candidates a probe: the recursion X(f, k, d).
+    """The fewest tables with at most 2^log2_candidates expected candidates per probe: the recursion X(f, k, d).
 
     Ties go to fewer levels, then to fewer candidates. The recursion takes blocks of f / r bits, whole or not; the
     result has whole ones, so that a table's candidates may lie a little above or below.
@@ -356,5 +356,5 @@ def tables_for(bits: int, radius: int, log2_n: float, log2_candidates: float) ->
 
     walk(bits, log2_n, 1, ())
     if best is None:
-        raise bad_parameter("log2_candidates", log2_candidates, "more candidates a probe, or more bits")
+        raise bad_parameter("log2_candidates", log2_candidates, "more candidates per probe, or more bits")
     return permuted_tables(bits, radius, log2_n, best[3])

@@ -350,7 +350,7 @@ def test_inner_products_find_the_largest() -> None:
 
 
 def test_defaults_choose_by_the_data() -> None:
-    """Codes for bits, tables for integers with about one random row a bucket; the reason is given."""
+    """Codes for bits, tables for integers with about one random row per bucket; the reason is given."""
     X = clustered(13, 500)
     codes = nk.LSHIndex(Hyperplane(bits=128)).fit(X)
     assert "codes" == codes.explain()["filter"]

@@ -1,4 +1,4 @@
-"""Proposers, one file a family: how deduplication hashes documents and finds candidates among them."""
+"""Proposers, one file per family: how deduplication hashes documents and finds candidates among them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from nearkin._core import TextCache, absorb_listed
 
 Places = NDArray[np.int64]
 Values = NDArray[Any]
-"""Hashed documents, one a row: fingerprints, signatures, or digests as objects."""
+"""Hashed documents, one per row: fingerprints, signatures, or digests as objects."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class CandidateSource(Protocol):
     """Similarity of equal documents: the largest."""
 
     def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
-        """Values, one row a text, and how many features each has; 0 means that it has none and is never compared."""
+        """Values, one row per text, and how many features each has; 0 means that it has none and is never compared."""
 
     def search(self, values: Values) -> CandidateSearch:
         """A search over rows of values, in which none is added yet."""

@@ -55,7 +55,7 @@ class ConfirmedCandidates:
             self.most = second.recipe.num_perm - second.banding.least
 
     def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
-        """Both hashes side by side, one record a text; the feature counts of the first family."""
+        """Both hashes side by side, one record per text; the feature counts of the first family."""
         one, counts = self.first.hash(texts)
         other, _ = self.second.hash(texts)
         both = np.empty(len(one), [("first", one.dtype, one.shape[1:]), ("second", other.dtype, other.shape[1:])])

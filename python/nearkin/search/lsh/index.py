@@ -6,8 +6,8 @@ them.
 - `buckets`: L tables, the key of each made of k hashes. A query looks into T buckets of each table, those that near
   vectors are most likely in (multi-probe [2]_). A row whose hashes equal the query's with probability p is found with
   probability 1 - (1 - p^k)^L at T = 1 [1]_.
-- `codes`: one binary code a row; a query takes the m rows with the nearest codes by Hamming distance. For some hundred
-  thousand rows this scan takes less time than the look-ups of enough tables.
+- `codes`: one binary code per row; a query takes the m rows with the nearest codes by Hamming distance. For some
+  hundred thousand rows this scan takes less time than the look-ups of enough tables.
 
 Candidates are ranked by the true distance to the vectors, which the index keeps. Nothing else is searched: a query
 whose candidates are fewer than k gets fewer than k matches, never a silent scan of everything.
@@ -59,7 +59,7 @@ class LSHIndex(Contents):
     num_tables : int, optional
         L, 1 to 16,384. More tables find more, at their memory and time. Default 16.
     hashes_per_table : int, optional
-        k. More hashes make buckets smaller. Default: so many that a bucket holds about one random row,
+        k. More hashes make buckets smaller. Default: as many as make a bucket hold about one random row,
         k = ln n / -ln p with p the share of equal hashes between rows of the data.
     num_probes : int, optional
         T, buckets that a query looks into in each table, its own first. Default 16, or 1 for a family without margins.
@@ -90,7 +90,7 @@ class LSHIndex(Contents):
     Notes
     -----
     Cost of a query: hashing; L T look-ups (about 0.1 us each), or a scan of n codes; d operations for each distinct
-    candidate. Memory: the vectors; for buckets 6 to 18 bytes a row and table (`explain` has the sum), for codes
+    candidate. Memory: the vectors; for buckets 6 to 18 bytes per row and table (`explain` has the sum), for codes
     bits / 8 a row; ids. The vector of a removed row keeps its memory until a new index is fitted.
 
     Results depend on the arguments alone: not on threads or the batch. Distances are summed in the type of the vectors
@@ -439,7 +439,7 @@ class LSHIndex(Contents):
         }
 
     def expected_recall(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Probability that a neighbour is among the candidates at one probe a table, by the family's law.
+        """Probability that a neighbour is among the candidates at one probe per table, by the family's law.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ _NATURAL: dict[str, Metric] = {"cosine": "cosine", "l2": "l2", "l1": "l1", "hamm
 _SAMPLE = 1000
 """Rows whose hashes are compared to learn how often any two rows agree."""
 _SCAN_WORDS = 1 << 22
-"""Words of codes up to which `filter="auto"` scans them: about a millisecond a query."""
+"""Words of codes up to which `filter="auto"` scans them: about a millisecond per query."""
 _CODES_BITS = 1024
 """Widest code that is scanned."""
 

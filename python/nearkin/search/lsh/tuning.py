@@ -1,7 +1,7 @@
 """Parameters of an index of vectors from the data: a wanted recall within a memory, at the least expected time.
 
 Theory needs the distances of neighbours and of any two rows. They are sampled from the data: 200 rows are taken for
-queries, their k true neighbours are found, and so are as many random rows. For h hashes a table and T probes, the
+queries, their k true neighbours are found, and so are as many random rows. For h hashes per table and T probes, the
 share s_i of sampled tables in which neighbour i of its query lies within the T probes is counted; L independent tables
 find it with
 
@@ -324,7 +324,7 @@ def _plans_of_tables(
     memory: int | None,
     max_tables: int,
 ) -> list[Plan]:
-    """For hashes a table and probes: the tables that reach the recall, and what they cost."""
+    """For hashes per table and probes: the tables that reach the recall, and what they cost."""
     n = len(rows)
     plans = []
     bits = index.family.kind == "bits"
@@ -336,7 +336,7 @@ def _plans_of_tables(
         equal = float(np.mean(values[1:] == values[:-1]))
         if equal >= 1:
             continue
-        # One random row a bucket, and more or fewer.
+        # One random row per bucket, and more or fewer.
         middle = math.log(n) / -math.log(max(equal, 1e-9))
         wanted = {max(1, round(middle * factor)) for factor in (0.35, 0.6, 0.8, 1.0)}
         for h in [index.hashes_per_table] if index.hashes_per_table else sorted(wanted):
