@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from nearkin.pipeline.documents import (
     first_with_same_content,
 )
 from nearkin.pipeline.keep import keep_order
+from nearkin.pipeline.memory import peak_memory_bytes
 from nearkin.pipeline.results import REASONS, DedupResult, Outcome, Table, all_links, by_source, clusters_table
 from nearkin.pipeline.verify import Measure
 
@@ -178,9 +177,7 @@ def run_stages(
         summary = _summary(new, old, found, clusters, kept, original, len(old_rows), options)
         kept_ids = new.ids.to_list() if kept.all() else new.ids.take(kept_rows)
     summary["timings"] = stages.seconds
-    # Kilobytes on Linux, bytes on macOS.
-    unit = 1 if sys.platform == "darwin" else 1024
-    summary["peak_memory_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    summary["peak_memory_bytes"] = peak_memory_bytes()
     return DedupResult(kept_ids, kept_rows, clusters, pairs, summary)
 
 
