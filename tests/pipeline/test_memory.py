@@ -38,14 +38,14 @@ def test_the_peak_holds_what_was_held() -> None:
 def test_each_system_counts_in_its_unit(monkeypatch: pytest.MonkeyPatch, platform: str, expected: int | None) -> None:
     """`ru_maxrss` is in kibibytes or in bytes; a system whose unit is not known gives None."""
     usage = SimpleNamespace(RUSAGE_SELF=0, getrusage=lambda who: SimpleNamespace(ru_maxrss=5))
-    monkeypatch.setitem(sys.modules, "resource", usage)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "resource", usage)
     monkeypatch.setattr(sys, "platform", platform)
     assert expected == peak_memory_bytes()
 
 
 def test_without_the_module_resource_the_peak_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """None, not an error."""
-    monkeypatch.setitem(sys.modules, "resource", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "resource", None)
     assert peak_memory_bytes() is None
 
 
