@@ -1,6 +1,9 @@
-"""What every benchmark shares: the corpora, who ran it on what, and the file it leaves.
+"""What every benchmark shares: the corpora, the timing, and the file that a run leaves.
 
-A benchmark writes one JSON file into `bench/runs/`: the date, the machine, the versions, the command and every figure.
+A run writes one JSON file, `bench/runs/DAY-NAME-TIME.json` (UTC, `2026-11-21-hamming-140058.json`): the machine, the
+versions, the full command, the date and every figure. No run overwrites the file of another: a name that is taken gets
+a counter. Pages are written from the newest run of a benchmark, or from a named one: `--report`, `--report FILE`.
+
 Peers run on one thread, on the same documents, in rounds that go through all candidates in turn, so that a machine that
 slows down slows all of them; medians are reported.
 
@@ -13,10 +16,12 @@ import argparse
 import datetime
 import gzip
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -27,12 +32,20 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = ROOT / "bench" / "runs"
+FILE = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)-(?P<name>.+)-(?P<time>\d{6})(?:-(?P<count>\d+))?\.json")
+
+# The files of this process, by benchmark: parts that end later are added to the file of the first.
+_own: dict[str, Path] = {}
+# Parts of those files that an earlier run measured, and in which file they were first.
+_carried: dict[str, dict[str, str]] = {}
 
 
 def arguments(description: str | None, *extra: tuple[str, dict[str, Any]]) -> argparse.Namespace:
-    """The command line: where the corpora lie, and a benchmark's own options."""
+    """The command line: where the corpora lie, whether to write pages only, and a benchmark's own options."""
     parser = argparse.ArgumentParser(description=(description or "").split("\n")[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the corpora")
+    mend = "measure nothing; write the tables from the newest run, or from FILE in bench/runs"
+    parser.add_argument("--report", nargs="?", const="", metavar="FILE", help=mend)
     for name, options in extra:
         parser.add_argument(name, **options)
     return parser.parse_args()
@@ -127,32 +140,102 @@ def versions(*packages: str) -> dict[str, str]:
     return {**found, "commit": commit.stdout.strip()}
 
 
+def command() -> str:
+    """The command that runs this process, with all its arguments."""
+    return shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+
+
+def runs(name: str) -> list[Path]:
+    """The files of a benchmark, oldest first."""
+    found = []
+    for path in RUNS.glob(f"*-{name}-*.json"):
+        match = FILE.fullmatch(path.name)
+        if match and match["name"] == name:
+            found.append((match["day"], match["time"], int(match["count"] or 1), path))
+    return [path for *_, path in sorted(found)]
+
+
+def reserve(name: str, now: datetime.datetime) -> Path:
+    """A new, empty file for a run that starts at `now`."""
+    RUNS.mkdir(exist_ok=True)
+    stem = f"{now:%Y-%m-%d}-{name}-{now:%H%M%S}"
+    for count in itertools.count(1):
+        path = RUNS / (f"{stem}.json" if count == 1 else f"{stem}-{count}.json")
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError
+
+
 def save(name: str, content: dict[str, Any], **about: Any) -> Path:
-    """Write a run to `bench/runs/NAME-DATE.json`; a later run of the same day takes its place."""
+    """Write a run into a file of its own; a process that saves a benchmark again writes into its own file again."""
     now = datetime.datetime.now(datetime.timezone.utc)
     run = {
         "benchmark": name,
         "date": now.isoformat(timespec="seconds"),
-        "command": " ".join(["python", f"bench/{Path(sys.argv[0]).name}"]),
+        "command": command(),
         "machine": machine(),
         **about,
+        **({"carried": _carried[name]} if _carried.get(name) else {}),
         **content,
     }
-    path = RUNS / f"{name}-{now:%Y-%m-%d}.json"
-    RUNS.mkdir(exist_ok=True)
-    path.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return path
+    text = json.dumps(run, indent=1, ensure_ascii=False) + "\n"
+    if name not in _own:
+        _own[name] = reserve(name, now)
+    aside = _own[name].with_suffix(".part")
+    aside.write_text(text, encoding="utf-8")
+    return aside.replace(_own[name])
 
 
-def latest(name: str) -> dict[str, Any]:
-    """The newest run of a benchmark."""
-    return json.loads(sorted(RUNS.glob(f"{name}-*.json"))[-1].read_text(encoding="utf-8"))
+def newest(name: str, file: str = "") -> Path:
+    """The file of the newest run of a benchmark, or the named one."""
+    if file:
+        match = FILE.fullmatch(Path(file).name)
+        if not match or match["name"] != name or not (RUNS / Path(file).name).exists():
+            raise SystemExit(f"{file} is no run of {name}; there are {', '.join(path.name for path in runs(name))}")
+        return RUNS / Path(file).name
+    found = runs(name)
+    if not found:
+        raise SystemExit(f"no run of {name} in bench/runs; measure it first")
+    return found[-1]
+
+
+def latest(name: str, file: str = "") -> dict[str, Any]:
+    """The newest run of a benchmark, or the one in the named file; `file` in it is the name of its file."""
+    path = newest(name, file)
+    return {**json.loads(path.read_text(encoding="utf-8")), "file": path.name}
 
 
 def with_last(name: str, part: str, found: dict[str, Any]) -> dict[str, Any]:
-    """What a partial run found, and before it what the last run has of the rest, in the last run's order."""
-    last: dict[str, Any] = latest(name)[part] if list(RUNS.glob(f"{name}-*.json")) else {}
-    return {**last, **found}
+    """What a partial run found, and before it what the last run has of the rest, in the last run's order.
+
+    The file of this run says under `carried` in which file each part of the rest was first.
+    """
+    if not runs(name):
+        return found
+    last = latest(name)
+    carry(name, last, [key for key in last[part] if key not in found])
+    return {**last[part], **found}
+
+
+def carry(name: str, last: dict[str, Any], parts: Iterable[str]) -> None:
+    """Note that these parts are taken over from the run `last`, or from where that one took them."""
+    own = _own.get(name) == RUNS / last["file"]
+    first = {part: last.get("carried", {}).get(part, "" if own else last["file"]) for part in parts}
+    _carried[name] = {part: file for part, file in first.items() if file}
+
+
+def about(run: dict[str, Any]) -> str:
+    """Where the figures of a run are from: machine, day, command, file."""
+    source = f"`{run['command']}`; raw data: `bench/runs/{run['file']}`."
+    return f"{run['machine']['processor']}, {run['date'][:10]}, {source}"
+
+
+def ratio(value: float) -> str:
+    """A ratio to three figures, with commas, never in powers of ten."""
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def table(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -163,7 +246,7 @@ def table(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def splice(page: Path, marker: str, content: str) -> None:
-    """Replace what stands between `<!-- MARKER -->` and `<!-- /MARKER -->` of a page."""
+    """Replace what is between `<!-- MARKER -->` and `<!-- /MARKER -->` of a page."""
     text = page.read_text(encoding="utf-8")
     begin, end = f"<!-- {marker} -->", f"<!-- /{marker} -->"
     before, rest = text.split(begin)

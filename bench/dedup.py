@@ -17,7 +17,7 @@ a deviation of 5.7). Recall: 1 - (what the exact greedy loop still removes from 
 removes from all), so that it does not matter which member of a cluster stays. Precision: the share of the removed
 documents that match another one. All are also held against the same truth of word 3-grams, which most peers estimate.
 
-Run: `make bench`, or `python bench/dedup.py`; results go to `bench/runs/dedup-DATE.json` and docs/benchmarks.md.
+Run: `make bench`, or `python bench/dedup.py`; results go to `bench/runs/` and docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def bases(data: Path, count: int, rng: random.Random) -> list[str]:
 
 
 def edited(text: str, words: int, rng: random.Random, vocabulary: list[str]) -> str:
-    """The text with so many words replaced, removed or inserted; a Chinese text counts characters."""
+    """The text with this many words replaced, removed or inserted; a Chinese text counts characters."""
     chinese = text.count(" ") < len(text) / 40
     parts = list(text) if chinese else text.split(" ")
     for _ in range(words):
@@ -327,6 +327,8 @@ def main() -> None:
         ("--corpus", {"type": Path}),
         ("--result", {"type": Path}),
     )
+    if options.report is not None:
+        return report(common.latest("dedup", options.report))
     if options.loop:
         return in_loop(options.loop, options.corpus, options.result)
     work = Path(tempfile.mkdtemp(prefix="nearkin-bench-"))
@@ -370,12 +372,12 @@ def run(options: Any, work: Path) -> None:
         result["kept"] = result["runs"][0]["kept"]
     versions = common.versions("gaoya", "rensa", "datasketch", "numpy")
     versions["text-dedup"] = "0.4.0"
-    path = common.save(
+    common.save(
         "dedup",
         {**about, "results": common.with_last("dedup", "results", results) if options.only else results},
         versions=versions,
     )
-    report(json.loads(path.read_text(encoding="utf-8")), path.name)
+    report(common.latest("dedup"))
 
 
 def once(call: Callable[[Path, Path], dict[str, Any]], corpus: Path, work: Path) -> dict[str, Any]:
@@ -387,7 +389,7 @@ def once(call: Callable[[Path, Path], dict[str, Any]], corpus: Path, work: Path)
         shutil.rmtree(folder)
 
 
-def report(run: dict[str, Any], name: str) -> None:
+def report(run: dict[str, Any]) -> None:
     """The table of docs/benchmarks.md."""
     results, ours = run["results"], run["results"]["nearkin"]
     rows = []
@@ -419,8 +421,8 @@ def report(run: dict[str, Any], name: str) -> None:
     found = common.table(header, rows) + "\n\n"
     found += f"{run['documents']:,} documents, {run['megabytes']:.0f} MB, seed {run['seed']}; runs of each: "
     found += f"{len(ours['runs'])}, medians; {run['machine']['processor']}, {run['date'][:10]}; raw data: "
-    found += f"`bench/runs/{name}`. nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} verified, "
-    found += f"of which {summary['verified_precision']:.1%} matched.\n"
+    found += f"`bench/runs/{run['file']}`. nearkin: {summary['candidates']:,} candidates, {summary['verified']:,} "
+    found += f"verified, of which {summary['verified_precision']:.1%} matched.\n"
     common.splice(common.ROOT / "docs" / "benchmarks.md", "dedup", found)
 
 

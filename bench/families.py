@@ -227,7 +227,7 @@ def render(results: dict[str, Any]) -> None:
         ]
         text = common.table(["10,000 rows", *names], rows)
         for found in results.get("sparse", []):
-            rate = f"{found['per_second'] / 1e6:.1f} million non-zeros a second"
+            rate = f"{found['per_second'] / 1e6:.1f} million non-zeros per second"
             text += f"\n\nSparse SimHash, {found['projection']}, 64 bits, 10⁹ columns: {rate}."
         common.splice(page, "speed", text)
 
@@ -235,6 +235,9 @@ def render(results: dict[str, Any]) -> None:
 def main() -> None:
     """Run the parts that are asked for and save what they found."""
     arguments = common.arguments(__doc__, ("--part", {"choices": ["quality", "generated", "speed", "sparse"]}))
+    if arguments.report is not None:
+        render(common.latest("families", arguments.report)["results"])
+        return
     parts: dict[str, Callable[[], Any]] = {
         "generated": generated,
         "speed": speed,

@@ -1,4 +1,4 @@
-"""Hamming search beside its peers: queries a CPU second, build, memory; recall checked against brute force.
+"""Hamming search beside its peers: queries per CPU second, build, memory; recall checked against brute force.
 
 Every section runs alone: `python bench/hamming.py radius wide scan top pairs growth skew threads`, all without a name;
 `tables` writes docs/benchmarks.md anew from the last run of each. `--scale 10` takes a tenth of the sizes.
@@ -47,6 +47,9 @@ def main() -> None:
         ("--grow", {"type": int, "help": "one size of the growth section, in this process"}),
         ("--limit", {"type": int, "default": 0}),
     )
+    if options.report is not None:
+        hamming_tables.write(common.latest("hamming", options.report))
+        return
     nk.set_num_threads(1)
     if options.grow:
         grow(options.grow, options.limit)
@@ -66,13 +69,13 @@ def main() -> None:
 
 
 def keep(name: str, rows: list[Row], only: str) -> None:
-    """Put the rows into today's run, in the place of earlier ones of the same section and task."""
+    """Save the rows, with what the last run has of other sections and tasks; each row names its own command."""
     versions = common.versions("numpy", "faiss-cpu", "pynear", "usearch")
     versions["simhash-pybind"] = "0.0.3"
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     command = f"python bench/hamming.py {name}" + (f" --only {only}" if only else "")
     rows = [{**row, "date": now, "commit": versions["commit"], "command": command} for row in rows]
-    last = common.latest("hamming")["sections"] if list(common.RUNS.glob("hamming-*.json")) else {}
+    last = common.latest("hamming")["sections"] if common.runs("hamming") else {}
     tasks = {(row["task"], row.get("n")) for row in rows}
     old = [row for row in last.get(name, []) if only and (row["task"], row.get("n")) not in tasks]
     sections = {part: last.get(part, []) for part in SECTIONS}

@@ -46,7 +46,7 @@ def with_planted_pairs(n: int, seed: int) -> Codes:
 
 
 def windows(data: Path, n: int) -> Iterator[list[str]]:
-    """About n windows of 200 characters over all corpora, at the step that gives so many, in lists of 100,000."""
+    """About n windows of 200 characters over all corpora, at the step that gives this many, in lists of 100,000."""
     sources = [text for name in CORPORA for text in common.texts(data, name)]
     room = sum(max(len(text) - WINDOW, 0) for text in sources)
     step = max(1, room // n)

@@ -42,7 +42,7 @@ def growth(section: Section) -> None:
 
 
 def grow(n: int, limit: int) -> None:
-    """One size: methods, build, memory, save, open, verify. Prints a JSON object a line."""
+    """One size: methods, build, memory, save, open, verify. Prints a JSON object per line."""
     radius, count = 3, 10_000
     codes = made.random_codes(64, n, 1)
     asked = made.queries_near(codes, 64, count, radius, 2)
@@ -104,7 +104,7 @@ def skew(section: Section) -> None:
     """Bits that are not fair: the cost should stay near that of the output."""
     radius, count = 3, 2000
     for kind in made.SKEWS:
-        # Where nearly every bit is alike there is nothing to look up, and the scan has thousands of matches a query.
+        # Where nearly every bit is alike there is nothing to look up, and the scan has thousands of matches per query.
         n = section.size(1_000_000 if "probability" in kind else 10_000_000)
         codes = made.skewed(kind, n)
         asked = made.queries_near(codes, 64, count, radius, 5)

@@ -40,7 +40,7 @@ def plain(rows: list[Row], columns: dict[str, str]) -> str:
 
 
 def ratios(rows: list[Row], figure: str, ours: Callable[[Row], bool]) -> str:
-    """How many times nearkin each of the others is, a line a task."""
+    """How many times nearkin each of the others is, a line per task."""
     lines = []
     for task in dict.fromkeys(row["task"] for row in rows):
         group = [row for row in rows if row["task"] == task]
@@ -50,12 +50,12 @@ def ratios(rows: list[Row], figure: str, ours: Callable[[Row], bool]) -> str:
         for row in group:
             if row is not mine and row.get(figure):
                 ratio = mine[figure] / row[figure] if figure == "qps" else row[figure] / mine[figure]
-                lines.append([task, row["who"], f"{ratio:.3g}"])
+                lines.append([task, row["who"], common.ratio(ratio)])
     return common.table(["task", "nearkin against", "times"], lines)
 
 
 def radius(rows: list[Row]) -> str:
-    columns = {"qps": "queries a CPU second", "build": "build, s", "bytes_each": "bytes each", "recall": "recall"}
+    columns = {"qps": "queries per CPU second", "build": "build, s", "bytes_each": "bytes each", "recall": "recall"}
     return plain(rows, {**columns, "tables": "tables"})
 
 
@@ -70,7 +70,7 @@ def growth(rows: list[Row]) -> str:
         ]
         for row in searches
     ]
-    header = ["method", "n", "µs a query", "bytes each", "build, s", "peak GB", "tables", "candidates"]
+    header = ["method", "n", "µs per query", "bytes each", "build, s", "peak GB", "tables", "candidates"]
     files = [
         [number(row["n"]), number(row["bytes"] / 1e9), *cells(row, ("save", "open", "first_search", "verify"))]
         for row in rows
@@ -89,12 +89,12 @@ def scan(rows: list[Row]) -> str:
     ]
     bounds = (
         f"Limits of the machine, measured in the same run by `bench/popcount_limit.c`: {limit['read_bytes'] / 1e9:.1f} "
-        f"GB a second read; {limit['batch'] / 1e9:.1f} billion comparisons with the radius and "
-        f"{limit['distances'] / 1e9:.1f} billion distances a second, in blocks of the first-level cache. A batch is "
-        "held against the larger of the two, one query against reading 8 bytes a fingerprint; above 1 the scan counts "
-        "half of a fingerprint and leaves the rest."
+        f"GB per second read; {limit['batch'] / 1e9:.1f} billion comparisons with the radius and "
+        f"{limit['distances'] / 1e9:.1f} billion distances per second, in blocks of the first-level cache. A batch is "
+        "held against the larger of the two, one query against reading 8 bytes per fingerprint. Above 1, the scan "
+        "counts half of a fingerprint and skips the rest."
     )
-    return common.table(["task", "who", "billion a second", "of the limit"], lines) + "\n\n" + bounds
+    return common.table(["task", "who", "billion per second", "of the limit"], lines) + "\n\n" + bounds
 
 
 def threads(rows: list[Row]) -> str:
@@ -104,7 +104,7 @@ def threads(rows: list[Row]) -> str:
 
 def skew(rows: list[Row]) -> str:
     columns = {
-        "qps": "queries a CPU second",
+        "qps": "queries per CPU second",
         "scan_qps": "by scan",
         "matches_each": "matches each",
         "build": "build, s",
@@ -119,7 +119,7 @@ def skew(rows: list[Row]) -> str:
 
 
 def top(rows: list[Row]) -> str:
-    columns = {"qps": "queries a CPU second", "recall": "recall", "tenth_distance": "mean distance of the tenth"}
+    columns = {"qps": "queries per CPU second", "recall": "recall", "tenth_distance": "mean distance of the tenth"}
     return plain(rows, columns)
 
 
@@ -141,7 +141,7 @@ def pages(rows: list[Row]) -> str:
     lines = [
         [
             "memory",
-            "64 GB a table: 256 to 1,280 GB; half compressed",
+            "64 GB per table: 256 to 1,280 GB; half compressed",
             f"{total * best['bytes_each'] / 1e9:,.0f} GB, tables included",
         ],
         ["a query", "within a few milliseconds", f"{1000 * query:.2g} ms of one core ({parts:.0f} indexes)"],
@@ -149,7 +149,7 @@ def pages(rows: list[Row]) -> str:
         [
             "a million queries, streaming what is stored through tables of the queries",
             "about 100 s of 200 mappers",
-            f"{streamed:,.0f} CPU s; {streamed / 200:,.0f} s of 200 cores, {64e3 / streamed:,.0f} MB a second each",
+            f"{streamed:,.0f} CPU s; {streamed / 200:,.0f} s of 200 cores, {64e3 / streamed:,.0f} MB per second each",
         ],
         ["build", "", f"{parts * best['build'] / 60:,.0f} CPU minutes"],
         [
@@ -164,7 +164,7 @@ def pages(rows: list[Row]) -> str:
 def summary(sections: dict[str, list[Row]]) -> str:
     """What the guide says in short: nearkin's figure of each task, and how many times the others' it is."""
     lines = []
-    for name, figure, unit in (("radius", "qps", "queries a CPU second"), ("wide", "qps", "queries a CPU second")):
+    for name, figure, unit in (("radius", "qps", "queries per CPU second"), ("wide", "qps", "queries per CPU second")):
         for task, group in by_task(sections.get(name, [])):
             mine = next((row for row in group if row["who"] == "nearkin"), None)
             if mine is not None:
@@ -174,7 +174,7 @@ def summary(sections: dict[str, list[Row]]) -> str:
         mine = next((row for row in group if row["who"] == "nearkin"), None)
         if mine is not None:
             others = [(row["who"], mine["qps"] / row["qps"]) for row in group if row is not mine]
-            lines.append([task, f"{number(mine['qps'])} queries a CPU second", beside(others)])
+            lines.append([task, f"{number(mine['qps'])} queries per CPU second", beside(others)])
     for task, group in by_task(sections.get("pairs", [])):
         mine = next((row for row in group if row["who"].startswith("nearkin")), None)
         if mine is not None:
@@ -182,7 +182,7 @@ def summary(sections: dict[str, list[Row]]) -> str:
             lines.append([task, f"{number(mine['seconds'])} CPU s", beside(others)])
     searches = [row for row in sections.get("growth", []) if row["task"] != "file" and row["who"].startswith("auto")]
     for row in sorted(searches, key=lambda row: row["n"])[-1:]:
-        figures = f"{number(1e6 / row['qps'])} µs a query, {number(row['bytes_each'])} bytes each"
+        figures = f"{number(1e6 / row['qps'])} µs per query, {number(row['bytes_each'])} bytes each"
         lines.append([f"{row['task']}, n = {row['n']:,}", figures, ""])
     return common.table(["task", "nearkin", "times the others"], lines)
 
@@ -192,7 +192,7 @@ def by_task(rows: list[Row]) -> list[tuple[str, list[Row]]]:
 
 
 def beside(others: list[tuple[str, float]]) -> str:
-    return "; ".join(f"{who.removeprefix('nearkin, ')} {times:.3g}" for who, times in others)
+    return "; ".join(f"{who.removeprefix('nearkin, ')} {common.ratio(times)}" for who, times in others)
 
 
 PARTS: dict[str, Callable[[list[Row]], str]] = {

@@ -98,6 +98,9 @@ def speed_of(call: Callable[[], Any]) -> Callable[[], tuple[float, float]]:
 def main() -> None:
     """Run everything and save it."""
     arguments = common.arguments(__doc__, ("--rounds", {"type": int, "default": 5}))
+    if arguments.report is not None:
+        report(common.latest("minhash", arguments.report))
+        return
     nk.set_num_threads(1)
     texts = list(common.pieces(common.texts(arguments.data, "en_20news"), 1000))[:10_000]
     sets = [shingles(text) for text in texts]
@@ -153,15 +156,20 @@ def main() -> None:
     }
     errors["gaoya"] = float(np.abs(gaoya_similarities(left, right) - true).mean())
     about = {"versions": common.versions("gaoya", "rensa", "datasketch"), "documents": len(texts)}
-    path = common.save("minhash", {"speed": found, "mean_absolute_error": errors}, **about)
+    print(common.save("minhash", {"speed": found, "mean_absolute_error": errors}, **about))
+    report(common.latest("minhash"))
+
+
+def report(run: dict[str, Any]) -> None:
+    """The tables of docs/minhash.md."""
+    found, errors = run["speed"], run["mean_absolute_error"]
     speeds = ((name, f"{figures['documents_per_cpu_second']:,}") for name, figures in found.items())
     means = ((name, f"{error:.4f}") for name, error in errors.items())
     tables = [
-        common.table(["candidate", "documents a CPU second"], speeds),
+        common.table(["candidate", "documents per CPU second"], speeds),
         common.table(["candidate", "mean absolute error"], means),
     ]
     common.splice(common.ROOT / "docs" / "minhash.md", "minhash", "\n\n".join(tables))
-    print(path)
 
 
 if __name__ == "__main__":

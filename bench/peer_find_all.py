@@ -17,7 +17,7 @@ import simhash
 
 def main() -> None:
     with open(sys.argv[1], "rb") as file:  # noqa: PTH123
-        # The environment has no NumPy: uint64 values behind a header whose length stands at byte 8.
+        # The environment has no NumPy: uint64 values behind a header whose length is at byte 8.
         content = file.read()
     (length,) = struct.unpack_from("<H", content, 8)
     hashes = [value for (value,) in struct.iter_unpack("<Q", content[10 + length :])]

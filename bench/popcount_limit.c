@@ -1,8 +1,8 @@
 /* What this machine can do for a scan of 64-bit fingerprints, measured by loops that do nothing else.
  *
- *   read       bytes a second of a sum over an array that no cache holds: the limit of one query at a time
- *   one        comparisons a second of one query over that array
- *   batch      comparisons a second of 64 queries over blocks that the first-level cache holds: xor, population count,
+ *   read       bytes per second of a sum over an array that no cache holds: the limit of one query at a time
+ *   one        comparisons per second of one query over that array
+ *   batch      comparisons per second of 64 queries over blocks that the first-level cache holds: xor, population count,
  *              comparison with the radius, count of what is within
  *   distances  the same without the comparison with the radius: xor and population count, summed
  *

@@ -15,13 +15,12 @@ For each labelled corpus and n-gram recipe:
    Truth are the pairs of the corpus's own file, whose shingles are words or characters as that file says: a pair of
    J >= 0.8 there may lie below it in character 4-grams, so exact Jaccard of the default's own features stands beside.
 
-Run: `make bench`, or `python bench/quality.py`; results go to `bench/runs/quality-DATE.json` and docs/quality.md.
+Run: `make bench`, or `python bench/quality.py`; results go to `bench/runs/` and docs/quality.md.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import sys
 import time
@@ -240,6 +239,9 @@ def main() -> None:
         ("--check", {"action": "store_true", "help": "compare the truth of the smaller sets with brute force"}),
         ("--sets", {"nargs": "*", "default": None, "help": "measure these again, keep the last run's others"}),
     )
+    if options.report is not None:
+        report(common.latest("quality", options.report))
+        return
     import nearkin as nk
     from nearkin.theory import simhash_radius
 
@@ -263,11 +265,11 @@ def main() -> None:
     if options.sets:
         found["sets"] = common.with_last("quality", "sets", found["sets"])
     found["sets"] = {name: found["sets"][name] for name in SETS if name in found["sets"]}
-    path = common.save("quality", found, versions=common.versions("datasketch", "numpy"))
-    report(json.loads(path.read_text(encoding="utf-8")), path.name)
+    common.save("quality", found, versions=common.versions("datasketch", "numpy"))
+    report(common.latest("quality"))
 
 
-def report(run: dict[str, Any], name: str) -> None:
+def report(run: dict[str, Any]) -> None:
     """The tables of docs/quality.md."""
     page = common.ROOT / "docs" / "quality.md"
     sets = run["sets"]
@@ -294,11 +296,9 @@ def report(run: dict[str, Any], name: str) -> None:
             ]
         )
     header = ["corpus", "documents", "mean length", "pairs with J ≥ 0.8", "found", "of those with J < 0.85"]
-    header += ["candidates a match", "random pairs that pass"]
+    header += ["candidates per match", "random pairs that pass"]
     least = min(row(each, weight, bits, run["radius"])["recall"] for each in sets)
-    content = (
-        f"Default: `{run['recipe']}`, radius {run['radius']}; the least that is found on a corpus is {least:.1%}.\n\n"
-    )
+    content = f"Default: `{run['recipe']}`, radius {run['radius']}; the lowest recall on any corpus is {least:.1%}.\n\n"
     common.splice(page, "default", content + common.table(header, rows))
 
     rows = []
@@ -324,8 +324,7 @@ def report(run: dict[str, Any], name: str) -> None:
             rows.append([f"{each}: {candidate}", f"{scores['pairs']:,}", *cells, *own])
     header = ["", "pairs", "precision", "recall", "F1", "precision, char 4", "recall, char 4", "F1, char 4"]
     common.splice(page, "published", common.table(header, rows))
-    about = f"{run['machine']['processor']}, {run['date'][:10]}, `{run['command']}`; raw data: `bench/runs/{name}`."
-    common.splice(page, "run", about)
+    common.splice(page, "run", common.about(run))
 
 
 if __name__ == "__main__":

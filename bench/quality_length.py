@@ -8,14 +8,12 @@
    how similar they still are, and how far apart.
 3. *Labelled pairs*: the same verse in two versions, the same poem in two editions.
 
-Run: `make quality`, or `python bench/quality_length.py`; results go to `bench/runs/quality-length-DATE.json` and
-docs/quality.md.
+Run: `make quality`, or `python bench/quality_length.py`; results go to `bench/runs/` and docs/quality.md.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -114,7 +112,7 @@ def by_size(pairs: list[Pair], radius: int) -> list[dict[str, Any]]:
 
 
 def edited(texts: Iterable[str], *, chinese: bool) -> dict[int, list[Pair]]:
-    """Texts cut to so many words, or characters of Chinese, and one of them replaced by another of the corpus."""
+    """Texts cut to this many words, or characters of Chinese, and one of them replaced by another of the corpus."""
     rng = random.Random(1)
     parts = [list("".join(text.split())) if chinese else text.split() for text in texts]
     pool = [word for words in parts[:200] for word in words]
@@ -138,6 +136,9 @@ def edited(texts: Iterable[str], *, chinese: bool) -> dict[int, list[Pair]]:
 
 def main() -> None:
     options = common.arguments(__doc__)
+    if options.report is not None:
+        report(common.latest("quality-length", options.report))
+        return
     import nearkin as nk
 
     nk.set_num_threads(1)
@@ -165,11 +166,11 @@ def main() -> None:
     for name in ("Bible verses", "Tang editions (zh)"):
         corpus = quality_sets.SETS[name](options.data)
         run["labels"][name] = by_size(measured(corpus.texts, corpus.left, corpus.right), radius)
-    path = common.save("quality-length", run, versions=common.versions("numpy"))
-    report(json.loads(path.read_text(encoding="utf-8")), path.name)
+    common.save("quality-length", run, versions=common.versions("numpy"))
+    report(common.latest("quality-length"))
 
 
-def report(run: dict[str, Any], name: str) -> None:
+def report(run: dict[str, Any]) -> None:
     """The tables of docs/quality.md."""
     page = common.ROOT / "docs" / "quality.md"
 
@@ -220,8 +221,7 @@ def report(run: dict[str, Any], name: str) -> None:
         ]
     header = ["features of the shorter", "pairs", "mean J", "50 / 90 / 95%", f"within {run['radius']}"]
     common.splice(page, "labels-by-length", common.table(header, rows))
-    about = f"{run['machine']['processor']}, {run['date'][:10]}, `{run['command']}`; raw data: `bench/runs/{name}`."
-    common.splice(page, "length-run", about)
+    common.splice(page, "length-run", common.about(run))
 
 
 if __name__ == "__main__":

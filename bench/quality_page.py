@@ -18,7 +18,7 @@ def order(method: str, named: list[str]) -> tuple[int, int, str]:
     return kind, named.index(method) if method in named else 0, method
 
 
-def report(run: dict[str, Any], name: str, named: list[str], hash_sets: list[str]) -> None:
+def report(run: dict[str, Any], named: list[str], hash_sets: list[str]) -> None:
     """Write the tables; `named` is the order of fingerprints."""
     page = common.ROOT / "docs" / "quality.md"
     sets = run["sets"]
@@ -69,7 +69,7 @@ def report(run: dict[str, Any], name: str, named: list[str], hash_sets: list[str
             [method, *(f"{values[each]:,.1f}" for each in ours), *(f"{values[each] / ours[each]:.1f}" for each in ours)]
             for method, values in speed.items()
         ]
-        header = ["CPU µs a document", *ours, *(f"× ours, {each}" for each in ours)]
+        header = ["CPU µs per document", *ours, *(f"× ours, {each}" for each in ours)]
         common.splice(page, "speed", common.table(header, rows))
     if run.get("jobs"):
         rows = [
@@ -89,8 +89,7 @@ def report(run: dict[str, Any], name: str, named: list[str], hash_sets: list[str
             ]
             rows.append([each, *cells, *(f"{score['f1']:.3f}" for score in one["best"].values())])
         expected = next(iter(run["hashes"].values()))["expected_balance"]
-        header = ["hash, bits", "CPU µs a document", "ns a feature", "mean imbalance", "worst bit", *hash_sets]
+        header = ["hash, bits", "CPU µs per document", "ns per feature", "mean imbalance", "worst bit", *hash_sets]
         note = f"\n\nFair coins would have a mean imbalance of {expected:.4f}."
         common.splice(page, "hashes", common.table(header, rows) + note)
-    about = f"{run['machine']['processor']}, {run['date'][:10]}, `{run['command']}`; raw data: `bench/runs/{name}`."
-    common.splice(page, "table-run", about)
+    common.splice(page, "table-run", common.about(run))

@@ -53,7 +53,7 @@ def datasketch_pairs(signatures: list[Any], counts: NDArray[np.int64]) -> tuple[
 
 
 def text_dedup(corpus: Set, family: str, options: list[str]) -> tuple[Cut, float]:
-    """Pairs of its clusters, and CPU microseconds a document of its command.
+    """Pairs of its clusters, and CPU microseconds per document of its command.
 
     Its simhash stops at a text of fewer than 5 characters; such texts are kept from it and found with nothing.
     """

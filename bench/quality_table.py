@@ -16,11 +16,10 @@ whole of `dedup`, medians of five.
 Hashes: the recipe char:4 with counts as weights, so that hashing weighs most; bits balance if each is set in half of
 all fingerprints.
 
-A run saves after each method on each corpus. `--missing --seconds N` measures what the run of today has not yet, begins
+A run saves after each method on each corpus. `--missing --seconds N` measures what the newest run has not yet, begins
 nothing after N seconds, and says how much is left.
 
-Run: `make quality`, or `python bench/quality_table.py`; results go to `bench/runs/quality-table-DATE.json` and
-docs/quality.md.
+Run: `make quality`, or `python bench/quality_table.py`; results go to `bench/runs/` and docs/quality.md.
 """
 
 from __future__ import annotations
@@ -203,7 +202,7 @@ def measure(corpus: Set, method: str, one: dict[str, Any]) -> None:
 
 
 def speeds(data: Path) -> dict[str, dict[str, float]]:
-    """CPU microseconds a document."""
+    """CPU microseconds per document."""
     samples = {"news": common.texts(data, "en_20news")[:2000], "news (zh)": common.texts(data, "zh_news_sogou")}
     # The package fails on texts that repeat a 4-gram more than 255 times.
     samples = {name: [text for text in texts if most_repeated(text) < 256] for name, texts in samples.items()}
@@ -329,18 +328,18 @@ def main() -> None:
         ("--methods", {"nargs": "*", "default": list(METHODS), "help": f"measure these: {', '.join(METHODS)}"}),
         ("--parts", {"nargs": "*", "default": list(PARTS), "help": ", ".join(PARTS)}),
         ("--missing", {"action": "store_true", "help": "measure what the last run has not yet, keep its others"}),
-        ("--seconds", {"type": float, "default": float("inf"), "help": "begin nothing after so many seconds"}),
-        ("--report", {"action": "store_true", "help": "write the tables of the last run again"}),
+        ("--seconds", {"type": float, "default": float("inf"), "help": "begin nothing after this many seconds"}),
     )
     import nearkin as nk
 
-    if options.report:
-        name = sorted(common.RUNS.glob("quality-table-*.json"))[-1].name
-        quality_page.report(common.latest("quality-table"), name, [*SIMHASH, *MINHASH, *KEYWORDS], HASH_SETS)
+    if options.report is not None:
+        run = common.latest("quality-table", options.report)
+        quality_page.report(run, [*SIMHASH, *MINHASH, *KEYWORDS], HASH_SETS)
         return
     nk.set_num_threads(1)
-    last = common.latest("quality-table") if list(common.RUNS.glob("quality-table-*.json")) else {}
+    last = common.latest("quality-table") if common.runs("quality-table") else {}
     found: dict[str, Any] = {name: last.get(name, {}) for name in PARTS}
+    wanted: list[tuple[str, str]] = []
     if "sets" in options.parts:
         wanted = [
             (name, method)
@@ -348,6 +347,12 @@ def main() -> None:
             for method in options.methods
             if not options.missing or method not in found["sets"].get(name, {}).get("measured", {})
         ]
+    if last:
+        kept = [(name, method) for name, one in found["sets"].items() for method in one.get("measured", {})]
+        parts = [f"{name}, {method}" for name, method in kept if (name, method) not in wanted]
+        parts += [name for name in PARTS if name != "sets" and name not in options.parts and found[name]]
+        common.carry("quality-table", last, parts)
+    if "sets" in options.parts:
         if not options.missing:
             for name, method in wanted:
                 found["sets"].get(name, {}).get("measured", {}).pop(method, None)
@@ -361,8 +366,8 @@ def main() -> None:
         found["jobs"] = jobs(options.data)
     if "hashes" in options.parts:
         found["hashes"] = hashes(options.data, HASH_SETS)
-    path = save(found)
-    quality_page.report(common.latest("quality-table"), path.name, [*SIMHASH, *MINHASH, *KEYWORDS], HASH_SETS)
+    save(found)
+    quality_page.report(common.latest("quality-table"), [*SIMHASH, *MINHASH, *KEYWORDS], HASH_SETS)
 
 
 def save(found: dict[str, Any]) -> Path:

@@ -1,16 +1,15 @@
 """Fuzzy digests beside the real program and the packages: hashing, comparing, searching; one thread, CPU time.
 
-    python bench/ssdeep.py [--digests FILE.gz] [--parts hashing comparing searching]
+    python bench/ssdeep.py [--digests FILE.gz] [--parts hashing comparing searching] [--report [FILE]]
 
 The program `ssdeep` (a Debian package) runs by itself on files in memory-backed storage; its CPU time includes its
 start. Packages that are not installed are left out, and said so. Every digest and score is compared with nearkin's,
-and a peer that gives others is marked. Figures go to `bench/runs/ssdeep-DATE.json`; parts that are not run keep those
-of the last run.
+and a peer that gives others is marked. Figures go to `bench/runs/`; parts that are not run keep those of the last
+run, and `carried` in the file names it.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import importlib
 import importlib.metadata
@@ -31,6 +30,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import common
 import nearkin as nk
 from common import ROOT, latest, save, splice, table
 
@@ -178,9 +178,9 @@ def pairs(near: bool, count: int) -> list[tuple[str, str]]:
 
 
 def comparing() -> list[dict[str, Any]]:
-    """Rows of million pairs a second: calls one by one, then batches."""
+    """Rows of million pairs per second: calls one by one, then batches."""
     found: list[dict[str, Any]] = []
-    print("\n## Comparing, million pairs a second of CPU time\n")
+    print("\n## Comparing, million pairs per second of CPU time\n")
     packages = peers()
     print("| call by call from Python | " + " | ".join(packages) + " |")
     print("|---" * (len(packages) + 1) + "|")
@@ -272,18 +272,22 @@ def searching(path: Path) -> dict[str, Any]:
         assert np.array_equal(scores[hits.ids], hits.scores)
     low, middle, high = 1000 * np.percentile(times, [50, 99, 100])
     print(f"\nOne search, wall: median {low:.3f} ms, 99% {middle:.3f} ms, longest {high:.3f} ms")
-    print(f"Memory: {index.nbytes / len(digests):.0f} bytes a digest")
+    print(f"Memory: {index.nbytes / len(digests):.0f} bytes per digest")
     found["search"] = {"median ms": low, "99% ms": middle, "longest ms": high, "queries checked by brute force": 50}
     found["bytes a digest"] = index.nbytes / len(digests)
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    shared = Path(__file__).resolve().parents[2] / "shared" / "data" / "ssdeep_digests.txt.gz"
-    parser.add_argument("--digests", type=Path, default=shared, help="gzip of digests, one a line")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    arguments = parser.parse_args()
+    shared = ROOT.parent / "shared" / "data" / "ssdeep_digests.txt.gz"
+    arguments = common.arguments(
+        __doc__,
+        ("--digests", {"type": Path, "default": shared, "help": "gzip of digests, one per line"}),
+        ("--parts", {"nargs": "+", "choices": PARTS, "default": PARTS}),
+    )
+    if arguments.report is not None:
+        publish(latest("ssdeep", arguments.report))
+        return
     nk.set_num_threads(1)
     print(f"nearkin {nk.__version__}, Python {platform.python_version()}, {platform.machine()}")
     run: dict[str, Any] = {}
@@ -296,12 +300,11 @@ def main() -> None:
             run["searching"] = searching(arguments.digests)
         else:
             print(f"\n{arguments.digests} is missing: searching is left out")
-    if set(run) != set(PARTS):
-        try:
-            last = latest("ssdeep")
-        except IndexError:
-            last = {}
-        run = {part: last[part] for part in PARTS if part in last} | run
+    if set(run) != set(PARTS) and common.runs("ssdeep"):
+        last = latest("ssdeep")
+        kept = [part for part in PARTS if part in last and part not in run]
+        common.carry("ssdeep", last, kept)
+        run = {part: last[part] for part in kept} | run
     versions = {name: importlib.metadata.version(name) for name in ("ssdeep", "pydeep2", "ppdeep") if _installed(name)}
     publish(run)
     print(f"\n{save('ssdeep', run, versions={'nearkin': nk.__version__, **versions}, threads=1)}")
@@ -319,13 +322,13 @@ def publish(run: dict[str, Any]) -> None:
         splice(
             page,
             "ssdeep-hashing",
-            table(["MB a CPU second, one thread", *((NAMES | WAYS).get(n, n) for n in names)], rows),
+            table(["MB per CPU second, one thread", *((NAMES | WAYS).get(n, n) for n in names)], rows),
         )
     if "comparing" in run:
         calls = [row for row in run["comparing"] if row["by"] == "call"]
         names = [name for name in ("nearkin", *NAMES) if name in calls[0]]
         rows = [[f"call by call, {row['pairs']}", *(_figure(row[name], 3) for name in names)] for row in calls]
-        head = ["million pairs a CPU second, one thread", *(NAMES.get(name, name) for name in names)]
+        head = ["million pairs per CPU second, one thread", *(NAMES.get(name, name) for name in names)]
         for row in run["comparing"]:
             if row["by"] == "batch":
                 for way in ("compare_many list", "compare_many Arrow", "matrix"):
@@ -342,7 +345,7 @@ def publish(run: dict[str, Any]) -> None:
         rows.append(
             ["one search, wall, median", f"{search['median ms']:.3f} ms", f"99% below {search['99% ms']:.2f} ms"]
         )
-        rows.append(["memory", f"{found['bytes a digest']:.0f} bytes", "a digest"])
+        rows.append(["memory", f"{found['bytes a digest']:.0f} bytes", "per digest"])
         splice(page, "ssdeep-searching", table(["82,858 real digests", "CPU seconds", "result"], rows))
 
 

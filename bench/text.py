@@ -9,7 +9,7 @@ datasketch has no SimHash: its line is a MinHash of 128 values, over character 4
 
 The limit, `ascii_limit.c`, is a bare loop over the ASCII bytes of the English documents.
 
-Run: `make bench`, or `python bench/text.py`; results go to `bench/runs/text-DATE.json` and docs/benchmarks.md.
+Run: `make bench`, or `python bench/text.py`; results go to `bench/runs/` and docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -211,6 +211,9 @@ def ratios(speed: dict[str, float]) -> dict[str, float]:
 
 def main() -> None:
     options = common.arguments(__doc__, ("--rounds", {"type": int, "default": ROUNDS}))
+    if options.report is not None:
+        report(common.latest("text", options.report))
+        return
     import nearkin as nk
 
     nk.set_num_threads(1)
@@ -233,11 +236,11 @@ def main() -> None:
             print(f"  {value:9.2f}  {line}", file=sys.stderr)
     versions = common.versions("gaoya", "simhash", "datasketch", "numpy")
     versions["simhash-pybind"] = "0.0.3"
-    path = common.save("text", {"rounds": options.rounds, "sets": sets}, versions=versions)
-    report(json.loads(path.read_text(encoding="utf-8")), path.name)
+    common.save("text", {"rounds": options.rounds, "sets": sets}, versions=versions)
+    report(common.latest("text"))
 
 
-def report(run: dict[str, Any], name: str) -> None:
+def report(run: dict[str, Any]) -> None:
     """The tables of docs/benchmarks.md."""
     sets = run["sets"]
     lines = list(sets["English"]["megabytes_per_cpu_second"])
@@ -245,16 +248,17 @@ def report(run: dict[str, Any], name: str) -> None:
     for line in lines:
         speeds = [sets[each]["megabytes_per_cpu_second"].get(line) for each in sets]
         rows.append([line, *("" if speed is None else f"{speed:,.4g}" for speed in speeds)])
-    header = ["MB a CPU second, one thread", *sets]
+    header = ["MB per CPU second, one thread", *sets]
     found = common.table(header, rows) + "\n\n"
     compared = sets["English"]["ratios"]
-    rows = [[each, *(f"{sets[s]['ratios'].get(each, float('nan')):.3g}" for s in sets)] for each in compared]
-    found += common.table(["ratio", *sets], rows).replace("nan", "") + "\n\n"
+    known = [sets[s]["ratios"] for s in sets]
+    rows = [[each, *(common.ratio(one[each]) if each in one else "" for one in known)] for each in compared]
+    found += common.table(["ratio", *sets], rows) + "\n\n"
     sizes = ", ".join(f"{s}: {sets[s]['documents']:,} documents, {sets[s]['megabytes']:.1f} MB" for s in sets)
     found += (
         f"{sizes}. Medians of {run['rounds']} interleaved rounds, {run['machine']['processor']}, {run['date'][:10]}; "
     )
-    found += f"raw data: `bench/runs/{name}`.\n"
+    found += f"raw data: `bench/runs/{run['file']}`.\n"
     common.splice(common.ROOT / "docs" / "benchmarks.md", "text", found)
 
 

@@ -4,11 +4,11 @@ time.
     python bench/vectors.py --data ../shared/data [--part probes|tune|real|growth] [--quick] [--render]
 
 Recall@10 counts a row whose distance is at most the tenth true one. Every index is asked one query at a time and in
-one batch; microseconds are CPU time of the process a query. Parts: `probes` (tables that one and many probes need),
+one batch; microseconds are CPU time of the process per query. Parts: `probes` (tables that one and many probes need),
 `tune` (recall wanted, expected, measured on rows, delivered to new queries), `real` (the shared vectors), `growth`
-(SIFT rows plus noise, 10,000 to 1,000,000 x 128). Each part is saved into `bench/runs/` when it ends, in place of what
-the last run has of it, and put into docs/benchmarks.md; the growth is drawn by tools/plot_vectors.py. `--quick` takes
-small parts of the data and saves nothing; `--render` writes the page from the last run.
+(SIFT rows plus noise, 10,000 to 1,000,000 x 128). Each part is saved into `bench/runs/` when it ends, beside what the
+last run has of the rest, and put into docs/benchmarks.md; the growth is drawn by tools/plot_vectors.py. `--quick` takes
+small parts of the data and saves nothing; `--report` writes the page from the last run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def recall_of(found: Any, Q: Any, X: Any, true: Any) -> float:
 
 
 def measured(name: str, build: float, size: float | None, ask: Callable[[Any], Any], Q: Any, X: Any, true: Any) -> Any:
-    """One line: recall, microseconds one by one and in a batch, queries a second."""
+    """One line: recall, microseconds one by one and in a batch, queries per second."""
     ask(Q[:1])
     once = max(seconds(lambda: ask(Q[1:2]))[0], 1e-6)
     count = int(min(len(Q), 200, max(20, 1 / once)))
@@ -266,13 +266,13 @@ def growth(data: Path, quick: bool) -> list[Any]:
 
 
 def reached(family: Any, X: Any, Q: Any, true: Any, tables: int, k: int, count: int) -> float:
-    """Recall of so many tables."""
+    """Recall of this many tables."""
     index = nk.LSHIndex(family, tables, hashes_per_table=k, num_probes=count, metric="l2")
     return index.fit(X).recall(Q, true)
 
 
 def probes(data: Path, quick: bool) -> list[Any]:
-    """Tables that reach recall 0.9 with one probe and with many, for the same hashes a table."""
+    """Tables that reach recall 0.9 with one probe and with many, for the same hashes per table."""
     out = []
     for name, family, k in (("sift", nk.families.Hyperplane(center=True), 12), ("lsa", nk.families.Hyperplane(), 12)):
         X, Q, true = loaded(data, name, quick)
@@ -316,8 +316,9 @@ def tune(data: Path, quick: bool) -> list[Any]:
 PARTS: dict[str, Callable[[Path, bool], Any]] = {"probes": probes, "tune": tune, "real": real, "growth": growth}
 
 
-def render(results: dict[str, Any]) -> None:
+def render(run: dict[str, Any]) -> None:
     """Puts the tables into docs/benchmarks.md."""
+    results = run["results"]
     page = ROOT / "docs" / "benchmarks.md"
     head = ["", "recall@10", "µs, one query", "× brute force", "µs, batch", "× batch", "build, s", "MB"]
 
@@ -346,7 +347,7 @@ def render(results: dict[str, Any]) -> None:
     if "growth" in results:
         parts = [f"**{found['n']:,} × 128**\n\n" + table(head, body(found["lines"])) for found in results["growth"]]
         picture = page.parent / "img" / "vectors.svg"
-        subprocess.run([sys.executable, ROOT / "tools" / "plot_vectors.py", picture], check=True)
+        subprocess.run([sys.executable, ROOT / "tools" / "plot_vectors.py", picture, run["file"]], check=True)
         parts.insert(0, "![Time of a query as the number of vectors grows](img/vectors.svg)")
         splice(page, "vectors-growth", "\n\n".join(parts))
     if "probes" in results:
@@ -367,10 +368,9 @@ def main() -> None:
         __doc__,
         ("--part", {"choices": list(PARTS), "default": None}),
         ("--quick", {"action": "store_true"}),
-        ("--render", {"action": "store_true"}),
     )
-    if given.render:
-        render(latest("vectors")["results"])
+    if given.report is not None:
+        render(latest("vectors", given.report))
         return
     nk.set_num_threads(1)
     versions = common.versions("numpy", "faiss-cpu", "scikit-learn", "nearpy")
@@ -382,7 +382,7 @@ def main() -> None:
             results = common.with_last("vectors", "results", {name: found})
             results = {key: results[key] for key in PARTS if key in results}
             print(save("vectors", {"results": results}, versions=versions))
-            render(results)
+            render(latest("vectors"))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """Chinese words and keywords: MB of text a CPU second, on one thread, beside jieba and rjieba, and their agreement.
 
-Texts are whole documents of Sogou's news and of laws, every n-th so that jieba takes some seconds a round. Agreement of
-tokens is the share of jieba's tokens (white space apart) that lie at the same place here; agreement of keywords the
+Texts are whole documents of Sogou's news and of laws, every n-th so that jieba takes some seconds per round. Agreement
+of tokens is the share of jieba's tokens (white space apart) that lie at the same place here; agreement of keywords the
 share of texts with the same first ten. Data are loaded before anything is timed.
 
 TextRank once more on texts of five corpora, of about equal size, and on all of them: jieba's time there is that of its
 parts of speech, which characters that its model does not know, those of poems in traditional script, make forty times
 longer; and on pieces of several lengths.
 
-Run: `python bench/words.py`; results go to `bench/runs/words-DATE.json` and docs/benchmarks.md.
+Run: `python bench/words.py`; results go to `bench/runs/` and docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -151,13 +151,9 @@ def textrank(data: Path) -> dict[str, dict[str, Any]]:
 
 
 def main() -> None:
-    options = common.arguments(
-        __doc__,
-        ("--rounds", {"type": int, "default": ROUNDS}),
-        ("--report", {"action": "store_true", "help": "write the tables of the last run again"}),
-    )
-    if options.report:
-        report(common.latest("words"), sorted(common.RUNS.glob("words-*.json"))[-1].name)
+    options = common.arguments(__doc__, ("--rounds", {"type": int, "default": ROUNDS}))
+    if options.report is not None:
+        report(common.latest("words", options.report))
         return
     import jieba
 
@@ -189,11 +185,11 @@ def main() -> None:
     ranks = textrank(options.data)
     print(json.dumps(ranks, ensure_ascii=False, indent=1))
     content = {"rounds": options.rounds, "sets": sets, "textrank": ranks}
-    path = common.save("words", content, versions=common.versions("jieba", "rjieba", "numpy"))
-    report(json.loads(path.read_text(encoding="utf-8")), path.name)
+    common.save("words", content, versions=common.versions("jieba", "rjieba", "numpy"))
+    report(common.latest("words"))
 
 
-def report(run: dict[str, Any], name: str) -> None:
+def report(run: dict[str, Any]) -> None:
     """The tables of docs/benchmarks.md."""
     page = common.ROOT / "docs" / "benchmarks.md"
     rows = []
@@ -205,7 +201,7 @@ def report(run: dict[str, Any], name: str) -> None:
             speed = one["megabytes_per_cpu_second"]
             cells += [f"{speed[each]:.2f}", f"{speed[each] / speed[peer]:.1f}"]
         rows.append([each, *cells])
-    header = ["MB a CPU second"]
+    header = ["MB per CPU second"]
     for each in run["sets"]:
         header += [each, "× jieba"]
     kinds = next(iter(run["sets"].values()))["agreement"]
@@ -223,10 +219,9 @@ def report(run: dict[str, Any], name: str) -> None:
         ]
         for each, one in run["textrank"].items()
     ]
-    header = ["TextRank, MB a CPU second", "documents", "jieba", "nearkin", "times", "same first ten"]
+    header = ["TextRank, MB per CPU second", "documents", "jieba", "nearkin", "times", "same first ten"]
     common.splice(page, "words-textrank", common.table(header, rows))
-    about = f"{run['machine']['processor']}, {run['date'][:10]}, `{run['command']}`; raw data: `bench/runs/{name}`."
-    common.splice(page, "words-run", about)
+    common.splice(page, "words-run", common.about(run))
 
 
 if __name__ == "__main__":

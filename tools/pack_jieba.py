@@ -46,7 +46,7 @@ TARGET = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
 
 
 def varint(value: int) -> bytes:
-    """LEB128: seven bits a byte, the lowest first."""
+    """LEB128: seven bits per byte, the lowest first."""
     out = bytearray()
     while value >= 128:
         out.append(value & 127 | 128)
@@ -62,7 +62,7 @@ def pack_words(source: Path) -> bytes:
     for line in (source / "dict.txt").read_text(encoding="utf-8").splitlines():
         word, frequency, tag = line.split(" ")
         dictionary[word] = (int(frequency), tag)
-        # As in jieba, a word that stands twice counts twice here and with its last frequency elsewhere.
+        # As in jieba, a word that occurs twice counts twice here and with its last frequency elsewhere.
         total += int(frequency)
     idf: dict[str, float] = {}
     for line in (source / "analyse" / "idf.txt").read_text(encoding="utf-8").splitlines():

@@ -1,14 +1,13 @@
 """Draws what a search of radius 3 of 64 looks at, takes and costs as n grows: docs/img/hamming.svg.
 
-    python tools/plot_hamming.py docs/img/hamming.svg
+    python tools/plot_hamming.py docs/img/hamming.svg [FILE]
 
-Lines are the formulas of `nearkin.theory`; points are the growth section of the last `bench/hamming.py growth`, and the
-times beside them. Needs matplotlib (the `docs` dependency group).
+Lines are the formulas of `nearkin.theory`; points are the growth section of the newest run of `bench/hamming.py`, or of
+FILE in `bench/runs/`. Needs matplotlib (the `docs` dependency group).
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,11 +42,12 @@ COMPARE = 0.025
 
 
 def rows() -> list[dict[str, Any]]:
-    """The last run's growth section."""
-    runs = sorted((ROOT / "bench" / "runs").glob("hamming-*.json"))
-    if not runs:
-        raise SystemExit("no run to draw: python bench/hamming.py growth")
-    return [row for row in json.loads(runs[-1].read_text())["sections"]["growth"] if row["task"] != "file"]
+    """The growth section of the newest run, or of the named one."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    from common import latest
+
+    run = latest("hamming", sys.argv[2] if len(sys.argv) > 2 else "")
+    return [row for row in run["sections"]["growth"] if row["task"] != "file"]
 
 
 def main() -> None:
@@ -87,9 +87,9 @@ def main() -> None:
         if points:
             right.plot(*zip(*points, strict=True), color=COLOURS[name], marker="o")
     right.plot(sizes, [n * COMPARE / 1000 for n in sizes], color=COLOURS["scan"], linestyle=":")
-    left.set(title="entries counted a query", ylabel="candidates")
-    middle.set(title="memory: fingerprint, row number, tables", ylabel="bytes a fingerprint")
-    right.set(title="time (dotted: the scan at 0.025 ns each)", ylabel="CPU microseconds a query")
+    left.set(title="entries counted per query", ylabel="candidates")
+    middle.set(title="memory: fingerprint, row number, tables", ylabel="bytes per fingerprint")
+    right.set(title="time (dotted: the scan at 0.025 ns each)", ylabel="CPU microseconds per query")
     right.set(xlim=(5e5, 2e8), ylim=(0.1, 1e5))
     for axis in (left, middle, right):
         axis.set(xscale="log", yscale="log", xlabel="fingerprints")

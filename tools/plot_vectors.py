@@ -1,13 +1,13 @@
 """Draws how the time of a query grows with the number of vectors: docs/img/vectors.svg.
 
-    python tools/plot_vectors.py docs/img/vectors.svg
+    python tools/plot_vectors.py docs/img/vectors.svg [FILE]
 
-Points are the growth part of the last `bench/vectors.py`. Needs matplotlib (the `docs` dependency group).
+Points are the growth part of the newest run of `bench/vectors.py`, or of FILE in
+`bench/runs/`. Needs matplotlib (the `docs` dependency group).
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -32,10 +32,10 @@ def main() -> None:
     mpl.rcParams.update(
         {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     )
-    runs = sorted((ROOT / "bench" / "runs").glob("vectors-*.json"))
-    if not runs:
-        raise SystemExit("no run to draw: python bench/vectors.py")
-    growth = json.loads(runs[-1].read_text())["results"]["growth"]
+    sys.path.insert(0, str(ROOT / "bench"))
+    from common import latest
+
+    growth = latest("vectors", sys.argv[2] if len(sys.argv) > 2 else "")["results"]["growth"]
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
     for name, colour in COLOURS.items():
         found = [(row["n"], line) for row in growth for line in row["lines"] if line["name"] == name]
@@ -43,7 +43,7 @@ def main() -> None:
             label = name if key == "single_us" else None
             axis.plot([n for n, _ in found], [line[key] for _, line in found], marker="o", color=colour, label=label)
     for axis, title in zip(axes, ("one query", "a batch of 200"), strict=False):
-        axis.set(title=title, ylabel="CPU microseconds a query", yscale="log")
+        axis.set(title=title, ylabel="CPU microseconds per query", yscale="log")
     axes[2].set(title="recall@10", ylim=(0, 1.02))
     for axis in axes:
         axis.set(xscale="log", xlabel="vectors of 128 dimensions")
