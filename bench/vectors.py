@@ -24,6 +24,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -305,8 +306,9 @@ def tune(data: Path, quick: bool) -> list[Any]:
             ("p-stable tables", lambda: nk.LSHIndex(nk.families.PStable(), num_probes=32)),
         ):
             for wanted in (0.8, 0.9, 0.95) if label == "codes" else (0.9,):
-                index = make().tune(X, recall=wanted)
-                found = {key: index.tuning_[key] for key in ("expected_recall", "measured_recall", "least_recall")}
+                index = make()
+                tuning = asdict(index.tune(X, recall=wanted).tuning)
+                found = {key: tuning[key] for key in ("expected_recall", "measured_recall", "least_recall")}
                 got = index.recall(Q, true[:, :K])
                 out.append({"set": name, "index": label, "wanted": wanted, **found, "delivered": got})
                 print({k: round(v, 4) if isinstance(v, float) else v for k, v in out[-1].items()}, flush=True)

@@ -26,11 +26,13 @@ def main() -> None:
     X = X.astype(np.float32)
     base, queries = X[::2], X[1::2]
     family = nk.families.Hyperplane(bits=128, center=True, orthogonal=True, seed=0)
-    index = nk.LSHIndex(family, metric="l2").tune(base, recall=0.95, k=5)
+    index = nk.LSHIndex(family, metric="l2")
+    settings = index.tune(base, recall=0.95, k=5)
+    assert settings.tuning is not None
     hits = index.nearest(queries, k=5)
     votes = [Counter(y[::2][match.ids].tolist()).most_common(1)[0][0] for match in hits]
-    print(f"{len(index)} images, {index.settings_}")
-    print(f"recall measured by tune: {index.tuning_['measured_recall']:.3f}")
+    print(f"{len(index)} images, {settings.num_candidates} candidates per query")
+    print(f"recall measured by tune: {settings.tuning.measured_recall:.3f}")
     print(f"digits recognised by five neighbours: {np.mean(votes == y[1::2]):.3f} of {len(queries)}")
     if arguments.picture:
         from matplotlib.figure import Figure

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -132,7 +132,17 @@ class LshCore:
     def verify(self) -> None: ...
     def __len__(self) -> int: ...
     def has_names(self) -> bool: ...
-    def info(self) -> tuple[str, str, int, str, int, int, int]: ...
+    def info(
+        self,
+    ) -> tuple[
+        Literal["l2", "l1", "cosine", "inner_product"],
+        Literal["float32", "float64", "sparse"],
+        int,
+        Literal["row numbers", "integers", "strings"],
+        int,
+        int,
+        int,
+    ]: ...
     def contains_int(self, key: int) -> bool: ...
     def contains_name(self, key: str) -> bool: ...
     def add_rows(self, hashes: _Hashes, vectors: _Stored) -> int: ...

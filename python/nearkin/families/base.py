@@ -282,7 +282,7 @@ class Family(ABC):
 
     def _recipe(self) -> dict[str, Any]:
         """All that determines the hash values; arrays by their checksum."""
-        recipe: dict[str, Any] = {"family": self.name, "version": FORMAT, "params": self._plain_params()}
+        recipe = self.description()
         if hasattr(self, "dimension_"):
             learned = {name: getattr(self, name) for name in self._learned}
             recipe["dimension"] = self.dimension_
@@ -297,6 +297,10 @@ class Family(ABC):
                 if isinstance(value, np.ndarray)
             }
         return recipe
+
+    def description(self) -> dict[str, Any]:
+        """The family before `fit` as a JSON object, which `unfitted` takes: name, version and parameters."""
+        return {"family": self.name, "version": FORMAT, "params": self._plain_params()}
 
     def _plain_params(self) -> dict[str, Any]:
         return {
@@ -437,6 +441,19 @@ def restore(text: str, arrays: list[Any], place: str) -> Family:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # ParameterError is a ValueError: parameters that no constructor takes were not written by `save`.
         raise damaged(f"its description does not hold together ({error})") from error
+    return family
+
+
+def unfitted(description: dict[str, Any]) -> Family:
+    """The family before `fit` of its `description`.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        What no family described.
+    """
+    family = _FAMILIES[description["family"]](**description["params"])
+    family._check()
     return family
 
 

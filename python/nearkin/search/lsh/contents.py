@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,38 +16,54 @@ from nearkin.errors import NotFittedError
 from nearkin.families.base import Family
 from nearkin.search.ids import IdArray, add_ids, contains_id, named, remove_ids
 from nearkin.search.lsh.file import save
-from nearkin.search.lsh.forms import as_stored, flat, hashed_form
-from nearkin.search.lsh.settings import Metric
+from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_stored, flat, hashed_form
+from nearkin.search.lsh.settings import CodeRank, Filter, Given, Settings
 from nearkin.vectors.rows import Rows, Vectors
+
+Hashes: TypeAlias = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
+"""Words of bits or integers of rows, one row after the other."""
 
 
 class Contents:
     """The part of `LSHIndex` that is neither parameters nor queries."""
 
+    family: Family
+    num_tables: int | None
+    hashes_per_table: int | None
+    num_probes: int | None
+    filter: Filter
+    num_candidates: int | None
+    rank: CodeRank
+    metric: Metric | None
+    max_norm: float | None
     family_: Family
-    metric_: Metric
+    settings_: Settings
     dimension_: int
-    vectors_: Literal["float32", "float64", "sparse"]
-    max_norm_: float
+    vectors_: Stored
     _core: LshCore | None = None
+
+    @property
+    def given(self) -> Given:
+        """The parameters as they were given to the constructor, which no fit changes."""
+        return Given(**{field.name: getattr(self, field.name) for field in fields(Given)})
 
     def _fitted(self) -> LshCore:
         if self._core is None:
             raise NotFittedError("this LSHIndex is not fitted; call fit(X) first", family="LSHIndex")
         return self._core
 
-    def _given(self, X: Vectors, name: str) -> Rows:
+    def _stored_form(self, X: Vectors, name: str) -> Rows:
         return as_stored(X, self.vectors_, self.dimension_, name)
 
-    def _hashed_form(self, rows: Rows, *, query: bool = False) -> Vectors:
-        return hashed_form(rows, self.metric_, getattr(self, "max_norm_", math.inf), query=query)
+    def _hashed_form(self, rows: Rows, *, query: bool = False) -> Hashed:
+        return hashed_form(rows, self.settings_.metric, self.settings_.max_norm, query=query)
 
-    def _hashes(self, hashed: Vectors) -> Any:
+    def _hashes(self, hashed: Hashed) -> Hashes:
         """The family's hashes, flat."""
         codes = self.family_.transform(hashed)
         return np.ascontiguousarray(codes).reshape(-1)
 
-    def _insert(self, rows: Rows, hashed: Vectors, ids: Any) -> int:
+    def _insert(self, rows: Rows, hashed: Hashed, ids: Any) -> int:
         core = self._fitted()
         hashes, vectors = self._hashes(hashed), flat(rows)
         return add_ids(core, ids, hashes, vectors)
@@ -68,12 +84,12 @@ class Contents:
             Before `fit`.
         ParameterError
             An id that is there or occurs twice, ids of another kind, counts that differ, a vector longer than
-            `max_norm_`. The index is unchanged.
+            the longest that fits (`settings_.max_norm`). The index is unchanged.
         InputError
             NaN or infinite values, zero vectors where angles count. The index is unchanged.
         """
         self._fitted()
-        rows = self._given(X, "X")
+        rows = self._stored_form(X, "X")
         return self._insert(rows, self._hashed_form(rows), ids)
 
     def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
@@ -125,7 +141,7 @@ class Contents:
         OSError
             The file system refuses; an old file is as it was.
         """
-        save(self, os.fspath(path))
+        save(self._fitted(), os.fspath(path), self.given, self.settings_, self.family_)
 
     def __getstate__(self) -> dict[str, Any]:
         """What `pickle` keeps: the attributes, and the index as the bytes of its file."""

@@ -6,30 +6,46 @@ The note is the length and the bytes of a JSON object, and the family's arrays, 
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from nearkin._core import LshCore
 from nearkin.errors import CorruptStoreError
-from nearkin.families.base import restore
-from nearkin.search.lsh.settings import Index, Settings, check
+from nearkin.families.base import Family, restore, unfitted
+from nearkin.search.lsh.forms import Stored
+from nearkin.search.lsh.settings import Given, Settings, Tuning, check, of_family
+
+_GIVEN = ("num_tables", "hashes_per_table", "num_probes", "filter", "num_candidates", "metric", "rank")
+_SETTINGS = ("filter", "num_tables", "hashes_per_table", "num_probes", "num_candidates", "rank")
 
 
-def save(index: Index, place: str) -> None:
+class Opened(NamedTuple):
+    """What a file holds."""
+
+    core: LshCore
+    given: Given
+    settings: Settings
+    family: Family
+    vectors: Stored
+    dimension: int
+
+
+def save(core: LshCore, place: str, given: Given, settings: Settings, family: Family) -> None:
     """What `LSHIndex.save` does; see there."""
-    core = index._fitted()
-    text, arrays = index.family_.parts()
+    text, arrays = family.parts()
     about = {
         "family": json.loads(text),
-        "bits": index.family.num_hashes,
-        "settings": vars(index.settings_),
-        "given": {
-            name: getattr(index, name)
-            for name in ("num_tables", "hashes_per_table", "num_probes", "filter", "num_candidates", "metric", "rank")
-        },
-        "max_norm": index.max_norm_ if index.metric_ == "inner_product" else None,
-        "tuning": index.tuning_,
+        "bits": given.family.num_hashes,
+        "settings": {name: getattr(settings, name) for name in _SETTINGS},
+        "given": {name: getattr(given, name) for name in _GIVEN},
+        "given_family": given.family.description(),
+        "given_max_norm": given.max_norm,
+        "max_norm": settings.max_norm,
+        "chosen": settings.chosen,
+        "tuning": None if settings.tuning is None else asdict(settings.tuning),
     }
     head = json.dumps(about, sort_keys=True, allow_nan=False).encode()
     note = [len(head).to_bytes(8, "little"), head]
@@ -38,38 +54,58 @@ def save(index: Index, place: str) -> None:
     core.save(place, b"".join(note))
 
 
-def open_index(cls: Any, place: str) -> Any:
-    """What `LSHIndex.open` does; see there."""
+def open_file(place: str) -> Opened:
+    """What `LSHIndex.open` reads; see there."""
     core, note = LshCore.open(place)
     try:
-        size = int.from_bytes(note[:8], "little")
-        about = json.loads(note[8 : 8 + size])
-        arrays, at = [], 8 + size
-        while at < len(note):
-            length = int.from_bytes(note[at : at + 8], "little")
-            if at + 8 + length > len(note):
-                raise ValueError("an array ends behind the note")
-            # A copy begins where numbers of any type may.
-            arrays.append(np.frombuffer(note, np.uint8, length, at + 8).copy())
-            at += 8 + length
+        about, arrays = _parts(note)
         family = restore(json.dumps(about["family"]), arrays, place)
-        given = about["given"]
-        index = cls(family.resized(int(about["bits"])), **given)
-        index.metric_ = check(index)
-        index.settings_ = Settings(**about["settings"])
-        index.tuning_ = about["tuning"]
-        if index.metric_ == "inner_product":
-            index.max_norm_ = index.max_norm = float(about["max_norm"])
+        given = Given(family=_given_family(about, family), max_norm=about.get("given_max_norm"), **about["given"])
+        settings = _settings(about, given, family)
     except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
         reason = f"its description does not hold together ({error})"
         raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason) from error
     metric, vectors, dimension, *_ = core.info()
-    hashed = dimension + (index.metric_ == "inner_product")
-    if metric != index.metric_ or family.dimension_ != hashed:
+    hashed = dimension + (metric == "inner_product")
+    if metric != settings.metric or family.dimension_ != hashed:
         reason = "its hash functions are not those of its vectors"
         raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason)
-    index.family_ = family
-    index.vectors_ = vectors
-    index.dimension_ = dimension
-    index._core = core
-    return index
+    return Opened(core, given, settings, family, vectors, dimension)
+
+
+def _parts(note: bytes) -> tuple[dict[str, Any], list[npt.NDArray[np.uint8]]]:
+    """The description in a note, and the bytes of the family's arrays."""
+    size = int.from_bytes(note[:8], "little")
+    about = json.loads(note[8 : 8 + size])
+    if not isinstance(about, dict):
+        raise TypeError("it is no object")
+    arrays, at = [], 8 + size
+    while at < len(note):
+        length = int.from_bytes(note[at : at + 8], "little")
+        if at + 8 + length > len(note):
+            raise ValueError("an array ends behind the note")
+        # A copy begins where numbers of any type may.
+        arrays.append(np.frombuffer(note, np.uint8, length, at + 8).copy())
+        at += 8 + length
+    return about, arrays
+
+
+def _given_family(about: dict[str, Any], fitted: Family) -> Family:
+    """The family of the constructor; files that do not have it hold the number of its functions."""
+    if "given_family" in about:
+        return unfitted(about["given_family"])
+    return fitted.resized(int(about["bits"]))
+
+
+def _settings(about: dict[str, Any], given: Given, fitted: Family) -> Settings:
+    """The settings, with all that an older file leaves out."""
+    metric = check(given)
+    chosen, tuning = about.get("chosen", ()), about["tuning"]
+    settings = Settings(
+        **about["settings"],
+        metric=metric,
+        max_norm=float(about["max_norm"]) if metric == "inner_product" else None,
+        chosen=tuple(str(name) for name in chosen),
+        tuning=None if tuning is None else Tuning(**tuning),
+    )
+    return of_family(settings, fitted)

@@ -23,8 +23,9 @@ References
 
 from __future__ import annotations
 
-import math
 import os
+from dataclasses import asdict, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,11 +34,24 @@ import numpy.typing as npt
 from nearkin._core import LshCore
 from nearkin.errors import bad_parameter, check_count
 from nearkin.families.base import Family
+from nearkin.search.ids import check_ids
 from nearkin.search.lsh.contents import Contents
-from nearkin.search.lsh.file import open_index
-from nearkin.search.lsh.forms import flat
-from nearkin.search.lsh.settings import CodeRank, Filter, Metric, Settings, check, settle, why, with_effort
-from nearkin.search.lsh.tuning import tune
+from nearkin.search.lsh.file import open_file
+from nearkin.search.lsh.forms import Hashed, Metric, flat, hashed_form, stored_as
+from nearkin.search.lsh.settings import (
+    CodeRank,
+    Filter,
+    Given,
+    Settings,
+    Tuning,
+    check,
+    longest,
+    of_family,
+    settle,
+    why,
+    with_effort,
+)
+from nearkin.search.lsh.tuning import Plan, Sample, Wish, tune
 from nearkin.search.results import Candidates, SearchResult
 from nearkin.vectors.projection import pack_bits
 from nearkin.vectors.rows import Rows, Vectors, as_rows
@@ -45,7 +59,7 @@ from nearkin.vectors.rows import Rows, Vectors, as_rows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Candidates", "LSHIndex", "Metric", "Settings"]
+__all__ = ["Candidates", "Given", "LSHIndex", "Metric", "Settings", "Tuning"]
 
 
 class LSHIndex(Contents):
@@ -82,10 +96,13 @@ class LSHIndex(Contents):
 
     Attributes
     ----------
+    given : Given
+        The parameters as they were given; nothing changes them.
     family_ : Family
         The fitted hash functions.
     settings_ : Settings
-        The parameters that `fit` settled on.
+        What the index works with after `fit` or `tune`: what was given, and what was chosen for the rest. The next
+        `fit` or `tune` forgets what was chosen.
 
     Notes
     -----
@@ -102,12 +119,12 @@ class LSHIndex(Contents):
     --------
     >>> import numpy as np, nearkin as nk
     >>> X = np.random.default_rng(0).standard_normal((1000, 32))
-    >>> index = nk.LSHIndex(nk.families.Hyperplane(bits=256, seed=1)).fit(X)
+    >>> index = nk.LSHIndex(nk.families.Hyperplane(bits=256, seed=1), filter="codes").fit(X)
     >>> hits = index.nearest(X[:3], k=2)
     >>> hits.ids[::2]
     array([0, 1, 2])
     >>> index.settings_
-    Settings(filter='codes', num_tables=0, hashes_per_table=0, num_probes=0, num_candidates=200, rank='hamming')
+    Settings(filter='codes', num_candidates=200, rank='hamming', metric='cosine', chosen=('num_candidates', 'metric'))
     >>> tables = nk.LSHIndex(nk.families.PStable(seed=1), num_tables=8, hashes_per_table=6).fit(X)
     >>> tables.search(X[5:6], radius=0.5)[0]
     Matches([(5, 0.0)])
@@ -135,7 +152,6 @@ class LSHIndex(Contents):
         self.rank: CodeRank = rank
         self.metric = metric
         self.max_norm = max_norm
-        self.tuning_: dict[str, Any] | None = None
         self._core: LshCore | None = None
 
     # -- making
@@ -160,27 +176,34 @@ class LSHIndex(Contents):
         ParameterError
             A parameter out of range, or one that does not go with the family.
         InputError
-            No rows; NaN or infinite values; zero vectors where angles count.
+            No rows; NaN or infinite values; zero vectors where angles count. After any error the index is as it was.
         """
-        metric = check(self)
+        given = self.given
+        metric = check(given)
         rows = as_rows(X, least=1)
-        longest = float(rows.norms().max())
-        if metric == "inner_product":
-            if self.max_norm is None:
-                self.max_norm_ = longest or 1.0
-            else:
-                self.max_norm_ = float(self.max_norm)
-                if not 0 < self.max_norm_ < math.inf:
-                    raise bad_parameter("max_norm", self.max_norm, "a number above 0")
-        self.metric_: Metric = metric
-        self.dimension_ = rows.d
-        self.vectors_ = "sparse" if rows.csr is not None else "float32" if rows.dtype == np.float32 else "float64"
-        hashed = self._hashed_form(rows)
-        self.settings_ = settle(self, hashed)
-        self.family_ = self._fit_family(self.settings_, hashed)
-        self._core = self._make_core()
-        self._insert(rows, hashed, ids)
+        max_norm = longest(given, metric, rows)
+        hashed = hashed_form(rows, metric, max_norm)
+        self._become(self._made(given.family, settle(given, metric, max_norm, hashed), rows, hashed, ids))
         return self
+
+    def _made(self, family: Family, settings: Settings, rows: Rows, hashed: Hashed, ids: Any) -> Self:
+        """A new index of these vectors by these settings."""
+        made = type(self)(family)
+        made.family_ = _fit_family(family, settings, hashed)
+        made.settings_ = of_family(settings, made.family_)
+        made.dimension_, made.vectors_ = rows.d, stored_as(rows)
+        made._core = made._make_core()
+        made._insert(rows, hashed, ids)
+        return made
+
+    def _of_plan(self, rows: Rows, ids: Any, plan: Plan, sample: Sample) -> Self:
+        """A new index of these vectors by a plan."""
+        return self._made(plan.family, plan.settings, rows, sample.hashed, ids)
+
+    def _become(self, made: Self) -> None:
+        """Takes what another index learned and holds; what was given stays."""
+        for name in ("settings_", "family_", "dimension_", "vectors_", "_core"):
+            setattr(self, name, getattr(made, name))
 
     def tune(
         self,
@@ -192,14 +215,14 @@ class LSHIndex(Contents):
         memory: int | None = None,
         max_tables: int = 256,
         seed: int = 0,
-    ) -> Self:
+    ) -> Settings:
         """Chooses the parameters from the data, and fits with them.
 
         Rows are sampled as queries and their true neighbours found; for each number of hashes, probes and (for
         p-stable keys with `width="auto"`) width, the tables that reach the recall follow from the share of sampled
         tables in which neighbours meet; of the choices within the memory the one of least expected time is taken, or
         the codes that are ranked, if a scan is faster. Then recall is measured, and parameters grow until it is
-        reached. Parameters that were given are kept: `hashes_per_table`, `num_probes`, `filter`.
+        reached. Parameters that were given to the constructor are kept.
 
         Parameters
         ----------
@@ -220,51 +243,50 @@ class LSHIndex(Contents):
 
         Returns
         -------
-        self
-            Fitted; `tuning_` and `explain()["tuning"]` have the expected and the measured recall. The latter, less
-            two of its standard errors (`least_recall`), reaches the wanted one, so that new queries like the rows do
-            too but in one case of forty; it does not only where nothing within the limits reached it.
+        Settings
+            What the index now works with, `settings_`. Its `tuning` has the expected and the measured recall. The
+            latter, less two of its standard errors (`least_recall`), reaches the wanted one, so that new queries like
+            the rows do too but in one case of forty; it does not only where nothing within the limits reached it.
 
         Raises
         ------
         ParameterError
-            No choice within the limits is expected to reach the recall; parameters out of range.
+            No choice within the limits and the given parameters is expected to reach the recall; parameters out of
+            range. The index is as it was.
         InputError
-            Too few rows; bad vectors.
+            Too few rows; bad vectors. The index is as it was.
 
         Notes
         -----
-        Costs the exact neighbours of 200 rows, one or more fits, and 16 tables of some 4,000 sampled rows a choice: a
-        few seconds for 40,000 vectors.
+        Costs the exact neighbours of 200 rows, one or more fits, and 16 tables of some 4,000 sampled rows per choice:
+        a few seconds for 40,000 vectors.
 
         Examples
         --------
         >>> import numpy as np, nearkin as nk
         >>> X = np.random.default_rng(0).standard_normal((500, 8))
-        >>> index = nk.LSHIndex(nk.families.PStable()).tune(X, recall=0.9, k=5)
-        >>> index.tuning_["measured_recall"] >= 0.9
-        True
+        >>> index = nk.LSHIndex(nk.families.PStable(), num_probes=8)
+        >>> settings = index.tune(X, recall=0.9, k=5)
+        >>> settings.tuning.measured_recall >= 0.9, settings.given
+        (True, ('num_probes',))
         """
-        tuned: Self = tune(self, X, ids, recall, k, memory, max_tables, seed)
-        return tuned
+        wish = Wish(recall=recall, k=k, memory=memory, max_tables=max_tables, seed=seed)
+        given = self.given
+        check(given)
+        rows = as_rows(X, least=1)
+        # Asked for once, since more than one index may be made.
+        keys = None if ids is None else check_ids(ids)
 
-    def _fit_family(self, settings: Settings, hashed: Vectors) -> Family:
-        """The fitted hash functions for these settings."""
-        if settings.filter == "codes":
-            return self.family.resized(self.family.num_hashes).fit(hashed)
-        k = settings.hashes_per_table
-        if self.family.kind == "bits" and k > 64:
-            raise bad_parameter("hashes_per_table", k, "1 to 64 for a family of bits")
-        layout = self.family.hash_layout(settings.num_tables, k)
-        return self.family.resized(int(layout.max()) + 1, group=k).fit(hashed)
+        self._become(tune(given, rows, wish, partial(self._of_plan, rows, keys)))
+        return self.settings_
 
     def _make_core(self) -> LshCore:
         settings, family = self.settings_, self.family_
         if settings.filter == "codes":
-            return LshCore.codes(self.metric_, self.vectors_, self.dimension_, family.num_hashes)
-        layout = self.family.hash_layout(settings.num_tables, settings.hashes_per_table)
+            return LshCore.codes(settings.metric, self.vectors_, self.dimension_, family.num_hashes)
+        layout = family.hash_layout(settings.num_tables, settings.hashes_per_table)
         return LshCore.buckets(
-            self.metric_,
+            settings.metric,
             self.vectors_,
             self.dimension_,
             family.kind == "keys",
@@ -328,7 +350,7 @@ class LSHIndex(Contents):
         core = self._fitted()
         k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
         settings = with_effort(self.settings_, num_probes, num_candidates)
-        rows = self._given(Q, "Q")
+        rows = self._stored_form(Q, "Q")
         return self._result(core.nearest(*self._asked(rows, settings), flat(rows), k))
 
     def search(
@@ -357,7 +379,7 @@ class LSHIndex(Contents):
         except (TypeError, ValueError):
             raise bad_parameter("radius", repr(radius), "a number") from None
         settings = with_effort(self.settings_, num_probes, num_candidates)
-        rows = self._given(Q, "Q")
+        rows = self._stored_form(Q, "Q")
         return self._result(core.search(*self._asked(rows, settings), flat(rows), limit))
 
     def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
@@ -378,7 +400,7 @@ class LSHIndex(Contents):
         """
         core = self._fitted()
         settings = with_effort(self.settings_, num_probes, num_candidates)
-        offsets, ids, met = core.candidates(*self._asked(self._given(Q, "Q"), settings))
+        offsets, ids, met = core.candidates(*self._asked(self._stored_form(Q, "Q"), settings))
         return Candidates(offsets, self._named(ids), met)
 
     def _result(
@@ -400,8 +422,8 @@ class LSHIndex(Contents):
             `vectors` (how many), `dimension`, `type`, `metric`, `ids` (their kind), `family`, `filter` and its
             settings, `why` (the reason for the filter), `bytes_filter`, `bytes_vectors`, `bytes_ids`; for buckets
             `buckets` (a table on average), `largest_bucket` (its size is below this power of two), `bucket_sizes` (how
-            many of all tables' buckets have 1, 2 to 3, 4 to 7, ... rows); and `tuning`, what `tune` expected and
-            measured, or None.
+            many of all tables' buckets have 1, 2 to 3, 4 to 7, ... rows); `chosen`, names of the settings that
+            were not given; and `tuning`, what `tune` expected and measured, or None.
         """
         core, settings = self._fitted(), self.settings_
         metric, vectors, dimension, ids, filtering, stored, named = core.info()
@@ -413,11 +435,12 @@ class LSHIndex(Contents):
             "ids": ids,
             "family": str(self.family_),
             "filter": settings.filter,
-            "why": why(self, settings.filter),
+            "why": why(self.given, settings, len(self) * -(-self.family_.num_hashes // 64)),
             "bytes_filter": filtering,
             "bytes_vectors": stored,
             "bytes_ids": named,
-            "tuning": self.tuning_,
+            "chosen": settings.chosen,
+            "tuning": None if settings.tuning is None else asdict(settings.tuning),
         }
         if settings.filter == "codes":
             return out | {
@@ -507,7 +530,7 @@ class LSHIndex(Contents):
     # -- files
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> LSHIndex:
+    def open(cls, path: str | os.PathLike[str]) -> Self:
         """Opens a saved index through a memory map.
 
         Tables and vectors stay in the file until they are read. Adding, removing and saving again are as for any
@@ -531,5 +554,19 @@ class LSHIndex(Contents):
         ...     opened.nearest(X[:1], k=1).ids
         array([0])
         """
-        opened: LSHIndex = open_index(cls, os.fspath(path))
-        return opened
+        opened = open_file(os.fspath(path))
+        index = cls(**{field.name: getattr(opened.given, field.name) for field in fields(Given)})
+        index.settings_, index.family_ = opened.settings, opened.family
+        index.vectors_, index.dimension_, index._core = opened.vectors, opened.dimension, opened.core
+        return index
+
+
+def _fit_family(family: Family, settings: Settings, hashed: Hashed) -> Family:
+    """The fitted hash functions for settings."""
+    if settings.filter == "codes":
+        return family.resized(family.num_hashes).fit(hashed)
+    k = settings.hashes_per_table
+    if family.kind == "bits" and k > 64:
+        raise bad_parameter("hashes_per_table", k, "1 to 64 for a family of bits")
+    layout = family.hash_layout(settings.num_tables, k)
+    return family.resized(int(layout.max()) + 1, group=k).fit(hashed)

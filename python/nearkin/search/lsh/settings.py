@@ -1,24 +1,28 @@
-"""What an index of vectors does for a query: its parameters, checked, and what the data say about those left open."""
+"""What an index of vectors does for a query: the parameters that were given, checked, and what the data say about those
+left open.
+
+Three values, all frozen: `Given` is what the constructor got, and no fit changes it; `Settings` is what a fitted index
+works with, with the names of what was chosen for it; `Tuning` is what `tune` wished, expected and measured. A fit or a
+tuning begins from `Given` alone, so that nothing that was learned from other vectors stays.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from nearkin.errors import bad_parameter, check_count
 from nearkin.families.base import Family
-from nearkin.vectors.rows import Vectors
+from nearkin.search.lsh.forms import Hashed, Metric
+from nearkin.vectors.rows import Rows
 
-Index: TypeAlias = Any
-"""An `LSHIndex`, whose module stands below this one."""
-Metric: TypeAlias = Literal["l2", "l1", "cosine", "inner_product"]
 Filter: TypeAlias = Literal["auto", "buckets", "codes"]
 CodeRank: TypeAlias = Literal["hamming", "spherical"]
 
-_METRICS = ("l2", "l1", "cosine", "inner_product")
+METRICS = ("l2", "l1", "cosine", "inner_product")
 _NATURAL: dict[str, Metric] = {"cosine": "cosine", "l2": "l2", "l1": "l1", "hamming": "l1", "kernel": "l2"}
 """The true distance that goes with what a family's hashes approximate."""
 _SAMPLE = 1000
@@ -27,11 +31,78 @@ _SCAN_WORDS = 1 << 22
 """Words of codes up to which `filter="auto"` scans them: about a millisecond per query."""
 _CODES_BITS = 1024
 """Widest code that is scanned."""
+_NUM_TABLES, _NUM_PROBES, _NUM_CANDIDATES = 16, 16, 200
+"""What is chosen without data."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the constructor of an index was given; None is left open. `LSHIndex` describes each.
+
+    Attributes
+    ----------
+    family : Family
+    num_tables, hashes_per_table, num_probes, num_candidates : int or None
+    filter : {"auto", "buckets", "codes"}
+        "auto" is left open.
+    rank : {"hamming", "spherical"}
+    metric : {"l2", "l1", "cosine", "inner_product"} or None
+    max_norm : float or None
+    """
+
+    family: Family
+    num_tables: int | None = None
+    hashes_per_table: int | None = None
+    num_probes: int | None = None
+    filter: Filter = "auto"
+    num_candidates: int | None = None
+    rank: CodeRank = "hamming"
+    metric: Metric | None = None
+    max_norm: float | None = None
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether something was said about tables."""
+        return (self.num_tables, self.hashes_per_table, self.num_probes) != (None, None, None)
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """What `LSHIndex.tune` was asked for, and what it expected and measured.
+
+    Attributes
+    ----------
+    recall : float
+        The wanted share of the true k nearest.
+    k : int
+    expected_recall : float
+        By the sample that the choice was made from.
+    measured_recall : float
+        Of the index that was made, on rows of its own.
+    least_recall : float
+        The measured one less two of its standard errors; below `recall` only where nothing within the limits reached
+        it.
+    expected_candidates : float
+        Rows that are ranked per query.
+    expected_microseconds : float
+        Per query, on one thread of the machine of the benchmarks.
+    choices : int
+        How many choices reached the recall by the sample.
+    """
+
+    recall: float
+    k: int
+    expected_recall: float
+    measured_recall: float
+    least_recall: float
+    expected_candidates: float
+    expected_microseconds: float
+    choices: int
+
+
+@dataclass(frozen=True, repr=False)
 class Settings:
-    """What an index does for a query, after `fit` has replaced what was left open.
+    """What a fitted index works with: what was given, and what was chosen for the rest.
 
     Attributes
     ----------
@@ -42,6 +113,16 @@ class Settings:
         Rows with the nearest codes that are ranked; 0 for buckets.
     rank : {"hamming", "spherical"}
         What makes codes near.
+    metric : {"l2", "l1", "cosine", "inner_product"}
+        The true distance.
+    max_norm : float or None
+        The longest vector that fits; None but for "inner_product".
+    width : float or None
+        Width of a cell, in units of the distance, of a family that has one; else None.
+    chosen : tuple of str
+        Names of the above that `fit` or `tune` chose; all others were given. The next fit chooses them anew.
+    tuning : Tuning or None
+        What `tune` expected and measured; None after `fit`.
     """
 
     filter: Literal["buckets", "codes"]
@@ -50,66 +131,144 @@ class Settings:
     num_probes: int = 0
     num_candidates: int = 0
     rank: CodeRank = "hamming"
+    metric: Metric = "l2"
+    max_norm: float | None = None
+    width: float | None = None
+    chosen: tuple[str, ...] = ()
+    tuning: Tuning | None = None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Names of what is in force and was not chosen."""
+        shown = [name for name in self._shown() if name not in ("chosen", "tuning")]
+        return tuple(name for name in shown if name not in self.chosen)
+
+    def _shown(self) -> list[str]:
+        """Names of what applies to the filter, the metric and the family."""
+        tables, codes = ["num_tables", "hashes_per_table", "num_probes"], ["num_candidates", "rank"]
+        other = codes if self.filter == "buckets" else tables
+        values = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [name for name, value in values if name not in other and value is not None]
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={getattr(self, name)!r}' for name in self._shown())})"
 
 
-def check(index: Index) -> Metric:
-    """Checks the parameters of an index; its metric."""
-    if not isinstance(index.family, Family):
-        raise bad_parameter("family", repr(index.family), "a family of nearkin.families, such as Hyperplane()")
-    if index.family.kind == "features":
-        raise bad_parameter("family", index.family.name, "a family of bits or keys; features have no buckets")
-    if index.filter not in ("auto", "buckets", "codes"):
-        raise bad_parameter("filter", repr(index.filter), '"auto", "buckets" or "codes"')
-    if index.filter == "codes" and index.family.kind != "bits":
-        raise bad_parameter("filter", '"codes"', f'"buckets": {index.family.name} gives integers, not bits')
-    for name, most in (("num_tables", 1 << 14), ("hashes_per_table", 1 << 16), ("num_probes", 1 << 20)):
-        value = getattr(index, name)
-        if value is not None:
-            check_count(name, value, 1, most, f"1 to {most}")
-            if index.filter == "codes":
-                raise bad_parameter(name, value, 'None with filter="codes", which has no tables')
-    if index.num_candidates is not None:
-        check_count("num_candidates", index.num_candidates, 1, 1 << 32, "1 or more")
-        if index.filter == "buckets":
-            raise bad_parameter("num_candidates", index.num_candidates, 'None with filter="buckets"')
-    if index.rank not in ("hamming", "spherical"):
-        raise bad_parameter("rank", repr(index.rank), '"hamming" or "spherical"')
-    if index.rank == "spherical" and (index.filter == "buckets" or index.family.kind != "bits"):
+def check(given: Given) -> Metric:
+    """Checks what was given; the metric."""
+    family = given.family
+    if not isinstance(family, Family):
+        raise bad_parameter("family", repr(family), "a family of nearkin.families, such as Hyperplane()")
+    if family.kind == "features":
+        raise bad_parameter("family", family.name, "a family of bits or keys; features have no buckets")
+    if given.filter not in ("auto", "buckets", "codes"):
+        raise bad_parameter("filter", repr(given.filter), '"auto", "buckets" or "codes"')
+    if given.filter == "codes" and family.kind != "bits":
+        raise bad_parameter("filter", '"codes"', f'"buckets": {family.name} gives integers, not bits')
+    _check_counts(given)
+    if given.rank not in ("hamming", "spherical"):
+        raise bad_parameter("rank", repr(given.rank), '"hamming" or "spherical"')
+    if given.rank == "spherical" and (given.filter == "buckets" or family.kind != "bits"):
         raise bad_parameter("rank", '"spherical"', '"hamming" for an index of buckets, which ranks no codes')
-    metric: Metric | None = index.metric
+    metric = given.metric
     if metric is None:
-        return _NATURAL[index.family.distance]
-    if metric not in _METRICS:
+        return _NATURAL[family.distance]
+    if metric not in METRICS:
         raise bad_parameter("metric", repr(metric), '"l2", "l1", "cosine" or "inner_product"')
-    if metric == "inner_product" and index.family.distance != "cosine":
+    if metric == "inner_product" and family.distance != "cosine":
         raise bad_parameter("metric", '"inner_product"', "it with a family of the cosine, such as Hyperplane()")
     return metric
 
 
-def settle(index: Index, hashed: Vectors) -> Settings:
+def _check_counts(given: Given) -> None:
+    """Counts within their ranges, and only those that the filter has."""
+    for name, most in (("num_tables", 1 << 14), ("hashes_per_table", 1 << 16), ("num_probes", 1 << 20)):
+        value = getattr(given, name)
+        if value is not None:
+            check_count(name, value, 1, most, f"1 to {most}")
+            if given.filter == "codes":
+                raise bad_parameter(name, value, 'None with filter="codes", which has no tables')
+    if given.num_candidates is not None:
+        check_count("num_candidates", given.num_candidates, 1, 1 << 32, "1 or more")
+        if given.filter == "buckets":
+            raise bad_parameter("num_candidates", given.num_candidates, 'None with filter="buckets"')
+
+
+def longest(given: Given, metric: Metric, rows: Rows) -> float | None:
+    """The M of inner products, given or the length of the longest row; None for other metrics."""
+    length = float(rows.norms().max())
+    if metric != "inner_product":
+        return None
+    if given.max_norm is None:
+        return length or 1.0
+    try:
+        number = float(given.max_norm)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise bad_parameter("max_norm", repr(given.max_norm), "a number above 0")
+    return number
+
+
+def settle(given: Given, metric: Metric, max_norm: float | None, hashed: Hashed) -> Settings:
     """The settings: what was given, and what the data say about the rest."""
     n = hashed.shape[0]
-    family: Family = index.family
-    tables_given = (index.num_tables, index.hashes_per_table, index.num_probes) != (None, None, None)
+    family = given.family
     few = n * -(-family.num_hashes // 64) <= _SCAN_WORDS and family.num_hashes <= _CODES_BITS
-    scan = family.kind == "bits" and not tables_given and few
-    if index.filter == "codes" or (index.filter == "auto" and scan):
+    scan = family.kind == "bits" and not given.has_tables and few
+    if given.filter == "codes" or (given.filter == "auto" and scan):
         if family.num_hashes > _CODES_BITS:
             raise bad_parameter("bits", family.num_hashes, f'1 to {_CODES_BITS} with filter="codes"')
-        return Settings("codes", num_candidates=index.num_candidates or 200, rank=index.rank)
-    if index.num_candidates is not None:
-        raise bad_parameter("num_candidates", index.num_candidates, "None where tables are built")
-    if index.rank != "hamming":
-        raise bad_parameter("rank", repr(index.rank), '"hamming" where tables are built; filter="codes" scans codes')
-    return Settings(
-        "buckets",
-        index.num_tables or 16,
-        index.hashes_per_table or _selective(index.family, hashed),
-        index.num_probes or (16 if family.num_alternatives else 1),
+        return of_codes(given, metric, max_norm, given.num_candidates or _NUM_CANDIDATES)
+    if given.num_candidates is not None:
+        raise bad_parameter("num_candidates", given.num_candidates, "None where tables are built")
+    if given.rank != "hamming":
+        raise bad_parameter("rank", repr(given.rank), '"hamming" where tables are built; filter="codes" scans codes')
+    return of_tables(
+        given,
+        metric,
+        max_norm,
+        given.num_tables or _NUM_TABLES,
+        given.hashes_per_table or _selective(family, hashed),
+        given.num_probes or (_NUM_PROBES if family.num_alternatives else 1),
     )
 
 
-def _selective(family: Family, hashed: Vectors) -> int:
+def of_codes(given: Given, metric: Metric, max_norm: float | None, num_candidates: int) -> Settings:
+    """Settings of a scan of codes."""
+    chosen = _chosen(given, metric, ("filter", "num_candidates"))
+    return Settings(
+        "codes", num_candidates=num_candidates, rank=given.rank, metric=metric, max_norm=max_norm, chosen=chosen
+    )
+
+
+def of_tables(
+    given: Given, metric: Metric, max_norm: float | None, num_tables: int, hashes_per_table: int, num_probes: int
+) -> Settings:
+    """Settings of bucket tables."""
+    chosen = _chosen(given, metric, ("filter", "num_tables", "hashes_per_table", "num_probes"))
+    return Settings(
+        "buckets", num_tables, hashes_per_table, num_probes, metric=metric, max_norm=max_norm, chosen=chosen
+    )
+
+
+def _chosen(given: Given, metric: Metric, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Which of these, and of metric, longest vector and width, were left open."""
+    if metric == "inner_product":
+        names = (*names, "max_norm")
+    open_names = [name for name in (*names, "metric") if getattr(given, name) in (None, "auto")]
+    if getattr(given.family, "width", None) == "auto":
+        open_names.append("width")
+    return tuple(open_names)
+
+
+def of_family(settings: Settings, family: Family) -> Settings:
+    """The settings with the width of the fitted family."""
+    width = getattr(family, "width_", None)
+    return replace(settings, width=None if width is None else float(width))
+
+
+def _selective(family: Family, hashed: Hashed) -> int:
     """The k for which about one random row shares a bucket: ln n / -ln p, p the share of equal hashes between
     rows.
     """
@@ -143,15 +302,16 @@ def with_effort(settings: Settings, num_probes: int | None, num_candidates: int 
     return settings
 
 
-def why(index: Index, filter: str) -> str:
-    """The reason for the filter."""
-    words = len(index) * -(-index.family_.num_hashes // 64)
-    if index.filter != "auto":
-        return f'filter="{index.filter}" was given'
-    if filter == "codes":
+def why(given: Given, settings: Settings, words: int) -> str:
+    """The reason for the filter; `words` of 64 bits would be scanned."""
+    if given.filter != "auto":
+        return f'filter="{given.filter}" was given'
+    if settings.tuning is not None:
+        return f"the least expected time of {settings.tuning.choices} choices that reach the recall"
+    if settings.filter == "codes":
         return f"the family gives bits, and {words:,} words are scanned faster than enough tables are looked up"
-    if index.family.kind != "bits":
+    if given.family.kind != "bits":
         return "the family gives integers, which have no codes to scan"
-    if (index.num_tables, index.hashes_per_table, index.num_probes) != (None, None, None):
+    if given.has_tables:
         return "parameters of tables were given"
     return f"codes would have more than {_SCAN_WORDS:,} words, or more than {_CODES_BITS} bits"

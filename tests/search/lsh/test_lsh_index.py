@@ -56,8 +56,8 @@ def test_candidates_and_results_are_those_of_the_model(family: Any, metric: Any,
     per_table = 4 if family.name != "cross_polytope" else 2
     index = nk.LSHIndex(family, 3, hashes_per_table=per_table, num_probes=7, metric=metric).fit(given(X))
     fitted = index.family_
-    hashed = index._hashed_form(index._given(X, "X"))
-    asked = index._hashed_form(index._given(Q, "Q"), query=True)
+    hashed = index._hashed_form(index._stored_form(X, "X"))
+    asked = index._hashed_form(index._stored_form(Q, "Q"), query=True)
     keys, layout = fitted.hash_values(hashed), fitted.hash_layout(3, per_table)
     count = min(6, fitted.num_alternatives)
     values, others, costs = fitted.probes(asked, count)
@@ -115,8 +115,8 @@ def test_codes_that_give_every_row_equal_brute_force(metric: Any) -> None:
         expected = reference.nearest(metric, Q[query], X, range(300), 11)
         assert np.allclose([far for _, far in expected], hits[query].distances, rtol=1e-9, atol=1e-9)
     exact = nk.HammingIndex(bits=100)
-    exact.add(None, index.family_.transform(index._hashed_form(index._given(X, "X"))))
-    near = exact.nearest(index.family_.transform(index._hashed_form(index._given(Q, "Q"), query=True)), k=40)
+    exact.add(None, index.family_.transform(index._hashed_form(index._stored_form(X, "X"))))
+    near = exact.nearest(index.family_.transform(index._hashed_form(index._stored_form(Q, "Q"), query=True)), k=40)
     found = index.candidates(Q, num_candidates=40)
     assert [sorted(row.ids.tolist()) for row in near] == [found[query].tolist() for query in range(len(Q))]
 
@@ -514,7 +514,7 @@ def shown(hits: nk.SearchResult) -> str:
 
 
 def write_fixtures() -> None:
-    """Writes the fixtures of a new format version: `python tests/search/lsh/test_index_of_vectors.py`."""
+    """Writes the fixtures of a new format version: `python tests/search/lsh/test_lsh_index.py`."""
     X = fixture_vectors()
     made: dict[str, dict[str, Any]] = {
         "buckets": {"num_tables": 3, "hashes_per_table": 4},

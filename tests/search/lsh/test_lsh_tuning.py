@@ -1,0 +1,232 @@
+"""LSHIndex.tune: the recall that was asked for, within the limits, and the true neighbours that it measures with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import nearkin as nk
+import reference
+from nearkin.errors import InputError, ParameterError
+from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash
+from nearkin.search.lsh.forms import Metric
+from nearkin.search.lsh.neighbours import true_neighbours
+from nearkin.vectors.rows import as_rows
+
+
+def clustered(seed: int, n: int, d: int = 16) -> Any:
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(40, d)) * 2
+    return centres[rng.integers(0, 40, n)] + rng.normal(size=(n, d)) * 0.5
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "inner_product"])
+@pytest.mark.parametrize("form", [np.float32, np.float64, csr_array])
+def test_true_neighbours_are_those_of_brute_force(metric: Metric, form: Any) -> None:
+    """Without the row itself; their distances to the last digits."""
+    X = clustered(0, 300).astype(np.float32)
+    queries = np.array([0, 7, 299])
+    rows, far = true_neighbours(as_rows(form(X)), queries, metric, 5)
+    for place, query in enumerate(queries):
+        expected = reference.nearest(metric, X[query], X, set(range(300)) - {int(query)}, 5)
+        assert [row for row, _ in expected] == rows[place].tolist()
+        assert np.allclose([distance for _, distance in expected], far[place], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        (Hyperplane(bits=128, center=True), {"metric": "l2"}),
+        (Hyperplane(bits=64), {"filter": "buckets", "num_probes": 8}),
+        (PStable(), {"num_probes": 1}),
+        pytest.param(Hyperplane(bits=64), {"metric": "inner_product"}, marks=pytest.mark.slow),
+        pytest.param(PStable(), {}, marks=pytest.mark.slow),
+        pytest.param(PStable(metric="l1"), {}, marks=pytest.mark.slow),
+        pytest.param(CrossPolytope(), {}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_the_wanted_recall_is_reached_on_other_queries(family: Any, options: dict[str, Any]) -> None:
+    """On 100 new vectors of the same distribution; 1,000 neighbours of other queries vary by the 0.05 below it."""
+    whole = clustered(1, 1100)
+    whole += 0.3 - whole.mean(axis=0)
+    X, Q = whole[:1000], whole[1000:]
+    index = nk.LSHIndex(family, **options)
+    tuning = index.tune(X, recall=0.9, k=10).tuning
+    assert tuning is not None
+    assert tuning.measured_recall >= tuning.least_recall >= 0.9
+    true = [[far for _, far in reference.nearest(index.settings_.metric, q, X, range(len(X)), 10)] for q in Q]
+    assert index.recall(Q, true) >= 0.87, tuning
+    assert asdict(tuning) == index.explain()["tuning"]
+    if "num_probes" in options:
+        assert options["num_probes"] == index.settings_.num_probes
+
+
+@pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
+def test_codes_by_spherical_distance_are_tuned() -> None:
+    """The expected recall counts ranks of the order that is used; it is within 0.1 of the measured one."""
+    X = clustered(5, 1500)
+    index = nk.LSHIndex(SphericalHash(bits=64), filter="codes", rank="spherical")
+    settings = index.tune(X, recall=0.9, k=10)
+    assert ("codes", "spherical") == (settings.filter, settings.rank)
+    assert settings.tuning is not None
+    assert settings.tuning.least_recall >= 0.9
+    assert 200 > settings.num_candidates
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vec_sift_bsds", "vec_cifar10_gist512", "vec_mnist10k", "vec_20news_lsa96"])
+def test_new_queries_of_real_vectors_get_the_wanted_recall(shared: Path, name: str) -> None:
+    """1,000 queries that are no rows, of other images or messages: within 0.01 of what was wanted, or above."""
+    z = np.load(shared / "data" / f"{name}.npz")
+    X, Q = z["base"].astype(np.float32), z["queries"].astype(np.float32)
+    family = Hyperplane(256, center=True, orthogonal=True)
+    for wanted in (0.8, 0.9, 0.95):
+        index = nk.LSHIndex(family, metric="l2", filter="codes")
+        tuning = index.tune(X, recall=wanted).tuning
+        assert index.recall(Q, z["l2_distances"][:, :10]) >= wanted - 0.01, (wanted, tuning)
+
+
+@pytest.mark.slow
+def test_probing_needs_an_eighth_of_the_tables_on_real_vectors(shared: Path) -> None:
+    """SIFT, 12 hyperplanes a table: 8 tables of 32 probes, or 3 of 128, reach recall 0.9; 64 of one probe do not."""
+    z = np.load(shared / "data" / "vec_sift_bsds.npz")
+    X, Q = z["base"].astype(np.float32), z["queries"][:200].astype(np.float32)
+    true = z["l2_distances"][:200, :10]
+
+    def recall(tables: int, probes: int) -> float:
+        family = Hyperplane(center=True)
+        index = nk.LSHIndex(family, tables, hashes_per_table=12, num_probes=probes, metric="l2")
+        return index.fit(X).recall(Q, true)
+
+    assert recall(8, 32) >= 0.9
+    assert recall(3, 128) >= 0.9
+    assert recall(64, 1) < 0.9
+
+
+def test_memory_and_tables_limit_the_choice() -> None:
+    """Within the bytes; and an error where nothing reaches the recall."""
+    X = clustered(2, 600)
+    tight = nk.LSHIndex(PStable(), num_probes=32).tune(X, recall=0.9, memory=12 * 600 * 3)
+    assert tight.num_tables <= 3
+    with pytest.raises(ParameterError, match="recall"):
+        nk.LSHIndex(PStable(), num_probes=1, hashes_per_table=30).tune(X, recall=0.99, max_tables=2)
+
+
+def test_bad_wishes_are_refused() -> None:
+    X = clustered(3, 100)
+    for wish in ({"recall": 0.0}, {"recall": 1.0}, {"k": 0}, {"memory": 0}, {"max_tables": 0}):
+        with pytest.raises(ParameterError):
+            nk.LSHIndex(PStable()).tune(X, **wish)
+    with pytest.raises(InputError, match="too few"):
+        nk.LSHIndex(PStable()).tune(X[:10], k=10)
+
+
+def test_the_same_seed_gives_the_same_index() -> None:
+    X = clustered(4, 300)
+    left, right = (nk.LSHIndex(PStable(), num_probes=4, hashes_per_table=4).tune(X, seed=3) for _ in range(2))
+    assert left == right
+
+
+def scaled(factor: float) -> tuple[Any, Any, Any]:
+    """1,000 rows, 100 other queries, and the distances of their true ten nearest, all times a factor."""
+    whole = clustered(1, 1100)
+    X, Q = factor * whole[:1000], factor * whole[1000:]
+    return X, Q, [[far for _, far in reference.nearest("l2", q, X, range(1000), 10)] for q in Q]
+
+
+@pytest.mark.parametrize("again", ["fit", "tune"])
+def test_fitting_again_chooses_everything_anew(again: str) -> None:
+    """After tuning at one scale, vectors 1,000 times as long get the settings and the recall of a fresh index."""
+    X, Q, true = scaled(1000.0)
+    used, fresh = (nk.LSHIndex(PStable(seed=1), num_probes=4) for _ in range(2))
+    used.tune(X / 1000, recall=0.9)
+    for index in (used, fresh):
+        index.fit(X) if again == "fit" else index.tune(X, recall=0.9)
+    assert fresh.settings_ == used.settings_
+    assert fresh.recall(Q, true) == used.recall(Q, true)
+    assert used.recall(Q, true) >= 0.85
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        (PStable(seed=1), {"hashes_per_table": 4}),
+        (PStable(width=7.0), {"num_tables": 12, "num_probes": 8}),
+        (Hyperplane(bits=64, center=True), {"metric": "l2"}),
+        (Hyperplane(bits=64), {"metric": "inner_product"}),
+        (Hyperplane(bits=64, center=True), {"metric": "l2", "num_candidates": 300}),
+    ],
+    ids=str,
+)
+def test_given_parameters_never_change(family: Any, options: dict[str, Any], tmp_path: Path) -> None:
+    """Nor does the family; what was chosen stands apart, and with what was given makes the settings; also in a file."""
+    X = clustered(8, 400) + 0.1
+    index = nk.LSHIndex(family, **options)
+    before, params = index.given, family.get_params()
+    for act in (index.fit, index.tune, index.fit):
+        act(X)
+        settings = index.settings_
+        assert before == index.given == nk.LSHIndex(family, **options).given
+        assert params == family.get_params()
+        for name, value in options.items():
+            assert value == getattr(settings, name)
+            assert name not in settings.chosen
+            assert name in settings.given
+        index.save(tmp_path / "index")
+        opened = nk.LSHIndex.open(tmp_path / "index")
+        assert settings == opened.settings_
+        assert str(before) == str(opened.given)
+        opened.fit(10 * X)
+        index.fit(10 * X)
+        assert index.settings_ == opened.settings_
+
+
+def test_a_given_number_of_tables_or_candidates_is_kept_or_refused() -> None:
+    """Too little for the recall is an error that names the wish, and never more than was given."""
+    X = clustered(8, 400) + 0.1
+    enough = nk.LSHIndex(PStable(), 200, hashes_per_table=2, num_probes=1).tune(X, recall=0.5)
+    assert (200, 2, 1) == (enough.num_tables, enough.hashes_per_table, enough.num_probes)
+    for index in (nk.LSHIndex(PStable(), 1, hashes_per_table=12), nk.LSHIndex(Hyperplane(), num_candidates=11)):
+        with pytest.raises(ParameterError, match="given parameters"):
+            index.tune(X, recall=0.99)
+
+
+def test_a_failed_fit_or_tuning_leaves_the_index_as_it_was() -> None:
+    """Bad ids are seen last, when all else is made."""
+    X = clustered(8, 400) + 0.1
+    index = nk.LSHIndex(Hyperplane(bits=64, center=True)).fit(X[:100])
+    hits, settings = index.nearest(X[:5], 3), index.settings_
+    for call in (
+        lambda: index.fit(np.float32(X), ["twice"] * 400),
+        lambda: index.tune(np.float32(X[:, :4]), ["twice"] * 400),
+        lambda: index.tune(X, recall=0.9999, memory=1),
+    ):
+        with pytest.raises(ParameterError):
+            call()
+        assert settings == index.settings_
+        assert hits.distances.tolist() == index.nearest(X[:5], 3).distances.tolist()
+
+
+def test_rows_of_zeros_are_no_queries_for_inner_products() -> None:
+    """They are indexed, and tuning passes over them."""
+    X = clustered(9, 300)
+    X[::3] = 0.0
+    tuning = nk.LSHIndex(Hyperplane(bits=128), metric="inner_product").tune(X, recall=0.8, k=5).tuning
+    assert tuning is not None
+    assert tuning.least_recall >= 0.8
+    with pytest.raises(InputError, match="not zero"):
+        nk.LSHIndex(Hyperplane(bits=128), metric="inner_product").tune(0 * X, recall=0.8, k=5)
+
+
+def test_ids_that_can_be_read_once_are_read_once() -> None:
+    """Tuning may make several indexes; the ids of all are those of the iterator."""
+    X = clustered(10, 200)
+    index = nk.LSHIndex(PStable(), num_probes=4, hashes_per_table=4)
+    index.tune(X, (f"row {i}" for i in range(200)), recall=0.9, k=3)
+    assert "row 7" == index.nearest(X[7:8], 1).ids[0]
