@@ -1,11 +1,17 @@
-"""The command, run as its users run it."""
+"""The command: in this process, which is fast, or in one of its own, as its users run it."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,10 +24,71 @@ TEXTS = {
     "e": "...",
 }
 
+# Wide enough that no message is folded, and no colours.
+ENVIRONMENT = {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
+
 
 def run(
     *arguments: str | Path, stdin: bytes | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
+    """The outcome of one call in a process of its own."""
     command = [sys.executable, "-m", "nearkin", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    environment = {**os.environ, **ENVIRONMENT}
     return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, check=False, env=environment)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a call left: its exit code, and what it wrote to standard output and error."""
+
+    code: int
+    data: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        """Standard output as text."""
+        return self.data.decode()
+
+    @property
+    def lines(self) -> list[str]:
+        """Standard output, line by line."""
+        return self.out.splitlines()
+
+    @property
+    def message(self) -> str:
+        """Standard error on one line, without the frame that Typer draws around its messages."""
+        return " ".join(self.err.replace("│", " ").split())
+
+    def json(self) -> Any:
+        """The one object on standard output."""
+        return json.loads(self.data)
+
+    def objects(self) -> list[Any]:
+        """The objects on standard output, one per line."""
+        return [json.loads(line) for line in self.lines]
+
+
+def call(*arguments: object, stdin: bytes = b"") -> Done:
+    """The outcome of one call in this process."""
+    from nearkin.cli.app import run as run_here
+
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in range(2))
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ, ENVIRONMENT))
+        stack.enter_context(mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8")))
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        code = run_here([str(argument) for argument in arguments])
+    return Done(code, out.buffer.getvalue(), err.buffer.getvalue().decode())  # type: ignore[attr-defined]
+
+
+def json_lines(path: Path) -> list[Any]:
+    """The objects of a file, one per line."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def write_jsonl(path: Path, texts: dict[str, str]) -> Path:
+    """A corpus of texts and their ids."""
+    path.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()), "utf-8")
+    return path

@@ -69,7 +69,10 @@ class MismatchError(NearkinError, ValueError):
 
 
 class InputError(NearkinError, ValueError):
-    """A record or a file that can't be read. Attributes: place, reason."""
+    """A record or a file that can't be read. Attributes: place, reason.
+
+    Where an argument would make the call take it, `remedy` names that argument, such as "strict=False".
+    """
 
 
 class NotFittedError(NearkinError, ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -18,7 +17,8 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.cli import app as cli
+import nearkin.cli.app as cli
+from nearkin.io.locks import changing
 from nearkin.search.fingerprints import from_hex, hamming, to_bytes, to_hex
 
 Run = Callable[..., tuple[int, str, str]]
@@ -33,7 +33,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def call(*arguments: object, stdin: bytes = b"") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsys.readouterr()
-        code = cli._run(cli.app, [str(argument) for argument in arguments])
+        code = cli.run([str(argument) for argument in arguments])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
@@ -352,8 +352,7 @@ def test_two_updates_at_a_time_are_refused(run: Run, corpus: Path, tmp_path: Pat
     """The second one is told; nothing is lost. Searches go on."""
     index = tmp_path / "c.nks"
     assert 0 == run("index", "build", corpus, "-o", index, "--id-column", "id", "-q")[0]
-    with index.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with changing(index):
         code, _, err = run("index", "remove", index, "d1")
         assert (1, True) == (code, "another process is changing the index" in err)
         assert 0 == run("search", index, "--text", texts()[1], "-k", 1)[0]

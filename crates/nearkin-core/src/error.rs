@@ -8,6 +8,9 @@ use std::fmt;
 /// Result of a fallible operation of the core.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// The argument, as in Python, that makes reading of digests lenient.
+pub const LENIENT: &str = "strict=False";
+
 /// What went wrong.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -35,6 +38,13 @@ pub enum Error {
         /// Where: a file and line, a row, or a byte offset.
         place: String,
         /// Why it can't be read and how to mend it.
+        reason: String,
+    },
+    /// A digest that is not as the program ssdeep prints it. Reading it leniently, with [`LENIENT`], may take it.
+    Digest {
+        /// The digest, and where it stands.
+        place: String,
+        /// Why it can't be read and how a digest reads.
         reason: String,
     },
     /// A file that is not what its header says.
@@ -85,6 +95,7 @@ impl fmt::Display for Error {
                 write!(f, "{what} differs: {left} against {right}; compare only what was made alike")
             }
             Self::Input { place, reason } => write!(f, "{place}: {reason}"),
+            Self::Digest { place, reason } => write!(f, "{place}: {reason}, or pass {LENIENT} for old data"),
             Self::Corrupt { place, reason } => write!(f, "{place} is damaged: {reason}"),
             Self::FormatVersion { found, newest } => {
                 write!(

@@ -1,6 +1,7 @@
 //! The one place where a core error becomes a Python exception of `nearkin.errors`.
 
 use nearkin_core::Error;
+use nearkin_core::error::LENIENT;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -28,6 +29,12 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         Error::Input { place, reason } => {
             context.set_item("place", place)?;
             context.set_item("reason", reason)?;
+            "InputError"
+        }
+        Error::Digest { place, reason } => {
+            context.set_item("place", place)?;
+            context.set_item("reason", reason)?;
+            context.set_item("remedy", LENIENT)?;
             "InputError"
         }
         Error::Corrupt { place, reason } => {

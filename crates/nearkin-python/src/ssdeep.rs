@@ -59,6 +59,7 @@ pub(crate) fn parse(text: &[u8], strict: bool) -> nearkin_core::Result<Digest> {
 pub(crate) fn name_row(row: usize, error: Error) -> Error {
     match error {
         Error::Input { place, reason } => Error::Input { place: format!("row {row}, {place}"), reason },
+        Error::Digest { place, reason } => Error::Digest { place: format!("row {row}, {place}"), reason },
         other => other,
     }
 }

@@ -1,20 +1,118 @@
-"""The terminal: messages, progress bars and tables."""
+"""The terminal: what goes to standard output and error, progress bars, tables, and inputs as text.
+
+Answers go to standard output, which programs read; messages, progress and summaries go to standard error.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from nearkin.errors import InputError
+
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
+
     from nearkin.io import Corpus
+    from nearkin.pipeline.documents import Progress
+
+# Exit codes besides 0.
+FAILURE, USAGE, NO_MATCH, INTERRUPTED = 1, 2, 3, 130
+
+# A pipe has no width to keep to: wider than any line.
+_PIPE_WIDTH = 1 << 16
 
 
-Progress = Callable[[str, int, int | None], None]
-"""Takes a stage, how much of it is done, and how much there is, if that is known."""
+def say(text: str) -> None:
+    """Write a line, or several, to standard output."""
+    print(text)  # noqa: T201 - the one place that does
+
+
+def say_json(value: Mapping[str, object]) -> None:
+    """Write an object to standard output as a line of JSON."""
+    say(json.dumps(value, ensure_ascii=False))
+
+
+def warn(message: str) -> None:
+    """Write a message to standard error."""
+    typer.echo(f"nearkin: {message}", err=True)
+
+
+def use_utf8() -> None:
+    """Make standard output UTF-8 where it is no terminal: what one command prints another one reads.
+
+    What a stream has no form for, such as half of a surrogate pair, is escaped.
+    """
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is None:
+        return
+    if sys.stdout.isatty():
+        reconfigure(errors="backslashreplace")
+    else:
+        reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def printable(text: str) -> str:
+    """A text that any terminal takes: lone surrogates and control characters escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def escaped(text: str) -> str:
+    """A text that has a UTF-8 form: lone surrogates, which stand for other bytes of file names, escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def console(*, err: bool = False) -> Console:
+    """The terminal, or the pipe in its place, for tables; nothing is coloured or read as markup."""
+    from rich.console import Console
+
+    stream = sys.stderr if err else sys.stdout
+    return Console(stderr=err, markup=False, highlight=False, width=None if stream.isatty() else _PIPE_WIDTH)
+
+
+def show_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    header: bool = True,
+    lines: bool = True,
+    right: Iterable[str] = (),
+    err: bool = False,
+) -> None:
+    """Print rows as a table, as wide as they are where no terminal limits it.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of the columns.
+    rows : iterable of sequences of str
+    header : bool, default True
+        Whether the names are shown.
+    lines : bool, default True
+        Whether lines are drawn around the cells.
+    right : iterable of str
+        Columns that are set flush right.
+    err : bool, default False
+        Whether the table goes to standard error.
+    """
+    from rich.table import Table
+
+    table = Table(show_header=header) if lines else Table(show_header=header, box=None, padding=(0, 2, 0, 0))
+    to_the_right = set(right)
+    for name in columns:
+        table.add_column(name, overflow="fold", justify="right" if name in to_the_right else "left")
+    for row in rows:
+        table.add_row(*row)
+    console(err=err).print(table)
 
 
 @contextmanager
@@ -24,7 +122,6 @@ def progress_bars(*, quiet: bool) -> Iterator[Progress]:
         yield lambda stage, done, total: None
         return
     from rich import progress as rich
-    from rich.console import Console
 
     columns = (
         rich.SpinnerColumn(),
@@ -33,8 +130,8 @@ def progress_bars(*, quiet: bool) -> Iterator[Progress]:
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
     )
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
+    with rich.Progress(*columns, console=console(err=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
 
         def report(stage: str, done: int, total: int | None) -> None:
             if stage not in tasks:
@@ -44,9 +141,71 @@ def progress_bars(*, quiet: bool) -> Iterator[Progress]:
         yield report
 
 
-def warn(message: str) -> None:
-    """Write a message to standard error."""
-    typer.echo(f"nearkin: {message}", err=True)
+def read_input(name: str) -> bytes:
+    """The content of a file or, with the name -, of standard input."""
+    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+
+
+def read_text(name: str, *, encoding: str = "utf-8") -> str:
+    """The text of a file or, with the name -, of standard input.
+
+    Raises
+    ------
+    InputError
+        The content is not UTF-8.
+    """
+    data = read_input(name)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        place = "standard input" if name == "-" else name
+        reason = f"is not UTF-8 at byte {error.start}; convert it, with iconv say"
+        raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the options say that corpora are read.
+
+    Attributes
+    ----------
+    format, text_column, id_column : str or None
+        As `nearkin.io.open_corpus` takes them; the column of the text is `text` without a name.
+    strict : bool
+        Whether the first record that can't be read is an error.
+    """
+
+    format: str | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    strict: bool = False
+
+    def corpus(
+        self,
+        inputs: Sequence[str],
+        *,
+        extra_columns: Iterable[str] = (),
+        spool_dir: str | os.PathLike[str] | None = None,
+    ) -> Corpus:
+        """The corpus over files, globs, folders or standard input."""
+        from nearkin.io import open_corpus
+
+        return open_corpus(
+            inputs,
+            format=self.format,
+            text_column=self.text_column or "text",
+            id_column=self.id_column,
+            extra_columns=extra_columns,
+            strict=self.strict,
+            spool_dir=spool_dir,
+        )
+
+    @contextmanager
+    def reported(self, inputs: Sequence[str]) -> Iterator[Corpus]:
+        """As `corpus`; at the end of the context the records that can't be read are reported."""
+        with self.corpus(inputs) as corpus:
+            yield corpus
+            report_malformed(corpus)
 
 
 def report_malformed(corpus: Corpus) -> None:
@@ -57,14 +216,43 @@ def report_malformed(corpus: Corpus) -> None:
         warn(f"skipped {corpus.malformed.count} records in all that can't be read; --strict stops at the first")
 
 
-def show_table(columns: list[str], rows: list[Any], *, header: bool = True) -> None:
-    """Print rows as a table, as wide as they are where no terminal limits it."""
-    from rich.console import Console
-    from rich.table import Column, Table
+# What errors call an argument of Python, and what this command line says instead.
+_REMEDIES = {"strict=False": "add --lenient"}
 
-    plain = {} if header else {"box": None, "padding": (0, 2, 0, 0)}
-    table = Table(*(Column(name, overflow="fold") for name in columns), show_header=header, **plain)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*row)
-    # A pipe has no width to keep to.
-    Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1 << 12).print(table)
+
+def worded(fault: object) -> str:
+    """A fault in words, its remedy as an option of this command line."""
+    if isinstance(fault, InputError) and (remedy := _REMEDIES.get(fault.context.get("remedy", ""))):
+        return f"{fault.place}: {fault.reason}, or {remedy} for old data"
+    # The core's messages name the file themselves.
+    if isinstance(fault, OSError) and fault.strerror and fault.filename is None:
+        return fault.strerror
+    return str(fault)
+
+
+class Refusals:
+    """Inputs that are left out while the others are done: messages, and the exit code that tells of them.
+
+    Attributes
+    ----------
+    failed : bool
+        Whether an input was left out.
+    """
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    def refuse(self, fault: object) -> None:
+        """Write why an input is left out."""
+        self.failed = True
+        warn(printable(worded(fault)))
+
+    def refuse_at(self, name: str, fault: object) -> None:
+        """Write why what has this name is left out."""
+        self.refuse(f"{name}: {worded(fault)}")
+
+    def end(self, *, found: bool = True) -> None:
+        """Leave with the exit code that says what happened, unless all is well."""
+        code = FAILURE if self.failed else 0 if found else NO_MATCH
+        if code:
+            raise typer.Exit(code)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import progress_bars, report_malformed, warn
+from nearkin.cli.console import Reading, console, progress_bars, report_malformed, say, say_json, show_table, warn
 from nearkin.cli.dedup_files import dedup_files
 from nearkin.cli.options import (
     Bits,
-    Confirm,
-    FamilyOption,
     FormatOption,
     IdColumn,
     Inputs,
     Json,
+    Overwrite,
     Quiet,
     Radius,
     Recall,
@@ -31,33 +29,50 @@ from nearkin.cli.options import (
     Threads,
     Threshold,
     VerifyOption,
+    output,
     recipe_of,
 )
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
-    from nearkin.io import Corpus
+    from nearkin.io import Corpus, OutputDir
     from nearkin.pipeline.results import DedupResult
+
+_DEDUP_EXAMPLES = """
+[bold]Examples[/]
+
+  nearkin dedup corpus.jsonl --out clean
+
+  nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
+
+  nearkin dedup today.jsonl.gz --against yesterday.jsonl.gz --out new --threshold 0.7
+
+  nearkin dedup --family ssdeep Documents --out report --keep newest
+"""
+_PAIRS_EXAMPLE = "[bold]Example[/]\n\n  nearkin pairs corpus.jsonl --id-column id --threshold 0.9 --json | head"
 
 
 def dedup(
     context: typer.Context,
     inputs: Inputs,
-    out: Annotated[
-        str, typer.Option("--out", "-o", help="New folder for kept, clusters and summary; - prints what is kept.")
-    ],
-    text_column: TextColumn = "text",
+    out: Annotated[str, output("New folder for kept, clusters and summary; - prints what is kept.")],
+    text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: FormatOption = None,
     recipe: RecipeOption = None,
-    family: FamilyOption = None,
-    bits: Bits = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Smallest similarity of a match, inclusive: 0.8, or a score of 80 of ssdeep.")
+    family: Annotated[
+        str | None,
+        typer.Option(
+            help="simhash or minhash, simhash:BITS or minhash:NUM_PERM, a slot of the recipe; ssdeep for files."
+        ),
     ] = None,
+    bits: Bits = None,
+    threshold: Threshold = None,
     radius: Radius = None,
     recall: Recall = None,
-    confirm: Confirm = None,
+    confirm: Annotated[
+        str | None, typer.Option(help="The other family, such as simhash:128: candidates must be alike by it as well.")
+    ] = None,
     verify: VerifyOption = "jaccard",
     cluster: Annotated[str, typer.Option(help="absorb (no chains) or components (chains are one cluster).")] = "absorb",
     keep: Annotated[
@@ -68,13 +83,13 @@ def dedup(
     ] = "first",
     source_column: Annotated[str | None, typer.Option(help="Count removals by this column, warn of outliers.")] = None,
     against: Annotated[
-        list[str] | None, typer.Option(help="Older corpus: remove what matches it, too. May stand several times.")
+        list[str] | None, typer.Option(help="Older corpus: remove what matches it, too; may be repeated.")
     ] = None,
     links: Annotated[
         str, typer.Option(help="Pairs written: representatives (removed ones) or all verified ones.")
     ] = "representatives",
     strict: Strict = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run's output.")] = False,
+    overwrite: Overwrite = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -83,8 +98,10 @@ def dedup(
 
     DIR/kept.* has the documents that stay, in the input's format and order; DIR/clusters.* names for each removed
     document the one kept, their distance and similarity; DIR/pairs.* the links; DIR/summary.json counts and timings.
+
+    The threshold is 0.8 unless another is given, or for --family ssdeep a score of 80. The radius follows from the
+    threshold; --recall holds at the threshold, with minhash.
     """
-    from nearkin.io import OutputDir, open_corpus, write_table
     from nearkin.pipeline.texts import THRESHOLD
     from nearkin.pipeline.texts import dedup as run
 
@@ -98,7 +115,7 @@ def dedup(
             threshold=threshold,
             cluster=cluster,
             keep=keep,
-            against=against,
+            against=against or [],
             links=links,
             strict=strict,
             overwrite=overwrite,
@@ -107,136 +124,151 @@ def dedup(
         )
         return
     made = recipe_of(recipe, bits, family)
+    rule, field = _keep_rule(keep)
+    reading = Reading(format, text_column, id_column, strict)
+    columns = [name for name in (field, source_column) if name is not None]
+    with _opened(reading, inputs, columns, against or [], out, overwrite=overwrite) as (corpus, older, target):
+        with progress_bars(quiet=quiet) as progress:
+            result = run(
+                corpus,
+                recipe=made,
+                threshold=THRESHOLD if threshold is None else threshold,
+                radius=radius,
+                recall=recall,
+                confirm=confirm,
+                verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
+                cluster=cluster,  # type: ignore[arg-type]
+                keep=rule,
+                values=field,
+                sources=source_column,
+                against=older,
+                links=links,  # type: ignore[arg-type]
+                progress=progress,
+            )
+        summary = _summary(result, corpus)
+        _write(result, summary, corpus, target)
+        kept = None if target is None else Path(out) / corpus.kept_name
+    _report(result, summary, kept, as_json=as_json, quiet=quiet)
+
+
+def _keep_rule(keep: str) -> tuple[str, str | None]:
+    """A rule and the column that it looks at, if it looks at one."""
     rule, _, field = keep.partition(":")
     if (rule in ("max", "min")) != bool(field):
         raise bad_parameter("keep", keep, "first, last, longest, shortest, max:COLUMN or min:COLUMN")
-    extra = [name for name in (field or None, source_column) if name]
-    to_stdout = out == "-"
-    spool = None if to_stdout else str(_existing_parent(Path(out)))
-    options: dict[str, Any] = {
-        "format": format,
-        "text_column": text_column,
-        "id_column": id_column,
-        "strict": strict,
-        "spool_dir": spool,
-    }
-    with open_corpus(inputs, extra_columns=extra, **options) as corpus, _open_older(against, options) as older:
-        inputs_named = [*corpus.inputs, *(older.inputs if older else [])]
-        target = None if to_stdout else OutputDir(out, overwrite=overwrite, inputs=inputs_named)
-        with _nothing() if target is None else target:
-            with progress_bars(quiet=quiet) as progress:
-                result = run(
-                    corpus,
-                    recipe=made,
-                    threshold=THRESHOLD if threshold is None else threshold,
-                    radius=radius,
-                    recall=recall,
-                    confirm=confirm,
-                    verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
-                    cluster=cluster,  # type: ignore[arg-type]
-                    keep=rule,
-                    values=field or None,
-                    sources=source_column,
-                    against=older,
-                    links=links,  # type: ignore[arg-type]
-                    progress=progress,
-                )
-            summary = {
-                **result.summary,
-                "inputs": [str(path) for path in corpus.inputs],
-                "format": corpus.format,
-                "text_column": text_column,
-                "id_column": id_column,
-                "kept_file": corpus.kept_name,
-                "bytes_read": corpus.bytes_read,
-                "malformed": corpus.malformed.count,
-                "malformed_first": [str(record) for record in corpus.malformed.first],
-            }
-            if target is None:
-                corpus.write_kept(result.kept_rows, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
-            else:
-                corpus.write_kept(result.kept_rows, target)
-                write_table(target, "clusters", result.clusters.columns, corpus.format)
-                write_table(target, "pairs", result.pairs.columns, corpus.format)
-                target.write_json("summary.json", summary)
+    return rule, field or None
+
+
+@contextmanager
+def _opened(
+    reading: Reading,
+    inputs: Sequence[str],
+    columns: Sequence[str],
+    against: Sequence[str],
+    out: str,
+    *,
+    overwrite: bool,
+) -> Iterator[tuple[Corpus, Corpus | None, OutputDir | None]]:
+    """The corpus, the older one if there is one, and the folder of the output, None for standard output.
+
+    `columns` are read besides text and id. What is spooled lies beside the output, where there is room for the corpus.
+    Records that can't be read are reported once the output is there.
+    """
+    from nearkin.io import OutputDir
+
+    spool = None if out == "-" else _existing_parent(Path(out))
+    with ExitStack() as stack:
+        corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool))
+        older = stack.enter_context(reading.corpus(against, spool_dir=spool)) if against else None
+        if out == "-":
+            yield corpus, older, None
+        else:
+            read = [*corpus.inputs, *(older.inputs if older else [])]
+            with OutputDir(out, overwrite=overwrite, inputs=read) as target:
+                yield corpus, older, target
         report_malformed(corpus)
-    for warning in summary.get("warnings", []):
-        warn(f"warning: {warning}")
-    if as_json and not to_stdout:
-        print(json.dumps(summary, ensure_ascii=False))  # noqa: T201
-    elif not quiet:
-        _print_summary(result, summary, None if to_stdout else Path(out) / corpus.kept_name)
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
-
-
-@contextmanager
-def _open_older(paths: list[str] | None, options: Mapping[str, Any]) -> Iterator[Corpus | None]:
-    from nearkin.io import open_corpus
-
-    if not paths:
-        yield None
-        return
-    with open_corpus(paths, **options) as corpus:
-        yield corpus
 
 
 def _existing_parent(path: Path) -> Path:
+    """The nearest folder above a path that exists."""
     path = path.absolute()
-    while not path.is_dir():
+    while not path.is_dir() and path != path.parent:
         path = path.parent
     return path
 
 
-def _print_summary(result: DedupResult, summary: Mapping[str, Any], kept: Path | None) -> None:
-    """What a reader of the terminal wants to know, on standard error."""
-    from rich.console import Console
-    from rich.table import Table
+def _summary(result: DedupResult, corpus: Corpus) -> dict[str, Any]:
+    """What `summary.json` says: the job's summary and what was read."""
+    return {
+        **result.summary,
+        "inputs": [str(path) for path in corpus.inputs],
+        "format": corpus.format,
+        "text_column": corpus.text_column,
+        "id_column": corpus.id_column,
+        "kept_file": corpus.kept_name,
+        "bytes_read": corpus.bytes_read,
+        "malformed": corpus.malformed.count,
+        "malformed_first": [str(record) for record in corpus.malformed.first],
+    }
 
-    console = Console(stderr=True, highlight=False)
-    reasons = summary["removed_by_reason"]
-    share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
+
+def _write(result: DedupResult, summary: Mapping[str, Any], corpus: Corpus, target: OutputDir | None) -> None:
+    """What is kept, with tables and summary in a folder, alone on standard output."""
+    from nearkin.io import write_table
+
+    if target is None:
+        corpus.write_kept(result.kept_rows, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    corpus.write_kept(result.kept_rows, target)
+    write_table(target, "clusters", result.clusters.columns, corpus.format)
+    write_table(target, "pairs", result.pairs.columns, corpus.format)
+    target.write_json("summary.json", summary)
+
+
+def _report(result: DedupResult, summary: Mapping[str, Any], kept: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Warnings, and the summary as JSON or in words; `kept` is None where what is kept went to standard output."""
+    for warning in summary.get("warnings", []):
+        warn(f"warning: {warning}")
+    if as_json and kept is not None:
+        say_json(summary)
+    elif not quiet:
+        rows = [*_totals(summary, kept), *_reasons(summary), ("", f"recipe {summary['recipe']}")]
+        show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
+        if (example := _example(result)) is not None:
+            console(err=True).print(f"\n{example}")
+
+
+def _totals(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str, str]]:
+    """How many documents there were, stay and go."""
     seconds = sum(stage["wall"] for stage in summary["timings"].values())
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(justify="right")
-    table.add_column()
-    table.add_row(
-        f"{summary['documents']:,}", f"documents read in {seconds:.1f} s ({summary['bytes_read'] / 1e6:,.1f} MB)"
+    share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
+    yield (
+        f"{summary['documents']:,}",
+        f"documents read in {seconds:.1f} s ({summary['bytes_read'] / 1e6:,.1f} MB)",
     )
-    table.add_row(f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else ""))
-    table.add_row(
+    yield f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else "")
+    yield (
         f"{summary['removed']:,}",
         f"removed ({share:.1%}) in {summary['clusters']:,} clusters, the largest of {summary['largest_cluster']:,}",
     )
-    table.add_row(f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies")
-    table.add_row(
-        f"{reasons['near'] + reasons['near-old']:,}",
-        f"of them near-duplicates: {summary['verify']} similarity of at least {summary['threshold']}"
-        if summary["verify"] != "none"
-        else "of them near-duplicates, not verified: " + _reach(summary),
-    )
-    if reasons["exact-old"] + reasons["near-old"]:
-        table.add_row(f"{reasons['exact-old'] + reasons['near-old']:,}", "of them match older documents")
+
+
+def _reasons(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Why documents go, and what was left out."""
+    reasons = summary["removed_by_reason"]
+    yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"
+    near = f": {summary['verify']} similarity of at least {summary['threshold']}"
+    if summary["verify"] == "none":
+        near = f", not verified: {_reach(summary)}"
+    yield f"{reasons['near'] + reasons['near-old']:,}", f"of them near-duplicates{near}"
+    if older := reasons["exact-old"] + reasons["near-old"]:
+        yield f"{older:,}", "of them match older documents"
     if summary["without_features"]:
-        table.add_row(f"{summary['without_features']:,}", "without any letter: kept, never compared")
+        yield f"{summary['without_features']:,}", "without any letter: kept, never compared"
     if summary["malformed"]:
-        table.add_row(f"{summary['malformed']:,}", "records skipped that can't be read")
-    table.add_row(f"{summary['candidates']:,}", f"candidates ({_reach(summary)}); {summary['verified']:,} verified")
-    table.add_row("", f"recipe {summary['recipe']}")
-    console.print(table)
-    if len(result.clusters) and result.clusters["reason"][0] == "kept":
-        head = next(result.clusters.rows())["representative"]
-        removed = [row for row in _first_rows(result, 12) if row["representative"] == head and row["reason"] != "kept"][
-            :1
-        ]
-        for row in removed:
-            console.print(
-                f"\nfor example {row['id']} is removed for {head} ({row['reason']}, similarity {row['similarity']:.2f})"
-            )
+        yield f"{summary['malformed']:,}", "records skipped that can't be read"
+    yield f"{summary['candidates']:,}", f"candidates ({_reach(summary)}); {summary['verified']:,} verified"
 
 
 def _reach(summary: Mapping[str, Any]) -> str:
@@ -247,19 +279,28 @@ def _reach(summary: Mapping[str, Any]) -> str:
     return f"{bands}, recall {summary['expected_recall']:.1%} at the threshold"
 
 
-def _first_rows(result: DedupResult, count: int) -> list[dict[str, Any]]:
-    rows = result.clusters.rows()
-    return [row for _, row in zip(range(count), rows, strict=False)]
+def _example(result: DedupResult) -> str | None:
+    """The first document that goes for another of this corpus, in words; looked for among the first few rows."""
+    if not len(result.clusters) or result.clusters["reason"][0] != "kept":
+        return None
+    rows = [row for _, row in zip(range(12), result.clusters.rows(), strict=False)]
+    head = rows[0]["representative"]
+    for row in rows:
+        if row["representative"] == head and row["reason"] != "kept":
+            return (
+                f"for example {row['id']} is removed for {head} ({row['reason']}, similarity {row['similarity']:.2f})"
+            )
+    return None
 
 
 def pairs(
     inputs: Inputs,
-    text_column: TextColumn = "text",
+    text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: FormatOption = None,
     recipe: RecipeOption = None,
     bits: Bits = None,
-    threshold: Threshold = 0.8,
+    threshold: Threshold = None,
     radius: Radius = None,
     verify: VerifyOption = "jaccard",
     strict: Strict = False,
@@ -267,48 +308,36 @@ def pairs(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print every pair of near-duplicates: left, right, distance, similarity, parted by tabulators."""
-    from nearkin.io import open_corpus
+    """Print every pair of near-duplicates: left, right, distance, similarity, separated by tabs.
+
+    The threshold is 0.8 unless another is given, and the radius follows from it.
+    """
+    from nearkin.pipeline.texts import THRESHOLD
     from nearkin.pipeline.texts import dedup as run
 
     set_num_threads(threads)
-    with open_corpus(inputs, format=format, text_column=text_column, id_column=id_column, strict=strict) as corpus:
-        with progress_bars(quiet=quiet) as progress:
-            result = run(
-                corpus,
-                recipe=recipe_of(recipe, bits),
-                threshold=threshold,
-                radius=radius,
-                verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
-                links="all",
-                progress=progress,
-            )
-        report_malformed(corpus)
+    reading = Reading(format, text_column, id_column, strict)
+    with reading.reported(inputs) as corpus, progress_bars(quiet=quiet) as progress:
+        result = run(
+            corpus,
+            recipe=recipe_of(recipe, bits),
+            threshold=THRESHOLD if threshold is None else threshold,
+            radius=radius,
+            verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
+            links="all",
+            progress=progress,
+        )
     for row in result.pairs.rows():
+        # NaN stands for what was not verified.
         similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
         if as_json:
-            line = json.dumps({**row, "similarity": similarity}, ensure_ascii=False)
+            say_json({**row, "similarity": similarity})
         else:
             shown = "-" if similarity is None else f"{similarity:.4f}"
-            line = f"{row['left']}\t{row['right']}\t{row['distance']}\t{shown}"
-        print(line)  # noqa: T201
+            say(f"{row['left']}\t{row['right']}\t{row['distance']}\t{shown}")
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module to a command line."""
-    app.command(
-        epilog="""
-[bold]Examples[/]
-
-  nearkin dedup corpus.jsonl --out clean
-
-  nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
-
-  nearkin dedup today.jsonl.gz --against yesterday.jsonl.gz --out new --threshold 0.7
-
-  nearkin dedup --family ssdeep Documents --out report --keep newest
-"""
-    )(dedup)
-    app.command(epilog="[bold]Example[/]\n\n  nearkin pairs corpus.jsonl --id-column id --threshold 0.9 --json | head")(
-        pairs
-    )
+    app.command(epilog=_DEDUP_EXAMPLES)(dedup)
+    app.command(epilog=_PAIRS_EXAMPLE)(pairs)

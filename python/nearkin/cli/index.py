@@ -1,17 +1,12 @@
-"""`nearkin index`: a Hamming index of a corpus or of fingerprints on the command line; `cli_search` asks it.
+"""`nearkin index`: a Hamming index of a corpus or of fingerprints on the command line; `nearkin search` asks it.
 
 The index is one file (`docs/format.md`) that carries the recipe of its fingerprints: texts are always hashed by that
-recipe, and another one that is named is refused. Updates are written aside and renamed, under a lock. Exit codes: 0
-done; 1 failure; 2 wrong usage.
+recipe, and another one that is named is refused. Updates are written aside and renamed, under a lock.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,58 +15,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import progress_bars, report_malformed, show_table, warn
-from nearkin.cli.options import Bits, FormatOption, IdColumn, Json, Quiet, RecipeOption, Strict, Threads, recipe_of
-from nearkin.errors import InputError, MismatchError, StoreLockedError, bad_parameter
+from nearkin.cli.console import progress_bars, read_text, report_malformed, say_json, show_table, warn
+from nearkin.cli.options import (
+    Bits,
+    Existing,
+    Fingerprints,
+    FormatOption,
+    IdColumn,
+    IdsFile,
+    IndexPath,
+    Inputs,
+    Json,
+    Overwrite,
+    Quiet,
+    Radius,
+    RecipeOption,
+    Strict,
+    TextColumn,
+    Threads,
+    output,
+    recipe_of,
+)
+from nearkin.errors import MismatchError, bad_parameter
 
 if TYPE_CHECKING:
-    from nearkin.cli.console import Progress
+    from nearkin.pipeline.documents import Progress
+    from nearkin.pipeline.sources import FingerprintSource
     from nearkin.recipe import Recipe
     from nearkin.search.hamming import HammingIndex
 
-__all__ = [
-    "Fingerprints",
-    "IdsFile",
-    "IndexPath",
-    "TextColumn",
-    "app",
-    "decoded",
-    "open_index",
-    "recipe_for",
-    "show_table",
-]
-
-app = typer.Typer(
-    help="Indexes of fingerprints: build, add, remove, info. `nearkin search` asks them.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-
-IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX", show_default=False)]
-Inputs = Annotated[
-    list[str],
-    typer.Argument(
-        help="Files, globs, folders, or - for standard input: JSONL, Parquet, CSV, TSV, text; also .gz and .zst.",
-        show_default=False,
-    ),
-]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column of the text, or of the fingerprint.", show_default="text or fingerprint")
-]
-Fingerprints = Annotated[
-    str | None,
-    typer.Option(
-        "--fingerprints",
-        help="The inputs are fingerprints, not texts: hex or int (a column, or lines with or without an id and a "
-        "tabulator before, as `nearkin hash` prints them), or npy (uint64, int64, or packed uint8).",
-        metavar="hex|int|npy",
-    ),
-]
-IdsFile = Annotated[Path | None, typer.Option("--ids", help="For npy: a .npy file with the ids, integers or strings.")]
-
-
-@app.command(
-    epilog="""
+_BUILD_EXAMPLES = """
 [bold]Examples[/]
 
   nearkin index build corpus.jsonl.gz --out corpus.nks --id-column id --radius 25
@@ -80,10 +53,20 @@ IdsFile = Annotated[Path | None, typer.Option("--ids", help="For npy: a .npy fil
 
   nearkin hash corpus.jsonl --bits 64 | nearkin index build - --out codes.nks --fingerprints hex --bits 64
 """
-)
+_ADD_EXAMPLE = "[bold]Example[/]\n\n  nearkin index add corpus.nks today.jsonl.gz --id-column id --existing update"
+_REMOVE_EXAMPLES = """
+[bold]Examples[/]
+
+  nearkin index remove corpus.nks 17 42
+
+  nearkin index remove corpus.nks --ids gone.txt
+"""
+_INFO_EXAMPLE = "[bold]Example[/]\n\n  nearkin index info corpus.nks --radius 10"
+
+
 def build(
     inputs: Inputs,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File of the new index.")],
+    out: Annotated[Path, output("File of the new index.")],
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: FormatOption = None,
@@ -91,14 +74,14 @@ def build(
     bits: Bits = None,
     fingerprints: Fingerprints = None,
     ids: IdsFile = None,
-    radius: Annotated[int | None, typer.Option(help="Radius of searches to come: tables for it are built.")] = None,
+    radius: Radius = None,
     method: Annotated[str, typer.Option(help="auto, scan, bits, blocks, tables or multi.")] = "auto",
     memory_limit: Annotated[
         str | None, typer.Option(help="Most bytes of fingerprints and tables: 500M, 2G, 2Gi.", metavar="BYTES")
     ] = None,
-    existing: Annotated[str, typer.Option(help="An id that occurs again: error, update or skip.")] = "error",
+    existing: Existing = "error",
     strict: Strict = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index.")] = False,
+    overwrite: Overwrite = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -106,7 +89,8 @@ def build(
     """Hash a corpus, or read fingerprints, and write an index of them.
 
     Ids are those of the corpus; without an id column documents are numbered from 0 in order. A text without any
-    letter has no fingerprint: it takes its number and is not found.
+    letter has no fingerprint: it takes its number and is not found. --radius announces searches of that radius: tables
+    for it are built.
     """
     from nearkin.pipeline.sources import open_fingerprints
     from nearkin.search.hamming import HammingIndex
@@ -143,9 +127,6 @@ def build(
     _report(source, {"added": added, **_state(index, out)}, as_json=as_json, quiet=quiet)
 
 
-@app.command(
-    epilog="[bold]Example[/]\n\n  nearkin index add corpus.nks today.jsonl.gz --id-column id --existing update"
-)
 def add(
     index_path: IndexPath,
     inputs: Inputs,
@@ -155,7 +136,7 @@ def add(
     recipe: RecipeOption = None,
     fingerprints: Fingerprints = None,
     ids: IdsFile = None,
-    existing: Annotated[str, typer.Option(help="An id that is there: error, update or skip.")] = "error",
+    existing: Existing = "error",
     strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
@@ -189,20 +170,11 @@ def add(
         _report(source, {"added": added, **_state(index, index_path)}, as_json=as_json, quiet=quiet)
 
 
-@app.command(
-    epilog="""
-[bold]Examples[/]
-
-  nearkin index remove corpus.nks 17 42
-
-  nearkin index remove corpus.nks --ids gone.txt
-"""
-)
 def remove(
     index_path: IndexPath,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids, as the corpus gave them.", metavar="ID")] = None,
     ids_from: Annotated[
-        str | None, typer.Option("--ids", help="A file with an id a line; - for standard input.", metavar="FILE")
+        str | None, typer.Option("--ids", help="A file with an id per line; - for standard input.", metavar="FILE")
     ] = None,
     missing_ok: Annotated[bool, typer.Option("--missing-ok", help="Pass over ids that are not there.")] = False,
     as_json: Json = False,
@@ -211,8 +183,7 @@ def remove(
     """Remove ids from an index."""
     named = list(ids or [])
     if ids_from is not None:
-        content = sys.stdin.buffer.read() if ids_from == "-" else Path(ids_from).read_bytes()
-        named += [line for line in decoded(content, ids_from).split("\n") if line]
+        named += [name for line in read_text(ids_from).split("\n") if (name := line.removesuffix("\r"))]
     if not named:
         raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
     with _updating(index_path) as index:
@@ -221,25 +192,23 @@ def remove(
         _report(None, {"removed": removed, **_state(index, index_path)}, as_json=as_json, quiet=quiet)
 
 
-@app.command(epilog="[bold]Example[/]\n\n  nearkin index info corpus.nks --radius 10")
 def info(
     index_path: IndexPath,
-    radius: Annotated[
-        int | None, typer.Option(help="Explain searches of this radius; the announced one, or 3, without it.")
-    ] = None,
+    radius: Radius = None,
     verify: Annotated[bool, typer.Option(help="Read the whole file and check every part of it.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Say what an index holds, how a search would be answered and why, and whether the file is sound."""
-    index = open_index(index_path)
+    """Say what an index holds, how a search would be answered and why, and whether the file is sound.
+
+    Searches of --radius are explained, or without it of the announced radius, or of 3.
+    """
+    from nearkin.search.hamming import HammingIndex
+
+    index = HammingIndex.open(index_path)
     if verify:
         index.verify()
-    recipe = index.recipe
     about = {
-        "index": str(index_path),
-        "file_bytes": index_path.stat().st_size,
-        "recipe": None if recipe is None else str(recipe),
-        "recipe_digest": None if recipe is None else recipe.digest,
+        **_state(index, index_path),
         "method": index.method,
         "announced_radius": index.radius,
         "memory_limit": index.memory_limit,
@@ -247,19 +216,25 @@ def info(
         **index.explain(radius),
     }
     if as_json:
-        print(json.dumps(about, ensure_ascii=False))  # noqa: T201
-        return
-    rows: list[tuple[str, str]] = [
-        ("file", f"{index_path}, {about['file_bytes']:,} bytes, {'sound' if verify else 'not verified'}"),
-        ("fingerprints", f"{about['fingerprints']:,} of {index.bits} bits"),
-        ("ids", str(about["ids"])),
-        ("recipe", "none" if recipe is None else f"{recipe}  (digest {recipe.digest})"),
-        ("method", f"{index.method}, kernel {about['kernel']}"),
-        ("announced", "no radius" if index.radius is None else f"radius {index.radius}"),
-        ("memory limit", "none" if index.memory_limit is None else f"{index.memory_limit:,} bytes"),
-    ]
-    rows += [(f"radius {about['radius']}", _explained(part)) for part in about["parts"] if part["slots"]]
-    show_table(["", ""], rows, header=False)
+        say_json(about)
+    else:
+        show_table(["", ""], list(_in_words(about)), header=False, lines=False)
+
+
+def _in_words(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What `info` says, a row for each fact."""
+    sound = "sound" if about["verified"] else "not verified"
+    radius, limit = about["announced_radius"], about["memory_limit"]
+    yield "file", f"{about['index']}, {about['file_bytes']:,} bytes, {sound}"
+    yield "fingerprints", f"{about['fingerprints']:,} of {about['bits']} bits"
+    yield "ids", str(about["ids"])
+    yield "recipe", "none" if about["recipe"] is None else f"{about['recipe']}  (digest {about['recipe_digest']})"
+    yield "method", f"{about['method']}, kernel {about['kernel']}"
+    yield "announced", "no radius" if radius is None else f"radius {radius}"
+    yield "memory limit", "none" if limit is None else f"{limit:,} bytes"
+    for part in about["parts"]:
+        if part["slots"]:
+            yield f"radius {about['radius']}", _explained(part)
 
 
 def _explained(part: dict[str, Any]) -> str:
@@ -271,17 +246,7 @@ def _explained(part: dict[str, Any]) -> str:
             f" ({part['tables']} tables, {'built' if part['built'] else 'not built'}, radius {radii} in their blocks)"
         )
         text += f": {part['probes']:,.0f} look-ups, {part['candidates']:,.0f} candidates,"
-    return text + f" about {part['cost'] / 1000:,.1f} µs a query (scan: {part['scan_cost'] / 1000:,.1f} µs)"
-
-
-def decoded(data: bytes, name: str) -> str:
-    """The text of a file or, with the name -, of standard input."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        place = "standard input" if name == "-" else name
-        reason = f"is not UTF-8 at byte {error.start}; convert it, with iconv say"
-        raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
+    return text + f" about {part['cost'] / 1000:,.1f} µs per query (scan: {part['scan_cost'] / 1000:,.1f} µs)"
 
 
 def _bytes(text: str) -> int:
@@ -295,6 +260,8 @@ def _bytes(text: str) -> int:
 
 def _check_new(out: Path, *, overwrite: bool) -> None:
     """Refuse a place where something lies, or with `overwrite` anything but an index."""
+    from nearkin.search.hamming import HammingIndex
+
     if not out.absolute().parent.is_dir():
         raise bad_parameter("out", str(out), "a file in a folder that exists")
     if not out.exists():
@@ -303,37 +270,21 @@ def _check_new(out: Path, *, overwrite: bool) -> None:
         raise bad_parameter("out", str(out), "a file that does not exist, or --overwrite")
     if not out.is_file():
         raise bad_parameter("out", str(out), "a file")
-    open_index(out)
-
-
-def open_index(path: Path) -> HammingIndex:
-    """The index in a file."""
-    from nearkin.search.hamming import HammingIndex
-
-    return HammingIndex.open(path)
+    HammingIndex.open(out)
 
 
 @contextmanager
 def _updating(path: Path) -> Iterator[HammingIndex]:
-    """An opened index that nobody else changes meanwhile: a lock on its file, which ends with the process."""
-    while True:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                message = f"{path}: another process is changing the index; run again when it has ended"
-                raise StoreLockedError(message, place=str(path)) from None
-            # Who had the lock before may have put another file into the place.
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
-                yield open_index(path)
-                return
-        finally:
-            os.close(descriptor)
+    """An opened index that nobody else changes meanwhile."""
+    from nearkin.io.locks import changing
+    from nearkin.search.hamming import HammingIndex
+
+    with changing(path, "index"):
+        yield HammingIndex.open(path)
 
 
 def recipe_for(index: HammingIndex, named: str | None, *, texts: bool) -> Recipe | None:
-    """The recipe of an index; the one that was named must be the same."""
+    """The recipe of an index; the one that was named must be the same, and for texts there must be one."""
     if named is not None:
         index.check_recipe(named)
     recipe = index.recipe
@@ -348,7 +299,7 @@ def recipe_for(index: HammingIndex, named: str | None, *, texts: bool) -> Recipe
     return recipe
 
 
-def _as_ids(index: HammingIndex, names: list[str]) -> list[Any]:
+def _as_ids(index: HammingIndex, names: list[str]) -> list[int] | list[str]:
     """Names of ids as the index has them: integers where its ids are integers."""
     if index.explain()["ids"] == "strings":
         return list(names)
@@ -360,7 +311,7 @@ def _as_ids(index: HammingIndex, names: list[str]) -> list[Any]:
     return values
 
 
-def _fill(index: HammingIndex, source: Any, existing: str, progress: Progress) -> int:
+def _fill(index: HammingIndex, source: FingerprintSource, existing: str, progress: Progress) -> int:
     """Add every fingerprint of a source; how many were added."""
     import numpy as np
 
@@ -401,14 +352,28 @@ def _state(index: HammingIndex, path: Path) -> dict[str, Any]:
     }
 
 
-def _report(source: Any, about: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+def _report(source: FingerprintSource | None, about: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
     """What was done: one JSON object on standard output, or a line on standard error."""
     if source is not None:
         about = {**about, "read": source.read, "without_fingerprint": source.absent, "malformed": source.malformed}
     if as_json:
-        print(json.dumps(about, ensure_ascii=False))  # noqa: T201
+        say_json(about)
     elif not quiet:
         done = f"{about['added']:,} added" if "added" in about else f"{about['removed']:,} removed"
         if about.get("without_fingerprint"):
             done += f", {about['without_fingerprint']:,} without any letter or fingerprint left out"
         warn(f"{done}; {about['index']} holds {about['fingerprints']:,} in {about['file_bytes']:,} bytes")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module to a command line."""
+    group = typer.Typer(
+        help="Indexes of fingerprints: build, add, remove, info. `nearkin search` asks them.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+    )
+    group.command(epilog=_BUILD_EXAMPLES)(build)
+    group.command(epilog=_ADD_EXAMPLE)(add)
+    group.command(epilog=_REMOVE_EXAMPLES)(remove)
+    group.command(epilog=_INFO_EXAMPLE)(info)
+    app.add_typer(group, name="index")

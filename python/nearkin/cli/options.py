@@ -1,96 +1,179 @@
-"""What the commands share: options, progress bars, messages."""
+"""Every option and argument that more than one command takes, declared once: its name, short form and help.
+
+A command gives the default, and says in its own text what follows without an option. `recipe_of` puts the options
+that make up a recipe together.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearkin.errors import InputError
+from nearkin.cli.console import read_text
 
 if TYPE_CHECKING:
+    from typer.models import OptionInfo
+
     from nearkin.recipe import Recipe
+    from nearkin.text.idf import Idf
+
+
+def output(help: str) -> OptionInfo:
+    """The option `--out`; each command says what it writes there."""
+    made: OptionInfo = typer.Option("--out", "-o", help=help)
+    return made
+
+
+# What is read, and how.
 
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        help="Files, globs, folders, or - for standard input: JSONL, Parquet, CSV, TSV, text; also .gz and .zst."
+        help="Files, globs, folders, or - for standard input: JSONL, Parquet, CSV, TSV, text; also .gz and .zst.",
+        show_default=False,
     ),
 ]
-TextColumn = Annotated[str, typer.Option(help="Column of the text.")]
+TextColumn = Annotated[str | None, typer.Option(help="Column of the text.", show_default="text")]
 IdColumn = Annotated[str | None, typer.Option(help="Column of the id; row numbers without it.")]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", help="jsonl, parquet, csv, tsv, txt (a document a line) or files; told by the names."),
+    typer.Option(
+        "--format", help="jsonl, parquet, csv, tsv, txt (a document per line) or files; told by the names without it."
+    ),
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that can't be read.")]
+Threads = Annotated[int | None, typer.Option(help="Threads; one per core without it.")]
+
+# How a text becomes a fingerprint, and what is near.
+
 RecipeOption = Annotated[
-    str | None, typer.Option("--recipe", help="Recipe or preset: how a text becomes a fingerprint.", metavar="RECIPE")
+    str | None,
+    typer.Option("--recipe", help="Recipe or preset: how a text becomes features and a fingerprint.", metavar="RECIPE"),
 ]
 Bits = Annotated[int | None, typer.Option(help="Width of fingerprints: changes this slot of the recipe.")]
-FamilyOption = Annotated[
-    str | None,
-    typer.Option(help="simhash or minhash, simhash:BITS or minhash:NUM_PERM, a slot of the recipe; ssdeep for files."),
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", "-t", help="Smallest similarity of a match, inclusive.", show_default=False),
 ]
-Recall = Annotated[float | None, typer.Option(help="Wanted recall at the threshold, with minhash; 0.95 without it.")]
-Confirm = Annotated[
-    str | None, typer.Option(help="The other family, such as simhash:128: candidates must be alike by it as well.")
-]
-Threshold = Annotated[float, typer.Option(help="Smallest similarity of a match, inclusive.")]
-Radius = Annotated[
-    int | None, typer.Option(help="Largest Hamming distance of a candidate; follows from the threshold.")
+Radius = Annotated[int | None, typer.Option("--radius", "-r", help="Largest Hamming distance, inclusive.")]
+Recall = Annotated[
+    float | None, typer.Option(help="Share of the true pairs that the candidates have to hold.", show_default="0.95")
 ]
 VerifyOption = Annotated[
     str, typer.Option(help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that can't be read.")]
-Threads = Annotated[int | None, typer.Option(help="Threads; one a core without it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# Labels.
+
+PairColumns = Annotated[
+    str | None,
+    typer.Option(
+        help="The two id columns of labelled pairs, separated by a comma; left,right and others are known.",
+    ),
+]
+LabelColumn = Annotated[
+    str | None, typer.Option(help="Column that says 0 or 1, or with --at-least how similar a pair is.")
+]
+AtLeast = Annotated[float | None, typer.Option(help="Pairs whose number in --label-column reaches this match.")]
+ClusterColumn = Annotated[str | None, typer.Option(help="Cluster column of true clusters; cluster without it.")]
+
+# Hamming indexes.
+
+IndexPath = Annotated[Path, typer.Argument(help="File of the index.", metavar="INDEX", show_default=False)]
+Fingerprints = Annotated[
+    str | None,
+    typer.Option(
+        "--fingerprints",
+        help="The inputs are fingerprints, not texts: hex or int (in the column `fingerprint` or --text-column, or one "
+        "per line, with or without an id and a tab before, as `nearkin hash` prints them), or npy (uint64, int64, or "
+        "packed uint8).",
+        metavar="hex|int|npy",
+    ),
+]
+IdsFile = Annotated[Path | None, typer.Option("--ids", help="For npy: a .npy file with the ids, integers or strings.")]
+Existing = Annotated[str, typer.Option(help="What to do with an id that is there already: error, update or skip.")]
+
+# Files and their fuzzy digests.
+
+FilePaths = Annotated[
+    list[Path] | None, typer.Argument(help="Files, and directories with --recursive.", show_default=False)
+]
+Recursive = Annotated[bool, typer.Option("--recursive", "-r", help="Go into directories; symbolic links are left out.")]
+NamesFrom = Annotated[
+    Path | None,
+    typer.Option("--files0-from", help="Read NUL-separated names of inputs from this file; - for standard input."),
+]
+Lists = Annotated[
+    list[Path] | None,
+    typer.Option("--list", help="Take digests from a list of the program, or one digest per line; may be repeated."),
+]
+Score = Annotated[int, typer.Option("--threshold", "-t", min=1, max=100, help="Smallest score that counts, inclusive.")]
+DigestRecipeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        help="How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'.",
+        metavar="RECIPE",
+    ),
+]
+Lenient = Annotated[
+    bool, typer.Option("--lenient", help="Read old digests: other block sizes, any characters, as the library does.")
+]
+
+# What is written.
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values with a header.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 
 
-def recipe_of(text: str | None, bits: int | None, family: str | None = None) -> Recipe:
+def recipe_of(text: str | None, bits: int | None = None, family: str | None = None) -> Recipe:
     """The recipe of `--recipe`, `--family` and `--bits`; the default for None.
 
     A recipe on the command line may name files: `idf:@FILE` is the table of `nearkin idf fit`, `user:@FILE` a
-    dictionary in jieba's format, and `stop:@FILE` (or `stop:en,@FILE`) a list of stop words, one a line.
+    dictionary in jieba's format, and `stop:@FILE` (or `stop:en,@FILE`) a list of stop words, one per line.
     """
     from nearkin.recipe import PRESETS, Recipe
-    from nearkin.text.idf import Idf
 
-    if text is None or text in PRESETS or "@" not in text:
-        return _changed(Recipe.of(text), bits, family)
-    parts: list[str] = []
-    beside: dict[str, Any] = {}
-    for segment in text.split("|"):
-        name, _, argument = segment.strip().partition(":")
-        if name == "idf" and argument.startswith("@"):
-            beside["idf"] = Idf.load(argument[1:])
-            parts.append(f"idf:{beside['idf'].digest}")
-        elif name == "user" and argument.startswith("@"):
-            beside["user_words"] = _read(argument[1:])
-        elif name == "stop" and "@" in argument:
-            lists, _, path = argument.partition("@")
-            beside["stop_words"] = [line.strip() for line in _read(path).split("\n") if line.strip()]
-            if lists.rstrip(","):
-                parts.append("stop:" + lists.rstrip(","))
-        else:
-            parts.append(segment)
-    made = Recipe("|".join(parts), **beside)
-    if made.weight == "idf" and isinstance(beside.get("idf"), Idf):
-        beside["idf"].check(made)
-    return _changed(made, bits, family)
-
-
-def _changed(recipe: Recipe, bits: int | None, family: str | None) -> Recipe:
+    named = text is not None and text not in PRESETS and "@" in text
+    recipe = _with_files(text) if named and text is not None else Recipe.of(text)
     if family is not None:
         recipe = recipe.with_text(family) if ":" in family else recipe.with_(family=family)
     return recipe if bits is None else recipe.with_(bits=bits)
 
 
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        reason = f"is not UTF-8 at byte {error.start}; convert it, with iconv say"
-        raise InputError(f"{path}: {reason}", place=path, reason=reason) from error
+def _with_files(text: str) -> Recipe:
+    """The recipe of a text form that names files."""
+    from nearkin.recipe import Recipe
+    from nearkin.text.idf import Idf
+
+    parts: list[str] = []
+    idf: Idf | None = None
+    user_words = ""
+    stop_words: list[str] = []
+    for segment in text.split("|"):
+        name, _, argument = segment.strip().partition(":")
+        before, at, path = argument.partition("@")
+        if name == "idf" and at and not before:
+            idf = Idf.load(path)
+            parts.append(f"idf:{idf.digest}")
+        elif name == "user" and at and not before:
+            user_words = _words(path)
+        elif name == "stop" and at:
+            stop_words = [line.strip() for line in _words(path).split("\n") if line.strip()]
+            if before.rstrip(","):
+                parts.append("stop:" + before.rstrip(","))
+        else:
+            parts.append(segment)
+    recipe = Recipe("|".join(parts), idf=idf, user_words=user_words, stop_words=stop_words)
+    if idf is not None and recipe.weight == "idf":
+        idf.check(recipe)
+    return recipe
+
+
+def _words(path: str) -> str:
+    """A list of words; a mark of the byte order at its head is none of them."""
+    return read_text(path, encoding="utf-8-sig")

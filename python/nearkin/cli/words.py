@@ -2,81 +2,97 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.options import FormatOption, IdColumn, Inputs, Json, Strict, TextColumn, Threads, recipe_of
+from nearkin.cli.console import Reading, say, say_json
+from nearkin.cli.options import (
+    FormatOption,
+    IdColumn,
+    Inputs,
+    Json,
+    RecipeOption,
+    Strict,
+    TextColumn,
+    Threads,
+    output,
+    recipe_of,
+)
 
-idf_app = typer.Typer(name="idf", help="Inverse document frequencies of a corpus.", no_args_is_help=True)
+_KEYWORDS_EXAMPLE = "[bold]Example[/]\n\n  nearkin keywords news.jsonl --id-column id --top 5"
+_FIT_EXAMPLE = (
+    "[bold]Example[/]\n\n  nearkin idf fit corpus.jsonl --out corpus.idf --recipe 'cut:script|word:1' --min-df 2"
+)
 
 
 def keywords(
     inputs: Inputs,
-    text_column: TextColumn = "text",
+    text_column: TextColumn = None,
     id_column: IdColumn = None,
     format: FormatOption = None,
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe or preset: words, their weight, how many.", metavar="RECIPE")
-    ] = "zh-keywords",
+    recipe: RecipeOption = "zh-keywords",
     top: Annotated[str | None, typer.Option(help="How many: a number, a share such as 10%, or all.")] = None,
     strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Print the words of each document that weigh most: id, word, weight, parted by tabulators."""
-    from nearkin.io import open_corpus
+    """Print the words of each document that weigh most: id, word, weight, separated by tabs.
 
+    The recipe says what a word is, how it is weighed, and how many are printed.
+    """
     set_num_threads(threads)
-    made = recipe_of(recipe, None)
+    made = recipe_of(recipe)
     if top is not None:
         made = made.with_(top=top)
-    with open_corpus(inputs, format=format, text_column=text_column, id_column=id_column, strict=strict) as corpus:
+    with Reading(format, text_column, id_column, strict).reported(inputs) as corpus:
         for batch in corpus.batches():
             for name, found in zip(batch.ids.to_list(), made.core.keywords(batch.texts), strict=True):
                 if as_json:
-                    print(json.dumps({"id": name, "keywords": found}, ensure_ascii=False))  # noqa: T201
+                    say_json({"id": name, "keywords": found})
                     continue
                 for word, weight in found:
-                    print(f"{name}\t{word}\t{weight:.6g}")  # noqa: T201
+                    say(f"{name}\t{word}\t{weight:.6g}")
 
 
-@idf_app.command(
-    epilog="[bold]Example[/]\n\n  nearkin idf fit corpus.jsonl --out corpus.idf --recipe 'cut:script|word:1' --min-df 2"
-)
 def fit(
     inputs: Inputs,
-    out: Annotated[str, typer.Option("--out", "-o", help="File of the table.")],
-    text_column: TextColumn = "text",
+    out: Annotated[Path, output("File of the table.")],
+    text_column: TextColumn = None,
     format: FormatOption = None,
-    recipe: Annotated[
-        str, typer.Option("--recipe", help="Recipe or preset: what a feature is.", metavar="RECIPE")
-    ] = "zh-keywords",
+    recipe: RecipeOption = "zh-keywords",
     min_df: Annotated[int, typer.Option(help="Drop features of fewer documents.")] = 1,
     strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Count in how many documents each feature occurs, in one pass, and save the table that `idf:@FILE` names."""
-    from nearkin.io import open_corpus
+    """Count in how many documents each feature of a recipe occurs, in one pass, and save the table.
+
+    A recipe names it by `idf:@FILE`.
+    """
     from nearkin.text.idf import Idf
 
     set_num_threads(threads)
-    with open_corpus(inputs, format=format, text_column=text_column, strict=strict) as corpus:
-        idf = Idf.fit(corpus, recipe_of(recipe, None), min_df=min_df)
+    with Reading(format, text_column, None, strict).reported(inputs) as corpus:
+        idf = Idf.fit(corpus, recipe_of(recipe), min_df=min_df)
     idf.save(out)
-    found = {"documents": idf.documents, "features": len(idf), "digest": idf.digest, "out": out}
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))  # noqa: T201
+        say_json({"documents": idf.documents, "features": len(idf), "digest": idf.digest, "out": str(out)})
     else:
-        print(f"{len(idf)} features of {idf.documents} documents in {out}; digest {idf.digest}")  # noqa: T201
+        say(f"{len(idf)} features of {idf.documents} documents in {out}; digest {idf.digest}")
 
 
-@idf_app.callback()
 def _idf() -> None:
     """Inverse document frequencies of a corpus."""
 
 
-__all__ = ["idf_app", "keywords"]
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module to a command line."""
+    app.command(epilog=_KEYWORDS_EXAMPLE)(keywords)
+    group = typer.Typer(help="Inverse document frequencies of a corpus.", no_args_is_help=True, rich_markup_mode="rich")
+    # A group of one command stays a group only if it has a callback.
+    group.callback()(_idf)
+    group.command(epilog=_FIT_EXAMPLE)(fit)
+    app.add_typer(group, name="idf")

@@ -12,6 +12,7 @@ leaves them out on request, which may miss matches and is counted in the result.
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from itertools import pairwise
@@ -27,11 +28,29 @@ from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestRes
 from nearkin.search.ids import IdArray, check_ids, plain_id
 from nearkin.ssdeep import DigestRecipe
 
-__all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub"]
+__all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub", "is_digest_index"]
+
+# The first bytes of a saved index.
+_MAGIC = b"NKDIGEST"
 
 Digest: TypeAlias = "str | bytes"
 Linkage = Literal["centred", "connected"]
 _Slots = npt.NDArray[np.uint32]
+
+
+def is_digest_index(path: str | os.PathLike[str]) -> bool:
+    """Whether a regular file begins as a saved index does; nothing else is opened.
+
+    Raises
+    ------
+    OSError
+        If there is nothing of this name, or it can't be read.
+    """
+    place = Path(path)
+    if not stat.S_ISREG(place.stat().st_mode):
+        return False
+    with place.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 class DigestIndex:

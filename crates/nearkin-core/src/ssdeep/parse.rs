@@ -121,7 +121,7 @@ impl Digest {
     /// Reads a digest as the program prints it.
     ///
     /// # Errors
-    /// [`Error::Input`], which quotes the digest and says what is wrong.
+    /// [`Error::Digest`], which quotes the digest and says what is wrong.
     #[inline]
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut digest = Self::default();
@@ -148,14 +148,14 @@ impl Digest {
 
     /// What [`Self::parse`] does, for every digest and with its errors.
     fn parse_any(text: &[u8]) -> Result<Self> {
-        let (size, parts) = split_at_colon(text).ok_or_else(|| fault(text, NO_COLON))?;
-        let (part1, part2) = split_at_colon(parts).ok_or_else(|| fault(text, NO_COLON))?;
-        let block_size = strict_block_size(size).ok_or_else(|| fault(text, BAD_SIZE))?;
+        let (size, parts) = split_at_colon(text).ok_or_else(|| strict_fault(text, NO_COLON))?;
+        let (part1, part2) = split_at_colon(parts).ok_or_else(|| strict_fault(text, NO_COLON))?;
+        let block_size = strict_block_size(size).ok_or_else(|| strict_fault(text, BAD_SIZE))?;
         let read = |part: &[u8]| {
             if part.len() > MAX_PART {
-                return Err(fault(text, "a part has more than 64 characters"));
+                return Err(strict_fault(text, "a part has more than 64 characters"));
             }
-            Part::read_base64(part).ok_or_else(|| fault(text, BAD_CHARACTER))
+            Part::read_base64(part).ok_or_else(|| strict_fault(text, BAD_CHARACTER))
         };
         Ok(Self { block_size, part1: read(part1)?, part2: read(part2)? })
     }
@@ -244,11 +244,21 @@ const BAD_CHARACTER: &str = "a part has a character outside of A-Z a-z 0-9 + /";
 
 #[cold]
 fn fault(text: &[u8], reason: &str) -> Error {
-    let shown = String::from_utf8_lossy(&text[..text.len().min(200)]);
-    Error::input(
-        format!("digest {shown:?}"),
-        format!("{reason}; a digest reads `size:part:part`, or pass strict=False for old data"),
-    )
+    Error::input(quoted(text), mended(reason))
+}
+
+/// The fault of a digest that lenient reading may take.
+#[cold]
+fn strict_fault(text: &[u8], reason: &str) -> Error {
+    Error::Digest { place: quoted(text), reason: mended(reason) }
+}
+
+fn quoted(text: &[u8]) -> String {
+    format!("digest {:?}", String::from_utf8_lossy(&text[..text.len().min(200)]))
+}
+
+fn mended(reason: &str) -> String {
+    format!("{reason}; a digest reads `size:part:part`")
 }
 
 #[inline]
@@ -342,6 +352,9 @@ mod tests {
     fn an_error_quotes_the_digest_and_says_how_to_mend_it() {
         let error = Digest::parse(b"7:a:b").unwrap_err().to_string();
         assert!(error.starts_with("digest \"7:a:b\": the block size is not 3 * 2^i"), "{error}");
+        assert!(error.ends_with("a digest reads `size:part:part`, or pass strict=False for old data"), "{error}");
+        let error = Digest::parse_lenient(b"7").unwrap_err().to_string();
+        assert!(error.ends_with("a digest reads `size:part:part`"), "{error}");
     }
 
     proptest! {

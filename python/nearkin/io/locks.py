@@ -1,0 +1,63 @@
+"""Locks of files that are replaced as a whole: who changes one holds its lock, and a second one is told.
+
+The lock lies in a hidden, empty file beside the one that it guards, `.NAME.lock`, since the guarded file itself is
+renamed over and, on some systems, can't be while somebody has it open. It is the operating system's own lock, so it
+ends with the process, however that ends; the hidden file stays. Readers take no lock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nearkin.errors import StoreLockedError
+
+__all__ = ["changing"]
+
+
+@contextmanager
+def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]:
+    """A context in which nobody else changes an existing file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file; a symbolic link stands for what it names.
+    what : str, default "file"
+        What the message calls it.
+
+    Raises
+    ------
+    StoreLockedError
+        Another process, or another thread of this one, is changing the file.
+    OSError
+        The file is not there, or no file can be made beside it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from nearkin.io.locks import changing
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "index"
+    >>> path.touch()
+    >>> with changing(path), changing(path, "index"):  # doctest: +ELLIPSIS
+    ...     pass
+    Traceback (most recent call last):
+        ...
+    nearkin.errors.StoreLockedError: ...index: another process is changing the index; run again when it has ended
+    """
+    from filelock import FileLock, Timeout
+
+    target = Path(os.path.realpath(path, strict=True))
+    # Everybody who may write the folder may take the lock, whoever made its file.
+    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0, mode=0o666)
+    try:
+        lock.acquire()
+    except Timeout:
+        message = f"{path}: another process is changing the {what}; run again when it has ended"
+        raise StoreLockedError(message, place=str(path)) from None
+    try:
+        yield
+    finally:
+        lock.release()
