@@ -80,7 +80,7 @@ def call(*arguments: object, stdin: bytes = b"") -> Done:
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         code = run_here([str(argument) for argument in arguments])
-    return Done(code, out.buffer.getvalue(), err.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return Done(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
 
 
 def json_lines(path: Path) -> list[Any]:
