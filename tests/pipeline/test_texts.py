@@ -311,6 +311,21 @@ def test_against_an_index_equals_the_definition(old: list[str | None], new: list
     assert gone == removed(result)
 
 
+def test_copies_are_told_the_distance_of_their_original_to_an_entry_of_an_index() -> None:
+    """Two copies of a text at distance d from an entry: both rows say d, NaN and near-old."""
+    texts = ["red wine and green cheese", "red wine and green cheese", "blue wine and green cheese"]
+    fps = nk.fingerprint(texts, RECIPE)
+    index = nk.HammingIndex(64)
+    index.add(["old"], fps[2:])
+    far = int(nk.hamming(fps[0], fps[2]))
+    assert far > 0
+    result = nk.dedup(texts, recipe=RECIPE, radius=far, verify="none", against=index)
+    assert [far, far, 0] == result.clusters["distance"]
+    assert ["old"] * 3 == result.clusters["representative"]
+    assert ["near-old"] * 3 == result.clusters["reason"]
+    assert all(math.isnan(similarity) for similarity in result.clusters["similarity"])
+
+
 def test_against_an_index_needs_no_verification_and_the_same_width() -> None:
     """An index has no texts, and fingerprints of another width do not meet."""
     with pytest.raises(errors.ParameterError, match="verify=jaccard is not allowed; use none with an index"):

@@ -256,7 +256,7 @@ def test_contradictory_labels_are_errors() -> None:
         PairLabels(["a"], [None])
     with pytest.raises(errors.ParameterError, match="one length"):
         PairLabels(["a"], ["b", "c"])
-    with pytest.raises(errors.ParameterError, match="one an id"):
+    with pytest.raises(errors.ParameterError, match="one per id"):
         ClusterLabels(["a"], [])
 
 

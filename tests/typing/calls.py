@@ -54,8 +54,9 @@ def deduplication(texts: list[str], older: nk.HammingIndex) -> None:
     assert_type(result, nk.DedupResult)
     assert_type(result.kept, list[Any])
     assert_type(result.kept_rows, NDArray[np.int64])
-    assert_type(result.clusters["distance"], list[Any])
-    assert_type(result.summary, dict[str, Any])
+    assert_type(result.clusters["distance"], list[int])
+    assert_type(result.clusters["representative"], list[Any])
+    assert_type(result.summary["removed"], int)
     nk.dedup(texts, verify="none", cluster="components", keep="max", values=[1, 2], links="all")
     nk.dedup(texts, verify="none", against=older)
     nk.dedup(texts, verify="cosine")  # type: ignore[arg-type]

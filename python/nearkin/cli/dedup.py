@@ -138,7 +138,7 @@ def dedup(
                 confirm=confirm,
                 verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
                 cluster=cluster,  # type: ignore[arg-type]
-                keep=rule,
+                keep=rule,  # type: ignore[arg-type]
                 values=field,
                 sources=source_column,
                 against=older,

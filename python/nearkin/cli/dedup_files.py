@@ -53,7 +53,7 @@ def dedup_files(
             recipe=recipe,
             threshold=THRESHOLD if threshold is None else threshold,  # type: ignore[arg-type]  # checked by the call
             cluster=cluster,  # type: ignore[arg-type]
-            keep=keep,
+            keep=keep,  # type: ignore[arg-type]
             against=_older(against, unreadable),
             links=links,  # type: ignore[arg-type]
             on_error=unreadable.add,

@@ -2,33 +2,43 @@
 
 **Keep, then absorb.** Documents are visited in keep order; one that nothing has absorbed is kept and absorbs every
 later candidate whose verified similarity reaches the threshold. No chain forms, no two survivors
-match, a second run removes nothing. The order is cut into batches: a batch is searched among the kept documents of
-earlier batches, each document is verified against these in keep order until the first match, and the rest of the batch
-is absorbed within itself. Kernel: `crates/nearkin-core/src/absorb.rs`.
+match, a second run removes nothing. The order is cut into batches: a batch is searched among the older documents and
+the kept ones of earlier batches, each document is verified against these in keep order until the first match, and the
+rest of the batch is absorbed within itself. Kernel: `crates/nearkin-core/src/pipeline/absorb.rs`.
 
 **Connected components.** Every candidate that verifies joins two documents; the first of a component in
 keep order is kept. A chain of small changes is one component. Candidates that are connected already are not verified.
 
-Candidates come from the family's `CandidateSearch` (`nearkin.pipeline.candidates`).
+Candidates come from the family's `CandidateSearch` (`nearkin.pipeline.candidates`) and from `OlderDocuments`, which are
+visited before all others. *Places* number both in the order of visits: older documents by their row, then the new ones.
 
 Cost: one search per document and, where it has candidates, at least one verification. Memory: the index of the
 kept documents, the texts compared at once (at most `_BATCH_CHARACTERS`, or one longer text), and `_CACHE_BYTES` of
-feature sets for later batches. Components hold the candidates of a batch, too, which grow with the size of a cluster.
+feature sets for later batches. Components hold the candidates of a batch, too, which grow with the size of a cluster,
+and a number of 4 bytes for each older document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache
 from nearkin._core import components as _components
-from nearkin.pipeline.candidates import CandidateLists, CandidateSearch, CandidateSource, Values
-from nearkin.recipe import Recipe
+from nearkin.pipeline.candidates import (
+    CandidateLists,
+    CandidatePairs,
+    CandidateSearch,
+    CandidateSource,
+    Places,
+    Values,
+)
+from nearkin.pipeline.documents import HashedDocuments
+from nearkin.pipeline.older import OlderDocuments
+from nearkin.pipeline.verify import TextComparison
 
 _BATCH = 4096
 """Documents of a batch: b/2 distances per document within it against better batches for the index."""
@@ -36,18 +46,13 @@ _BATCH_CHARACTERS = 1 << 24
 """Characters of different texts that are compared at once; their feature sets take up to eight bytes per character."""
 _CACHE_BYTES = 64 << 20
 """Bytes of feature sets that are kept for later batches."""
-
-
-class TextLookup(Protocol):
-    """Where texts are looked up again."""
-
-    def texts(self, rows: NDArray[np.int64]) -> Any:
-        """The texts of ascending rows, in a form that the kernels read."""
+_PAIRS = 1 << 16
+"""Pairs that are verified, or whose values are copied, at once."""
 
 
 @dataclass
-class Absorbed:
-    """What became of the documents, by their place in keep order.
+class Assignment:
+    """What became of the documents of a `Clusterer`, in its order.
 
     Attributes
     ----------
@@ -59,95 +64,148 @@ class Absorbed:
         Pairs that the family proposed and that were looked at, and those verified by their texts.
     """
 
-    by: NDArray[np.int64]
+    by: Places
     similarity: NDArray[np.float64]
     candidates: int = 0
     verified: int = 0
 
+    @classmethod
+    def of_none(cls, count: int) -> Assignment:
+        """All documents kept, nothing looked at."""
+        return cls(np.full(count, -1, np.int64), np.full(count, np.nan))
+
 
 @dataclass
-class Clustering:
+class Clusterer:
     """The inputs of both rules.
 
     Parameters
     ----------
-    recipe, threshold
-        Of the run; the threshold is inclusive.
-    measure : str or None
-        How matches are verified; None takes every candidate as a match.
     candidate_source : CandidateSource
         The family, which proposes candidates.
-    values : (n, ...) array
-        Hashed documents in keep order; the first `old` ones are older documents, which are kept whatever they are like.
+    comparison : TextComparison or None
+        How candidates are verified; None takes every candidate as a match.
+    threshold : float
+        Smallest similarity of a match, inclusive.
+    documents : HashedDocuments
     rows : (n,) int64
-        Row of each document, for `documents.texts`.
-    lengths : (n,) uint64
-        Characters of each text.
-    documents : TextLookup
-    old : int
+        Rows of the documents that take part, in keep order.
+    older : OlderDocuments, optional
+        What is visited before them, and kept whatever it is like.
     tick : function
         Called with the number of documents that were decided.
     """
 
-    recipe: Recipe
-    threshold: float
-    measure: str | None
     candidate_source: CandidateSource
-    values: Values
-    rows: NDArray[np.int64]
-    lengths: NDArray[np.uint64]
-    documents: TextLookup
-    old: int = 0
+    comparison: TextComparison | None
+    threshold: float
+    documents: HashedDocuments
+    rows: Places
+    older: OlderDocuments | None = None
     tick: Callable[[int], None] = field(default=lambda _: None)
 
-    def _search(self) -> CandidateSearch:
-        search = self.candidate_source.search(self.values)
-        if self.old:
-            search.add(np.arange(self.old))
-        return search
+    def __post_init__(self) -> None:
+        self._values = self.documents.values[self.rows]
+        self._lengths = self.documents.lengths[self.rows]
+        # Place of the first new document.
+        self._first = 0 if self.older is None else len(self.older)
 
-    def _load(self, cache: TextCache, places: NDArray[np.int64]) -> None:
-        """Make the texts of some places ready to be compared, by place."""
-        missing = cache.missing(np.unique(places).astype(np.uint32))
-        if len(missing):
-            cache.shrink()
-            rows = self.rows[missing]
-            order = np.argsort(rows, kind="stable")
-            cache.add(missing[order], self.documents.texts(rows[order]))
+    # The rules
 
-    def _cache(self) -> TextCache | None:
-        return None if self.measure is None else TextCache(self.recipe.core, self.measure, _CACHE_BYTES)
-
-    def absorb(self) -> Absorbed:
+    def absorb(self) -> Assignment:
         """Keep, then absorb."""
-        n = len(self.rows)
-        result = Absorbed(np.full(n, -1, np.int64), np.full(n, np.nan))
-        search, cache = self._search(), self._cache()
+        result = Assignment.of_none(len(self.rows))
+        search, cache = self.candidate_source.search(self._values), self._cache()
         for batch in self._batches():
             left = batch
-            if len(search):
+            if self._first or len(search):
                 left = self._absorb_into_kept(search, cache, batch, result)
             left = self._absorb_within(search, cache, left, result)
             search.add(left)
             self.tick(len(batch))
         return result
 
+    def components(self) -> Assignment:
+        """Connected components; similarity is that to the kept document, which may lie below the threshold."""
+        result = Assignment.of_none(len(self.rows))
+        n = self._first + len(self.rows)
+        labels = np.arange(n, dtype=np.uint32)
+        search = self.candidate_source.search(self._values)
+        for batch in self._batches():
+            search.add(batch)
+            hits = self._find(search, batch)
+            left, right = hits.places, (self._first + batch)[hits.owners()]
+            earlier = left < right
+            labels = self._join(labels, left[earlier], right[earlier], result)
+            self.tick(len(batch))
+        members = np.flatnonzero(labels != np.arange(n))
+        members = members[members >= self._first]
+        heads = labels[members].astype(np.int64)
+        result.by[members - self._first] = heads
+        result.similarity[members - self._first] = self._similarities(heads, members)
+        return result
+
+    def links(self) -> tuple[Places, Places, NDArray[np.float64]]:
+        """Every verified link as places (left before right) with its similarity, NaN without verification.
+
+        Links between older documents are left out. Sorted by left, then right.
+        """
+        search = self.candidate_source.search(self._values)
+        search.add(np.arange(len(self.rows)))
+        pairs = self._with_older(search.pairs())
+        if pairs.similarity is not None:
+            return pairs.left, pairs.right, pairs.similarity
+        similarity = self._similarities(pairs.left, pairs.right)
+        if self.comparison is None:
+            return pairs.left, pairs.right, similarity
+        matched = similarity >= self.threshold
+        return pairs.left[matched], pairs.right[matched], similarity[matched]
+
+    # Candidates
+
     def _batches(self) -> Iterator[NDArray[np.int64]]:
-        """Places of documents in order, in batches of limited size, by documents and by characters."""
-        ends = np.cumsum(self.lengths[self.old :].astype(np.int64))
+        """Numbers of documents in order, in batches of limited size, by documents and by characters."""
+        ends = np.cumsum(self._lengths.astype(np.int64))
         start = 0
         while start < len(ends):
             before = int(ends[start - 1]) if start else 0
             end = int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right"))
             end = min(max(end, start + 1), start + _BATCH)
-            yield np.arange(self.old + start, self.old + end)
+            yield np.arange(start, end)
             start = end
 
+    def _find(self, search: CandidateSearch, batch: NDArray[np.int64]) -> CandidateLists:
+        """Places of candidates for each document of the batch, ascending: older ones, then those of the search."""
+        values = self._values[batch]
+        found = search.find(values)
+        found = CandidateLists(found.offsets, found.places + self._first, found.similarity)
+        return found if self.older is None else self.older.candidates(values).followed_by(found)
+
+    def _with_older(self, pairs: CandidatePairs) -> CandidatePairs:
+        """Pairs of new documents as places, and those with older ones, sorted."""
+        left = [np.minimum(pairs.left, pairs.right) + self._first]
+        right = [np.maximum(pairs.left, pairs.right) + self._first]
+        similarity = [pairs.similarity]
+        if self.older is not None:
+            for batch in self._batches():
+                hits = self.older.candidates(self._values[batch])
+                left.append(hits.places)
+                right.append((self._first + batch)[hits.owners()])
+                similarity.append(hits.similarity)
+        ends = np.concatenate(left), np.concatenate(right)
+        order = np.lexsort(ends[::-1])
+        given = [part for part in similarity if part is not None]
+        return CandidatePairs(
+            ends[0][order], ends[1][order], np.concatenate(given)[order] if len(given) == len(similarity) else None
+        )
+
+    # Absorbing
+
     def _absorb_into_kept(
-        self, search: CandidateSearch, cache: TextCache | None, batch: NDArray[np.int64], result: Absorbed
+        self, search: CandidateSearch, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
     ) -> NDArray[np.int64]:
         """Give each document of the batch to its first match among the kept; the documents that have none."""
-        hits = search.find(batch)
+        hits = self._find(search, batch)
         result.candidates += int(hits.offsets[-1])
         found = np.flatnonzero(np.diff(hits.offsets))
         if cache is None:
@@ -161,31 +219,28 @@ class Clustering:
         return batch[result.by[batch] < 0]
 
     def _parts(
-        self, places: NDArray[np.int64], offsets: NDArray[np.int64], candidates: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        self, batch: NDArray[np.int64], offsets: NDArray[np.int64], candidates: Places
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Places]]:
         """Documents with their candidates, in parts whose different texts have a limited number of characters."""
-        lengths = self.lengths[candidates].astype(np.int64)
+        lengths = self._lengths_of(candidates)
         # A candidate counts where it comes up first; a part that starts later may count it again, which is rare.
         firsts = np.zeros(len(candidates), bool)
         firsts[np.unique(candidates, return_index=True)[1]] = True
         sums = np.concatenate([[0], np.cumsum(lengths * firsts)])
-        ends = sums[offsets[1:]] + np.cumsum(self.lengths[places].astype(np.int64))
-        start = 0
-        while start < len(places):
-            before = int(ends[start - 1]) if start else 0
-            end = max(int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right")), start + 1)
+        ends = sums[offsets[1:]] + np.cumsum(self._lengths[batch].astype(np.int64))
+        for start, end in _cuts(ends, len(batch)):
             part = offsets[start : end + 1]
-            yield places[start:end], part - part[0], candidates[part[0] : part[-1]]
-            start = end
+            yield batch[start:end], part - part[0], candidates[part[0] : part[-1]]
 
     def _first_matches(
         self,
         cache: TextCache,
-        places: NDArray[np.int64],
+        batch: NDArray[np.int64],
         offsets: NDArray[np.int64],
-        candidates: NDArray[np.int64],
-        result: Absorbed,
+        candidates: Places,
+        result: Assignment,
     ) -> None:
+        places = self._first + batch
         self._load(cache, np.concatenate([places, candidates]))
         by, similarity, verified, _ = cache.first_matches(
             documents=places.astype(np.uint32),
@@ -194,65 +249,29 @@ class Clustering:
             threshold=self.threshold,
         )
         result.verified += verified
-        result.by[places] = by
-        result.similarity[places] = similarity
+        result.by[batch] = by
+        result.similarity[batch] = similarity
 
     def _absorb_within(
-        self, search: CandidateSearch, cache: TextCache | None, places: NDArray[np.int64], result: Absorbed
+        self, search: CandidateSearch, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
     ) -> NDArray[np.int64]:
         """Visit documents in order, each kept one absorbing later ones; the kept documents."""
-        if len(places):
-            batch = search.within(places)
-            close = places[batch.close]
+        if len(batch):
+            proposed = search.within(batch)
+            close = batch[proposed.close]
             if cache is not None:
-                self._load(cache, close)
-            by, similarity, verified, candidates = batch.absorb(cache, close, self.threshold)
+                self._load(cache, self._first + close)
+            by, similarity, verified, candidates = proposed.absorb(cache, self._first + close, self.threshold)
             result.verified += verified
             result.candidates += candidates
             matched = by >= 0
-            result.by[close[matched]] = close[by[matched]]
+            result.by[close[matched]] = self._first + close[by[matched]]
             result.similarity[close[matched]] = similarity[matched]
-        return places[result.by[places] < 0]
+        return batch[result.by[batch] < 0]
 
-    def components(self) -> Absorbed:
-        """Connected components; similarity is that to the kept document, which may lie below the threshold."""
-        n = len(self.rows)
-        result = Absorbed(np.full(n, -1, np.int64), np.full(n, np.nan))
-        labels = np.arange(n, dtype=np.uint32)
-        search = self._search()
-        for batch in self._batches():
-            search.add(batch)
-            hits: CandidateLists = search.find(batch)
-            right = np.repeat(batch, np.diff(hits.offsets))
-            left = hits.places
-            earlier = left < right
-            labels = self._join(labels, left[earlier], right[earlier], result)
-            self.tick(len(batch))
-        members = np.flatnonzero(labels != np.arange(n))
-        members = members[members >= self.old]
-        result.by[members] = labels[members]
-        result.similarity[members] = self._similarities(search, result.by[members], members)
-        return result
+    # Components
 
-    def links(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Every verified link as places (left before right) with its similarity, NaN without verification."""
-        search = self.candidate_source.search(self.values)
-        search.add(np.arange(len(self.rows)))
-        pairs = search.pairs()
-        left, right = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
-        new = right >= self.old
-        left, right = left[new], right[new]
-        if pairs.similarity is not None:
-            return left, right, pairs.similarity[new]
-        similarity = self._similarities(search, left, right)
-        if self.measure is None:
-            return left, right, similarity
-        matched = similarity >= self.threshold
-        return left[matched], right[matched], similarity[matched]
-
-    def _join(
-        self, labels: NDArray[np.uint32], left: NDArray[np.int64], right: NDArray[np.int64], result: Absorbed
-    ) -> NDArray[np.uint32]:
+    def _join(self, labels: NDArray[np.uint32], left: Places, right: Places, result: Assignment) -> NDArray[np.uint32]:
         """Labels after the links among these candidates; pairs of one component are not verified."""
         result.candidates += len(left)
         order = np.lexsort((right, left))
@@ -260,12 +279,12 @@ class Clustering:
         while len(left):
             open_pairs = labels[left] != labels[right]
             left, right = left[open_pairs], right[open_pairs]
-            count = min(len(left), 1 << 16)
+            count = min(len(left), _PAIRS)
             now, left = np.split(left, [count])
             other, right = np.split(right, [count])
-            if self.measure is not None and len(now):
+            if self.comparison is not None and len(now):
                 result.verified += len(now)
-                matched = self._verified(now, other, self.measure) >= self.threshold
+                matched = self._verified(now, other, self.comparison) >= self.threshold
                 now, other = now[matched], other[matched]
             labels = _components(
                 len(labels),
@@ -274,24 +293,70 @@ class Clustering:
             )
         return labels
 
-    def _similarities(
-        self, search: CandidateSearch, left: NDArray[np.int64], right: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """By texts, or by the family where texts are not compared."""
-        if self.measure is None:
-            return search.similarities(left, right)
-        return self._verified(left, right, self.measure)
+    # Similarities, and what older and new documents hold, by place
 
-    def _verified(self, left: NDArray[np.int64], right: NDArray[np.int64], measure: str) -> NDArray[np.float64]:
-        cache = TextCache(self.recipe.core, measure, _CACHE_BYTES)
-        ends = np.cumsum((self.lengths[left] + self.lengths[right]).astype(np.int64))
+    def _similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
+        """By texts, or by the family where texts are not compared."""
+        if self.comparison is not None:
+            return self._verified(left, right, self.comparison)
         parts = [np.zeros(0)]
-        start = 0
-        while start < len(left):
-            before = int(ends[start - 1]) if start else 0
-            end = max(int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right")), start + 1)
+        for start in range(0, len(left), _PAIRS):
+            ends = (self._values_of(side[start : start + _PAIRS]) for side in (left, right))
+            parts.append(self.candidate_source.similarities(*ends))
+        return np.concatenate(parts)
+
+    def _verified(self, left: Places, right: Places, comparison: TextComparison) -> NDArray[np.float64]:
+        cache = comparison.cache(_CACHE_BYTES)
+        ends = np.cumsum(self._lengths_of(left) + self._lengths_of(right))
+        parts = [np.zeros(0)]
+        for start, end in _cuts(ends, len(left)):
             now, other = left[start:end], right[start:end]
             self._load(cache, np.concatenate([now, other]))
             parts.append(cache.similarities(now.astype(np.uint32), other.astype(np.uint32)))
-            start = end
         return np.concatenate(parts)
+
+    def _cache(self) -> TextCache | None:
+        return None if self.comparison is None else self.comparison.cache(_CACHE_BYTES)
+
+    def _load(self, cache: TextCache, places: Places) -> None:
+        """Make the texts of some places ready to be compared, by place."""
+        missing = cache.missing(np.unique(places).astype(np.uint32))
+        if len(missing):
+            cache.shrink()
+        older, new = missing[missing < self._first], missing[missing >= self._first]
+        if self.older is not None and len(older):
+            older = np.sort(older)
+            cache.add(older, self.older.texts(older.astype(np.int64)))
+        if len(new):
+            rows = self.rows[new.astype(np.int64) - self._first]
+            order = np.argsort(rows, kind="stable")
+            cache.add(new[order], self.documents.look_up(rows[order]))
+
+    def _values_of(self, places: Places) -> Values:
+        new = places >= self._first
+        # Copies of the first new document where an older one goes: wherever there is a pair there is a new document.
+        values = self._values[np.where(new, places - self._first, 0)]
+        if self.older is not None and not new.all():
+            values[~new] = self.older.values(places[~new])
+        return values
+
+    def _lengths_of(self, places: Places) -> NDArray[np.int64]:
+        new = places >= self._first
+        lengths = np.zeros(len(places), np.int64)
+        lengths[new] = self._lengths[places[new] - self._first]
+        if self.older is not None and not new.all():
+            lengths[~new] = self.older.lengths(places[~new])
+        return lengths
+
+
+def _cuts(ends: NDArray[np.int64], count: int) -> Iterator[tuple[int, int]]:
+    """First and last (exclusive) of pieces of `count` items with at most `_BATCH_CHARACTERS`, or one item.
+
+    `ends` is the running sum of the items' characters.
+    """
+    start = 0
+    while start < count:
+        before = int(ends[start - 1]) if start else 0
+        end = max(int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right")), start + 1)
+        yield start, end
+        start = end

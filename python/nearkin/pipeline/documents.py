@@ -1,36 +1,53 @@
 """What deduplication knows of each document: its values by the recipe's family, its content, its length and its id.
 
-Texts are read batch by batch and let go; `HashedDocuments.look_up` and `Documents.texts` give those that are compared
-again.
+Texts are read batch by batch and let go; `HashedDocuments.look_up` gives those that are compared again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
 from nearkin.errors import InputError, bad_parameter
-from nearkin.io import Column, PackedTexts
-from nearkin.io.values import INT
-from nearkin.pipeline.candidates import CandidateSource, Values
-from nearkin.pipeline.verify import texts_by_row
-from nearkin.text.batches import iterate_batches
-
-if TYPE_CHECKING:
-    from nearkin.io import Corpus
+from nearkin.io import Column, Corpus
+from nearkin.io.values import INT, Scalar
+from nearkin.pipeline.candidates import TextBatch, TextCandidateSource, Values
+from nearkin.pipeline.verify import LookUp, texts_by_row
+from nearkin.text.batches import Texts, iterate_batches
 
 Progress = Callable[[str, int, "int | None"], None]
 """Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
+Ids: TypeAlias = Iterable[int | str]
+"""Ids of documents as they are given: a list, an array, a column."""
+Cells: TypeAlias = Iterable[Scalar]
+"""Values of documents as they are given, one per document: a list, an array, a column."""
 
 
 @dataclass
 class HashedDocuments:
-    """Hashed documents, a row each."""
+    """Hashed documents, one per row.
+
+    Attributes
+    ----------
+    values : (n, ...) array
+        Fingerprints, signatures or digests.
+    counts : (n,) uint64
+        Features; a document without any is kept and never compared.
+    contents : (n, 2) uint64
+        XXH3 of 128 bits of what exact copies share.
+    lengths : (n,) uint64
+        Characters of each text, bytes of each file.
+    ids : Column
+    columns : dict of str to Column
+        `keep`, by which documents are ordered, and `source`, where they come from; each where it was given.
+    look_up : function
+        Gives the texts of ascending rows again.
+    """
 
     values: Values
     counts: NDArray[np.uint64]
@@ -38,13 +55,15 @@ class HashedDocuments:
     lengths: NDArray[np.uint64]
     ids: Column
     columns: dict[str, Column]
-    look_up: Callable[[NDArray[np.int64]], Any]
+    look_up: LookUp
 
     def __len__(self) -> int:
         return len(self.counts)
 
 
-def name_columns(texts: Any, hashed: HashedDocuments, values: Any, sources: Any) -> None:
+def name_columns(
+    texts: Texts | Corpus, hashed: HashedDocuments, values: Cells | str | None, sources: Cells | str | None
+) -> None:
     """Give the columns of a corpus that stand for values and sources these names."""
     for role, name in (("keep", values), ("source", sources)):
         if not isinstance(name, str):
@@ -55,7 +74,7 @@ def name_columns(texts: Any, hashed: HashedDocuments, values: Any, sources: Any)
         hashed.columns[role] = hashed.columns.get(name, Column.of([]))
 
 
-def as_column(values: Any) -> Column:
+def as_column(values: Cells) -> Column:
     """Values of any kind as a column."""
     if isinstance(values, Column):
         return values
@@ -67,37 +86,37 @@ def as_column(values: Any) -> Column:
 
 
 def hash_texts(
-    texts: Any, ids: Any, candidate_source: CandidateSource, report: Progress, columns: dict[str, Column]
+    texts: Texts | Corpus,
+    ids: Ids | None,
+    candidate_source: TextCandidateSource,
+    report: Progress,
+    columns: dict[str, Column],
 ) -> HashedDocuments:
     """Hash texts in memory, or a corpus."""
-    from nearkin.io import Corpus
-
     if isinstance(texts, Corpus):
         if ids is not None:
             raise bad_parameter("ids", "ids beside a Corpus", "None: a corpus reads its own id column")
         return hash_corpus(texts, candidate_source, report, columns)
-    parts = [_Part(candidate_source, batch) for batch in iterate_batches(texts)]
-    held = [part.texts for part in parts]
+    batches: list[TextBatch] = list(iterate_batches(texts))
+    parts = [_HashedBatch(candidate_source, batch) for batch in batches]
     n = sum(len(part.counts) for part in parts)
     id_column = Column.integers(np.arange(n)) if ids is None else as_column(ids)
     for name, column in {"ids": id_column, **columns}.items():
         if len(column) != n:
             raise bad_parameter(name, f"{len(column)} values", f"{n} values, one per text")
     report("hash", n, n)
-    return _join(parts, candidate_source, id_column, columns, _taker(held))
+    return _join(parts, candidate_source, id_column, columns, _look_up(batches))
 
 
 def hash_corpus(
-    corpus: Corpus, candidate_source: CandidateSource, report: Progress, columns: dict[str, Column] | None = None
+    corpus: Corpus, candidate_source: TextCandidateSource, report: Progress, columns: dict[str, Column] | None = None
 ) -> HashedDocuments:
     """Read and hash a corpus; its extra columns `keep` and `source` are renamed by the caller."""
     parts, ids = [], []
     extra: dict[str, list[Column]] = {name: [] for name in corpus.extra_columns}
     done = 0
     for batch in corpus.batches():
-        part = _Part(candidate_source, batch.texts)
-        part.texts = None
-        parts.append(part)
+        parts.append(_HashedBatch(candidate_source, batch.texts))
         ids.append(batch.ids)
         for name, column in batch.columns.items():
             extra.setdefault(name, []).append(column)
@@ -108,22 +127,21 @@ def hash_corpus(
     return _join(parts, candidate_source, ids_column, {**found, **(columns or {})}, corpus.texts)
 
 
-class _Part:
-    def __init__(self, candidate_source: CandidateSource, texts: Any) -> None:
-        self.texts = texts
+class _HashedBatch:
+    def __init__(self, candidate_source: TextCandidateSource, texts: TextBatch) -> None:
         self.values, self.counts = candidate_source.hash(texts)
         contents, self.lengths = content_hashes(texts)
         self.contents = contents.reshape(-1, 2)
 
 
 def _join(
-    parts: list[_Part],
-    candidate_source: CandidateSource,
+    parts: list[_HashedBatch],
+    candidate_source: TextCandidateSource,
     ids: Column,
     columns: dict[str, Column],
-    look_up: Callable[[NDArray[np.int64]], Any],
+    look_up: LookUp,
 ) -> HashedDocuments:
-    parts = parts or [_Part(candidate_source, [])]
+    parts = parts or [_HashedBatch(candidate_source, [])]
     return HashedDocuments(
         np.concatenate([part.values for part in parts]),
         np.concatenate([part.counts for part in parts]),
@@ -135,35 +153,10 @@ def _join(
     )
 
 
-def _taker(batches: list[Any]) -> Callable[[NDArray[np.int64]], Any]:
+def _look_up(batches: list[TextBatch]) -> LookUp:
     """Looks up texts of rows over several batches, each a sequence or one Arrow object."""
     texts = batches[0] if len(batches) == 1 else [text for batch in batches for text in batch]
     return texts_by_row(texts)[0]
-
-
-class Documents:
-    """Texts of the older documents, then of the new ones, as one sequence of rows."""
-
-    def __init__(self, old: HashedDocuments | None, new: HashedDocuments) -> None:
-        self._old, self._new = old, new
-        self._first = 0 if old is None else len(old)
-
-    def texts(self, rows: NDArray[np.int64]) -> Any:
-        """The texts of ascending rows."""
-        cut = int(np.searchsorted(rows, self._first))
-        if self._old is None or cut == 0:
-            return self._new.look_up(rows - self._first)
-        if cut == len(rows):
-            return self._old.look_up(rows)
-        both = [self._old.look_up(rows[:cut]), self._new.look_up(rows[cut:] - self._first)]
-        if all(isinstance(texts, PackedTexts) for texts in both):
-            return PackedTexts.concat(both)
-        return [text for texts in both for text in _strings(texts)]
-
-
-def _strings(texts: Any) -> Sequence[str | None]:
-    found: Sequence[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
-    return found
 
 
 def check_distinct_ids(ids: Column, name: str) -> None:

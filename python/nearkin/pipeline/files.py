@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,13 @@ from numpy.typing import NDArray
 from nearkin._core import ssdeep_hash_contents
 from nearkin.errors import bad_parameter
 from nearkin.io import Column
-from nearkin.pipeline.candidates import DigestCandidates
-from nearkin.pipeline.documents import HashedDocuments, Progress, as_column
+from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
+from nearkin.pipeline.candidates.ssdeep import digest_rows
+from nearkin.pipeline.documents import Cells, HashedDocuments, Progress, as_column, check_distinct_ids
+from nearkin.pipeline.keep import KeepRule
+from nearkin.pipeline.older import HashedOlder
 from nearkin.pipeline.results import DedupResult
-from nearkin.pipeline.stages import Cluster, Links, Stages, check_older_index, run_stages
+from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.search.digests import DigestIndex
 from nearkin.ssdeep import DigestRecipe
 
@@ -35,7 +38,8 @@ __all__ = ["dedup_files"]
 THRESHOLD = 80
 """Score from which two files count as near-duplicates when the caller says nothing."""
 
-KEEP = ("first", "last", "longest", "shortest", "oldest", "newest", "max", "min")
+KeepFile = Literal["first", "last", "longest", "shortest", "oldest", "newest", "max", "min"]
+"""Which file of a cluster stays."""
 
 # Files that are hashed by one parallel call; progress moves on after each.
 _BATCH = 256
@@ -47,18 +51,26 @@ OnError = Callable[[str, Exception], None]
 class _Options:
     recipe: DigestRecipe
     threshold: int
-    cluster: Cluster
-    keep: str
-    links: Links
+    cluster: ClusterRule
+    keep: KeepFile
+    links: ListedLinks
     verify: str = field(default="score", init=False)
-    measure: None = field(default=None, init=False)
+    comparison: None = field(default=None, init=False)
     candidate_source: DigestCandidates = field(init=False)
 
     def __post_init__(self) -> None:
-        for name, allowed in (("cluster", get_args(Cluster)), ("links", get_args(Links)), ("keep", KEEP)):
-            if getattr(self, name) not in allowed:
-                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(allowed))
+        rules = {"cluster": ClusterRule, "links": ListedLinks, "keep": KeepFile}
+        for name, rule in rules.items():
+            if getattr(self, name) not in get_args(rule):
+                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
         object.__setattr__(self, "candidate_source", DigestCandidates(self.recipe, self.threshold))
+
+    @property
+    def order(self) -> KeepRule:
+        """The rule of the order of visits: times of the last change stand in the column `keep`."""
+        if self.keep == "oldest":
+            return "min"
+        return "max" if self.keep == "newest" else self.keep
 
 
 def dedup_files(
@@ -66,11 +78,11 @@ def dedup_files(
     *,
     recipe: DigestRecipe | str | None = None,
     threshold: int = THRESHOLD,
-    cluster: Cluster = "absorb",
-    keep: str = "first",
-    values: Any = None,
+    cluster: ClusterRule = "absorb",
+    keep: KeepFile = "first",
+    values: Cells | None = None,
     against: Iterable[str | os.PathLike[str]] | DigestIndex | None = None,
-    links: Links = "representatives",
+    links: ListedLinks = "representatives",
     on_error: OnError | None = None,
     progress: Progress | None = None,
 ) -> DedupResult:
@@ -139,23 +151,26 @@ def dedup_files(
     if (values is None) != (keep not in ("max", "min")):
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
-    stages = Stages()
+    timer = StageTimer()
     report: Progress = progress or (lambda stage, done, total: None)
     names = _names(paths, "paths")
-    if values is not None and len(as_column(values)) != len(names):
-        raise bad_parameter("values", f"{len(as_column(values))} values", f"{len(names)} values, one a path")
     columns = {} if values is None else {"keep": as_column(values)}
-    old_index, old = None, None
-    with stages("hash"):
+    if columns and len(columns["keep"]) != len(names):
+        raise bad_parameter("values", f"{len(columns['keep'])} values", f"{len(names)} values, one per path")
+    with timer("hash"):
         new = _hash(names, options, columns, on_error, report)
+        check_distinct_ids(new.ids, "ids")
+        older: HashedOlder | None = None
+        older_index: OlderIndex | None = None
         if isinstance(against, DigestIndex):
-            old_index = check_older_index(against, options)
+            older_index = options.candidate_source.older_index(against)
+            check_older_index(options)
         elif against is not None:
-            old = _hash(_names(against, "against"), options, {}, on_error, report)
-    if keep in ("oldest", "newest"):
-        options = replace(options, keep="min" if keep == "oldest" else "max")
-    result = run_stages(new, old, old_index, options, stages, report)
-    return replace(result, summary={**result.summary, "keep": keep, "unreadable": len(names) - len(new)})
+            old = _hash(_names(against, "against"), replace(options, keep="first"), {}, on_error, report)
+            check_distinct_ids(old.ids, "against_ids")
+            older = HashedOlder(old, options.candidate_source)
+    result = run_stages(new, older, older_index, options, timer, report)
+    return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
 
 
 class _Paths(Column):
@@ -218,11 +233,9 @@ def _hash(
         columns = {name: Column.of(column.take(read)) for name, column in columns.items()}
     if options.keep in ("oldest", "newest"):
         columns = {"keep": Column.of([Path(names[place]).stat().st_mtime_ns for place in read])}
-    values = np.empty((len(read), 1), object)
-    values[:, 0] = digests
     sizes = np.array(lengths, np.uint64)
     return HashedDocuments(
-        values,
+        digest_rows(digests),
         (sizes > 0).astype(np.uint64),
         np.array(contents, np.uint64).reshape(-1, 2),
         sizes,
@@ -232,5 +245,5 @@ def _hash(
     )
 
 
-def _no_texts(rows: NDArray[np.int64]) -> Any:
+def _no_texts(rows: NDArray[np.int64]) -> TextBatch:
     raise NotImplementedError("files are compared by their digests")

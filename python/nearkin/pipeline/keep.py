@@ -5,7 +5,7 @@ Ties are broken by id (numbers before strings), then by row; missing numbers com
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from nearkin.io import Column
 from nearkin.pipeline.documents import HashedDocuments
 
-if TYPE_CHECKING:
-    pass
+KeepRule = Literal["first", "last", "longest", "shortest", "max", "min"]
+"""Which document of a cluster stays: by row, by length, or by the column `keep`."""
 
 
-def keep_order(new: HashedDocuments, keep: str) -> NDArray[np.int64]:
+def keep_order(new: HashedDocuments, keep: KeepRule) -> NDArray[np.int64]:
     """Rows in keep order."""
     rows = np.arange(len(new))
     if keep == "first":

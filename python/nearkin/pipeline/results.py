@@ -1,41 +1,43 @@
-"""What a deduplication found, as tables: clusters, pairs and the summary."""
+"""What a deduplication found: which documents stay, and the tables of clusters and pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.io import Column
-from nearkin.pipeline.candidates import CandidateSource, Values
-from nearkin.pipeline.cluster import Clustering
+from nearkin.pipeline.candidates import CandidateSource, Places, Values
 from nearkin.pipeline.documents import HashedDocuments
+from nearkin.pipeline.older import OlderDocuments
+from nearkin.pipeline.summary import REASONS, Reason, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-REASONS = ("kept", "exact", "near", "exact-old", "near-old")
-"""Why a row stands in the clusters table: it is the one kept, has the same content as it, is similar to it, or has the
-same content as, or is similar to, an older document."""
+IdList: TypeAlias = list[Any]
+"""Ids as they were given: integers, strings, or row numbers; only the caller knows which."""
 
 
-class Table:
+# Tables
+
+
+class ResultTable:
     """Columns of equal length, by name.
 
     Examples
     --------
-    >>> from nearkin.pipeline.results import Table
-    >>> table = Table({"id": ["a", "b"], "distance": [0, 3]})
+    >>> from nearkin.pipeline.results import ResultTable
+    >>> table = ResultTable({"id": ["a", "b"], "distance": [0, 3]})
     >>> table["id"], len(table), next(table.rows())
     (['a', 'b'], 2, {'id': 'a', 'distance': 0})
     """
 
-    def __init__(self, columns: dict[str, list[Any]]) -> None:
-        self.columns = columns
+    def __init__(self, columns: Mapping[str, list[Any]]) -> None:
+        self.columns: dict[str, list[Any]] = dict(columns)
 
     def __getitem__(self, name: str) -> list[Any]:
         return self.columns[name]
@@ -69,128 +71,38 @@ class Table:
         return to_frame(self.columns)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Documents in keep order, older ones first.
+class ClusterTable(ResultTable):
+    """The documents of clusters: id, cluster, representative, distance, similarity, reason."""
 
-    `rows` are rows of the new documents, negative for older ones; `by` the place of the document that stays, its own
-    for a kept one.
-    """
+    if TYPE_CHECKING:
 
-    rows: NDArray[np.int64]
-    by: NDArray[np.int64]
-    similarity: NDArray[np.float64]
-    index_ids: NDArray[np.object_]
-    index_distances: NDArray[np.int64]
-    values: Values
-    contents: NDArray[np.uint64]
-
-
-def _names(new: HashedDocuments, old: HashedDocuments | None, outcome: Outcome, places: NDArray[np.int64]) -> list[Any]:
-    """Ids of documents at places in keep order."""
-    rows = outcome.rows[places]
-    names: list[Any] = new.ids.take(np.maximum(rows, 0)) if len(new) else [None] * len(rows)
-    if old is not None:
-        older = np.flatnonzero(rows < 0)
-        for at, name in zip(older.tolist(), old.ids.take(rows[older] + len(old)), strict=True):
-            names[at] = name
-    return names
+        @overload
+        def __getitem__(self, name: Literal["id", "representative"]) -> IdList: ...
+        @overload
+        def __getitem__(self, name: Literal["cluster", "distance"]) -> list[int]: ...
+        @overload
+        def __getitem__(self, name: Literal["similarity"]) -> list[float]: ...
+        @overload
+        def __getitem__(self, name: Literal["reason"]) -> list[Reason]: ...
+        @overload
+        def __getitem__(self, name: str) -> list[Any]: ...
+        def __getitem__(self, name: str) -> list[Any]: ...
 
 
-def clusters_table(
-    candidate_source: CandidateSource, new: HashedDocuments, old: HashedDocuments | None, outcome: Outcome
-) -> tuple[Table, NDArray[np.int64], NDArray[np.int64]]:
-    """The clusters table, the rows of all removed documents, and the places of these in the table."""
-    n = len(outcome.rows)
-    in_index = outcome.index_ids != None  # noqa: E711 - elementwise
-    is_new = outcome.rows >= 0
-    removed = np.flatnonzero(is_new & (in_index | (outcome.by != np.arange(n))))
-    # Representatives by number: a place, or n + k for the k-th entry of the index that is named.
-    representative = outcome.by.copy()
-    entries: dict[Any, int] = {}
-    for place in np.flatnonzero(in_index & is_new).tolist():
-        representative[place] = n + entries.setdefault(outcome.index_ids[place], len(entries))
-    named = list(entries)
-    heads = np.unique(representative[removed])
-    heads = heads[heads < n]
-    members = np.concatenate([removed, heads[is_new[heads]]])
-    is_head = np.repeat([False, True], [len(removed), len(members) - len(removed)])
-    # Clusters are numbered by their first row in the input.
-    keys, cluster = np.unique(representative[members], return_inverse=True)
-    least = np.full(len(keys), np.iinfo(np.int64).max)
-    np.minimum.at(least, cluster, outcome.rows[members])
-    number = np.empty(len(keys), np.int64)
-    number[np.argsort(least, kind="stable")] = np.arange(len(keys))
-    order = np.lexsort((outcome.rows[members], ~is_head, number[cluster]))
-    members, is_head, cluster = members[order], is_head[order], number[cluster[order]]
+class PairTable(ResultTable):
+    """Links between documents: id and representative, or left and right; distance, similarity."""
 
-    by_index = representative[members] >= n
-    places = np.where(by_index, members, representative[members])
-    distance = candidate_source.distances(outcome.values[members], outcome.values[places])
-    distance[by_index] = outcome.index_distances[members[by_index]]
-    exact = (outcome.contents[members] == outcome.contents[places]).all(axis=1) & ~by_index
-    older = by_index | (outcome.rows[places] < 0)
-    reason = np.where(is_head, 0, np.where(exact, 1, 2) + np.where(older, 2, 0))
-    representatives = _names(new, old, outcome, places)
-    for at in np.flatnonzero(by_index).tolist():
-        representatives[at] = named[int(representative[members[at]]) - n]
-    table = Table(
-        {
-            "id": _names(new, old, outcome, members),
-            "cluster": cluster.tolist(),
-            "representative": representatives,
-            "distance": distance.tolist(),
-            "similarity": outcome.similarity[members].tolist(),
-            "reason": [REASONS[code] for code in reason.tolist()],
-        }
-    )
-    return table, outcome.rows[removed], np.flatnonzero(~is_head)
+    if TYPE_CHECKING:
 
-
-def all_links(
-    candidate_source: CandidateSource,
-    new: HashedDocuments,
-    old: HashedDocuments | None,
-    outcome: Outcome,
-    original: NDArray[np.int64],
-    clustering: Clustering,
-) -> Table:
-    """Every verified link: pairs of distinct contents, and each copy with its original."""
-    places = np.flatnonzero(original == np.arange(len(original)))
-    left, right, similarity = clustering.links()
-    copies = np.flatnonzero(original != np.arange(len(original)))
-    left = np.concatenate([places[left], original[copies]])
-    right = np.concatenate([places[right], copies])
-    similarity = np.concatenate([similarity, np.full(len(copies), candidate_source.equal)])
-    some_new = (outcome.rows[left] >= 0) | (outcome.rows[right] >= 0)
-    left, right, similarity = left[some_new], right[some_new], similarity[some_new]
-    return Table(
-        {
-            "left": _names(new, old, outcome, left),
-            "right": _names(new, old, outcome, right),
-            "distance": candidate_source.distances(outcome.values[left], outcome.values[right]).tolist(),
-            "similarity": similarity.tolist(),
-        }
-    )
-
-
-def by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Removals a source, and warnings: a source loses at least 20 texts, twice the rate of the others, 25 points
-    more.
-    """
-    values = [str(value) if value is not None else "" for value in sources.to_list()]
-    names, which = np.unique(np.array(values, object), return_inverse=True)
-    documents = np.bincount(which, minlength=len(names))
-    removed = np.bincount(which, weights=~kept, minlength=len(names)).astype(np.int64)
-    table, warnings = [], []
-    for name, total, gone in zip(names.tolist(), documents.tolist(), removed.tolist(), strict=True):
-        share = gone / total
-        others = (int(removed.sum()) - gone) / max(len(values) - total, 1)
-        table.append({"source": name, "documents": total, "removed": gone, "share": share})
-        if gone >= 20 and len(names) > 1 and share >= 2 * others and share >= others + 0.25:
-            warnings.append(f"source {name!r} loses {share:.0%} of its documents, the others {others:.0%}")
-    table.sort(key=lambda row: (-row["share"], row["source"]))
-    return table, warnings
+        @overload
+        def __getitem__(self, name: Literal["id", "representative", "left", "right"]) -> IdList: ...
+        @overload
+        def __getitem__(self, name: Literal["distance"]) -> list[int]: ...
+        @overload
+        def __getitem__(self, name: Literal["similarity"]) -> list[float]: ...
+        @overload
+        def __getitem__(self, name: str) -> list[Any]: ...
+        def __getitem__(self, name: str) -> list[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -203,24 +115,207 @@ class DedupResult:
         Ids of the documents that stay, in input order.
     kept_rows : (n_kept,) int64
         Their rows.
-    clusters : Table
+    clusters : ClusterTable
         A row for every document of a cluster of two or more, and for every document that an older one removed: id,
         cluster (number from 0), representative (id of the kept document), distance, similarity (NaN without
         verification), reason.
-    pairs : Table
+    pairs : PairTable
         Links of removed documents with their representative: id, representative, distance, similarity; with
         `links="all"` every verified link between two documents: left, right, distance, similarity.
     summary : dict
         Counts, recipe, parameters, version, timings per stage; as in the file summary.json.
     """
 
-    kept: list[Any]
+    kept: IdList
     kept_rows: NDArray[np.int64]
-    clusters: Table
-    pairs: Table
-    summary: dict[str, Any]
+    clusters: ClusterTable
+    pairs: PairTable
+    summary: Summary
 
     def __repr__(self) -> str:
         documents, removed = self.summary["documents"], self.summary["removed"]
         clusters = self.summary["clusters"]
         return f"<kept {len(self.kept)} of {documents} documents, removed {removed} in {clusters} clusters>"
+
+
+# From places to tables
+
+
+@dataclass(frozen=True)
+class Representatives:
+    """The document that stays for each new one that has features, by place in keep order.
+
+    Attributes
+    ----------
+    rows : (n,) int64
+        Rows of the new documents.
+    by : (n,) int64
+        Place of the representative: its own for a kept document; n + k for number k of `Heads`.
+    similarity : (n,) float64
+        Similarity to it.
+    copy_of : (n,) int64
+        Place, likewise, of the first document with the same content.
+    """
+
+    rows: NDArray[np.int64]
+    by: Places
+    similarity: NDArray[np.float64]
+    copy_of: Places
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def removed(self) -> Places:
+        """Places of the documents that do not stay."""
+        return np.flatnonzero(self.by != np.arange(len(self)))
+
+
+class Heads(Protocol):
+    """What stays for new documents without being one of them, by number."""
+
+    def ids(self, numbers: NDArray[np.int64]) -> IdList:
+        """Their ids."""
+
+    def distances(
+        self, candidate_source: CandidateSource, places: Places, values: Values, numbers: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Distances of new documents, by place and with their values, to these."""
+
+
+@dataclass(frozen=True)
+class OlderHeads:
+    """Older documents, by row."""
+
+    older: OlderDocuments
+
+    def ids(self, numbers: NDArray[np.int64]) -> IdList:
+        """As they were given."""
+        return self.older.ids(numbers)
+
+    def distances(
+        self, candidate_source: CandidateSource, places: Places, values: Values, numbers: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Of the values."""
+        return candidate_source.distances(values, self.older.values(numbers))
+
+
+@dataclass(frozen=True)
+class IndexHeads:
+    """Entries of an index: their ids, and how far each new document lies from its own."""
+
+    names: IdList
+    distance: NDArray[np.int64]
+
+    def ids(self, numbers: NDArray[np.int64]) -> IdList:
+        """As the index has them."""
+        return [self.names[number] for number in numbers.tolist()]
+
+    def distances(
+        self, candidate_source: CandidateSource, places: Places, values: Values, numbers: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """As the index said."""
+        return self.distance[places]
+
+
+class _Documents:
+    """New documents by place in keep order, and those of `Heads` after them."""
+
+    def __init__(
+        self, candidate_source: CandidateSource, new: HashedDocuments, heads: Heads, rows: NDArray[np.int64]
+    ) -> None:
+        self._source, self._new, self._heads, self._rows = candidate_source, new, heads, rows
+
+    def ids(self, places: Places) -> IdList:
+        n = len(self._rows)
+        if not n:
+            return []
+        own = places < n
+        names: IdList = self._new.ids.take(self._rows[np.where(own, places, 0)])
+        other = np.flatnonzero(~own)
+        for at, name in zip(other.tolist(), self._heads.ids(places[other] - n) if len(other) else (), strict=True):
+            names[at] = name
+        return names
+
+    def distances(self, places: Places, others: Places) -> NDArray[np.int64]:
+        """From new documents to any."""
+        n = len(self._rows)
+        values = self._new.values[self._rows[places]]
+        own = others < n
+        found = np.zeros(len(places), np.int64)
+        found[own] = self._source.distances(values[own], self._new.values[self._rows[others[own]]])
+        if not own.all():
+            found[~own] = self._heads.distances(self._source, places[~own], values[~own], others[~own] - n)
+        return found
+
+
+def clusters_table(
+    candidate_source: CandidateSource, new: HashedDocuments, heads: Heads, found: Representatives
+) -> ClusterTable:
+    """The clusters table: clusters by their first row, in each the representative, then the others by row."""
+    members, cluster = _members(found)
+    representative = found.by[members]
+    exact = representative == found.copy_of[members]
+    reason = np.where(exact, 1, 2) + np.where(representative >= len(found), 2, 0)
+    reason[representative == members] = 0
+    documents = _Documents(candidate_source, new, heads, found.rows)
+    return ClusterTable(
+        {
+            "id": documents.ids(members),
+            "cluster": cluster.tolist(),
+            "representative": documents.ids(representative),
+            "distance": documents.distances(members, representative).tolist(),
+            "similarity": found.similarity[members].tolist(),
+            "reason": [REASONS[code] for code in reason.tolist()],
+        }
+    )
+
+
+def _members(found: Representatives) -> tuple[Places, NDArray[np.int64]]:
+    """Places of the documents of clusters in the order of the table, and the number of the cluster of each."""
+    removed = found.removed
+    heads = np.unique(found.by[removed])
+    # What is no new document has no row of its own.
+    members = np.concatenate([removed, heads[heads < len(found)]])
+    rows = found.rows[members]
+    # Clusters are numbered by their first row in the input.
+    keys, cluster = np.unique(found.by[members], return_inverse=True)
+    least = np.full(len(keys), np.iinfo(np.int64).max)
+    np.minimum.at(least, cluster, rows)
+    number = np.empty(len(keys), np.int64)
+    number[np.argsort(least, kind="stable")] = np.arange(len(keys))
+    cluster = number[cluster]
+    order = np.lexsort((rows, found.by[members] != members, cluster))
+    return members[order], cluster[order]
+
+
+def representative_links(clusters: ClusterTable) -> PairTable:
+    """The link of each removed document with its representative."""
+    removed = [at for at, reason in enumerate(clusters["reason"]) if reason != "kept"]
+    names = ("id", "representative", "distance", "similarity")
+    return PairTable({name: [clusters[name][at] for at in removed] for name in names})
+
+
+def all_links(
+    candidate_source: CandidateSource,
+    new: HashedDocuments,
+    heads: Heads,
+    found: Representatives,
+    left: Places,
+    right: Places,
+    similarity: NDArray[np.float64],
+) -> PairTable:
+    """Every verified link: those given, of distinct contents by place, then each copy with its original."""
+    copies = np.flatnonzero(found.copy_of != np.arange(len(found)))
+    left = np.concatenate([left, found.copy_of[copies]])
+    right = np.concatenate([right, copies])
+    documents = _Documents(candidate_source, new, heads, found.rows)
+    equal = np.full(len(copies), candidate_source.equal)
+    return PairTable(
+        {
+            "left": documents.ids(left),
+            "right": documents.ids(right),
+            "distance": documents.distances(right, left).tolist(),
+            "similarity": np.concatenate([similarity, equal]).tolist(),
+        }
+    )

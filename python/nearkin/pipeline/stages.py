@@ -1,42 +1,58 @@
-"""The stages of a deduplication after hashing, whatever was hashed: collapse, search, verify, cluster, keep."""
+"""The stages of a deduplication after hashing: collapse, search of an older index, cluster, result.
+
+1. `collapse`: the new documents that have features, in keep order; copies of one another, and of older documents.
+2. `match_index`: with an index of older documents, which entry removes each distinct document.
+3. `cluster`: a rule of `nearkin.pipeline.cluster` over the distinct documents that are left.
+4. `make_result`: copies follow their original; then tables (`nearkin.pipeline.results`) and summary.
+
+Each stage is a function over what those before found; `run_stages` calls them in order. What answers batch by batch can
+call the first three alone.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
 from nearkin.errors import bad_parameter
-from nearkin.pipeline.candidates import CandidateSource
-from nearkin.pipeline.cluster import Absorbed, Clustering
-from nearkin.pipeline.documents import (
-    Documents,
-    HashedDocuments,
-    Progress,
-    check_distinct_ids,
-    first_with_same_content,
-)
-from nearkin.pipeline.keep import keep_order
+from nearkin.pipeline.candidates import CandidateSource, OlderIndex, Places
+from nearkin.pipeline.cluster import Assignment, Clusterer
+from nearkin.pipeline.documents import HashedDocuments, Progress, first_with_same_content
+from nearkin.pipeline.keep import KeepRule, keep_order
 from nearkin.pipeline.memory import peak_memory_bytes
-from nearkin.pipeline.results import REASONS, DedupResult, Outcome, Table, all_links, by_source, clusters_table
-from nearkin.pipeline.verify import Measure
+from nearkin.pipeline.older import OlderDocuments
+from nearkin.pipeline.results import (
+    ClusterTable,
+    DedupResult,
+    Heads,
+    IdList,
+    IndexHeads,
+    OlderHeads,
+    Representatives,
+    all_links,
+    clusters_table,
+    representative_links,
+)
+from nearkin.pipeline.summary import REASONS, Summary, Timing, by_source
+from nearkin.pipeline.verify import TextComparison
+from nearkin.recipe.base import FrozenRecipe
 
-Cluster = Literal["absorb", "components"]
-
-
-Links = Literal["representatives", "all"]
+ClusterRule = Literal["absorb", "components"]
+ListedLinks = Literal["representatives", "all"]
 
 
 class RunOptions(Protocol):
     """What the stages ask of the options of a run, whatever was hashed."""
 
     @property
-    def recipe(self) -> Any:
+    def recipe(self) -> FrozenRecipe:
         """How documents were hashed."""
 
     @property
@@ -48,31 +64,35 @@ class RunOptions(Protocol):
         """How matches are verified, as the summary names it."""
 
     @property
-    def measure(self) -> Measure | None:
-        """Similarity of texts that verifies candidates; None takes every candidate as a match."""
+    def comparison(self) -> TextComparison | None:
+        """How texts verify candidates; None takes every candidate as a match."""
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterRule:
         """The rule of clusters."""
 
     @property
-    def keep(self) -> str:
-        """The rule of the order."""
+    def order(self) -> KeepRule:
+        """The rule of the order of visits."""
 
     @property
-    def links(self) -> Links:
-        """Which pairs are told."""
+    def keep(self) -> str:
+        """The same, as the caller named it."""
+
+    @property
+    def links(self) -> ListedLinks:
+        """Which links the table of pairs lists."""
 
     @property
     def candidate_source(self) -> CandidateSource:
         """The family."""
 
 
-class Stages:
+class StageTimer:
     """Wall and CPU seconds of stages that may run several times."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, dict[str, float]] = {}
+        self.seconds: dict[str, Timing] = {}
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
@@ -86,114 +106,242 @@ class Stages:
             spent["cpu"] += time.process_time() - cpu
 
 
-def check_older_index(index: Any, options: RunOptions) -> Any:
-    """The index, if it may be searched as `against`."""
-    options.candidate_source.check_index(index)
-    if options.measure is not None:
+def check_older_index(options: RunOptions) -> None:
+    """Raise ParameterError for options that ask more than an index of older documents holds."""
+    if options.comparison is not None:
         raise bad_parameter(
             "verify", options.verify, "none with an index in against, which has no texts; or pass the older texts"
         )
     if options.cluster != "absorb" or options.links != "representatives":
         raise bad_parameter("cluster", options.cluster, "absorb, with links=representatives, with an index in against")
-    return index
 
 
 def run_stages(
     new: HashedDocuments,
-    old: HashedDocuments | None,
-    old_index: Any,
+    older: OlderDocuments | None,
+    older_index: OlderIndex | None,
     options: RunOptions,
-    stages: Stages,
+    timer: StageTimer,
     report: Progress,
 ) -> DedupResult:
-    """Collapse, search, cluster and keep what was hashed."""
-    check_distinct_ids(new.ids, "ids")
-    if old is not None:
-        check_distinct_ids(old.ids, "against_ids")
-    with stages("collapse"):
-        order = keep_order(new, options.keep)
-        order = order[new.counts[order] > 0]
-        old_rows = np.zeros(0, np.int64) if old is None else np.flatnonzero(old.counts)
-        first = 0 if old is None else len(old)
-        # All documents in keep order, older ones first; `row` counts older ones, then new ones.
-        rows = np.concatenate([old_rows, order + first])
-        contents = new.contents if old is None else np.concatenate([old.contents, new.contents])
-        original = first_with_same_content(contents[rows])
-        distinct = np.flatnonzero(original == np.arange(len(rows)))
-    report("cluster", 0, len(distinct))
-    hashed = new.values if old is None else np.concatenate([old.values, new.values])
-    lengths = new.lengths if old is None else np.concatenate([old.lengths, new.lengths])
-    # The id of an index's entry that removes the document, None for none, and its distance.
-    index_ids = np.full(len(rows), None, object)
-    index_distances = np.zeros(len(rows), np.int64)
-    searched = distinct
-    if old_index is not None:
-        with stages("search older"):
-            ids, distances = options.candidate_source.nearest(old_index, hashed[rows[distinct]])
-            hit = ids != None  # noqa: E711 - elementwise
-            index_ids[distinct[hit]], index_distances[distinct[hit]] = ids[hit], distances[hit]
-            searched = distinct[~hit]
+    """Collapse, search an older index, cluster and keep what was hashed. Ids must differ."""
+    with timer("collapse"):
+        collapsed = collapse(new, older, options.order)
+    tick = _ticker(report, len(collapsed.distinct))
+    with timer("search older"):
+        matches = match_index(new, older_index, collapsed)
+        tick(len(collapsed.distinct) - len(matches.left(collapsed)))
+    with timer("cluster"):
+        clustered = cluster(new, older, collapsed, matches, options, tick)
+    with timer("result"):
+        result = make_result(new, older, collapsed, matches, clustered, options)
+    result.summary["timings"] = timer.seconds
+    result.summary["peak_memory_bytes"] = peak_memory_bytes()
+    return result
+
+
+def _ticker(report: Progress, total: int) -> Callable[[int], None]:
+    """Reports how many of the distinct documents are decided."""
     done = 0
 
     def tick(count: int) -> None:
         nonlocal done
         done += count
-        report("cluster", done, len(distinct))
+        report("cluster", done, total)
 
-    clustering = Clustering(
-        recipe=options.recipe,
-        threshold=float(options.threshold),
-        measure=options.measure,
+    tick(0)
+    return tick
+
+
+# Collapse
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """The new documents that have features, by place in keep order.
+
+    Attributes
+    ----------
+    rows : (n,) int64
+        Their rows.
+    original : (n,) int64
+        Place of the first document with the same content: its own, unless it is a copy.
+    older : (n,) int64
+        Row of the first older document with the same content, -1 for none.
+    distinct : (m,) int64
+        Places of the documents that are searched: no copies of an earlier or of an older document.
+    """
+
+    rows: NDArray[np.int64]
+    original: Places
+    older: NDArray[np.int64]
+    distinct: Places
+
+
+def collapse(new: HashedDocuments, older: OlderDocuments | None, order: KeepRule) -> Collapsed:
+    """The documents in keep order, copies with their original."""
+    rows = keep_order(new, order)
+    rows = rows[new.counts[rows] > 0]
+    contents = new.contents[rows]
+    original = first_with_same_content(contents)
+    of_older = np.full(len(rows), -1, np.int64) if older is None else older.copies(contents)
+    return Collapsed(rows, original, of_older, np.flatnonzero((original == np.arange(len(rows))) & (of_older < 0)))
+
+
+# Search of an older index
+
+
+@dataclass(frozen=True)
+class IndexMatches:
+    """Which entry of an index of older documents removes each document, by place in keep order.
+
+    Attributes
+    ----------
+    entry : (n,) int64
+        Number of the entry in `ids`, -1 for none; copies are not looked up.
+    distance : (n,) int64
+        Distance to it; 0 for copies and where there is none.
+    ids : list
+        Ids of the entries that remove a document.
+    """
+
+    entry: NDArray[np.int64]
+    distance: NDArray[np.int64]
+    ids: IdList
+
+    def left(self, collapsed: Collapsed) -> Places:
+        """Places of the distinct documents that no entry removes."""
+        return collapsed.distinct[self.entry[collapsed.distinct] < 0]
+
+
+def match_index(new: HashedDocuments, index: OlderIndex | None, collapsed: Collapsed) -> IndexMatches:
+    """The nearest entry of the index for each distinct document."""
+    n = len(collapsed.rows)
+    matches = IndexMatches(np.full(n, -1, np.int64), np.zeros(n, np.int64), [])
+    if index is None:
+        return matches
+    ids, distances = index.nearest(new.values[collapsed.rows[collapsed.distinct]])
+    numbers: dict[int | str, int] = {}
+    for place, name, distance in zip(collapsed.distinct.tolist(), ids.tolist(), distances.tolist(), strict=True):
+        if name is not None:
+            matches.entry[place] = numbers.setdefault(name, len(numbers))
+            matches.distance[place] = distance
+    matches.ids.extend(numbers)
+    return matches
+
+
+# Cluster
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """The documents that were clustered, and what became of them.
+
+    Attributes
+    ----------
+    searched : (m,) int64
+        Their places in keep order.
+    clusterer : Clusterer
+    assignment : Assignment
+    first : int
+        Place of the first of them for the clusterer, which counts older documents first.
+    """
+
+    searched: Places
+    clusterer: Clusterer
+    assignment: Assignment
+    first: int
+
+
+def cluster(
+    new: HashedDocuments,
+    older: OlderDocuments | None,
+    collapsed: Collapsed,
+    matches: IndexMatches,
+    options: RunOptions,
+    tick: Callable[[int], None],
+) -> Clustered:
+    """Keep-then-absorb or components over the distinct documents that are left."""
+    searched = matches.left(collapsed)
+    clusterer = Clusterer(
         candidate_source=options.candidate_source,
-        values=hashed[rows[searched]],
-        rows=rows[searched],
-        lengths=lengths[rows[searched]],
-        documents=Documents(old, new),
-        old=int(np.searchsorted(searched, len(old_rows))),
+        comparison=options.comparison,
+        threshold=float(options.threshold),
+        documents=new,
+        rows=collapsed.rows[searched],
+        older=older,
         tick=tick,
     )
-    with stages("cluster"):
-        found = clustering.absorb() if options.cluster == "absorb" else clustering.components()
-    with stages("result"):
-        by = np.arange(len(rows))
-        similarity = np.full(len(rows), options.candidate_source.equal)
-        absorbed = found.by >= 0
-        by[searched[absorbed]] = searched[found.by[absorbed]]
-        similarity[searched[absorbed]] = found.similarity[absorbed]
-        # Copies share the fate of their original.
-        by, index_ids, index_distances = by[original], index_ids[original], index_distances[original]
-        similarity = similarity[original]
-        similarity[index_ids != None] = np.nan  # noqa: E711 - elementwise
-        outcome = Outcome(rows - first, by, similarity, index_ids, index_distances, hashed[rows], contents[rows])
-        clusters, removed_rows, removed = clusters_table(options.candidate_source, new, old, outcome)
-        kept = np.ones(len(new), bool)
-        kept[removed_rows] = False
-        if options.links == "all":
-            pairs = all_links(options.candidate_source, new, old, outcome, original, clustering)
-        else:
-            names = ("id", "representative", "distance", "similarity")
-            pairs = Table({name: [clusters[name][at] for at in removed] for name in names})
-        kept_rows = np.flatnonzero(kept)
-        summary = _summary(new, old, found, clusters, kept, original, len(old_rows), options)
-        kept_ids = new.ids.to_list() if kept.all() else new.ids.take(kept_rows)
-    summary["timings"] = stages.seconds
-    summary["peak_memory_bytes"] = peak_memory_bytes()
+    assignment = clusterer.absorb() if options.cluster == "absorb" else clusterer.components()
+    return Clustered(searched, clusterer, assignment, 0 if older is None else len(older))
+
+
+# Result
+
+
+def make_result(
+    new: HashedDocuments,
+    older: OlderDocuments | None,
+    collapsed: Collapsed,
+    matches: IndexMatches,
+    clustered: Clustered,
+    options: RunOptions,
+) -> DedupResult:
+    """Tables, kept documents and the summary, without times and memory."""
+    source = options.candidate_source
+    found = representatives(collapsed, matches, clustered, source.equal)
+    heads: Heads = IndexHeads(matches.ids, matches.distance[collapsed.original])
+    if older is not None:
+        heads = OlderHeads(older)
+    clusters = clusters_table(source, new, heads, found)
+    pairs = representative_links(clusters)
+    if options.links == "all":
+        left, right, similarity = clustered.clusterer.links()
+        left, right = (_places(side, clustered, len(found)) for side in (left, right))
+        pairs = all_links(source, new, heads, found, left, right, similarity)
+    kept = np.ones(len(new), bool)
+    kept[found.rows[found.removed]] = False
+    kept_rows = np.flatnonzero(kept)
+    kept_ids = new.ids.to_list() if kept.all() else new.ids.take(kept_rows)
+    summary = _summary(new, clustered, clusters, kept, options)
     return DedupResult(kept_ids, kept_rows, clusters, pairs, summary)
+
+
+def representatives(collapsed: Collapsed, matches: IndexMatches, clustered: Clustered, equal: float) -> Representatives:
+    """For each document the one that stays; `equal` is the similarity of equal documents."""
+    n = len(collapsed.rows)
+    copy_of = np.where(collapsed.older >= 0, n + collapsed.older, collapsed.original)
+    # An original's own representative first: itself, an older document or an entry of the index.
+    by = np.where(matches.entry >= 0, n + matches.entry, np.where(collapsed.older >= 0, copy_of, np.arange(n)))
+    similarity = np.where(matches.entry >= 0, np.nan, equal)
+    assignment = clustered.assignment
+    absorbed = assignment.by >= 0
+    by[clustered.searched[absorbed]] = _places(assignment.by[absorbed], clustered, n)
+    similarity[clustered.searched[absorbed]] = assignment.similarity[absorbed]
+    # Copies share the fate of their original.
+    return Representatives(collapsed.rows, by[collapsed.original], similarity[collapsed.original], copy_of)
+
+
+def _places(places: Places, clustered: Clustered, n: int) -> Places:
+    """Places of a `Clusterer` as those of `Representatives`: older documents, which are the first there, come last."""
+    result = n + places
+    new = places >= clustered.first
+    result[new] = clustered.searched[places[new] - clustered.first]
+    return result
 
 
 def _summary(
     new: HashedDocuments,
-    old: HashedDocuments | None,
-    found: Absorbed,
-    clusters: Table,
+    clustered: Clustered,
+    clusters: ClusterTable,
     kept: NDArray[np.bool_],
-    original: NDArray[np.int64],
-    hashed_old: int,
     options: RunOptions,
-) -> dict[str, Any]:
+) -> Summary:
+    """Counts and parameters, in the order of the file summary.json; times and memory follow at the very end."""
     sizes = np.bincount(clusters["cluster"]) if len(clusters) else np.zeros(1, np.int64)
-    reasons = {reason: clusters["reason"].count(reason) for reason in REASONS[1:]}
-    summary: dict[str, Any] = {
+    assignment = clustered.assignment
+    matched = int((assignment.by >= 0).sum())
+    summary: Summary = {
         "version": __version__,
         "recipe": str(options.recipe),
         "recipe_digest": options.recipe.digest,
@@ -206,14 +354,14 @@ def _summary(
         "without_features": int((new.counts == 0).sum()),
         "kept": int(kept.sum()),
         "removed": int((~kept).sum()),
-        "removed_by_reason": reasons,
+        "removed_by_reason": {reason: clusters["reason"].count(reason) for reason in REASONS[1:]},
         "clusters": len(set(clusters["cluster"])),
         "largest_cluster": int(sizes.max()),
-        "older_documents": 0 if old is None else len(old),
-        "candidates": found.candidates,
-        "verified": found.verified,
+        "older_documents": clustered.first,
+        "candidates": assignment.candidates,
+        "verified": assignment.verified,
         # Of the pairs that were verified, the share that matched; every match removes one distinct text.
-        "verified_precision": int((found.by >= 0).sum()) / found.verified if found.verified else None,
+        "verified_precision": matched / assignment.verified if assignment.verified else None,
     }
     if "source" in new.columns:
         summary["sources"], summary["warnings"] = by_source(new.columns["source"], kept)

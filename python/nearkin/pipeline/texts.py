@@ -13,27 +13,29 @@ document, an id, the search index of the kept ones, and what `nearkin.pipeline.c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from nearkin.errors import bad_parameter
-from nearkin.io import Column
+from nearkin.io import Column, Corpus
 from nearkin.pipeline.candidates import (
-    CandidateSource,
     ConfirmedCandidates,
     MinHashCandidates,
+    OlderIndex,
     SimHashCandidates,
+    TextCandidateSource,
     check_recall,
 )
-from nearkin.pipeline.documents import (
-    Progress,
-    as_column,
-    hash_texts,
-    name_columns,
-)
+from nearkin.pipeline.documents import Cells, Ids, Progress, as_column, check_distinct_ids, hash_texts, name_columns
+from nearkin.pipeline.keep import KeepRule
+from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.results import DedupResult
-from nearkin.pipeline.stages import Cluster, Links, Stages, check_older_index, run_stages
-from nearkin.pipeline.verify import Measure
+from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
+from nearkin.pipeline.verify import TextComparison
 from nearkin.recipe import Recipe
+from nearkin.search.bands import BandIndex
+from nearkin.search.digests import DigestIndex
+from nearkin.search.hamming import HammingIndex
+from nearkin.text.batches import Texts
 
 Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
 
@@ -42,8 +44,8 @@ THRESHOLD = 0.8
 
 
 def dedup(
-    texts: Any,
-    ids: Any = None,
+    texts: Texts | Corpus,
+    ids: Ids | None = None,
     *,
     recipe: Recipe | str | None = None,
     threshold: float = THRESHOLD,
@@ -51,13 +53,13 @@ def dedup(
     recall: float | None = None,
     confirm: Recipe | str | None = None,
     verify: Verify = "jaccard",
-    cluster: Cluster = "absorb",
-    keep: str = "first",
-    values: Any = None,
-    sources: Any = None,
-    against: Any = None,
-    against_ids: Any = None,
-    links: Links = "representatives",
+    cluster: ClusterRule = "absorb",
+    keep: KeepRule = "first",
+    values: Cells | str | None = None,
+    sources: Cells | str | None = None,
+    against: Texts | Corpus | HoldsOlderDocuments | HammingIndex | BandIndex | None = None,
+    against_ids: Ids | None = None,
+    links: ListedLinks = "representatives",
     progress: Progress | None = None,
 ) -> DedupResult:
     """Find near-duplicates among texts and say which one of each cluster stays.
@@ -92,9 +94,10 @@ def dedup(
     sources : strings or integers, one per text, or the name of an extra column of a Corpus; optional
         Where each text comes from: the summary counts removals by source and warns of one that loses far more than the
         rest.
-    against : texts, an open Corpus, or a HammingIndex; optional
+    against : texts, an open Corpus, a HammingIndex or BandIndex, or what holds older documents; optional
         Older documents: texts that match one of them are removed, and the result names it. An index holds no texts, so
-        it needs `verify="none"`.
+        it needs `verify="none"`, or "signature". What holds older documents itself offers them by
+        `nearkin.pipeline.older.HoldsOlderDocuments`.
     against_ids : integers or strings; optional
         Ids of older texts; None means row numbers.
     links : {"representatives", "all"}, default "representatives"
@@ -132,21 +135,41 @@ def dedup(
     """
     recipe = Recipe.of(recipe)
     options = _Options(recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
-    stages = Stages()
+    source = options.candidate_source
+    timer = StageTimer()
     report = progress or (lambda stage, done, total: None)
-    with stages("hash"):
-        new = hash_texts(texts, ids, options.candidate_source, report, _columns(values, sources, options))
+    with timer("hash"):
+        new = hash_texts(texts, ids, source, report, _columns(values, sources, options))
         name_columns(texts, new, values, sources)
-    old_index, old = None, None
-    if against is not None:
-        with stages("hash"):
-            if isinstance(against, options.candidate_source.index_type):
-                old_index = check_older_index(against, options)
-            else:
-                old = hash_texts(against, against_ids, options.candidate_source, report, {})
-    elif against_ids is not None:
+        check_distinct_ids(new.ids, "ids")
+        older, older_index = _against(against, against_ids, options, report)
+    return run_stages(new, older, older_index, options, timer, report)
+
+
+def _against(
+    against: Texts | Corpus | HoldsOlderDocuments | HammingIndex | BandIndex | None,
+    ids: Ids | None,
+    options: _Options,
+    report: Progress,
+) -> tuple[OlderDocuments | None, OlderIndex | None]:
+    """What new texts are held against: older documents with their texts, or an index without."""
+    source = options.candidate_source
+    if ids is not None and (against is None or isinstance(against, HoldsOlderDocuments)):
         raise bad_parameter("against_ids", "ids without texts", "ids of the texts in against")
-    return run_stages(new, old, old_index, options, stages, report)
+    if against is None:
+        return None, None
+    if isinstance(against, HoldsOlderDocuments):
+        return against.older_documents(source), None
+    index = source.older_index(against)
+    if index is not None:
+        check_older_index(options)
+        return None, index
+    if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
+        family = options.recipe.family
+        raise bad_parameter("against", repr(against), f"texts, or an index of the recipe's family, {family}")
+    old = hash_texts(against, ids, source, report, {})
+    check_distinct_ids(old.ids, "against_ids")
+    return HashedOlder(old, source), None
 
 
 @dataclass(frozen=True)
@@ -157,18 +180,17 @@ class _Options:
     recall: float | None
     confirm: Recipe | str | None
     verify: Verify
-    cluster: Cluster
-    keep: str
-    links: Links
-    measure: Measure | None = field(init=False)
-    candidate_source: CandidateSource = field(init=False)
+    cluster: ClusterRule
+    keep: KeepRule
+    links: ListedLinks
+    comparison: TextComparison | None = field(init=False)
+    candidate_source: TextCandidateSource = field(init=False)
 
     def __post_init__(self) -> None:
-        for name, allowed in (("verify", get_args(Verify)), ("cluster", get_args(Cluster)), ("links", get_args(Links))):
-            if getattr(self, name) not in allowed:
-                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(allowed))
-        if self.keep not in ("first", "last", "longest", "shortest", "max", "min"):
-            raise bad_parameter("keep", repr(self.keep), "first, last, longest, shortest, max or min")
+        rules = {"verify": Verify, "cluster": ClusterRule, "links": ListedLinks, "keep": KeepRule}
+        for name, rule in rules.items():
+            if getattr(self, name) not in get_args(rule):
+                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if not number or not 0 < self.threshold <= 1:
             raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
@@ -176,11 +198,19 @@ class _Options:
         if by_share and self.recipe.family != "minhash":
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
         object.__setattr__(self, "candidate_source", self._propose(by_share=by_share))
-        object.__setattr__(self, "measure", None if by_share or self.verify == "none" else self.verify)
+        comparison = None
+        if self.verify != "signature" and self.verify != "none":
+            comparison = TextComparison(self.recipe, self.verify)
+        object.__setattr__(self, "comparison", comparison)
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
 
-    def _propose(self, *, by_share: bool) -> CandidateSource:
+    @property
+    def order(self) -> KeepRule:
+        """The rule of the order of visits."""
+        return self.keep
+
+    def _propose(self, *, by_share: bool) -> TextCandidateSource:
         if self.confirm is None:
             first = self._family(self.recipe, self.radius, by_share=by_share)
             check_recall(self.recall, self.recipe)
@@ -204,7 +234,7 @@ class _Options:
         return MinHashCandidates(recipe, self.threshold, self.recall, by_share=by_share)
 
 
-def _columns(values: Any, sources: Any, options: _Options) -> dict[str, Column]:
+def _columns(values: Cells | str | None, sources: Cells | str | None, options: _Options) -> dict[str, Column]:
     if (values is None) != (options.keep not in ("max", "min")):
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')

@@ -8,14 +8,15 @@
 
 Feature sets are distinct and unweighted; a set without features is similar to nothing, and so is the empty text.
 Cost: one pass over each text, O(features) a pair; `indel` O(characters² / 64) a pair.
-Kernel: `crates/nearkin-core/src/verify.rs`.
+Kernel: `crates/nearkin-core/src/pipeline/verify.rs`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,13 +24,29 @@ from numpy.typing import ArrayLike, NDArray
 from nearkin._core import TextCache
 from nearkin.errors import bad_parameter
 from nearkin.io import PackedTexts
+from nearkin.pipeline.candidates import TextBatch
 from nearkin.recipe import Recipe
+from nearkin.text.batches import Texts
 
 Measure = Literal["jaccard", "containment", "indel"]
+LookUp = Callable[[NDArray[np.int64]], TextBatch]
+"""Gives the texts of ascending rows."""
+
+
+@dataclass(frozen=True)
+class TextComparison:
+    """How texts are compared: by which measure, and for sets of features by which recipe's."""
+
+    recipe: Recipe
+    measure: Measure
+
+    def cache(self, budget: int) -> TextCache:
+        """An empty cache of what texts are compared by, of so many bytes between batches."""
+        return TextCache(self.recipe.core, self.measure, budget)
 
 
 def similarity(
-    texts: Any, left: ArrayLike, right: ArrayLike, *, recipe: Recipe | str | None = None, measure: Measure = "jaccard"
+    texts: Texts, left: ArrayLike, right: ArrayLike, *, recipe: Recipe | str | None = None, measure: Measure = "jaccard"
 ) -> NDArray[np.float64]:
     """Similarities of `texts[left[i]]` and `texts[right[i]]`.
 
@@ -66,7 +83,7 @@ def similarity(
     if len(used) and (used[0] < 0 or used[-1] >= n):
         found = int(used[0] if used[0] < 0 else used[-1])
         raise bad_parameter("place", found, f"0 to {n - 1} with {n} texts")
-    cache = TextCache(Recipe.of(recipe).core, measure, 0)
+    cache = TextComparison(Recipe.of(recipe), measure).cache(0)
     cache.add(np.arange(len(used), dtype=np.uint32), look_up(used))
     first, second = np.split(inverse.astype(np.uint32), 2)
     return cache.similarities(first, second)
@@ -104,7 +121,7 @@ def baselines(a: str, b: str) -> dict[str, float]:
     return found
 
 
-def texts_by_row(texts: Any) -> tuple[Callable[[NDArray[np.int64]], Any], int]:
+def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
     """A function that gives the texts of ascending rows, and how many texts there are."""
     if isinstance(texts, PackedTexts):
         held = texts

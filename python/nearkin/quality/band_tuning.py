@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import signature
 from nearkin.pipeline.documents import Progress
-from nearkin.pipeline.results import Table
+from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.truth import Truth, similar_pairs, take_sample
@@ -56,11 +56,11 @@ class BandTuning:
     ----------
     chosen : dict or None
         The row of `curve` that is advised; None if none has the recall.
-    curve : Table
+    curve : ResultTable
         A row for all bands: recipe, num_perm, num_bands, num_rows, least_equal_values, nominal_recall (what to ask
         `nearkin.dedup` for), recall with recall_low and recall_high, precision and candidates_per_document (scaled to
         the corpus) of the candidates, bytes per document, cost.
-    hashing : Table
+    hashing : ResultTable
         A row for every number of values: num_perm, measured CPU seconds per million documents.
     truth : dict
         How the truth was found, and on what, as in `nearkin.Tuning`.
@@ -70,8 +70,8 @@ class BandTuning:
 
     threshold: float
     chosen: dict[str, Any] | None
-    curve: Table
-    hashing: Table
+    curve: ResultTable
+    hashing: ResultTable
     truth: dict[str, Any]
     notes: list[str]
 
@@ -176,8 +176,8 @@ def tune_bands(
     about |= {"method": truth.method, "missed": truth.missed, "seed": seed}
     chosen, notes = _advice(rows, recall, len(truth.left))
     names = list(rows[0]) if rows else []
-    curve = Table({name: [row[name] for row in rows] for name in names})
-    return BandTuning(threshold, chosen, curve, Table(hashing), about, notes)
+    curve = ResultTable({name: [row[name] for row in rows] for name in names})
+    return BandTuning(threshold, chosen, curve, ResultTable(hashing), about, notes)
 
 
 def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.pipeline.documents import Progress
-from nearkin.pipeline.results import Table
+from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import similarity
 from nearkin.quality.evaluation import wilson
@@ -76,17 +76,17 @@ class Tuning:
         What was tuned for: recall of similar pairs, or agreement with labels.
     chosen : dict or None
         The row of `settings` that is advised; None if no setting reaches the recall.
-    settings : Table
+    settings : ResultTable
         A row for every recipe: recipe, threshold, radius (None if none in reach gives the recall), recall with its
         interval, precision and candidates_per_document (all of them, scaled to the corpus) of its candidates, bytes a
         document, measured CPU seconds per million documents for hashing and for verifying the candidates that are no
         match; with labels precision, recall and F1 of what is verified: match_precision, match_recall, match_f1.
-    curve : Table
+    curve : ResultTable
         A row for every recipe and radius: recipe, radius, recall, recall_low, recall_high, precision, precision_low,
         precision_high, f1, candidates_per_document.
-    thresholds : Table
+    thresholds : ResultTable
         With labels, a row for every kind of features and threshold: features, threshold, precision, recall, f1.
-    by_length : Table
+    by_length : ResultTable
         For the recipe that is advised, a row for each quarter of the true pairs by features of the shorter text: from,
         to, pairs, recall, median and 95th percentile of the distance.
     truth : dict
@@ -97,10 +97,10 @@ class Tuning:
 
     goal: str
     chosen: dict[str, Any] | None
-    settings: Table
-    curve: Table
-    thresholds: Table
-    by_length: Table
+    settings: ResultTable
+    curve: ResultTable
+    thresholds: ResultTable
+    by_length: ResultTable
     truth: dict[str, Any]
     notes: list[str]
 
@@ -533,7 +533,7 @@ class _Measure:
     # Result
 
     def _result(self, goal: str, best: list[_Option], truth: Truth) -> Tuning:
-        chosen, by_length = None, Table({name: [] for name in _LENGTHS})
+        chosen, by_length = None, ResultTable({name: [] for name in _LENGTHS})
         if best:
             _, counted, chosen, target = min(best, key=lambda option: option[0])
             if chosen["recall_low"] < self.wanted:
@@ -557,8 +557,8 @@ class _Measure:
             "missed": truth.missed,
             "seed": self.seed,
         }
-        settings, curve = Table(self.settings), Table(self.curve)
-        thresholds = Table(self.thresholds or {name: [] for name in _THRESHOLDS})
+        settings, curve = ResultTable(self.settings), ResultTable(self.curve)
+        thresholds = ResultTable(self.thresholds or {name: [] for name in _THRESHOLDS})
         return Tuning(goal, chosen, settings, curve, thresholds, by_length, about, self.notes)
 
 
@@ -566,7 +566,7 @@ _THRESHOLDS = ("features", "threshold", "precision", "recall", "f1")
 _LENGTHS = ("from", "to", "pairs", "recall", "median", "p95")
 
 
-def _by_length(counted: _Counted, radius: int, truth: Truth) -> Table:
+def _by_length(counted: _Counted, radius: int, truth: Truth) -> ResultTable:
     """Quarters of the pairs by features of the shorter text."""
     shorter = np.minimum(counted.prints.counts[truth.left], counted.prints.counts[truth.right])
     order = np.argsort(shorter, kind="stable")
@@ -578,7 +578,7 @@ def _by_length(counted: _Counted, radius: int, truth: Truth) -> Table:
             values = (shorter[part[0]], shorter[part[-1]], len(part), np.mean(distances <= radius), *quantiles)
             for name, value in zip(_LENGTHS, values, strict=True):
                 columns[name].append(value.item() if hasattr(value, "item") else value)
-    return Table(columns)
+    return ResultTable(columns)
 
 
 def _within(distances: NDArray[np.int64], reach: int) -> NDArray[np.int64]:

@@ -87,7 +87,7 @@ def test_older_texts_and_older_signatures_remove_new_ones() -> None:
         ({"recipe": "minhash:64", "radius": 3}, "recall"),
         ({"recipe": "simhash:64", "verify": "signature"}, "simhash"),
         ({"recipe": "minhash:64", "confirm": "minhash:32"}, "other family"),
-        ({"recipe": "minhash:64", "confirm": "nothing:3"}, "none of them"),
+        ({"recipe": "minhash:64", "confirm": "nothing:3"}, "not one of them"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options: dict[str, Any], message: str) -> None:

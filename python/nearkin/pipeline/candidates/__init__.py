@@ -1,4 +1,4 @@
-"""Proposers, one file per family: how deduplication hashes documents and finds candidates among them."""
+"""Candidate sources, one file per family: how deduplication hashes documents and finds candidates among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from nearkin.pipeline.candidates.base import (
     CandidateSearch,
     CandidateSource,
     ListedBatch,
+    OlderIndex,
     Places,
+    TextBatch,
+    TextCandidateSource,
     Values,
 )
 from nearkin.pipeline.candidates.confirm import ConfirmedCandidates
@@ -27,8 +30,11 @@ __all__ = [
     "DigestCandidates",
     "ListedBatch",
     "MinHashCandidates",
+    "OlderIndex",
     "Places",
     "SimHashCandidates",
+    "TextBatch",
+    "TextCandidateSource",
     "Values",
     "check_recall",
 ]

@@ -1,6 +1,6 @@
 """What a family does to be searched in a deduplication: it hashes texts, and proposes candidates among them.
 
-A `CandidateSource` holds a family's parameters of one run. `hash` gives each document a row of values; `search` gives a
+A `CandidateSource` holds a family's parameters of one run. Each document has a row of values; `search` gives a
 `CandidateSearch` over these rows, in which documents are named by their place in keep order. `nearkin.pipeline.cluster`
 asks it three questions, and knows nothing of families:
 
@@ -14,16 +14,20 @@ matches, and come with their similarity.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache, absorb_listed
+from nearkin.pipeline.summary import Summary
 
-Places = NDArray[np.int64]
-Values = NDArray[Any]
+TextBatch: TypeAlias = Sequence[str | None]
+"""Texts of one batch in a form that the kernels read: a list, packed texts, or any object with Arrow strings."""
+Places: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[Any]
 """Hashed documents, one per row: fingerprints, signatures, or digests as objects."""
 
 
@@ -44,6 +48,20 @@ class CandidateLists:
     offsets: NDArray[np.int64]
     places: Places
     similarity: NDArray[np.float64] | None = None
+
+    def followed_by(self, other: CandidateLists) -> CandidateLists:
+        """For each document its candidates here, then those of `other`."""
+        counts = np.diff(self.offsets) + np.diff(other.offsets)
+        # The sort is stable: within a document what stands here stays in front.
+        order = np.argsort(np.concatenate([self.owners(), other.owners()]), kind="stable")
+        similarity = None
+        if self.similarity is not None and other.similarity is not None:
+            similarity = np.concatenate([self.similarity, other.similarity])[order]
+        return CandidateLists(offsets_of(counts), np.concatenate([self.places, other.places])[order], similarity)
+
+    def owners(self) -> NDArray[np.int64]:
+        """The number of the document of each candidate."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
 @dataclass(frozen=True)
@@ -82,8 +100,8 @@ class CandidateSearch(Protocol):
     def add(self, places: Places) -> None:
         """Let these be found."""
 
-    def find(self, places: Places) -> CandidateLists:
-        """The added documents that may match each of these; a document may find itself."""
+    def find(self, values: Values) -> CandidateLists:
+        """The added documents that may match each of these rows of values; a document may find itself."""
 
     def within(self, places: Places) -> CandidateBatch:
         """The candidates among these alone."""
@@ -91,21 +109,25 @@ class CandidateSearch(Protocol):
     def pairs(self) -> CandidatePairs:
         """All pairs among the added documents."""
 
-    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
-        """Similarities by the family itself; NaN where it says nothing."""
+
+@dataclass(frozen=True)
+class OlderIndex:
+    """An index of older documents, which has their hashes and ids, and no texts.
+
+    Attributes
+    ----------
+    nearest : function
+        For each row of values the id of the nearest entry that counts as a match, None for none; and its distance.
+    """
+
+    nearest: Callable[[Values], tuple[NDArray[np.object_], NDArray[np.int64]]]
 
 
 class CandidateSource(Protocol):
     """A family with the parameters of one run."""
 
-    index_type: ClassVar[type]
-    """Index of older documents that `against` may be."""
-
     equal: ClassVar[float]
     """Similarity of equal documents: the largest."""
-
-    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
-        """Values, one row per text, and how many features each has; 0 means that it has none and is never compared."""
 
     def search(self, values: Values) -> CandidateSearch:
         """A search over rows of values, in which none is added yet."""
@@ -113,14 +135,24 @@ class CandidateSource(Protocol):
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
         """Distances of the rows of two arrays of equal length."""
 
-    def check_index(self, index: Any) -> None:
-        """Raise MismatchError unless `index` holds what this candidate_source hashes."""
+    def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
+        """Similarities of the rows of two arrays by the family itself; NaN where it says nothing."""
 
-    def nearest(self, index: Any, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-        """For each row the id of the nearest entry of an index that counts as a match, None for none; its distance."""
+    def older_index(self, against: object) -> OlderIndex | None:
+        """`against`, if it is an index of this family; None if it is none.
 
-    def summary(self) -> dict[str, Any]:
-        """Parameters, for the summary of a run."""
+        Raises MismatchError unless it holds what this source hashes.
+        """
+
+    def summary(self) -> Summary:
+        """The family's part of the summary of a run: its parameters."""
+
+
+class TextCandidateSource(CandidateSource, Protocol):
+    """A family that hashes texts."""
+
+    def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
+        """Values, one row per text, and how many features each has; 0 means that it has none and is never compared."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +173,7 @@ class ListedBatch:
         close, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
         first, second = np.split(numbers, 2)
         order = np.lexsort((second, first))
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=len(close)))]).astype(np.int64)
+        offsets = offsets_of(np.bincount(first, minlength=len(close)))
         ordered = None if similarity is None else np.ascontiguousarray(similarity[order])
         return cls(close, offsets, second[order].astype(np.uint32), ordered)
 
@@ -157,7 +189,23 @@ class ListedBatch:
         )
 
 
-def nearest_hits(hits: Any, count: int) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+class Hits(Protocol):
+    """Matches of queries, nearest first: what the results of searches have in common."""
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two."""
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """Ids of matches."""
+
+    @property
+    def distances(self) -> NDArray[Any]:
+        """Their distances."""
+
+
+def nearest_hits(hits: Hits, count: int) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
     """The first hit of each of `count` queries: id, None for none, and distance."""
     some = np.diff(hits.offsets) > 0
     ids = np.full(count, None, object)
@@ -166,6 +214,11 @@ def nearest_hits(hits: Any, count: int) -> tuple[NDArray[np.object_], NDArray[np
     ids[some] = [hits.ids[int(place)] for place in places]
     distances[some] = np.asarray(hits.distances)[places]
     return ids, distances
+
+
+def offsets_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each list of these lengths begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def ascending(offsets: NDArray[np.int64], places: Places) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ two hashes, verification by texts a look at two texts.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,20 @@ from nearkin.pipeline.candidates.base import (
     CandidatePairs,
     CandidateSearch,
     ListedBatch,
+    OlderIndex,
     Places,
+    TextBatch,
     Values,
+    offsets_of,
 )
 from nearkin.pipeline.candidates.minhash import MinHashCandidates
 from nearkin.pipeline.candidates.simhash import SimHashCandidates
+from nearkin.pipeline.summary import Summary
+from nearkin.search.bands import BandIndex
+from nearkin.search.hamming import HammingIndex
 
-
-class Nothing:
-    """No index of older documents holds the hashes of two families."""
+_AT_ONCE = 1 << 16
+"""Pairs whose second hashes are copied at once: 64 MB of the widest fingerprints or of 128 values."""
 
 
 class ConfirmedCandidates:
@@ -42,7 +47,6 @@ class ConfirmedCandidates:
         Confirms those within its radius, or with its least number of equal values.
     """
 
-    index_type: ClassVar[type] = Nothing
     equal: ClassVar[float] = 1.0
 
     def __init__(
@@ -54,7 +58,7 @@ class ConfirmedCandidates:
         else:
             self.most = second.recipe.num_perm - second.banding.least
 
-    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
+    def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Both hashes side by side, one record per text; the feature counts of the first family."""
         one, counts = self.first.hash(texts)
         other, _ = self.second.hash(texts)
@@ -74,15 +78,17 @@ class ConfirmedCandidates:
         """Whether the second family finds rows alike."""
         return self.second.distances(left, right) <= self.most
 
-    def check_index(self, index: Any) -> None:
-        """No index is taken."""
-        raise bad_parameter("against", index, "texts, with two families")
+    def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
+        """As the first family says."""
+        return self.first.similarities(left["first"], right["first"])
 
-    def nearest(self, index: Any, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-        """No index is taken."""
-        raise bad_parameter("against", index, "texts, with two families")
+    def older_index(self, against: object) -> OlderIndex | None:
+        """Never: an index of older documents holds the hashes of one family."""
+        if isinstance(against, (HammingIndex, BandIndex)):
+            raise bad_parameter("against", against, "texts with confirm, since an index has the hashes of one family")
+        return None
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """Parameters of both."""
         return {**self.first.summary(), "confirm": str(self.second.recipe), "confirm_distance": self.most}
 
@@ -91,17 +97,17 @@ class ConfirmedSearch:
     """The first family's search over confirmed candidates."""
 
     def __init__(self, candidate_source: ConfirmedCandidates, values: Values) -> None:
-        self._proposer = candidate_source
+        self._source = candidate_source
         self._first = np.ascontiguousarray(values["first"])
         self._second = np.ascontiguousarray(values["second"])
         self._search = candidate_source.first.search(self._first)
 
-    def _confirmed(self, left: Places, right: Places) -> NDArray[np.bool_]:
+    def _confirmed(self, values: Values, left: Places, right: Places) -> NDArray[np.bool_]:
+        """Whether the second family finds rows `left` of `values` and documents `right` alike."""
         parts = [np.zeros(0, bool)]
-        # So many at a time that copies of rows stay small.
-        for start in range(0, len(left), 1 << 16):
-            part = slice(start, start + (1 << 16))
-            parts.append(self._proposer.confirms(self._second[left[part]], self._second[right[part]]))
+        for start in range(0, len(left), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            parts.append(self._source.confirms(values[left[part]], self._second[right[part]]))
         return np.concatenate(parts)
 
     def __len__(self) -> int:
@@ -111,31 +117,26 @@ class ConfirmedSearch:
         """Let these be found."""
         self._search.add(places)
 
-    def find(self, places: Places) -> CandidateLists:
+    def find(self, values: Values) -> CandidateLists:
         """Candidates of the first family that the second one confirms."""
-        found = self._search.find(places)
-        owners = np.repeat(np.arange(len(places)), np.diff(found.offsets))
-        kept = self._confirmed(places[owners], found.places)
-        counts = np.bincount(owners[kept], minlength=len(places))
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        found = self._search.find(np.ascontiguousarray(values["first"]))
+        owners = found.owners()
+        kept = self._confirmed(values["second"], owners, found.places)
+        offsets = offsets_of(np.bincount(owners[kept], minlength=len(values)))
         return CandidateLists(offsets, found.places[kept], None if found.similarity is None else found.similarity[kept])
 
     def within(self, places: Places) -> CandidateBatch:
         """Confirmed pairs of the batch."""
-        batch = self._proposer.first.search(self._first[places])
+        batch = self._source.first.search(self._first[places])
         batch.add(np.arange(len(places)))
         links = batch.pairs()
-        kept = self._confirmed(places[links.left], places[links.right])
+        kept = self._confirmed(self._second, places[links.left], places[links.right])
         similarity = None if links.similarity is None else links.similarity[kept]
         return ListedBatch.of(links.left[kept], links.right[kept], similarity)
 
     def pairs(self) -> CandidatePairs:
         """Confirmed pairs."""
         links = self._search.pairs()
-        kept = self._confirmed(links.left, links.right)
+        kept = self._confirmed(self._second, links.left, links.right)
         similarity = None if links.similarity is None else links.similarity[kept]
         return CandidatePairs(links.left[kept], links.right[kept], similarity)
-
-    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
-        """As the first family says."""
-        return self._search.similarities(left, right)

@@ -20,11 +20,14 @@ from nearkin.pipeline.candidates.base import (
     CandidatePairs,
     CandidateSearch,
     ListedBatch,
+    OlderIndex,
     Places,
+    TextBatch,
     Values,
     ascending,
     nearest_hits,
 )
+from nearkin.pipeline.summary import Summary
 from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
 from nearkin.theory import choose_bands
@@ -53,7 +56,6 @@ class MinHashCandidates:
         If the signatures have too few values for that recall.
     """
 
-    index_type: ClassVar[type] = BandIndex
     equal: ClassVar[float] = 1.0
 
     def __init__(
@@ -70,7 +72,7 @@ class MinHashCandidates:
         """Share of equal values from which a pair is a candidate."""
         return self.threshold if self.by_share else self.banding.least / self.recipe.num_perm
 
-    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
+    def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Signatures, `(n, num_perm)`, and feature counts."""
         values, counts = self._core.signatures(self.recipe.core, texts)
         return values.reshape(-1, self.recipe.num_perm), counts
@@ -86,15 +88,20 @@ class MinHashCandidates:
         one, other = (np.ascontiguousarray(side).reshape(-1) for side in (left, right))
         return signature_differences(one, other, self.recipe.num_perm).astype(np.int64)
 
-    def check_index(self, index: BandIndex) -> None:
-        """Raise MismatchError for an index of other signatures, or of unknown ones."""
-        index.check_recipe(self.recipe)
+    def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
+        """The share of equal values, or NaN where it does not verify."""
+        if not self.by_share:
+            return np.full(len(left), np.nan)
+        return 1 - self.distances(left, right) / self.recipe.num_perm
 
-    def nearest(self, index: BandIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-        """For each signature the nearest entry of the index that agrees in the wanted share of values."""
-        return nearest_hits(index.search(values, self.share), len(values))
+    def older_index(self, against: object) -> OlderIndex | None:
+        """A BandIndex of the recipe's signatures: the nearest entry with the wanted share of values counts."""
+        if not isinstance(against, BandIndex):
+            return None
+        against.check_recipe(self.recipe)
+        return OlderIndex(lambda values: nearest_hits(against.search(values, self.share), len(values)))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """Bands, and what is expected of them."""
         return {
             "num_perm": self.recipe.num_perm,
@@ -110,14 +117,14 @@ class BandSearch:
     """Signatures by place, and the index of those that were added."""
 
     def __init__(self, candidate_source: MinHashCandidates, values: Values) -> None:
-        self._proposer, self._values = candidate_source, values
+        self._source, self._values = candidate_source, values
         self._index = self._empty()
 
     def _empty(self) -> BandIndex:
-        return BandIndex.of(self._proposer.banding, self._proposer.recipe)
+        return BandIndex.of(self._source.banding, self._source.recipe)
 
     def _similarity(self, distances: NDArray[Any]) -> NDArray[np.float64] | None:
-        return 1 - distances / self._proposer.recipe.num_perm if self._proposer.by_share else None
+        return 1 - distances / self._source.recipe.num_perm if self._source.by_share else None
 
     def __len__(self) -> int:
         return len(self._index)
@@ -127,9 +134,9 @@ class BandSearch:
         if len(places):
             self._index.add(places, self._values[places])
 
-    def find(self, places: Places) -> CandidateLists:
+    def find(self, values: Values) -> CandidateLists:
         """What shares a band and enough values."""
-        hits = self._index.search(self._values[places], self._proposer.share)
+        hits = self._index.search(values, self._source.share)
         found = np.asarray(hits.ids, np.int64)
         order = ascending(hits.offsets, found)
         return CandidateLists(hits.offsets, found[order], self._similarity(hits.distances[order]))
@@ -138,22 +145,15 @@ class BandSearch:
         """The pairs of the batch that share a band and enough values."""
         index = self._empty()
         index.add(None, self._values[places])
-        pairs = index.pairs(self._proposer.share)
+        pairs = index.pairs(self._source.share)
         left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
         return ListedBatch.of(left, right, self._similarity(pairs.distances))
 
     def pairs(self) -> CandidatePairs:
         """All pairs that share a band and enough values."""
-        pairs = self._index.pairs(self._proposer.share)
+        pairs = self._index.pairs(self._source.share)
         left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
         return CandidatePairs(left, right, self._similarity(pairs.distances))
-
-    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
-        """The share of equal values, or NaN where it does not verify."""
-        if not self._proposer.by_share:
-            return np.full(len(left), np.nan)
-        distances = self._proposer.distances(self._values[left], self._values[right])
-        return 1 - distances / self._proposer.recipe.num_perm
 
 
 def check_recall(recall: float | None, recipe: Recipe) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,14 @@ from nearkin.pipeline.candidates.base import (
     CandidatePairs,
     CandidateSearch,
     Decision,
+    OlderIndex,
     Places,
+    TextBatch,
     Values,
     ascending,
     nearest_hits,
 )
+from nearkin.pipeline.summary import Summary
 from nearkin.recipe import Recipe
 from nearkin.search.fingerprints import hamming
 from nearkin.search.hamming import HammingIndex
@@ -44,7 +47,6 @@ class SimHashCandidates:
         For a radius that is negative or exceeds the width.
     """
 
-    index_type: ClassVar[type] = HammingIndex
     equal: ClassVar[float] = 1.0
 
     def __init__(self, recipe: Recipe, threshold: float, radius: int | None) -> None:
@@ -54,7 +56,7 @@ class SimHashCandidates:
         self.recipe = recipe
         self.radius = int(reach)
 
-    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
+    def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Fingerprints, `(n, words)`, and feature counts."""
         values, counts = self.recipe.core.fingerprints(texts)
         return values.reshape(-1, self.recipe.words), counts
@@ -71,16 +73,19 @@ class SimHashCandidates:
         found = hamming(left[:, 0], right[:, 0]) if squeeze else hamming(left, right)
         return np.asarray(found, np.int64).reshape(-1)
 
-    def check_index(self, index: HammingIndex) -> None:
-        """Raise MismatchError for an index of another width."""
-        if index.bits != self.recipe.bits:
-            raise mismatch("bits", f"index of {index.bits}", f"recipe of {self.recipe.bits}")
+    def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
+        """NaN: a distance is no similarity of texts."""
+        return np.full(len(left), np.nan)
 
-    def nearest(self, index: HammingIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-        """For each fingerprint the nearest entry within the radius."""
-        return nearest_hits(index.search(_shaped(values), self.radius), len(values))
+    def older_index(self, against: object) -> OlderIndex | None:
+        """A HammingIndex of the recipe's width: the nearest entry within the radius counts."""
+        if not isinstance(against, HammingIndex):
+            return None
+        if against.bits != self.recipe.bits:
+            raise mismatch("bits", f"index of {against.bits}", f"recipe of {self.recipe.bits}")
+        return OlderIndex(lambda values: nearest_hits(against.search(_shaped(values), self.radius), len(values)))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """The radius."""
         return {"radius": self.radius}
 
@@ -99,9 +104,9 @@ class HammingSearch:
         """Add the fingerprints of these places to the index."""
         self._index.add(places, _shaped(self._values[places]))
 
-    def find(self, places: Places) -> CandidateLists:
+    def find(self, values: Values) -> CandidateLists:
         """Everything within the radius."""
-        hits = self._index.search(_shaped(self._values[places]), self._radius)
+        hits = self._index.search(_shaped(values), self._radius)
         found = np.asarray(hits.ids, np.int64)
         return CandidateLists(hits.offsets, found[ascending(hits.offsets, found)])
 
@@ -115,10 +120,6 @@ class HammingSearch:
         """All pairs within the radius."""
         pairs = self._index.pairs(self._radius)
         return CandidatePairs(np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64))
-
-    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
-        """NaN: a distance is no similarity of texts."""
-        return np.full(len(left), np.nan)
 
 
 @dataclass(frozen=True)

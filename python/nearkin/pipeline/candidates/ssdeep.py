@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,13 @@ from nearkin.pipeline.candidates.base import (
     CandidatePairs,
     CandidateSearch,
     ListedBatch,
+    OlderIndex,
     Places,
     Values,
     ascending,
+    offsets_of,
 )
+from nearkin.pipeline.summary import Summary
 from nearkin.search.digests import DigestIndex
 from nearkin.ssdeep import DigestRecipe, compare_many
 
@@ -25,7 +28,7 @@ GRAM = 7
 """Characters that two digests must share; one without as many in a part says nothing of its file."""
 
 
-def speaks(digest: str) -> bool:
+def is_comparable(digest: str) -> bool:
     """Whether a digest can be like another one: files of zeros share `3::`, and tiny files a character or two."""
     return any(len(part) >= GRAM for part in digest.split(":")[1:])
 
@@ -45,7 +48,6 @@ class DigestCandidates:
         For a threshold out of its range.
     """
 
-    index_type: ClassVar[type] = DigestIndex
     equal: ClassVar[float] = 100.0
 
     def __init__(self, recipe: DigestRecipe, threshold: float) -> None:
@@ -55,11 +57,6 @@ class DigestCandidates:
         self.recipe = recipe
         self.threshold = int(threshold)
 
-    def hash(self, texts: Any) -> tuple[Values, NDArray[np.uint64]]:
-        """Digests of bytes or of files, `(n, 1)` objects, and 1 for each."""
-        digests = [self.recipe.hash(text) for text in texts]
-        return _rows(digests), np.ones(len(digests), np.uint64)
-
     def search(self, values: Values) -> CandidateSearch:
         """An empty search over digests."""
         return DigestSearch(self.threshold, values)
@@ -68,21 +65,27 @@ class DigestCandidates:
         """100 less the score of the digests of each row."""
         return np.asarray(100 - _scores(left[:, 0], right[:, 0]), np.int64)
 
-    def check_index(self, index: DigestIndex) -> None:
-        """Raise MismatchError for an index of another recipe."""
-        index.recipe.check_same(self.recipe)
+    def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
+        """Scores."""
+        return _scores(left[:, 0], right[:, 0])
 
-    def nearest(self, index: DigestIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-        """For each digest the entry with the highest score; of those with the same, the least id."""
+    def older_index(self, against: object) -> OlderIndex | None:
+        """A DigestIndex of the recipe: the entry with the highest score counts, of those with the same the least id."""
+        if not isinstance(against, DigestIndex):
+            return None
+        against.recipe.check_same(self.recipe)
+        return OlderIndex(lambda values: self._nearest(against, values))
+
+    def _nearest(self, index: DigestIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
         ids, distances = np.full(len(values), None, object), np.zeros(len(values), np.int64)
-        places = np.flatnonzero([speaks(digest) for digest in values[:, 0]])
-        hits = index.nearest(values[places, 0].tolist(), 1, threshold=self.threshold)
+        places = np.flatnonzero(_comparable(values))
+        hits = index.nearest(_digests(values[places]), 1, threshold=self.threshold)
         found = np.diff(hits.offsets) > 0
         ids[places[found]] = hits.ids.tolist()
         distances[places[found]] = 100 - hits.scores.astype(np.int64)
         return ids, distances
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """Nothing beyond the threshold."""
         return {}
 
@@ -96,29 +99,25 @@ class DigestSearch:
     def __init__(self, threshold: int, values: Values) -> None:
         self._threshold, self._values = threshold, values
         self._index = DigestIndex(strict=False)
-        self._speaks = np.array([speaks(digest) for digest in values[:, 0]], bool)
+        self._comparable = _comparable(values)
         self._added = 0
 
     def __len__(self) -> int:
         return self._added
 
-    def _digests(self, places: Places) -> list[str]:
-        found: list[str] = self._values[places, 0].tolist()
-        return found
-
     def add(self, places: Places) -> None:
         """Add the digests of these places to the index."""
         self._added += len(places)
-        places = places[self._speaks[places]]
-        self._index.add(places, self._digests(places))
+        places = places[self._comparable[places]]
+        self._index.add(places, _digests(self._values[places]))
 
-    def find(self, places: Places) -> CandidateLists:
+    def find(self, values: Values) -> CandidateLists:
         """Everything that scores at least the threshold."""
-        speaking = self._speaks[places]
-        hits = self._index.search(self._digests(places[speaking]), self._threshold)
-        counts = np.zeros(len(places), np.int64)
-        counts[speaking] = np.diff(hits.offsets)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        comparable = _comparable(values)
+        hits = self._index.search(_digests(values[comparable]), self._threshold)
+        counts = np.zeros(len(values), np.int64)
+        counts[comparable] = np.diff(hits.offsets)
+        offsets = offsets_of(counts)
         found = np.asarray(hits.ids, np.int64)
         order = ascending(offsets, found)
         return CandidateLists(offsets, found[order], hits.scores[order].astype(np.float64))
@@ -137,12 +136,18 @@ class DigestSearch:
             np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64), pairs.scores.astype(np.float64)
         )
 
-    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
-        """Scores."""
-        return _scores(self._values[left, 0], self._values[right, 0])
+
+def _comparable(values: Values) -> NDArray[np.bool_]:
+    return np.array([is_comparable(digest) for digest in values[:, 0]], bool)
 
 
-def _rows(digests: list[str]) -> Values:
+def _digests(values: Values) -> list[str]:
+    digests: list[str] = values[:, 0].tolist()
+    return digests
+
+
+def digest_rows(digests: list[str]) -> Values:
+    """Digests as values: `(n, 1)` objects."""
     rows = np.empty((len(digests), 1), object)
     rows[:, 0] = digests
     return rows

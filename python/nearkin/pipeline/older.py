@@ -1,0 +1,102 @@
+"""What new documents are held against: documents that were there before, which are visited first and stay.
+
+Whoever holds older documents offers them as `OlderDocuments`: candidates among them for the hashes of new ones, and of
+the candidates what is compared and reported. Nothing here asks for all of them at once, so that they may lie on disk.
+`HashedOlder` holds them in memory. An index of hashes alone, which has no texts, is an `OlderIndex`
+(`nearkin.pipeline.candidates`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.pipeline.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
+from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
+
+
+class OlderDocuments(Protocol):
+    """Older documents by row: whole numbers from 0 in the order in which the documents are visited.
+
+    They were hashed as the new ones are. A row without features has no candidates and no copies.
+    """
+
+    def __len__(self) -> int:
+        """How many rows there are; every row is less."""
+
+    def copies(self, contents: NDArray[np.uint64]) -> Places:
+        """For each content hash, `(n, 2)`, the first row with this content; -1 for none."""
+
+    def candidates(self, values: Values) -> CandidateLists:
+        """For each row of values the older documents that may match, ascending.
+
+        Of older documents with the same content the first one is named alone.
+        """
+
+    def values(self, rows: Places) -> Values:
+        """The values of these rows."""
+
+    def lengths(self, rows: Places) -> NDArray[np.uint64]:
+        """How many characters their texts have."""
+
+    def texts(self, rows: Places) -> TextBatch:
+        """Their texts; the rows are ascending."""
+
+    def ids(self, rows: Places) -> list[Any]:
+        """Their ids, as they were given."""
+
+
+@runtime_checkable
+class HoldsOlderDocuments(Protocol):
+    """A collection that `against` may be, beside texts and indexes."""
+
+    def older_documents(self, candidate_source: CandidateSource) -> OlderDocuments:
+        """Its documents.
+
+        Raises MismatchError unless they were hashed as `candidate_source` hashes.
+        """
+
+
+class HashedOlder:
+    """Older documents in memory, with a search among them."""
+
+    def __init__(self, documents: HashedDocuments, candidate_source: CandidateSource) -> None:
+        self._documents = documents
+        rows = np.flatnonzero(documents.counts)
+        original = first_with_same_content(documents.contents[rows])
+        self._distinct = rows[original == np.arange(len(rows))]
+        self._search = candidate_source.search(documents.values)
+        self._search.add(self._distinct)
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def copies(self, contents: NDArray[np.uint64]) -> Places:
+        """By sorting both sides."""
+        held = len(self._distinct)
+        first = first_with_same_content(np.concatenate([self._documents.contents[self._distinct], contents]))[held:]
+        copies = np.full(len(contents), -1, np.int64)
+        copies[first < held] = self._distinct[first[first < held]]
+        return copies
+
+    def candidates(self, values: Values) -> CandidateLists:
+        """Those that the family names."""
+        return self._search.find(values)
+
+    def values(self, rows: Places) -> Values:
+        """The values of these rows."""
+        return self._documents.values[rows]
+
+    def lengths(self, rows: Places) -> NDArray[np.uint64]:
+        """How many characters their texts have."""
+        return self._documents.lengths[rows]
+
+    def texts(self, rows: Places) -> TextBatch:
+        """Their texts, looked up again."""
+        return self._documents.look_up(rows)
+
+    def ids(self, rows: Places) -> list[Any]:
+        """Their ids."""
+        return self._documents.ids.take(rows)

@@ -1,0 +1,92 @@
+"""The summary of a deduplication: what it is made of, and removals per source."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.io import Column
+
+Reason = Literal["kept", "exact", "near", "exact-old", "near-old"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+"""Why a row stands in the clusters table: it is the one kept, has the same content as it, is similar to it, or has the
+same content as, or is similar to, an older document."""
+
+
+class Timing(TypedDict):
+    """Seconds of a stage."""
+
+    wall: float
+    cpu: float
+
+
+class SourceRemovals(TypedDict):
+    """Removals of a source."""
+
+    source: str
+    documents: int
+    removed: int
+    share: float
+
+
+class Summary(TypedDict, total=False):
+    """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
+
+    From `radius` to `confirm_distance` those of the run's families are there; `sources` and `warnings` if sources were
+    given; `unreadable` of files.
+    """
+
+    version: str
+    recipe: str
+    recipe_digest: str
+    threshold: float
+    radius: int
+    num_perm: int
+    num_bands: int
+    num_rows: int
+    least_equal_values: int
+    expected_recall: float
+    expected_precision: float
+    confirm: str
+    confirm_distance: int
+    verify: str
+    cluster: str
+    keep: str
+    documents: int
+    without_features: int
+    kept: int
+    removed: int
+    removed_by_reason: dict[Reason, int]
+    clusters: int
+    largest_cluster: int
+    older_documents: int
+    candidates: int
+    verified: int
+    verified_precision: float | None
+    sources: list[SourceRemovals]
+    warnings: list[str]
+    timings: dict[str, Timing]
+    peak_memory_bytes: int | None
+    unreadable: int
+
+
+def by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[SourceRemovals], list[str]]:
+    """Removals per source, and warnings: a source loses at least 20 texts, twice the rate of the others, 25 points
+    more.
+    """
+    values = [str(value) if value is not None else "" for value in sources.to_list()]
+    names, which = np.unique(np.array(values, object), return_inverse=True)
+    documents = np.bincount(which, minlength=len(names))
+    removed = np.bincount(which, weights=~kept, minlength=len(names)).astype(np.int64)
+    table: list[SourceRemovals] = []
+    warnings = []
+    for name, total, gone in zip(names.tolist(), documents.tolist(), removed.tolist(), strict=True):
+        share = gone / total
+        others = (int(removed.sum()) - gone) / max(len(values) - total, 1)
+        table.append({"source": name, "documents": total, "removed": gone, "share": share})
+        if gone >= 20 and len(names) > 1 and share >= 2 * others and share >= others + 0.25:
+            warnings.append(f"source {name!r} loses {share:.0%} of its documents, the others {others:.0%}")
+    table.sort(key=lambda row: (-row["share"], row["source"]))
+    return table, warnings
