@@ -11,7 +11,7 @@ within 0.005 of it.
 The last value of a table may use fewer coordinates (`last_dims`), so that tables of any number of buckets can be had.
 
 Sources: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS 2015), sections 3 and 5. Kernel:
-`crates/nearkin-core/src/polytope.rs`.
+`crates/nearkin-core/src/families/cross_polytope.rs`.
 """
 
 from __future__ import annotations

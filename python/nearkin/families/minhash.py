@@ -16,7 +16,7 @@ The variance of the share is J (1 − J) / k for `classic`, and about as much or
 the largest value everywhere and is similar to nothing, not even to another one.
 
 Cost: one pass over the text. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012); Shrivastava (ICML 2017);
-Dahlgaard, Knudsen and Thorup (FOCS 2017). Kernel: `crates/nearkin-core/src/minhash/`. Laws are tested in
+Dahlgaard, Knudsen and Thorup (FOCS 2017). Kernel: `crates/nearkin-core/src/families/minhash/`. Laws are tested in
 `tests/families/test_minhash.py`.
 """
 

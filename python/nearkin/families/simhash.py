@@ -9,7 +9,7 @@ A fingerprint is `uint64`, `(n,)` up to 64 bits and `(n, words)` above, words = 
 word i // 64. A text without any feature has no fingerprint: its row is 0 and its count is 0.
 
 Cost: O(text length · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
-Kernel: `crates/nearkin-core/src/simhash.rs`. The law is tested in `tests/families/test_simhash.py`.
+Kernel: `crates/nearkin-core/src/families/simhash.rs`. The law is tested in `tests/families/test_simhash.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Gaussians for heavy columns, those that hold more than `heavy` of the squared le
 for all others.
 
 Cost: about 5 ns per non-zero for 64 bits with signs, 400 ns with Gaussians. Sources: Charikar (STOC 2002), section 3;
-Manku, Jain and Das Sarma (WWW 2007), section 2. Kernel: `crates/nearkin-core/src/sparse_simhash.rs`.
+Manku, Jain and Das Sarma (WWW 2007), section 2. Kernel: `crates/nearkin-core/src/families/sparse.rs`.
 """
 
 from __future__ import annotations

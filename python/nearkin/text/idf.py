@@ -11,7 +11,7 @@ in which a backslash is `\\` and a line feed `\n`. The JSON line has `format` ("
 `documents`, `features`, `min_df`, `recipe` (what a feature is, as JSON) and `sha256` of the lines that follow. The
 digest is the first 16 hexadecimal digits of SHA-256 of `documents`, a line feed, and those lines.
 
-Cost: one hash-table entry a distinct feature; kernel `crates/nearkin-core/src/idf.rs`.
+Cost: one hash-table entry a distinct feature; kernel `crates/nearkin-core/src/text/idf.rs`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 | `textrank` | its rank among its neighbours, 0 to 1 |
 
 The heaviest come first, equal ones in the order of their first occurrence (for `textrank`, of their first neighbour).
-Kernels: `crates/nearkin-core/src/keywords.rs`, `textrank.rs`, `cut.rs` and `jieba/`.
+Kernels: `crates/nearkin-core/src/text/keywords.rs`, `textrank.rs`, `cut.rs` and `jieba/`.
 """
 
 from __future__ import annotations

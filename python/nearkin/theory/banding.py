@@ -39,7 +39,7 @@ def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic
 
     In `fast`, no feature is the first of two bins in one of the R = 3 rounds. With e1 = (1 - 1/k)^f and
     e2 = (1 - 2/k)^f two bins are filled in the same round with the probability S, and features are drawn independently
-    otherwise (`crates/nearkin-core/src/minhash/fast.rs`):
+    otherwise (`crates/nearkin-core/src/families/minhash/fast.rs`):
 
         Var = J (1 - J) / k · (1 - (k - 1) S / (f - 1)),    S = (1 - 2 e1 + e2) (1 - e2^R) / (1 - e2)
 
