@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 use nearkin_core::Error;
 use nearkin_core::search::hamming::NewIds;
 use nearkin_core::search::lsh::{
-    Alternatives, Candidates, Effort, Hashes, Hits, Index, Kind, Layout, Metric, Queries, Store, Vectors, Want,
+    Alternatives, Candidates, Effort, Hashes, Hits, Index, Kind, Layout, Metric, Owned, Queries, Store, Vectors, Want,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -339,6 +339,38 @@ impl LshCore {
             ids.into_pyarray(py).unbind(),
             found.met.into_pyarray(py).unbind(),
         ))
+    }
+
+    /// At most `most` rows in order of addition from `start` on, and their vectors.
+    fn stored<'py>(&self, py: Python<'py>, start: usize, most: usize) -> PyResult<(Array<i64>, Bound<'py, PyAny>)> {
+        let (rows, vectors) = self.ask(py, |index| Ok(index.stored(start, most)))?;
+        let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
+        let vectors = match vectors {
+            Owned::F32(values) => values.into_pyarray(py).into_any(),
+            Owned::F64(values) => values.into_pyarray(py).into_any(),
+            Owned::Sparse(ends, columns, values) => {
+                (ends.into_pyarray(py), columns.into_pyarray(py), values.into_pyarray(py)).into_pyobject(py)?.into_any()
+            }
+        };
+        Ok((rows.into_pyarray(py).unbind(), vectors))
+    }
+
+    /// The distance of each pair of rows.
+    fn apart(
+        &self,
+        py: Python<'_>,
+        left: PyReadonlyArray1<'_, u32>,
+        right: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Array<f64>> {
+        let (left, right) = (left.as_slice()?, right.as_slice()?);
+        Ok(self.ask(py, |index| index.apart(left, right))?.into_pyarray(py).unbind())
+    }
+
+    /// The ids of rows, or the rows where ids are strings.
+    fn ids_of(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Array<i64>> {
+        let rows = rows.as_slice()?;
+        let ids: Vec<i64> = self.ask(py, |index| Ok(rows.iter().map(|&row| index.int_id(row as u32)).collect()))?;
+        Ok(ids.into_pyarray(py).unbind())
     }
 
     /// String ids of rows.

@@ -82,6 +82,17 @@ def flat(rows: Rows) -> Flat:
     )
 
 
+def from_flat(vectors: Flat, dimension: int) -> Rows:
+    """The inverse of `flat`."""
+    if not isinstance(vectors, tuple):
+        return Rows(vectors.reshape(-1, dimension), None)
+    from scipy.sparse import csr_array
+
+    ends, columns, values = vectors
+    shape = (len(ends) - 1, dimension)
+    return Rows(None, csr_array((values, columns.astype(np.int64), ends.astype(np.int64)), shape=shape))
+
+
 def hashed_form(rows: Rows, metric: Metric, max_norm: float | None, *, query: bool = False) -> Hashed:
     """What the family sees of vectors: themselves, or for inner products their image on the sphere.
 

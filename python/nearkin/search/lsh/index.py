@@ -32,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter
 from nearkin.families.base import Family
 from nearkin.search.ids import check_ids
-from nearkin.search.lsh.contents import Contents
 from nearkin.search.lsh.file import open_file
-from nearkin.search.lsh.forms import Hashed, Metric, flat, hashed_form, stored_as
+from nearkin.search.lsh.forms import Hashed, Metric, hashed_form, stored_as
+from nearkin.search.lsh.links import Links
 from nearkin.search.lsh.settings import (
     CodeRank,
     Filter,
@@ -49,11 +49,9 @@ from nearkin.search.lsh.settings import (
     of_family,
     settle,
     why,
-    with_effort,
 )
 from nearkin.search.lsh.tuning import Plan, Sample, Wish, tune
-from nearkin.search.results import Candidates, SearchResult
-from nearkin.vectors.projection import pack_bits
+from nearkin.search.results import Candidates
 from nearkin.vectors.rows import Rows, Vectors, as_rows
 
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Candidates", "Given", "LSHIndex", "Metric", "Settings", "Tuning"]
 
 
-class LSHIndex(Contents):
+class LSHIndex(Links):
     """Approximate nearest neighbours of vectors.
 
     Parameters
@@ -295,121 +293,9 @@ class LSHIndex(Contents):
             np.ascontiguousarray(layout, dtype=np.uint32).ravel(),
         )
 
-    def _asked(self, rows: Rows, settings: Settings) -> tuple[Any, Any, int, str | None]:
-        """Hashes, alternatives and effort of queries, as the core takes them."""
-        hashed = self._hashed_form(rows, query=True)
-        if settings.filter == "codes":
-            return self._hashes(hashed), None, settings.num_candidates, settings.rank
-        if settings.num_probes == 1:
-            return self._hashes(hashed), None, 1, None
-        if not self.family_.num_alternatives:
-            raise bad_parameter("num_probes", settings.num_probes, f"1: {self.family_.name} has no margins to go by")
-        count = min(self.family_.num_alternatives, settings.num_probes - 1)
-        probes = self.family_.probes(hashed, count)
-        costs = np.ascontiguousarray(probes.costs, dtype=np.float64).reshape(-1)
-        if self.family_.kind == "bits":
-            hashes: Any = pack_bits(probes.values.astype(bool)).reshape(-1)
-            others = np.zeros(0, dtype=np.int64)
-        else:
-            hashes = np.ascontiguousarray(probes.values, dtype=np.int64).reshape(-1)
-            others = np.ascontiguousarray(probes.others, dtype=np.int64).reshape(-1)
-        return hashes, (count, others, costs), settings.num_probes, None
-
     def __repr__(self) -> str:
         state = f"{len(self)} vectors, {self.settings_}" if self._core is not None else "not fitted"
         return f"LSHIndex({self.family}, {state})"
-
-    # -- queries
-
-    def nearest(
-        self, Q: Vectors, k: int = 10, *, num_probes: int | None = None, num_candidates: int | None = None
-    ) -> SearchResult:
-        """The k nearest of each query's candidates; of those at the last distance, the least ids.
-
-        Parameters
-        ----------
-        Q : (n_queries, d) array or SciPy sparse matrix
-            A row that is in the index finds itself.
-        k : int, default=10
-            1 or more. A query with fewer candidates has fewer matches.
-        num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
-
-        Returns
-        -------
-        SearchResult
-            Distances are `float32` for an index of `float32` vectors, else `float64`.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ParameterError, InputError, MismatchError
-            Bad parameters; bad vectors; another dimension.
-        """
-        core = self._fitted()
-        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
-        settings = with_effort(self.settings_, num_probes, num_candidates)
-        rows = self._stored_form(Q, "Q")
-        return self._result(core.nearest(*self._asked(rows, settings), flat(rows), k))
-
-    def search(
-        self, Q: Vectors, radius: float, *, num_probes: int | None = None, num_candidates: int | None = None
-    ) -> SearchResult:
-        """The candidates of each query within a distance, nearest first, ties by id.
-
-        Parameters
-        ----------
-        Q : (n_queries, d) array or SciPy sparse matrix
-        radius : float
-            Largest distance that counts, inclusive; in units of the metric (negative products for "inner_product").
-        num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ParameterError, InputError, MismatchError
-            Bad parameters; bad vectors; another dimension.
-        """
-        core = self._fitted()
-        try:
-            limit = float(radius)
-        except (TypeError, ValueError):
-            raise bad_parameter("radius", repr(radius), "a number") from None
-        settings = with_effort(self.settings_, num_probes, num_candidates)
-        rows = self._stored_form(Q, "Q")
-        return self._result(core.search(*self._asked(rows, settings), flat(rows), limit))
-
-    def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
-        """What the filter gives each query, without distances.
-
-        Parameters
-        ----------
-        Q : (n_queries, d) array or SciPy sparse matrix
-        num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ParameterError, InputError, MismatchError
-            Bad parameters; bad vectors; another dimension.
-        """
-        core = self._fitted()
-        settings = with_effort(self.settings_, num_probes, num_candidates)
-        offsets, ids, met = core.candidates(*self._asked(self._stored_form(Q, "Q"), settings))
-        return Candidates(offsets, self._named(ids), met)
-
-    def _result(
-        self, found: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]
-    ) -> SearchResult:
-        offsets, ids, distances = found
-        # Distances of float32 vectors are float32 numbers: nothing is lost.
-        shown = distances.astype(np.float32) if self.vectors_ == "float32" else distances
-        return SearchResult(offsets, self._named(ids), shown)
 
     # -- what it does
 

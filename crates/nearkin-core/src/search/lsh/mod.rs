@@ -22,6 +22,7 @@ pub mod keys;
 pub mod probe;
 pub mod rerank;
 mod spherical;
+mod stored;
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -40,6 +41,7 @@ pub use keys::{Hashes, Kind, Layout};
 use probe::{Alternative, Change, Prober};
 use rerank::Form;
 pub use rerank::{Metric, Store, Vectors};
+pub use stored::Owned;
 
 /// Most probes of a table.
 pub const MAX_PROBES: usize = 1 << 20;

@@ -291,7 +291,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    fn row(&self, row: usize) -> (&[u32], &[f64]) {
+    pub(crate) fn row(&self, row: usize) -> (&[u32], &[f64]) {
         let (begin, end) = (self.ends[row] as usize, self.ends[row + 1] as usize);
         (&self.columns[begin..end], &self.values[begin..end])
     }

@@ -1,0 +1,148 @@
+"""What an index of vectors is asked: the nearest, those within a distance, and what its filter gives."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin.errors import bad_parameter, check_count
+from nearkin.search.lsh.contents import Contents, Hashes
+from nearkin.search.lsh.forms import flat
+from nearkin.search.lsh.settings import CodeRank, Settings, with_effort
+from nearkin.search.results import Candidates, SearchResult
+from nearkin.vectors.projection import pack_bits
+from nearkin.vectors.rows import Floats, Ints, Rows, Vectors
+
+Others: TypeAlias = tuple[int, Ints, Floats]
+"""Alternatives of hashes: how many each has, their values (none for bits), their costs."""
+Found: TypeAlias = tuple[Ints, Ints, Floats]
+"""Offsets, ids (or rows where ids are strings) and distances of a batch of queries."""
+
+
+class Queries(Contents):
+    """The part of `LSHIndex` that answers queries."""
+
+    def nearest(
+        self, Q: Vectors, k: int = 10, *, num_probes: int | None = None, num_candidates: int | None = None
+    ) -> SearchResult:
+        """The k nearest of each query's candidates; of those at the last distance, the least ids.
+
+        Parameters
+        ----------
+        Q : (n_queries, d) array or SciPy sparse matrix
+            A row that is in the index finds itself.
+        k : int, default=10
+            1 or more. A query with fewer candidates has fewer matches.
+        num_probes, num_candidates : int, optional
+            Other values than the index's for this call.
+
+        Returns
+        -------
+        SearchResult
+            Distances are `float32` for an index of `float32` vectors, else `float64`.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError, InputError, MismatchError
+            Bad parameters; bad vectors; another dimension.
+        """
+        core = self._fitted()
+        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
+        settings = with_effort(self.settings_, num_probes, num_candidates)
+        rows = self._stored_form(Q, "Q")
+        return self._result(core.nearest(*self._asked(rows, settings), flat(rows), k))
+
+    def search(
+        self, Q: Vectors, radius: float, *, num_probes: int | None = None, num_candidates: int | None = None
+    ) -> SearchResult:
+        """The candidates of each query within a distance, nearest first, ties by id.
+
+        Parameters
+        ----------
+        Q : (n_queries, d) array or SciPy sparse matrix
+        radius : float
+            Largest distance that counts, inclusive; in units of the metric (negative products for "inner_product").
+        num_probes, num_candidates : int, optional
+            Other values than the index's for this call.
+
+        Returns
+        -------
+        SearchResult
+            As of `nearest`.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError, InputError, MismatchError
+            Bad parameters; bad vectors; another dimension.
+        """
+        core = self._fitted()
+        limit = check_radius(radius)
+        settings = with_effort(self.settings_, num_probes, num_candidates)
+        rows = self._stored_form(Q, "Q")
+        return self._result(core.search(*self._asked(rows, settings), flat(rows), limit))
+
+    def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
+        """What the filter gives each query, without distances.
+
+        Parameters
+        ----------
+        Q : (n_queries, d) array or SciPy sparse matrix
+        num_probes, num_candidates : int, optional
+            Other values than the index's for this call.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ParameterError, InputError, MismatchError
+            Bad parameters; bad vectors; another dimension.
+        """
+        core = self._fitted()
+        settings = with_effort(self.settings_, num_probes, num_candidates)
+        offsets, ids, met = core.candidates(*self._asked(self._stored_form(Q, "Q"), settings))
+        return Candidates(offsets, self._named(ids), met)
+
+    def _result(self, found: Found) -> SearchResult:
+        offsets, ids, distances = found
+        return SearchResult(offsets, self._named(ids), self._shown(distances))
+
+    def _shown(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
+        """Distances in the type of the vectors: those of float32 vectors are float32 numbers, so nothing is lost."""
+        return distances.astype(np.float32) if self.vectors_ == "float32" else distances
+
+    def _asked(self, rows: Rows, settings: Settings) -> tuple[Hashes, Others | None, int, CodeRank | None]:
+        """Hashes, alternatives and effort of queries, as the core takes them."""
+        hashed = self._hashed_form(rows, query=True)
+        if settings.filter == "codes":
+            return self._hashes(hashed), None, settings.num_candidates, settings.rank
+        if settings.num_probes == 1:
+            return self._hashes(hashed), None, 1, None
+        if not self.family_.num_alternatives:
+            raise bad_parameter("num_probes", settings.num_probes, f"1: {self.family_.name} has no margins to go by")
+        count = min(self.family_.num_alternatives, settings.num_probes - 1)
+        probes = self.family_.probes(hashed, count)
+        costs: Floats = np.ascontiguousarray(probes.costs, dtype=np.float64).reshape(-1)
+        if self.family_.kind == "bits":
+            hashes: Hashes = pack_bits(probes.values.astype(bool)).reshape(-1)
+            others = np.zeros(0, dtype=np.int64)
+        else:
+            hashes = np.ascontiguousarray(probes.values, dtype=np.int64).reshape(-1)
+            others = np.ascontiguousarray(probes.others, dtype=np.int64).reshape(-1)
+        return hashes, (count, others, costs), settings.num_probes, None
+
+
+def check_radius(radius: float) -> float:
+    """A distance; infinity is one."""
+    try:
+        number = float(radius)
+    except (TypeError, ValueError):
+        raise bad_parameter("radius", repr(radius), "a number") from None
+    if np.isnan(number):
+        raise bad_parameter("radius", radius, "a number")
+    return number
