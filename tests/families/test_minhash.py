@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import nearkin as nk
 from nearkin.errors import MismatchError, ParameterError
 from nearkin.theory import minhash_variance
+from nearkin.theory.banding import Scheme
 
 RECIPE = "word:1|binary|xxh3|minhash:64"
 TRIALS = 4000
@@ -31,7 +32,7 @@ def shares(scheme: str, shared: int, each: int, num_perm: int, seed: int) -> np.
 @pytest.mark.parametrize(("shared", "each"), [(1, 1), (3, 1), (10, 30), (80, 10), (50, 50), (900, 100)])
 @pytest.mark.parametrize("num_perm", [64, 128])
 def test_the_share_of_equal_values_has_the_mean_and_variance_of_theory(
-    scheme: str, shared: int, each: int, num_perm: int
+    scheme: Scheme, shared: int, each: int, num_perm: int
 ) -> None:
     """Means lie within 5.6 standard errors, variances within 15%.
 

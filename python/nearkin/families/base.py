@@ -87,6 +87,7 @@ class Family(ABC):
 
     dimension_: int
     seed: int
+    _digest: str | None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -153,15 +154,19 @@ class Family(ABC):
         ParameterError
             A parameter of the family outside of its range; X is no matrix of numbers.
         InputError
-            Too few rows; a row with NaN or infinite values; vectors that the family can't use.
+            Too few rows; a row with NaN or infinite values; vectors that the family can't use. After any error the
+            family is as it was.
         """
         self._check()
         rows = as_rows(X, least=1)
         rows.norms()
-        self._fit(rows)
-        self.dimension_ = rows.d
-        self._digest: str | None = None
-        self._derive()
+        # Fitted apart, so that a failure leaves the family as it was.
+        fitted = type(self)(**self.get_params())
+        fitted._fit(rows)
+        fitted.dimension_ = rows.d
+        fitted._digest = None
+        fitted._derive()
+        vars(self).update(vars(fitted))
         return self
 
     def transform(self, X: Vectors) -> Codes:

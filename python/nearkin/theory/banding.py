@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_count
+
+Scheme: TypeAlias = Literal["classic", "one", "fast"]
 
 
-def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic", union: int | None = None) -> float:
+def minhash_variance(
+    similarity: float, num_perm: int, *, scheme: Scheme = "classic", union: int | None = None
+) -> float:
     """Variance of the share of equal values of two signatures.
 
     Parameters
@@ -23,6 +28,7 @@ def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic
     num_perm : int
         Values k of a signature.
     scheme : {"classic", "one", "fast"}, default "classic"
+        How the k values are made; see the notes.
     union : int, optional
         Features of both sets together, f; needed for "one" and "fast".
 
@@ -54,6 +60,7 @@ def minhash_variance(similarity: float, num_perm: int, *, scheme: str = "classic
     0.001032
     """
     _check_similarity(similarity)
+    check_count("num_perm", num_perm, 1, 1 << 32, "1 or more")
     if scheme == "classic":
         return similarity * (1 - similarity) / num_perm
     if scheme not in ("one", "fast"):
@@ -116,8 +123,8 @@ def banding_probability(similarity: float, num_bands: int, num_rows: int) -> flo
     (0.9531, 0.0028)
     """
     _check_similarity(similarity)
-    if num_bands < 1 or num_rows < 1:
-        raise bad_parameter("num_bands, num_rows", f"{num_bands}, {num_rows}", "at least 1 each")
+    check_count("num_bands", num_bands, 1, 1 << 32, "1 or more")
+    check_count("num_rows", num_rows, 1, 1 << 32, "1 or more")
     # log1p keeps small probabilities.
     agree = similarity**num_rows
     return 1.0 if agree == 1 else -math.expm1(num_bands * math.log1p(-agree))
@@ -160,7 +167,7 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     recall : float
         Wanted probability that a pair at the threshold becomes a candidate, above 0 and below 1.
     num_perm : int
-        Values of a signature, 1 to 512.
+        Values of a signature, 1 to 65,536.
 
     Raises
     ------
@@ -193,6 +200,7 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
                 "above 0 and up to 1" if name == "threshold" else "above 0 and below 1: nothing is sure to collide"
             )
             raise bad_parameter(name, repr(value), allowed)
+    check_count("num_perm", num_perm, 1, 1 << 16, "1 to 65,536")
     best: Banding | None = None
     for rows in range(1, num_perm + 1):
         agree = threshold**rows

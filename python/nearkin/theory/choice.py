@@ -50,7 +50,7 @@ class Choice:
     recall: float
     """Expected share of near vectors that are found."""
     checks: float
-    """Expected candidates of a query."""
+    """Expected candidates per query."""
     cost: float
     memory: int
     """Bytes of the tables' entries."""
@@ -141,7 +141,7 @@ def choose(
     dims : int, optional
         Cross-polytopes of this many coordinates instead of hyperplanes.
     hash_cost, check_cost : float, default 1
-        What a hash or a look-up costs, and what a candidate does: measure both.
+        What a hash or a look-up costs, and what a candidate does, 0 or more: measure both.
     bytes_per_entry : int, default 8
 
     Returns
@@ -165,8 +165,12 @@ def choose(
     if not 0 < recall < 1:
         raise bad_parameter("recall", recall, "a number between 0 and 1")
     most = check_count("max_tables", max_tables, 1, 1 << 20, "1 to 1,048,576")
+    check_count("max_hashes", max_hashes, 1, 1 << 16, "1 to 65,536")
+    check_count("max_changes", max_changes, 0, 64, "0 to 64")
+    check_count("bytes_per_entry", bytes_per_entry, 1, 1 << 20, "1 or more")
+    _check_costs(hash_cost, check_cost)
     if memory is not None:
-        most = min(most, memory // (n * bytes_per_entry))
+        most = min(most, check_count("memory", memory, 1, 1 << 62, "bytes, 1 or more") // (n * bytes_per_entry))
     law = law_of(distance, dims=dims)
     close, far = _quantiles("near", near), _quantiles("others", others)
     widths: list[float | None] = [None]
@@ -198,6 +202,12 @@ def choose(
         allowed = f"less: no parameters with up to {most} tables are expected to reach it on these distances"
         raise bad_parameter("recall", recall, allowed)
     return best
+
+
+def _check_costs(hash_cost: float, check_cost: float) -> None:
+    for name, cost in (("hash_cost", hash_cost), ("check_cost", check_cost)):
+        if not 0 <= cost < math.inf:
+            raise bad_parameter(name, cost, "a number from 0 on")
 
 
 def _any(found: Floats, tables: int) -> Floats:
@@ -260,6 +270,15 @@ def slaney(
     widths : int, default 500
         Widths that are tried, in equal ratios.
 
+    Returns
+    -------
+    Slaney
+
+    Raises
+    ------
+    ParameterError
+        A value out of range; distances that no width fits.
+
     Examples
     --------
     >>> import numpy as np
@@ -273,6 +292,10 @@ def slaney(
     close, far = _quantiles("near", near), _quantiles("others", others)
     n = check_count("n", n, 2, 2**50, "2 or more")
     r = check_count("changes", changes, 0, 64, "0 to 64")
+    check_count("widths", widths, 1, 1 << 20, "1 or more")
+    _check_costs(hash_cost, check_cost)
+    if not 0 < float(np.median(close)) or not 0 < float(np.median(far)):
+        raise bad_parameter("near", "distances that are 0", "distances above 0, below the others")
     best: Slaney | None = None
     for width in np.geomspace(float(np.median(close)) / 10, float(np.median(far)) * 10, widths):
         p, p_any = float(pstable(close, width=width).mean()), float(pstable(far, width=width).mean())
@@ -321,7 +344,13 @@ def sample_distances(
     Returns
     -------
     near : (queries · k,) float64
+        Fewer where a vector has fewer than k others that differ from it.
     others : (queries · 10,) float64
+
+    Raises
+    ------
+    ParameterError
+        Rows that are not finite, or all equal, or of zeros with "cosine"; a count out of range.
 
     Examples
     --------
@@ -334,10 +363,16 @@ def sample_distances(
     rows = np.asarray(X, np.float64)
     if rows.ndim != 2 or len(rows) < 2:
         raise bad_parameter("X", f"an array of shape {rows.shape}", "two rows or more, of shape (n, d)")
+    if not np.isfinite(rows).all():
+        raise bad_parameter("X", "values that are NaN or infinite", "finite numbers")
+    if distance not in ("l2", "l1", "cosine"):
+        raise bad_parameter("distance", repr(distance), '"l2", "l1" or "cosine"')
+    if distance == "cosine" and not rows.any(axis=1).all():
+        raise bad_parameter("X", "rows of zeros, which have no direction", "vectors with a direction")
     k = check_count("k", k, 1, len(rows) - 1, f"1 to {len(rows) - 1}")
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(rows))[: check_count("queries", queries, 1, 2**40, "1 or more")]
-    norms = np.maximum(np.sqrt((rows**2).sum(1)), 1e-300)
+    norms = np.sqrt((rows**2).sum(1))
     near, others = [], []
     for at in chosen:
         if distance == "cosine":

@@ -16,7 +16,7 @@ r"""Collision laws: the probability that a random function of a family gives two
 | `cross_polytope(c, d)` | the cosine c | 2d ∫∫_{x,y>0} φ(x, y; c) P(\|X\| < x, \|Y\| < y)^(d−1) dx dy |
 
 Φ is the normal distribution, φ(x, y; c) the density of two standard normal numbers with correlation c. Each law is held
-against draws in `tests/families/test_laws.py`, and against printed values in `tests/theory/test_formulas.py`.
+against draws in `tests/families/test_laws.py`, and against printed values in `tests/theory/test_theory_laws.py`.
 
 References
 ----------

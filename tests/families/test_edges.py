@@ -1,0 +1,210 @@
+"""Every family at the edges of what vectors can be, and what no fit may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nearkin import errors
+from nearkin.families import (
+    ITQ,
+    BitSampling,
+    CrossPolytope,
+    Family,
+    Hyperplane,
+    KernelLSH,
+    PStable,
+    RandomFourier,
+    ShiftInvariant,
+    SparseSimHash,
+    SphericalHash,
+)
+from nearkin.families.base import unfitted
+
+EASY: dict[str, Family] = {
+    "hyperplane": Hyperplane(70, seed=1),
+    "hyperplane-orthogonal": Hyperplane(70, orthogonal=True, seed=1),
+    "pstable-l2": PStable("l2", 2.0, 9, seed=2),
+    "pstable-l1": PStable("l1", 2.0, 9, seed=3),
+    "cross-polytope": CrossPolytope(5, seed=4),
+    "cross-polytope-gaussian": CrossPolytope(5, rotation="gaussian", seed=5),
+    "bit-sampling": BitSampling(70, limits=(-4.0, 4.0), seed=6),
+    "shift-invariant": ShiftInvariant(70, gamma=0.3, seed=7),
+    "shift-invariant-laplacian": ShiftInvariant(70, kernel="laplacian", gamma=0.3, seed=8),
+    "random-fourier": RandomFourier(10, gamma=0.3, seed=9),
+    "random-fourier-phase": RandomFourier(9, gamma=0.3, form="phase", seed=10),
+    "sparse-signs": SparseSimHash(70, seed=11),
+    "sparse-gaussian": SparseSimHash(70, projection="gaussian", seed=12),
+    "sparse-mixed": SparseSimHash(70, projection="mixed", seed=13),
+}
+"""Families that need nothing of the data."""
+
+LEARNING: dict[str, Family] = {
+    "hyperplane-centred": Hyperplane(70, center=True, seed=21),
+    "pstable-auto": PStable(seed=22),
+    "bit-sampling-auto": BitSampling(limits="auto", seed=23),
+    "shift-invariant-auto": ShiftInvariant(seed=24),
+    "random-fourier-auto": RandomFourier(8, seed=25),
+    "kernel": KernelLSH(20, anchors=12, subset=3, seed=26),
+    "itq": ITQ(1, seed=27),
+    "spherical": SphericalHash(4, mean_tolerance=9.0, std_tolerance=9.0, seed=28),
+}
+"""Families that learn from the data."""
+
+ALL = EASY | LEARNING
+
+
+def made(name: str, **other: Any) -> Family:
+    """A fresh one, with other parameters."""
+    family = ALL[name]
+    return type(family)(**{**family.get_params(), **other})
+
+
+def vectors(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@pytest.mark.parametrize("name", EASY)
+def test_one_vector_is_enough_to_draw_functions(name: str) -> None:
+    """And they are those that many vectors give."""
+    X = vectors(20, 6)
+    one, many = made(name).fit(X[:1]), made(name).fit(X)
+    if name != "sparse-mixed":
+        assert one.digest == many.digest
+        assert one.transform(X).tolist() == many.transform(X).tolist()
+    assert 1 == len(one.transform(X[:1]))
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_one_vector_teaches_nothing(name: str) -> None:
+    """The message says what is missing."""
+    with pytest.raises(errors.InputError, match=r"X: |give"):
+        made(name).fit(np.full((1, 6), 2.0))
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("n", "d"), [(60, 1), (60, 2), (40, 3000)])
+def test_few_and_many_dimensions(name: str, n: int, d: int) -> None:
+    """One row at a time, all at once, as float32 and sparse: the same values, of the shape of the kind."""
+    X = vectors(n, d).astype(np.float32)
+    family = made(name).fit(X)
+    assert d == family.dimension_
+    values = family.transform(X)
+    words = -(-family.num_hashes // 64)
+    shape = {"bits": (n,) if words == 1 else (n, words)}.get(family.kind, (n, family.num_hashes))
+    dtype = {"bits": np.uint64, "keys": np.int64, "features": np.float64}[family.kind]
+    assert shape == values.shape
+    assert np.dtype(dtype) == values.dtype
+    alone = np.concatenate([family.transform(X[i : i + 1]) for i in range(n)])
+    assert values.tolist() == alone.tolist()
+    assert values.tolist() == family.transform(X.astype(np.float64)).tolist()
+    assert values.tolist() == family.transform(sp.csr_array(X)).tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_constant_column_does_no_harm(name: str) -> None:
+    """Nor one of zeros."""
+    X = vectors(50, 6)
+    X[:, 2], X[:, 4] = 3.0, 0.0
+    family = made(name).fit(X)
+    assert family.transform(X).tolist() == made(name).fit(X).transform(X).tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("dtype", [complex, object, "U3", "M8[s]"])
+def test_what_is_no_real_number_is_refused(name: str, dtype: Any) -> None:
+    """In fit and transform, by the name of the argument."""
+    X = vectors(30, 4)
+    bad = np.zeros((3, 4)).astype(dtype)
+    with pytest.raises(errors.ParameterError, match="float32, float64 or integers"):
+        made(name).fit(bad)
+    family = made(name).fit(X)
+    with pytest.raises(errors.ParameterError, match="float32, float64 or integers"):
+        family.transform(bad)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_fit_changes_no_parameter_and_fits_anew(name: str) -> None:
+    """After vectors of another scale and dimension the family is the one that a fresh one becomes."""
+    family = made(name)
+    before, text = family.get_params(), repr(family)
+    family.fit(vectors(60, 5))
+    family.fit(100 * vectors(50, 7, seed=1))
+    assert before == family.get_params()
+    assert text == repr(family)
+    fresh = made(name).fit(100 * vectors(50, 7, seed=1))
+    fresh.require_same(family)
+    assert str(fresh.description()) == str(family.description())
+
+
+@pytest.mark.parametrize("name", LEARNING)
+def test_a_failed_fit_leaves_the_family_as_it_was(name: str) -> None:
+    X = vectors(60, 6)
+    family = made(name).fit(X)
+    digest, values = family.digest, family.transform(X).tolist()
+    for bad in (np.full((50, 6), 3.0), np.full((1, 2), 3.0), np.full((3, 6), np.nan)):
+        if name == "spherical" and len(bad) == 50:
+            continue
+        with pytest.raises(errors.InputError):
+            family.fit(bad)
+        assert digest == family.digest
+        assert values == family.transform(X).tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_description_gives_the_unfitted_family(name: str) -> None:
+    """Parameters only, whether it was fitted or not."""
+    family = made(name)
+    again = unfitted(family.description())
+    assert repr(family) == repr(again)
+    family.fit(vectors(60, 5))
+    assert again.digest == unfitted(family.description()).digest
+    for wrong in ({}, {"family": "none", "params": {}}, {"family": family.name, "params": {"seed": -1}}):
+        with pytest.raises((KeyError, ValueError)):
+            unfitted(wrong)
+    with pytest.raises(TypeError):
+        unfitted({"family": family.name, "params": {"colour": 1}})
+
+
+@pytest.mark.parametrize("name", ["pstable-l2", "pstable-l1"])
+def test_wider_cells_hold_more_and_bad_widths_are_refused(name: str) -> None:
+    """At the ends of the range keys are finite; beyond it the parameter is named."""
+    X = vectors(40, 5)
+    shares = []
+    for width in (0.01, 1.0, 100.0):
+        keys = made(name, width=width, hashes=200).fit(X).transform(X)
+        shares.append(float((keys[1:] == keys[:-1]).mean()))
+    assert shares[0] < 0.02 < shares[1] < 0.9 < shares[2]
+    for width in (1e-100, 1e100):
+        assert 40 == len(made(name, width=width).fit(X).transform(X))
+    for bad in (-1.0, 0, float("inf"), 1e101, "wide", None):
+        with pytest.raises(errors.ParameterError, match="width"):
+            made(name, width=bad).fit(X)
+    assert made(name, width=1e100).collision_probability(1.0) == pytest.approx(1.0)
+    with pytest.raises(errors.ParameterError, match=r"call fit\(X\) first"):
+        made(name, width="auto").collision_probability(1.0)
+
+
+def test_layouts_of_halves_need_even_numbers() -> None:
+    """The last table is cut off where the pairs give more."""
+    family = PStable(u_functions=True)
+    assert [[0, 1, 2, 3], [0, 1, 4, 5], [2, 3, 4, 5], [0, 1, 6, 7]] == family.hash_layout(4, 4).tolist()
+    with pytest.raises(errors.ParameterError, match="even"):
+        family.hash_layout(4, 3)
+
+
+def test_probes_are_counted_and_belong_to_families_with_margins() -> None:
+    X = vectors(10, 6)
+    for name in ("random-fourier", "sparse-signs"):
+        with pytest.raises(errors.ParameterError, match="margins"):
+            made(name).fit(X).probes(X)
+    for name, most in (("pstable-l2", 2), ("hyperplane", 1), ("cross-polytope", 7)):
+        family = made(name).fit(X)
+        assert (10, family.num_hashes, most) == family.probes(X).others.shape
+        for count in (0, most + 1, 1.5):
+            with pytest.raises(errors.ParameterError, match="count"):
+                family.probes(X, count)  # type: ignore[arg-type]

@@ -1,0 +1,132 @@
+"""Amplification, u-functions, sensitivity and regions, against printed values, definitions and simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearkin import errors, theory
+from nearkin.families import PStable
+
+
+def test_u_functions_have_the_printed_sizes() -> None:
+    """W = 4, recall 0.9: tables, halves, tables and functions of both schemes."""
+    p = float(theory.pstable(1.0, width=4.0))
+    printed = {10: (21, 11, 55, 55), 14: (51, 17, 136, 119), 18: (126, 28, 378, 252), 20: (196, 35, 595, 350)}
+    for k, (tables, halves, pairs, functions) in printed.items():
+        assert tables == theory.tables_needed(p, k, 0.9)
+        m = theory.u_functions_needed(p, k, 0.9)
+        assert (halves, pairs, functions) == (m, m * (m - 1) // 2, m * k // 2)
+
+
+def test_u_functions_lay_out_pairs_of_halves() -> None:
+    """M (m - 1) / 2 tables are all pairs; each key is two whole halves."""
+    family = PStable(width=1.0, u_functions=True)
+    layout = family.hash_layout(10, 6)
+    assert ((10, 6), 5 * 3) == (layout.shape, layout.max() + 1)
+    pairs = {(int(row[0]) // 3, int(row[3]) // 3) for row in layout}
+    assert {(i, j) for j in range(5) for i in range(j)} == pairs
+    assert np.array_equal(layout[:, :3] % 3, np.tile(np.arange(3), (10, 1)))
+    with pytest.raises(errors.ParameterError, match="an even number"):
+        family.hash_layout(3, 5)
+
+
+@given(p=st.floats(0, 1), k=st.integers(1, 40), tables=st.integers(1, 500))
+def test_amplification_is_and_then_or(p: float, k: int, tables: int) -> None:
+    """1 − (1 − p^k)^L, also where it is tiny."""
+    found = float(theory.amplify(p, k, tables))
+    assert found == pytest.approx(1 - (1 - p**k) ** tables, abs=1e-12)
+
+
+@given(p=st.floats(0.05, 0.99), k=st.integers(1, 12), recall=st.floats(0.01, 0.99))
+def test_tables_are_the_fewest(p: float, k: int, recall: float) -> None:
+    """One table fewer would miss the recall."""
+    tables = theory.tables_needed(p, k, recall)
+    assert float(theory.amplify(p, k, tables)) >= recall - 1e-9
+    assert tables == 1 or float(theory.amplify(p, k, tables - 1)) < recall
+
+
+def test_expected_scores_are_those_of_sorted_distances() -> None:
+    """The closed form against 20,000 draws of M = 6 uniform places: 12 sorted distances to edges, squared.
+
+    Each square lies in [0, 1]; by Hoeffding a mean of 20,000 is within 0.0275 but for 2 exp(-2 · 20000 · 0.0275²) <
+    2e-13.
+    """
+    rng = np.random.default_rng(41)
+    below = rng.random((20_000, 6))
+    edges = np.sort(np.concatenate([below, 1 - below], axis=1), axis=1) ** 2
+    assert np.abs(edges.mean(axis=0) - theory.probe_scores(6)).max() < 0.0275
+
+
+def test_balls_cut_more_regions_than_planes() -> None:
+    """Circles: n² − n + 2; with d + 1 objects balls cut one region more than planes."""
+    assert [n * n - n + 2 for n in range(1, 9)] == [theory.ball_regions(n, 2) for n in range(1, 9)]
+    assert [1 + n + n * (n - 1) // 2 for n in range(1, 9)] == [theory.plane_regions(n, 2) for n in range(1, 9)]
+    for d in (1, 3, 10):
+        assert theory.ball_regions(d + 1, d) == theory.plane_regions(d + 1, d) + 1 == 2 ** (d + 1)
+
+
+@given(p=st.floats(0, 1), k=st.integers(1, 6), m=st.integers(2, 8))
+def test_u_functions_are_pairs_of_halves_that_both_agree(p: float, k: int, m: int) -> None:
+    """Two of m halves must agree, each of k functions: one less the chances of none and of exactly
+    one.
+    """
+    half = p**k
+    expected = 1 - (1 - half) ** m - m * half * (1 - half) ** (m - 1)
+    assert float(theory.u_functions(p, 2 * k, m)) == pytest.approx(expected, abs=1e-12)
+
+
+@given(p=st.floats(0.3, 0.99), k=st.integers(1, 5), recall=st.floats(0.01, 0.99))
+def test_halves_are_the_fewest(p: float, k: int, recall: float) -> None:
+    """One half fewer would miss the recall."""
+    m = theory.u_functions_needed(p, 2 * k, recall)
+    assert float(theory.u_functions(p, 2 * k, m)) >= recall
+    assert m == 2 or float(theory.u_functions(p, 2 * k, m - 1)) < recall
+
+
+@given(near=st.floats(0.6, 0.99), far=st.floats(-0.5, 0.5), k=st.integers(1, 12), tables=st.integers(1, 30))
+def test_amplifying_all_tables_keeps_what_is_near_before_what_is_far(
+    near: float, far: float, k: int, tables: int
+) -> None:
+    """Its probabilities are those of the amplified law, and k alone leaves rho as it is."""
+    before = theory.sensitivity(theory.hyperplane, near, far)
+    after = before.amplified(k, tables)
+    curve = theory.s_curve(theory.hyperplane, [near, far], k, tables)
+    assert (near, far) == (after.near, after.far)
+    assert curve.tolist() == [after.p_near, after.p_far]
+    assert after.p_near >= after.p_far
+    assert before.amplified(k, 1).rho == pytest.approx(before.rho)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_regions_are_counted_by_adding_one_cut_after_another(d: int) -> None:
+    """A new plane cuts as many regions as the others cut itself: R(c, d) = R(c - 1, d) + R(c - 1, d - 1); a new ball
+    likewise, on a sphere, where c circles cut S(c, d) = S(c - 1, d) + S(c - 1, d - 1).
+    """
+    for c in range(2, 9):
+        smaller = theory.plane_regions(c - 1, d - 1) if d > 1 else 1
+        assert theory.plane_regions(c, d) == theory.plane_regions(c - 1, d) + smaller
+        assert theory.ball_regions(c, d) >= theory.plane_regions(c, d)
+    assert [2, 4, 8, 14, 22] == [theory.ball_regions(c, 2) for c in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: theory.u_functions_needed(0.0, 4, 0.9),
+        lambda: theory.u_functions_needed(0.5, 4, 1.0),
+        lambda: theory.tables_needed(1.5, 4, 0.9),
+        lambda: theory.probe_scores(0),
+        lambda: theory.ball_regions(0, 2),
+        lambda: theory.plane_regions(2, 0),
+        lambda: theory.rho(0.9, 0.0),
+        lambda: theory.amplify(0.5, 0),
+    ],
+)
+def test_what_is_out_of_range_is_refused(call: Callable[[], object]) -> None:
+    with pytest.raises(errors.ParameterError, match="is not allowed; use"):
+        call()

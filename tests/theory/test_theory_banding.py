@@ -1,0 +1,113 @@
+"""Bands of signatures and the variance of MinHash: against definitions, integration and enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearkin import errors, theory
+from nearkin.theory.banding import Scheme, _occupied
+
+
+@given(s=st.floats(0, 1), bands=st.integers(1, 60), rows=st.integers(1, 20))
+def test_bands_lead_to_a_pair_by_and_then_or(s: float, bands: int, rows: int) -> None:
+    """1 − (1 − s^r)^b, also where it is tiny."""
+    found = theory.banding_probability(s, bands, rows)
+    assert found == pytest.approx(1 - (1 - s**rows) ** bands, abs=1e-12)
+    assert found >= s**rows * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("threshold", "recall", "num_perm"), [(0.5, 0.9, 128), (0.8, 0.95, 64), (0.3, 0.5, 32)])
+def test_the_chosen_bands_waste_the_least_of_all_that_reach_the_recall(
+    threshold: float, recall: float, num_perm: int
+) -> None:
+    """Against all bands that fit; waste is the mean below the threshold, here over 20,000 midpoints."""
+    chosen = theory.choose_bands(threshold, recall, num_perm)
+    at = (np.arange(20_000) + 0.5) / 20_000 * threshold
+
+    def waste(bands: int, rows: int) -> float:
+        return float((1 - (1 - at**rows) ** bands).mean())
+
+    assert chosen.waste == pytest.approx(waste(chosen.num_bands, chosen.num_rows), abs=1e-4)
+    assert chosen.num_bands * chosen.num_rows <= num_perm
+    for rows in range(1, num_perm + 1):
+        fewest = next(
+            (b for b in range(1, num_perm // rows + 1) if theory.banding_probability(threshold, b, rows) >= recall),
+            None,
+        )
+        assert fewest is None or waste(fewest, rows) >= chosen.waste - 1e-4
+
+
+@pytest.mark.parametrize(("threshold", "recall", "num_perm"), [(0.5, 0.9, 20), (0.8, 0.95, 30), (1.0, 0.5, 8)])
+def test_what_the_recall_exceeds_the_wanted_one_by_is_spent_on_least(
+    threshold: float, recall: float, num_perm: int
+) -> None:
+    """A pair at the threshold agrees in fewer than `least` values with at most the surplus, by the binomial sum; one
+    more would be too much.
+    """
+    chosen = theory.choose_bands(threshold, recall, num_perm)
+    reached = theory.banding_probability(threshold, chosen.num_bands, chosen.num_rows)
+
+    def below(least: int) -> float:
+        return sum(
+            math.comb(num_perm, equal) * threshold**equal * (1 - threshold) ** (num_perm - equal)
+            for equal in range(least)
+        )
+
+    assert below(chosen.least) <= reached - recall + 1e-12
+    assert chosen.least == num_perm or below(chosen.least + 1) > reached - recall - 1e-12
+    assert chosen.recall == pytest.approx(reached - below(chosen.least), abs=1e-12)
+
+
+@pytest.mark.parametrize(("balls", "bins"), [(1, 3), (3, 2), (4, 4), (6, 3)])
+def test_occupied_bins_are_those_of_enumeration(balls: int, bins: int) -> None:
+    """All ways to throw the balls."""
+    counts = [0] * (bins + 1)
+    for thrown in itertools.product(range(bins), repeat=balls):
+        counts[len(set(thrown))] += 1
+    expected = [float(Fraction(count, bins**balls)) for count in counts]
+    assert np.allclose(expected, _occupied(balls, bins))
+
+
+def test_variance_of_one_value_is_that_of_a_coin_in_every_scheme() -> None:
+    """J (1 - J); one feature has none, and large sets come near to independent values."""
+    schemes: tuple[Scheme, ...] = ("classic", "one", "fast")
+    for scheme in schemes:
+        assert theory.minhash_variance(0.3, 1, scheme=scheme, union=50) == pytest.approx(0.21)
+    assert 0.0 == theory.minhash_variance(1.0, 64) == theory.minhash_variance(0.0, 64)
+    assert 0.0 == theory.minhash_variance(0.5, 64, scheme="fast", union=1)
+    for scheme in schemes[1:]:
+        large = theory.minhash_variance(0.5, 64, scheme=scheme, union=1_000_000)
+        assert large == pytest.approx(0.25 / 64, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: theory.minhash_variance(1.1, 64), "similarity"),
+        (lambda: theory.minhash_variance(0.5, 0), "num_perm"),
+        (lambda: theory.minhash_variance(0.5, 64, scheme="two"), "scheme"),  # type: ignore[arg-type]
+        (lambda: theory.minhash_variance(0.5, 64, scheme="one"), "union"),
+        (lambda: theory.minhash_variance(0.5, 64, scheme="fast", union=0), "union"),
+        (lambda: theory.banding_probability(-0.1, 3, 3), "similarity"),
+        (lambda: theory.banding_probability(0.5, 0, 3), "num_bands"),
+        (lambda: theory.banding_probability(0.5, 3, 1.5), "num_rows"),  # type: ignore[arg-type]
+        (lambda: theory.choose_bands(0.0, 0.9, 64), "threshold"),
+        (lambda: theory.choose_bands(True, 0.9, 64), "threshold"),
+        (lambda: theory.choose_bands(0.5, 1.0, 64), "recall"),
+        (lambda: theory.choose_bands(0.5, "most", 64), "recall"),  # type: ignore[arg-type]
+        (lambda: theory.choose_bands(0.5, 0.9, 0), "num_perm"),
+        (lambda: theory.choose_bands(0.1, 0.99, 16), "num_perm"),
+    ],
+)
+def test_what_is_out_of_range_is_refused_by_name(call: Callable[[], object], name: str) -> None:
+    with pytest.raises(errors.ParameterError, match="is not allowed; use") as error:
+        call()
+    assert name == error.value.name
