@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.quality.truth import Prints, similar_pairs
+from nearkin.quality.truth import SampleFingerprints, similar_pairs
 from nearkin.theory import Banding
 from quality_sets import Rows, Set
 
@@ -25,7 +25,7 @@ def cuts_of_hits(at: Any, hits: Rows, found: Rows) -> list[Cut]:
 
 def cuts_of_distances(corpus: Set, recipe: Any) -> list[Cut]:
     """Every radius of a fingerprint."""
-    prints = Prints.of(corpus.texts, recipe)
+    prints = SampleFingerprints.of(corpus.texts, recipe)
     reach = int(REACH * recipe.bits)
     distances = prints.distances(corpus.left, corpus.right)
 

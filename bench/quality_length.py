@@ -23,7 +23,7 @@ import numpy as np
 
 import common
 import quality_sets
-from nearkin.quality.truth import Prints, similar_pairs
+from nearkin.quality.truth import SampleFingerprints, similar_pairs
 from nearkin.theory import simhash_difference, simhash_difference_of_sets, simhash_radius
 
 BITS = 128
@@ -53,7 +53,7 @@ def measured(texts: list[str], left: Any, right: Any) -> list[Pair]:
 
     recipe = nk.Recipe(f"char:4|binary|xxh3|simhash:{BITS}")
     similarity = nk.similarity(texts, left, right, recipe=recipe)
-    distances = Prints.of(texts, recipe).distances(left, right)
+    distances = SampleFingerprints.of(texts, recipe).distances(left, right)
     sizes = {row: len(recipe.features_of(texts[row])) for row in np.unique(np.concatenate([left, right])).tolist()}
     columns = (left.tolist(), right.tolist(), similarity.tolist(), distances.tolist())
     return [(sizes[a], sizes[b], j, d) for a, b, j, d in zip(*columns, strict=True) if sizes[a] and sizes[b]]

@@ -36,7 +36,7 @@ import numpy as np
 
 import common
 import quality_page
-from nearkin.quality.truth import Prints, similar_pairs
+from nearkin.quality.truth import SampleFingerprints, similar_pairs
 from quality_cuts import (
     banded,
     best,
@@ -107,7 +107,7 @@ def of_minhash(corpus: Set, tops: Scores, defaults: Scores) -> None:
         tops[f"MinHash 128, {name}"] = best(of_signatures(corpus, values, pairs), corpus.true)
         left, right = pairs or (corpus.left, corpus.right)
         similarity = share(values, left, right)
-        distances = Prints.of(corpus.texts, recipe_of(features)).distances(left, right)
+        distances = SampleFingerprints.of(corpus.texts, recipe_of(features)).distances(left, right)
         radius_of = np.array([simhash_radius(max(equal, 1) / 128, 128) for equal in range(129)])
         agreed = np.where(distances <= radius_of[np.rint(similarity * 128).astype(int)], similarity, 0.0)
         cuts = [cut for cut in cuts_of_similarities(corpus, agreed, pairs) if pairs is None or cut[0] >= 0.4]
@@ -134,7 +134,7 @@ def of_dedup(corpus: Set, tops: Scores, defaults: Scores) -> None:
         else:
             similarity = nk.similarity(corpus.texts, corpus.left, corpus.right, recipe=recipe)
             left, right = corpus.left[similarity >= 0.8], corpus.right[similarity >= 0.8]
-        near = Prints.of(corpus.texts, recipe).distances(left, right) <= simhash_radius(0.8, 128)
+        near = SampleFingerprints.of(corpus.texts, recipe).distances(left, right) <= simhash_radius(0.8, 128)
         shared = banded(signatures_of(corpus, features)[0], left, right, banding)
         for title, match in (("SimHash", near), ("MinHash", shared), ("MinHash, SimHash confirms", near & shared)):
             score = best([of_found(corpus, left[match], right[match])], corpus.true)

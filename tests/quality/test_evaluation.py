@@ -230,11 +230,11 @@ def test_a_run_may_be_the_truth() -> None:
     assert 0 == scores.counts["unknown"]
 
 
-@pytest.mark.parametrize("found", [7, "ab", [("a", "b", "c", "d")], [1, 2]])
+@pytest.mark.parametrize("found", [7, "ab", "", b"", [("a", "b", "c", "d")], [1, 2]])
 def test_what_is_neither_pairs_nor_clusters_is_an_error(found: object) -> None:
     """With what is allowed."""
     with pytest.raises(errors.ParameterError, match="pairs"):
-        nk.evaluate(found, {"a": 1})
+        nk.evaluate(found, {"a": 1})  # type: ignore[arg-type]
 
 
 def test_an_unknown_rule_for_the_unlisted_is_an_error() -> None:
@@ -253,7 +253,7 @@ def test_contradictory_labels_are_errors() -> None:
     with pytest.raises(errors.InputError, match="as a number and as a string"):
         ClusterLabels([1, "1"], [0, 0])
     with pytest.raises(errors.InputError, match="integers or strings"):
-        PairLabels(["a"], [None])
+        PairLabels(["a"], [None])  # type: ignore[list-item]
     with pytest.raises(errors.ParameterError, match="one length"):
         PairLabels(["a"], ["b", "c"])
     with pytest.raises(errors.ParameterError, match="one per id"):
@@ -267,7 +267,7 @@ def test_repeated_pairs_and_pairs_of_one_are_counted() -> None:
     assert (3, 1, 1) == (labels.repeated, labels.selves, labels.contradictory)
     scores = nk.evaluate(labels, labels)
     names = ("repeated_pairs", "pairs_with_itself", "repeated_labels", "labels_of_itself", "contradictory_labels")
-    assert (3, 1, 3, 1, 1) == tuple(scores.counts[name] for name in names)
+    assert (3, 1, 3, 1, 1) == tuple(dict(scores.counts)[name] for name in names)
     assert any("both a match and none" in note for note in scores.notes)
 
 

@@ -18,7 +18,7 @@ from nearkin.io import open_corpus
 from nearkin.quality import truth
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.labels import ClusterLabels, PairLabels
-from nearkin.quality.truth import Prints, beyond, similar_pairs, take_sample
+from nearkin.quality.truth import SampleFingerprints, beyond, similar_pairs, take_sample
 from nearkin.theory import simhash_difference
 
 WORDS = [a + b for a in ("ba", "do", "ki", "lu", "me", "ny", "sa", "to") for b in ("rn", "st", "ll", "ck", "m", "p")]
@@ -89,14 +89,16 @@ def test_the_advice_delivers_its_recall() -> None:
     tuned = nk.tune(texts, threshold=0.6, recall=0.9)
     chosen = tuned.chosen
     assert chosen is not None
+    radius = chosen["radius"]
+    assert radius is not None
     recipe = nk.Recipe(chosen["recipe"])
     true = {pair for pair, (_, match) in brute(texts, recipe, 0.6).items() if match}
-    found = nk.dedup(texts, recipe=recipe, threshold=0.6, radius=chosen["radius"], links="all").pairs
+    found = nk.dedup(texts, recipe=recipe, threshold=0.6, radius=radius, links="all").pairs
     both = {tuple(sorted(pair)) for pair in zip(found["left"], found["right"], strict=True)}
     assert both <= true
     assert chosen["recall"] == len(both) / len(true) >= 0.9
     before = next(
-        row for row in tuned.curve.rows() if row["recipe"] == chosen["recipe"] and row["radius"] == chosen["radius"] - 1
+        row for row in tuned.curve.rows() if row["recipe"] == chosen["recipe"] and row["radius"] == radius - 1
     )
     assert before["recall_low"] < 0.9
 
@@ -274,7 +276,7 @@ def test_texts_without_letters_are_never_near() -> None:
     tuned = nk.tune(["...", "!!!", "one two three four", "one two three five"], threshold=0.3, bits=[64])
     assert 1 == tuned.truth["pairs"]
     assert max(tuned.curve["candidates_per_document"]) <= 1
-    prints = Prints.of(["...", "one two three"], nk.Recipe().with_(bits=64))
+    prints = SampleFingerprints.of(["...", "one two three"], nk.Recipe().with_(bits=64))
     assert 65 == prints.distances(np.array([0]), np.array([1]))[0]
 
 

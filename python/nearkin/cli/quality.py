@@ -163,7 +163,7 @@ def _labels(
     cluster_column: str | None,
 ) -> PairLabels | ClusterLabels:
     """The labels of a table; the folder of a run is refused."""
-    from nearkin.quality.labels import Run, read_labels
+    from nearkin.quality.labels import DedupRun, read_labels
 
     labels = read_labels(
         path,
@@ -172,7 +172,7 @@ def _labels(
         at_least=at_least,
         cluster_column=cluster_column,
     )
-    if isinstance(labels, Run):
+    if isinstance(labels, DedupRun):
         reason = "is the folder of a run, which says what was found, not what is true; give a table of labels"
         raise InputError(f"{path}: {reason}", place=path, reason=reason)
     return labels

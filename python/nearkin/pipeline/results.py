@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 
@@ -38,6 +38,11 @@ class ResultTable:
 
     def __init__(self, columns: Mapping[str, list[Any]]) -> None:
         self.columns: dict[str, list[Any]] = dict(columns)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Mapping[str, object]], names: Iterable[str] = ()) -> ResultTable:
+        """Rows with the same keys, as columns; `names` are the keys where there is no row."""
+        return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else names)})
 
     def __getitem__(self, name: str) -> list[Any]:
         return self.columns[name]

@@ -16,21 +16,24 @@ import shlex
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import signature
-from nearkin.pipeline.documents import Progress
+from nearkin.io import Corpus
+from nearkin.pipeline.candidates import Values
+from nearkin.pipeline.documents import Ids, Progress
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.quality.evaluation import wilson
-from nearkin.quality.truth import Truth, similar_pairs, take_sample
-from nearkin.quality.tuning import BOOTSTRAP_PAIRS, FEW, RESAMPLES, check_options
+from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sample
+from nearkin.quality.tuning import BOOTSTRAP_PAIRS, FEW, RESAMPLES, check_options, estimate_notes
 from nearkin.recipe import PRESETS, Recipe
 from nearkin.search.bands import BandIndex
+from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
 
 if TYPE_CHECKING:
@@ -46,6 +49,24 @@ _VALUES = 0.2
 """Cost of 128 values, in hashings of a document: measured 0.13 to 0.33, texts of 1 KB."""
 _PAIRS = 1 << 14
 """True pairs whose values are compared at once."""
+
+
+class BandSetting(TypedDict):
+    """A row of `BandTuning.curve`."""
+
+    recipe: str
+    num_perm: int
+    num_bands: int
+    num_rows: int
+    least_equal_values: int
+    nominal_recall: float
+    recall: float | None
+    recall_low: float
+    recall_high: float
+    precision: float | None
+    candidates_per_document: float
+    bytes: int
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -69,10 +90,10 @@ class BandTuning:
     """
 
     threshold: float
-    chosen: dict[str, Any] | None
+    chosen: BandSetting | None
     curve: ResultTable
     hashing: ResultTable
-    truth: dict[str, Any]
+    truth: AboutTruth
     notes: list[str]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -95,8 +116,8 @@ class BandTuning:
 
 
 def tune_bands(
-    texts: Any,
-    ids: Any = None,
+    texts: Texts | Corpus,
+    ids: Ids | None = None,
     *,
     threshold: float = THRESHOLD,
     recall: float = 0.95,
@@ -154,8 +175,8 @@ def tune_bands(
     sets = made.with_(family="simhash", bits=64)
     truth = similar_pairs(taken.texts, sets, threshold, lambda done: report("compare", done, None))
     bootstrap = _Bootstrap(truth, seed)
-    rows: list[dict[str, Any]] = []
-    hashing: dict[str, list[Any]] = {"num_perm": [], "hash_seconds": []}
+    rows: list[BandSetting] = []
+    hashing: dict[str, list[float]] = {"num_perm": [], "hash_seconds": []}
     for each in recipes:
         report(f"count {each}", 0, None)
         start = time.process_time()
@@ -167,17 +188,10 @@ def tune_bands(
             _measured(each, nominal, bands, values, counts > 0, truth, scale, bootstrap)
             for nominal, bands in _bands(threshold, each.num_perm)
         ]
-    about: dict[str, Any] = {
-        "documents": taken.documents,
-        "sample": len(taken.texts),
-        "copies": taken.copies,
-        "pairs": len(truth.left),
-    }
-    about |= {"method": truth.method, "missed": truth.missed, "seed": seed}
     chosen, notes = _advice(rows, recall, len(truth.left))
-    names = list(rows[0]) if rows else []
-    curve = ResultTable({name: [row[name] for row in rows] for name in names})
-    return BandTuning(threshold, chosen, curve, ResultTable(hashing), about, notes)
+    return BandTuning(
+        threshold, chosen, ResultTable.of_rows(rows), ResultTable(hashing), truth.about(taken, seed), notes
+    )
 
 
 def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:
@@ -195,7 +209,7 @@ def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:
 class _Bootstrap:
     """Documents drawn again, once for all bands: the weights of true pairs in each draw."""
 
-    def __init__(self, truth: Truth, seed: int) -> None:
+    def __init__(self, truth: TruePairs, seed: int) -> None:
         rng = np.random.default_rng(seed)
         self.drawn = np.arange(len(truth.left))
         if len(self.drawn) > BOOTSTRAP_PAIRS:
@@ -221,12 +235,12 @@ def _measured(
     recipe: Recipe,
     nominal: float,
     bands: Banding,
-    values: NDArray[Any],
+    values: Values,
     present: NDArray[np.bool_],
-    truth: Truth,
+    truth: TruePairs,
     scale: float,
     bootstrap: _Bootstrap,
-) -> dict[str, Any]:
+) -> BandSetting:
     """The row of these bands."""
     found = [np.zeros(0, bool)]
     for start in range(0, len(truth.left), _PAIRS):
@@ -258,21 +272,20 @@ def _measured(
     }
 
 
-def _advice(rows: list[dict[str, Any]], recall: float, pairs: int) -> tuple[dict[str, Any] | None, list[str]]:
+def _advice(rows: list[BandSetting], recall: float, pairs: int) -> tuple[BandSetting | None, list[str]]:
     """The row that is advised, and what to say of it."""
     if not pairs:
         return None, ["no true pair in the sample; nothing can be tuned"]
     notes: list[str] = []
     # By the lower bound if any bands have it, else by the estimate, as a radius is chosen.
-    enough = [row for row in rows if row["recall_low"] >= recall] or [row for row in rows if row["recall"] >= recall]
+    enough = [row for row in rows if row["recall_low"] >= recall] or [
+        row for row in rows if row["recall"] is not None and row["recall"] >= recall
+    ]
     chosen = min(enough, key=lambda row: (row["cost"], row["num_perm"]), default=None)
     if chosen is None:
         notes.append(f"no bands find {recall:g} of the true pairs; ask for less, or try more values")
-    elif chosen["recall_low"] < recall:
-        notes.append(
-            f"recall {chosen['recall']:.3f} is an estimate from few pairs; "
-            f"its interval begins at {chosen['recall_low']:.3f}"
-        )
+    else:
+        notes += estimate_notes(chosen["recall"], chosen["recall_low"], recall)
     if pairs < FEW:
         notes.append(f"only {pairs} true pairs in the sample; a larger one has more, if there are any")
     return chosen, notes

@@ -28,9 +28,9 @@ Sources: A. Bagga, B. Baldwin (1998), Entity-based cross-document coreferencing 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,39 @@ from numpy.typing import NDArray
 from nearkin._core import components
 from nearkin.errors import bad_parameter
 from nearkin.pipeline.results import DedupResult
-from nearkin.quality.labels import ClusterLabels, PairLabels, Run
+from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels
 
 Unlisted = Literal["auto", "false", "unjudged"]
+Judgement: TypeAlias = (
+    DedupResult
+    | DedupRun
+    | PairLabels
+    | ClusterLabels
+    | Mapping[int | str, Hashable]
+    | Mapping[int, Hashable]
+    | Mapping[str, Hashable]
+    | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool]]
+)
+"""Which documents belong together: what a run found, clusters of ids, or pairs of ids with or without a label."""
+
+
+class EvaluationCounts(TypedDict, total=False):
+    """What was compared, and what could not be; those that an evaluation has nothing to say of are left out."""
+
+    documents: int
+    unknown: int
+    unknown_first: list[str]
+    missing: int
+    missing_first: list[str]
+    unjudged_pairs: int
+    repeated_pairs: int
+    pairs_with_itself: int
+    removed_for_older: int
+    unjudged_pairwise: int
+    repeated_labels: int
+    labels_of_itself: int
+    contradictory_labels: int
+
 
 _Z = 1.959963984540054
 """Quantile 0.975 of the normal distribution."""
@@ -196,7 +226,7 @@ class Evaluation:
     pairwise: PairScores | None
     links: Ratio | None
     bcubed: BCubed | None
-    counts: dict[str, Any]
+    counts: EvaluationCounts
     notes: list[str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -284,14 +314,14 @@ def _pairs_of(sizes: NDArray[np.int64]) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def evaluate(found: Any, truth: Any, *, unlisted: Unlisted = "auto") -> Evaluation:
+def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto") -> Evaluation:
     """Score what was found against what is true.
 
     Parameters
     ----------
-    found : DedupResult, Run, PairLabels, ClusterLabels, mapping, or iterable of pairs
+    found : DedupResult, DedupRun, PairLabels, ClusterLabels, mapping, or iterable of pairs
         A mapping gives the cluster of each id.
-    truth : PairLabels, ClusterLabels, Run, DedupResult, mapping, or iterable of (id, id) or (id, id, bool)
+    truth : PairLabels, ClusterLabels, DedupRun, DedupResult, mapping, or iterable of (id, id) or (id, id, bool)
         What is true. The clusters of a run are, if a run is taken for the truth.
     unlisted : {"auto", "false", "unjudged"}, default "auto"
         What holds for pairs (or documents, in clusters) that the truth does not list: they do not match (a document is
@@ -326,7 +356,7 @@ def evaluate(found: Any, truth: Any, *, unlisted: Unlisted = "auto") -> Evaluati
         raise bad_parameter("unlisted", repr(unlisted), ", ".join(get_args(Unlisted)))
     run, known = _labels(found, "found"), _labels(truth, "truth")
     complete = unlisted == "false"
-    if isinstance(known, Run):
+    if isinstance(known, DedupRun):
         # A run saw every document; those outside of its clusters are alone.
         labels = dict(known.clusters.labels)
         alone = sorted(known.documents - labels.keys())
@@ -336,14 +366,14 @@ def evaluate(found: Any, truth: Any, *, unlisted: Unlisted = "auto") -> Evaluati
     return _Comparison(run, known, complete=complete).evaluation()
 
 
-def _labels(value: Any, what: str) -> PairLabels | ClusterLabels | Run:
-    if isinstance(value, (PairLabels, ClusterLabels, Run)):
+def _labels(value: Judgement, what: str) -> PairLabels | ClusterLabels | DedupRun:
+    if isinstance(value, (PairLabels, ClusterLabels, DedupRun)):
         return value
     if isinstance(value, DedupResult):
-        return Run.of_tables(value.clusters.columns, value.pairs.columns, value.kept)
+        return DedupRun.of_tables(value.clusters.columns, value.pairs.columns, value.kept)
     if isinstance(value, Mapping):
         return ClusterLabels(value.keys(), value.values())
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+    if isinstance(value, Iterable) and type(value) not in (str, bytes):
         rows = list(value)
         if all(isinstance(row, (tuple, list)) and len(row) in (2, 3) for row in rows):
             match = [len(row) == 2 or row[2] for row in rows]
@@ -355,12 +385,12 @@ class _Comparison:
     """Found and true labels over one numbering of ids."""
 
     def __init__(
-        self, run: PairLabels | ClusterLabels | Run, truth: PairLabels | ClusterLabels, *, complete: bool
+        self, run: PairLabels | ClusterLabels | DedupRun, truth: PairLabels | ClusterLabels, *, complete: bool
     ) -> None:
         self.run, self.truth = run, truth
         self.in_truth, self.in_run = _ids(truth), _ids(run)
         self.number = {name: at for at, name in enumerate(sorted(self.in_truth | self.in_run))}
-        self.listed = run if isinstance(run, PairLabels) else run.pairs if isinstance(run, Run) else None
+        self.listed = run if isinstance(run, PairLabels) else run.pairs if isinstance(run, DedupRun) else None
         # Documents that take part: where the truth is clusters and nothing holds for others, those it knows.
         self.judged = np.ones(len(self.number), bool)
         self.whole = complete
@@ -414,7 +444,7 @@ class _Comparison:
 
     def evaluation(self) -> Evaluation:
         """All that the two sides allow."""
-        counts: dict[str, Any] = {"documents": len(self.number), **self._documents()}
+        counts: EvaluationCounts = {"documents": len(self.number), **self._documents()}
         notes = []
         pairs = links = of_documents = None
         if self.listed is not None:
@@ -425,8 +455,8 @@ class _Comparison:
             found = self._components(left, right)
             notes.append("found clusters are the connected components of the pairs that were found")
         else:
-            found = self._clusters(self.run.clusters if isinstance(self.run, Run) else self.run)
-        if isinstance(self.run, Run):
+            found = self._clusters(self.run.clusters if isinstance(self.run, DedupRun) else self.run)
+        if isinstance(self.run, DedupRun):
             links = self._of_links(self.run.links)
             counts["removed_for_older"] = self.run.older
             if self.listed is not None:
@@ -441,28 +471,31 @@ class _Comparison:
                 notes.append(f"pairs labelled both a match and none, left out: {self.truth.contradictory:,}")
             text = "true clusters are the connected components of the true pairs"
             notes.append(text if self.whole else "pairs that the truth does not list are not judged; so no B-cubed")
-        for name, text in (
-            ("unknown", "unknown to the truth, not counted"),
-            ("missing", "unknown to the run, counted as found alone"),
+        for text, count, first in (
+            ("unknown to the truth, not counted", counts["unknown"], counts["unknown_first"]),
+            ("unknown to the run, counted as found alone", counts["missing"], counts["missing_first"]),
         ):
-            if counts[name]:
-                notes.append(f"documents {text}: {counts[name]:,}, first {', '.join(counts[name + '_first'])}")
+            if count:
+                notes.append(f"documents {text}: {count:,}, first {', '.join(first)}")
         return Evaluation(pairs, of_clusters, links, of_documents, counts, notes)
 
-    def _documents(self) -> dict[str, Any]:
+    def _documents(self) -> EvaluationCounts:
         """Documents that only one side knows, as far as that can be told."""
-        unknown, missing = [], []
+        unknown: list[str] = []
+        missing: list[str] = []
         if not self.whole or isinstance(self.truth, ClusterLabels):
             unknown = sorted(self.in_run - self.in_truth)
             if self.judged.all():
                 # They are taken to match nothing.
                 unknown = []
-        if isinstance(self.run, Run):
+        if isinstance(self.run, DedupRun):
             missing = sorted(self.in_truth - self.in_run)
-        found: dict[str, Any] = {}
-        for name, ids in (("unknown", unknown), ("missing", missing)):
-            found |= {name: len(ids), name + "_first": ids[:5]}
-        return found
+        return {
+            "unknown": len(unknown),
+            "unknown_first": unknown[:5],
+            "missing": len(missing),
+            "missing_first": missing[:5],
+        }
 
     def _of_list(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[PairScores, int]:
         true, judged = self._judge(left, right)
@@ -500,8 +533,8 @@ def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _ids(labels: PairLabels | ClusterLabels | Run) -> set[str]:
-    if isinstance(labels, Run):
+def _ids(labels: PairLabels | ClusterLabels | DedupRun) -> set[str]:
+    if isinstance(labels, DedupRun):
         return labels.documents | labels.clusters.labels.keys()
     if isinstance(labels, ClusterLabels):
         return set(labels.labels)

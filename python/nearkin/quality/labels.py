@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import open_corpus, read_table
+from nearkin.io.values import Scalar
+from nearkin.pipeline.documents import Ids
 
 PAIR_COLUMNS = (
     ("left", "right"),
@@ -34,10 +36,13 @@ PAIR_COLUMNS = (
 LABEL_COLUMNS = ("match", "label", "is_match", "duplicate")
 """Names of a column of labels that are known without being told."""
 
+Columns: TypeAlias = Mapping[str, list[Any]]
+"""Columns of a table, by name; their cells are whatever a file or a result holds."""
+
 _TRUE, _FALSE = ("1", "true", "yes", "1.0"), ("0", "false", "no", "0.0")
 
 
-def names(ids: Iterable[Any], what: str) -> list[str]:
+def names(ids: Iterable[object], what: str) -> list[str]:
     """Ids as text.
 
     Raises
@@ -92,9 +97,9 @@ class PairLabels:
     {('1', '2'): True, ('3', '4'): False}
     """
 
-    left: Any = field(repr=False)
-    right: Any = field(repr=False)
-    match: Any = field(default=None, repr=False)
+    left: Ids = field(repr=False)
+    right: Ids = field(repr=False)
+    match: Iterable[bool] | None = field(default=None, repr=False)
     labels: dict[tuple[str, str], bool] = field(init=False)
     repeated: int = field(init=False, default=0)
     selves: int = field(init=False, default=0)
@@ -156,15 +161,15 @@ class ClusterLabels:
     {'a': 0, 'b': 1, 'c': 0, 'd': 2}
     """
 
-    ids: Any = field(repr=False)
-    clusters: Any = field(repr=False)
+    ids: Ids = field(repr=False)
+    clusters: Iterable[Hashable] = field(repr=False)
     labels: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         ids, clusters = list(self.ids), list(self.clusters)
         if len(ids) != len(clusters):
             raise bad_parameter("clusters", f"{len(clusters)} rows", f"{len(ids)} rows, one per id")
-        numbers: dict[Any, int] = {}
+        numbers: dict[Hashable, int] = {}
         labels: dict[str, int] = {}
         for row, (name, cluster) in enumerate(zip(names(ids, "clusters"), clusters, strict=True)):
             key = (row,) if cluster is None else cluster
@@ -176,7 +181,7 @@ class ClusterLabels:
 
 
 @dataclass(frozen=True)
-class Run:
+class DedupRun:
     """What a deduplication found, as far as an evaluation asks.
 
     Attributes
@@ -200,9 +205,7 @@ class Run:
     pairs: PairLabels | None
 
     @classmethod
-    def of_tables(
-        cls, clusters: Mapping[str, list[Any]], pairs: Mapping[str, list[Any]], documents: Iterable[Any]
-    ) -> Run:
+    def of_tables(cls, clusters: Columns, pairs: Columns, documents: Iterable[object]) -> DedupRun:
         """The run of its two tables and its documents' ids."""
         new = [not reason.endswith("-old") for reason in clusters["reason"]]
         removed = [own and reason != "kept" for reason, own in zip(clusters["reason"], new, strict=True)]
@@ -231,7 +234,7 @@ def read_labels(
     at_least: float | None = None,
     id_column: str | None = None,
     cluster_column: str | None = None,
-) -> PairLabels | ClusterLabels | Run:
+) -> PairLabels | ClusterLabels | DedupRun:
     r"""The labels of a file, or what a run's folder says.
 
     Parameters
@@ -289,7 +292,7 @@ def read_labels(
     return PairLabels(table[pair[0]], table[pair[1]], match)
 
 
-def _label(value: Any, at_least: float | None, place: str, column: str) -> bool:
+def _label(value: Scalar, at_least: float | None, place: str, column: str) -> bool:
     if at_least is None:
         text = str(value).lower()
         if text in _TRUE or text in _FALSE:
@@ -297,14 +300,14 @@ def _label(value: Any, at_least: float | None, place: str, column: str) -> bool:
         allowed = "labels are 0 and 1, or true and false; a column of similarities needs at_least"
     else:
         try:
-            return float(value) >= at_least
+            return float("" if value is None else value) >= at_least
         except (TypeError, ValueError):
             allowed = "at_least needs numbers"
     reason = f"{column}={value!r}; {allowed}"
     raise InputError(f"{place}: {reason}", place=place, reason=reason)
 
 
-def _read_run(folder: Path) -> Run:
+def _read_run(folder: Path) -> DedupRun:
     """The run that wrote a folder: clusters, pairs, and from the summary which ids its documents have."""
     try:
         summary = json.loads((folder / "summary.json").read_text("utf-8"))
@@ -316,7 +319,7 @@ def _read_run(folder: Path) -> Run:
     ending = "jsonl" if form in ("txt", "files") else form
     clusters, pairs = (read_table(folder / f"{name}.{ending}") for name in ("clusters", "pairs"))
     columns = {name: clusters.get(name, []) for name in ("id", "cluster", "representative", "reason")}
-    ids: list[Any] = []
+    ids: list[Scalar] = []
     if id_column is None and form != "files":
         ids = list(range(documents))
     elif documents > sum(reason != "kept" for reason in columns["reason"]):
@@ -329,4 +332,4 @@ def _read_run(folder: Path) -> Run:
         ) as corpus:
             for batch in corpus.batches():
                 ids += list(batch.texts) if is_list else batch.ids.to_list()
-    return Run.of_tables(columns, pairs, ids)
+    return DedupRun.of_tables(columns, pairs, ids)

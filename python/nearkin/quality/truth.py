@@ -19,16 +19,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.families.simhash import fingerprint
 from nearkin.io import Corpus
+from nearkin.pipeline.documents import Ids
 from nearkin.pipeline.verify import similarity, texts_by_row
 from nearkin.recipe import Recipe
 from nearkin.search.hamming import HammingIndex, hamming
+from nearkin.text.batches import Texts
 from nearkin.theory import simhash_difference
 
 _BRUTE_FORCE = 1 << 21
@@ -38,7 +40,24 @@ _SEED = 0x6E6B
 _WIDE = 256
 _CHUNK = 1024
 
-Rows = NDArray[np.int64]
+SampleRows = NDArray[np.int64]
+"""Rows of a sample."""
+
+
+class AboutTruth(TypedDict):
+    """How true pairs were found, and on what.
+
+    Documents of the corpus and of its sample, copies that the sample left out, true pairs, by which method, with which
+    probability one at the threshold is missed, and the seed.
+    """
+
+    documents: int
+    sample: int
+    copies: int
+    pairs: int
+    method: str
+    missed: float
+    seed: int
 
 
 @dataclass
@@ -68,7 +87,7 @@ class Sample:
         return Sample(texts, names, self.documents, len(self.texts) - len(rows))
 
 
-def take_sample(texts: Any, ids: Any, size: int, seed: int, wanted: set[str] | None = None) -> Sample:
+def take_sample(texts: Texts | Corpus, ids: Ids | None, size: int, seed: int, wanted: set[str] | None = None) -> Sample:
     """At most `size` documents by random keys, those named in `wanted` first, in the corpus's order."""
     rng = np.random.default_rng(seed)
     keys, held, names, documents = np.zeros(0), list[str](), list[str](), 0
@@ -94,7 +113,7 @@ def _least(
     return keys[kept], [held[row] for row in kept], [names[row] for row in kept]
 
 
-def _batches(texts: Any, ids: Any) -> Iterator[tuple[list[str | None], list[str]]]:
+def _batches(texts: Texts | Corpus, ids: Ids | None) -> Iterator[tuple[list[str | None], list[str]]]:
     if isinstance(texts, Corpus):
         for batch in texts.batches():
             nulls = set(batch.texts.nulls.tolist())
@@ -111,7 +130,7 @@ def _batches(texts: Any, ids: Any) -> Iterator[tuple[list[str | None], list[str]
 
 
 @dataclass
-class Truth:
+class TruePairs:
     """True pairs of a sample, as rows (left before right).
 
     Attributes
@@ -125,21 +144,33 @@ class Truth:
         Probability that a pair at the threshold is not among them.
     """
 
-    left: Rows
-    right: Rows
+    left: SampleRows
+    right: SampleRows
     similarity: NDArray[np.float64]
     method: str
     missed: float = 0.0
 
+    def about(self, sample: Sample, seed: int) -> AboutTruth:
+        """How they were found, and on what."""
+        return {
+            "documents": sample.documents,
+            "sample": len(sample.texts),
+            "copies": sample.copies,
+            "pairs": len(self.left),
+            "method": self.method,
+            "missed": self.missed,
+            "seed": seed,
+        }
+
 
 @dataclass
-class Prints:
+class SampleFingerprints:
     """Fingerprints of the texts that have features, and how far apart they are.
 
     Attributes
     ----------
     rows : (n,) int64
-        Rows of the sample that have a fingerprint.
+        SampleRows of the sample that have a fingerprint.
     values : (n_texts,) or (n_texts, words) uint64
     counts : (n_texts,) int64
         Features of each text, repeated ones repeatedly.
@@ -148,18 +179,18 @@ class Prints:
     recipe: Recipe
     values: NDArray[np.uint64]
     counts: NDArray[np.int64]
-    rows: Rows = field(init=False)
+    rows: SampleRows = field(init=False)
 
     def __post_init__(self) -> None:
         self.rows = np.flatnonzero(self.counts)
 
     @classmethod
-    def of(cls, texts: list[str], recipe: Recipe) -> Prints:
+    def of(cls, texts: list[str], recipe: Recipe) -> SampleFingerprints:
         """Those of all texts."""
         values, counts = fingerprint(texts, recipe, return_counts=True)
         return cls(recipe, values, counts.astype(np.int64))
 
-    def distances(self, left: Rows, right: Rows) -> NDArray[np.int64]:
+    def distances(self, left: SampleRows, right: SampleRows) -> NDArray[np.int64]:
         """Distances of pairs; `bits + 1` for a text without features, which nothing finds."""
         if not len(left):
             return np.zeros(0, np.int64)
@@ -167,7 +198,7 @@ class Prints:
         found[(self.counts[left] == 0) | (self.counts[right] == 0)] = self.recipe.bits + 1
         return found
 
-    def pairs(self, radius: int) -> Iterator[tuple[Rows, Rows, NDArray[np.int64]]]:
+    def pairs(self, radius: int) -> Iterator[tuple[SampleRows, SampleRows, NDArray[np.int64]]]:
         """All pairs within the radius, in pieces: left, right, distance."""
         index = HammingIndex(self.recipe.bits, radius=radius)
         index.add(self.rows, self.values[self.rows])
@@ -194,9 +225,9 @@ def beyond(threshold: float, bits: int, radius: int) -> float:
 
 def similar_pairs(
     texts: list[str], recipe: Recipe, threshold: float, report: Callable[[int], None], *, deviations: float = 4.0
-) -> Truth:
+) -> TruePairs:
     """All pairs of different rows whose features have at least this Jaccard similarity."""
-    wide = Prints.of(texts, recipe.with_(weight="binary", hash="xxh3", seed=_SEED, bits=_WIDE))
+    wide = SampleFingerprints.of(texts, recipe.with_(weight="binary", hash="xxh3", seed=_SEED, bits=_WIDE))
     n = len(wide.rows)
     brute = n * (n - 1) // 2 <= _BRUTE_FORCE
     radius = _WIDE if brute else widest(threshold, _WIDE, deviations)
@@ -213,10 +244,10 @@ def similar_pairs(
     if not brute:
         method = f"{compared:,} pairs within {radius} of {_WIDE} bits compared"
     left, right, found = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    return Truth(left, right, found, method, 0.0 if brute else beyond(threshold, _WIDE, radius))
+    return TruePairs(left, right, found, method, 0.0 if brute else beyond(threshold, _WIDE, radius))
 
 
-def _all_pairs(rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+def _all_pairs(rows: SampleRows) -> Iterator[tuple[SampleRows, SampleRows]]:
     step = max(1, (1 << 18) // max(len(rows), 1))
     for start in range(0, len(rows), step):
         left, right = np.nonzero(np.arange(start, min(start + step, len(rows)))[:, None] < np.arange(len(rows)))

@@ -28,24 +28,40 @@ import shlex
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
-from nearkin.pipeline.documents import Progress
+from nearkin.io import Corpus
+from nearkin.pipeline.documents import Ids, Progress
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import similarity
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.labels import ClusterLabels, PairLabels
-from nearkin.quality.truth import Prints, Rows, Sample, Truth, similar_pairs, take_sample, widest
+from nearkin.quality.truth import (
+    AboutTruth,
+    Sample,
+    SampleFingerprints,
+    SampleRows,
+    TruePairs,
+    similar_pairs,
+    take_sample,
+    widest,
+)
 from nearkin.recipe import Recipe
+from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Labels: TypeAlias = (
+    PairLabels | ClusterLabels | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool]]
+)
+"""What is known of pairs: labels, or pairs of ids with or without one."""
 
 RECIPES = ("char:3", "char:4", "char:5", "word:1", "word:2", "word:3")
 """Features that are tried against labels, when the caller names none."""
@@ -64,6 +80,59 @@ _LOWEST = 0.35
 """Least threshold that is tried against labels of all pairs, where candidates come from a wide fingerprint."""
 _LABELLED_REACH = 0.42
 """Share of the bits up to which distances of labelled pairs are counted: random pairs lie at a half."""
+
+
+class Setting(TypedDict, total=False):
+    """A row of `Tuning.settings`; the last three with labels only."""
+
+    recipe: str
+    threshold: float
+    radius: int | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+    precision: float | None
+    candidates_per_document: float | None
+    usual_radius: int
+    bytes: int
+    hash_seconds: float
+    verify_seconds: float | None
+    match_precision: float
+    match_recall: float
+    match_f1: float
+
+
+class MatchScores(TypedDict):
+    """How the matches that are accepted agree with labels."""
+
+    match_precision: float
+    match_recall: float
+    match_f1: float
+
+
+class CurvePoint(TypedDict):
+    """A row of `Tuning.curve`."""
+
+    recipe: str
+    radius: int
+    recall: float
+    recall_low: float
+    recall_high: float
+    precision: float | None
+    precision_low: float
+    precision_high: float
+    f1: float | None
+    candidates_per_document: float
+
+
+class ThresholdPoint(TypedDict):
+    """A row of `Tuning.thresholds`."""
+
+    features: str
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
 
 
 @dataclass(frozen=True)
@@ -96,12 +165,12 @@ class Tuning:
     """
 
     goal: str
-    chosen: dict[str, Any] | None
+    chosen: Setting | None
     settings: ResultTable
     curve: ResultTable
     thresholds: ResultTable
     by_length: ResultTable
-    truth: dict[str, Any]
+    truth: AboutTruth
     notes: list[str]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -139,16 +208,16 @@ class Tuning:
             "--threshold",
             f"{chosen['threshold']:g}",
             "--radius",
-            chosen["radius"],
+            str(chosen["radius"]),
         ]
-        return shlex.join(["nearkin", "dedup", corpus, "--out", "clean", *map(str, options)])
+        return shlex.join(["nearkin", "dedup", corpus, "--out", "clean", *options])
 
 
 def tune(
-    texts: Any,
-    ids: Any = None,
+    texts: Texts | Corpus,
+    ids: Ids | None = None,
     *,
-    pairs: Any = None,
+    pairs: Labels | None = None,
     threshold: float | None = None,
     recall: float = 0.95,
     recipes: Iterable[Recipe | str] | None = None,
@@ -220,7 +289,7 @@ def tune(
         wanted = {name for pair in labels.labels for name in pair}
     report("sample", 0, None)
     taken = take_sample(texts, ids, sample, seed, wanted)
-    measure = _Measure(taken if labels is not None else taken.without_copies(), recall, widths, seed, report)
+    measure = _Tuner(taken if labels is not None else taken.without_copies(), recall, widths, seed, report)
     if labels is None:
         return measure.similar(given, THRESHOLD if threshold is None else threshold)
     return measure.labelled(given, labels, threshold)
@@ -235,7 +304,14 @@ def check_options(threshold: float, recall: float, sample: int) -> None:
         raise bad_parameter("sample", repr(sample), "at least 2 documents")
 
 
-def _labels(pairs: Any) -> PairLabels | ClusterLabels:
+def estimate_notes(recall: float | None, low: float | None, wanted: float) -> list[str]:
+    """What to say of a recall whose lower bound does not reach what is wanted."""
+    if recall is None or low is None or low >= wanted:
+        return []
+    return [f"recall {recall:.3f} is an estimate from few pairs; its interval begins at {low:.3f}"]
+
+
+def _labels(pairs: Labels) -> PairLabels | ClusterLabels:
     if isinstance(pairs, (PairLabels, ClusterLabels)):
         return pairs
     rows = list(pairs)
@@ -248,8 +324,8 @@ def _labels(pairs: Any) -> PairLabels | ClusterLabels:
 class _Known:
     """Labelled pairs of the sample's rows."""
 
-    left: Rows
-    right: Rows
+    left: SampleRows
+    right: SampleRows
     match: NDArray[np.bool_]
     complete: bool
     """Whether pairs that are not listed do not match."""
@@ -276,7 +352,7 @@ class _Known:
 
 
 @dataclass
-class _Counted:
+class _Counts:
     """One recipe with its width: pairs within each radius from 0 to the largest that is looked at.
 
     Attributes
@@ -291,7 +367,7 @@ class _Counted:
         CPU seconds of hashing a document.
     """
 
-    prints: Prints
+    prints: SampleFingerprints
     distances: NDArray[np.int64]
     recall: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -309,12 +385,12 @@ class _Counted:
         return None
 
 
-_Option = tuple[tuple[float, ...], _Counted, dict[str, Any], Truth]
+_Option = tuple[tuple[float, ...], _Counts, Setting, TruePairs]
 """What may be advised: its cost, the least first; its counts, its row of the settings, the pairs to be found."""
 
 
 @dataclass
-class _Measure:
+class _Tuner:
     """A sample, what is wanted of it, and the tables that fill up."""
 
     sample: Sample
@@ -322,9 +398,9 @@ class _Measure:
     widths: list[int]
     seed: int
     report: Progress
-    curve: dict[str, list[Any]] = field(default_factory=dict)
-    settings: dict[str, list[Any]] = field(default_factory=dict)
-    thresholds: dict[str, list[Any]] = field(default_factory=dict)
+    curve: list[CurvePoint] = field(default_factory=list)
+    settings: list[Setting] = field(default_factory=list)
+    thresholds: list[ThresholdPoint] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -341,7 +417,7 @@ class _Measure:
             for bits in self.widths:
                 reach = widest(threshold, bits, 4.0)
                 counted = self._count(recipe.with_(bits=bits), truth, (truth.left, truth.right), None, reach)
-                cost, row = self._setting(counted, threshold, truth, {})
+                cost, row = self._setting(counted, threshold, truth, None)
                 if row["radius"] is not None and truth is first:
                     best.append(((cost, bits), counted, row, truth))
         pairs = len(first.left)
@@ -371,11 +447,11 @@ class _Measure:
         if len(positives[0]) < FEW:
             self.notes.append(f"only {len(positives[0])} labelled matches in the sample")
         method = "labels of all pairs" if known.complete else f"{len(known.match):,} labelled pairs"
-        return self._result("f1", best, Truth(*positives, np.zeros(0), method))
+        return self._result("f1", best, TruePairs(*positives, np.zeros(0), method))
 
-    # Truth
+    # TruePairs
 
-    def _similar_pairs(self, recipe: Recipe, threshold: float, deviations: float = 4.0) -> Truth:
+    def _similar_pairs(self, recipe: Recipe, threshold: float, deviations: float = 4.0) -> TruePairs:
         stage = f"compare {_features(recipe)}"
         return similar_pairs(
             self.sample.texts,
@@ -385,40 +461,42 @@ class _Measure:
             deviations=deviations,
         )
 
-    def _thresholds(self, recipe: Recipe, known: _Known, wanted: float | None) -> tuple[float, dict[str, float], Truth]:
+    def _thresholds(self, recipe: Recipe, known: _Known, wanted: float | None) -> tuple[float, MatchScores, TruePairs]:
         """The threshold of the best F1, its scores, and the labelled matches that it accepts."""
-        left, right, match = known.left, known.right, known.match
-        similarities = similarity(self.sample.texts, left, right, recipe=recipe)
-        lowest = 0.05
-        if known.complete:
-            # All pairs from the lowest threshold on, of which the labelled ones are taken out.
-            lowest = _LOWEST
-            found = self._similar_pairs(recipe, lowest, 2.0)
-            n = len(self.sample.texts)
-            other = ~np.isin(found.left * n + found.right, left * n + right)
-            similarities = np.concatenate([similarities, found.similarity[other]])
-            match = np.concatenate([match, np.zeros(int(other.sum()), bool)])
+        similarities = similarity(self.sample.texts, known.left, known.right, recipe=recipe)
+        judged, match, lowest = self._judged(recipe, known, similarities)
         steps = [round(step / 20, 2) for step in range(round(20 * lowest), 21)]
         if wanted is not None:
             steps = sorted({*steps, wanted})
-        columns: dict[str, list[Any]] = {name: [] for name in _THRESHOLDS}
-        for step in steps:
-            accepted = similarities >= step
-            hits, total, true = int((accepted & match).sum()), int(accepted.sum()), int(match.sum())
-            columns["features"].append(_features(recipe))
-            columns["threshold"].append(step)
-            columns["precision"].append(hits / total if total else math.nan)
-            columns["recall"].append(hits / true)
-            columns["f1"].append(2 * hits / (total + true))
-        best = steps.index(wanted) if wanted is not None else int(np.argmax(columns["f1"]))
-        for name, values in columns.items():
-            self.thresholds.setdefault(name, []).extend(values)
-        scores = {f"match_{name}": columns[name][best] for name in ("precision", "recall", "f1")}
-        accepted = (similarities[: len(left)] >= steps[best]) & known.match
+        points = [_threshold_point(_features(recipe), step, judged, match) for step in steps]
+        self.thresholds += points
+        best = max(points, key=lambda point: point["f1"])
+        if wanted is not None:
+            best = points[steps.index(wanted)]
+        accepted = (similarities >= best["threshold"]) & known.match
+        scores: MatchScores = {
+            "match_precision": best["precision"],
+            "match_recall": best["recall"],
+            "match_f1": best["f1"],
+        }
+        pairs = TruePairs(known.left[accepted], known.right[accepted], similarities[accepted], "labels")
+        return best["threshold"], scores, pairs
+
+    def _judged(
+        self, recipe: Recipe, known: _Known, similarities: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_], float]:
+        """Similarities of all judged pairs, which of them match, and the least threshold to try."""
+        if not known.complete:
+            return similarities, known.match, 0.05
+        # All pairs from the lowest threshold on, of which the labelled ones are taken out.
+        found = self._similar_pairs(recipe, _LOWEST, 2.0)
+        n = len(self.sample.texts)
+        other = ~np.isin(found.left * n + found.right, known.left * n + known.right)
+        none = np.zeros(int(other.sum()), bool)
         return (
-            steps[best],
-            scores,
-            Truth(left[accepted], right[accepted], similarities[: len(left)][accepted], "labels"),
+            np.concatenate([similarities, found.similarity[other]]),
+            np.concatenate([known.match, none]),
+            _LOWEST,
         )
 
     # Counting
@@ -426,15 +504,15 @@ class _Measure:
     def _count(
         self,
         recipe: Recipe,
-        truth: Truth,
-        positives: tuple[Rows, Rows],
-        negatives: tuple[Rows, Rows] | None,
+        truth: TruePairs,
+        positives: tuple[SampleRows, SampleRows],
+        negatives: tuple[SampleRows, SampleRows] | None,
         reach: int,
-    ) -> _Counted:
+    ) -> _Counts:
         self.report(f"count {recipe}", 0, None)
         texts = self.sample.texts
         start = time.process_time()
-        prints = Prints.of(texts, recipe)
+        prints = SampleFingerprints.of(texts, recipe)
         seconds = (time.process_time() - start) / max(len(texts), 1)
         distances = prints.distances(truth.left, truth.right)
         candidates = np.zeros(reach + 1, np.int64)
@@ -445,12 +523,12 @@ class _Measure:
         wrong = candidates - hits if negatives is None else _within(prints.distances(*negatives), reach)
         low, high = self._interval(truth, distances, reach)
         share = _within(distances, reach) / max(len(distances), 1)
-        counted = _Counted(prints, distances, share, low, high, hits, wrong, candidates, seconds)
+        counted = _Counts(prints, distances, share, low, high, hits, wrong, candidates, seconds)
         self._add_curve(counted, len(positives[0]))
         return counted
 
     def _interval(
-        self, truth: Truth, distances: NDArray[np.int64], reach: int
+        self, truth: TruePairs, distances: NDArray[np.int64], reach: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bounds of the recall at each radius: the wider of Wilson's and the bootstrap's."""
         within = _within(distances, reach)
@@ -476,12 +554,12 @@ class _Measure:
             low, high = np.minimum(low, quantiles[0]), np.maximum(high, quantiles[1])
         return low, high
 
-    def _add_curve(self, counted: _Counted, true: int) -> None:
+    def _add_curve(self, counted: _Counts, true: int) -> None:
         per_document = 2 * self.scale / max(len(counted.prints.rows), 1)
         for radius in range(len(counted.hits)):
             hits, wrong = int(counted.hits[radius]), int(counted.wrong[radius])
             low, high = wilson(hits, hits + wrong)
-            row = {
+            row: CurvePoint = {
                 "recipe": str(counted.prints.recipe),
                 "radius": radius,
                 "recall": float(counted.recall[radius]),
@@ -493,34 +571,43 @@ class _Measure:
                 "f1": 2 * hits / (hits + wrong + true) if true else None,
                 "candidates_per_document": float(counted.candidates[radius]) * per_document,
             }
-            _append(self.curve, row)
+            self.curve.append(row)
 
     def _setting(
-        self, counted: _Counted, threshold: float, truth: Truth, scores: dict[str, float]
-    ) -> tuple[float, dict[str, Any]]:
+        self, counted: _Counts, threshold: float, truth: TruePairs, scores: MatchScores | None
+    ) -> tuple[float, Setting]:
         """The row of this recipe, and what it costs, by counts."""
         recipe = counted.prints.recipe
         radius = counted.first(self.wanted) if len(counted.distances) else None
         documents = max(len(counted.prints.rows), 1)
-        verify = self._seconds_a_pair(recipe, truth)
-        row: dict[str, Any] = {"recipe": str(recipe), "threshold": threshold, "radius": radius}
-        names = ("recall", "recall_low", "recall_high", "precision", "candidates_per_document")
-        place = {} if radius is None else {name: self.curve[name][radius - len(counted.hits)] for name in names}
-        row |= {name: place.get(name) for name in names}
+        verify = self._seconds_per_pair(recipe, truth)
+        # The points of this recipe are the last ones of the curve.
+        point = None if radius is None else self.curve[radius - len(counted.hits)]
         # Whatever labels don't list is taken for wrong here: it is verified, too.
         false = 0 if radius is None else int(counted.candidates[radius] - counted.hits[radius])
         wrong = 2 * self.scale * false / documents
-        row |= {
+        row: Setting = {
+            "recipe": str(recipe),
+            "threshold": threshold,
+            "radius": radius,
+            "recall": None if point is None else point["recall"],
+            "recall_low": None if point is None else point["recall_low"],
+            "recall_high": None if point is None else point["recall_high"],
+            "precision": None if point is None else point["precision"],
+            "candidates_per_document": None if point is None else point["candidates_per_document"],
             "usual_radius": simhash_radius(threshold, recipe.bits),
             "bytes": 8 * recipe.words,
             "hash_seconds": 1e6 * counted.seconds,
             "verify_seconds": None if radius is None else 1e6 * verify * wrong,
-            **scores,
         }
-        _append(self.settings, row)
+        if scores is not None:
+            row["match_precision"] = scores["match_precision"]
+            row["match_recall"] = scores["match_recall"]
+            row["match_f1"] = scores["match_f1"]
+        self.settings.append(row)
         return _CANDIDATE * wrong + _WORD * recipe.words, row
 
-    def _seconds_a_pair(self, recipe: Recipe, truth: Truth) -> float:
+    def _seconds_per_pair(self, recipe: Recipe, truth: TruePairs) -> float:
         """CPU seconds of verifying a pair, over up to a thousand of documents at random."""
         n = len(self.sample.texts)
         if n < 2:
@@ -532,45 +619,48 @@ class _Measure:
 
     # Result
 
-    def _result(self, goal: str, best: list[_Option], truth: Truth) -> Tuning:
+    def _result(self, goal: str, best: list[_Option], truth: TruePairs) -> Tuning:
         chosen, by_length = None, ResultTable({name: [] for name in _LENGTHS})
         if best:
             _, counted, chosen, target = min(best, key=lambda option: option[0])
-            if chosen["recall_low"] < self.wanted:
-                self.notes.append(
-                    f"recall {chosen['recall']:.3f} is an estimate from few pairs; "
-                    f"its interval begins at {chosen['recall_low']:.3f}"
-                )
-            by_length = _by_length(counted, chosen["radius"], target)
+            self.notes += estimate_notes(chosen["recall"], chosen["recall_low"], self.wanted)
+            if chosen["radius"] is not None:
+                by_length = _by_length(counted, chosen["radius"], target)
         else:
             self.notes.append(
                 f"no radius finds {self.wanted:g} of the true pairs; ask for less, or try other recipes"
                 if len(truth.left)
                 else "no true pair in the sample; nothing can be tuned"
             )
-        about = {
-            "documents": self.sample.documents,
-            "sample": len(self.sample.texts),
-            "copies": self.sample.copies,
-            "pairs": len(truth.left),
-            "method": truth.method,
-            "missed": truth.missed,
-            "seed": self.seed,
-        }
-        settings, curve = ResultTable(self.settings), ResultTable(self.curve)
-        thresholds = ResultTable(self.thresholds or {name: [] for name in _THRESHOLDS})
+        settings, curve = ResultTable.of_rows(self.settings), ResultTable.of_rows(self.curve)
+        thresholds = ResultTable.of_rows(self.thresholds, ThresholdPoint.__annotations__)
+        about = truth.about(self.sample, self.seed)
         return Tuning(goal, chosen, settings, curve, thresholds, by_length, about, self.notes)
 
 
-_THRESHOLDS = ("features", "threshold", "precision", "recall", "f1")
+def _threshold_point(
+    features: str, threshold: float, similarities: NDArray[np.float64], match: NDArray[np.bool_]
+) -> ThresholdPoint:
+    """How what is accepted from a threshold on agrees with the labels."""
+    accepted = similarities >= threshold
+    hits, total, true = int((accepted & match).sum()), int(accepted.sum()), int(match.sum())
+    return {
+        "features": features,
+        "threshold": threshold,
+        "precision": hits / total if total else math.nan,
+        "recall": hits / true,
+        "f1": 2 * hits / (total + true),
+    }
+
+
 _LENGTHS = ("from", "to", "pairs", "recall", "median", "p95")
 
 
-def _by_length(counted: _Counted, radius: int, truth: Truth) -> ResultTable:
+def _by_length(counted: _Counts, radius: int, truth: TruePairs) -> ResultTable:
     """Quarters of the pairs by features of the shorter text."""
     shorter = np.minimum(counted.prints.counts[truth.left], counted.prints.counts[truth.right])
     order = np.argsort(shorter, kind="stable")
-    columns: dict[str, list[Any]] = {name: [] for name in _LENGTHS}
+    columns: dict[str, list[float]] = {name: [] for name in _LENGTHS}
     for part in np.array_split(order, 4):
         if len(part):
             distances = counted.distances[part]
@@ -584,11 +674,6 @@ def _by_length(counted: _Counted, radius: int, truth: Truth) -> ResultTable:
 def _within(distances: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
     """How many of these are at most each radius up to `reach`."""
     return np.bincount(distances[distances <= reach], minlength=reach + 1).cumsum()
-
-
-def _append(table: dict[str, list[Any]], row: dict[str, Any]) -> None:
-    for name, value in row.items():
-        table.setdefault(name, []).append(value)
 
 
 def _features(recipe: Recipe) -> str:
