@@ -366,14 +366,14 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
     return _Comparison(run, known, complete=complete).evaluation()
 
 
-def _labels(value: Judgement, what: str) -> PairLabels | ClusterLabels | DedupRun:
+def _labels(value: object, what: str) -> PairLabels | ClusterLabels | DedupRun:
     if isinstance(value, (PairLabels, ClusterLabels, DedupRun)):
         return value
     if isinstance(value, DedupResult):
         return DedupRun.of_tables(value.clusters.columns, value.pairs.columns, value.kept)
     if isinstance(value, Mapping):
         return ClusterLabels(value.keys(), value.values())
-    if isinstance(value, Iterable) and type(value) not in (str, bytes):
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         rows = list(value)
         if all(isinstance(row, (tuple, list)) and len(row) in (2, 3) for row in rows):
             match = [len(row) == 2 or row[2] for row in rows]
