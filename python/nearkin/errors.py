@@ -5,6 +5,7 @@ NearkinError
 ├── ParameterError (ValueError)      an argument outside of its range
 ├── MismatchError (ValueError)       two things made differently meet: bits, family, seed, recipe
 ├── InputError (ValueError)          a record or file that can't be read
+├── OutputError (OSError)            output that could not be put in its place
 ├── NotFittedError (ValueError)      a family or index that has not seen `fit`
 ├── StoreError
 │   ├── FormatVersionError           a file from a newer nearkin
@@ -72,6 +73,14 @@ class InputError(NearkinError, ValueError):
     """A record or a file that can't be read. Attributes: place, reason.
 
     Where an argument would make the call take it, `remedy` names that argument, such as "strict=False".
+    """
+
+
+class OutputError(NearkinError, OSError):
+    """Output that could not be put in its place whole; the message says what is there now.
+
+    Attributes: place; in_place ("old": what was there before, or nothing; "new": the new output; "other": something
+    else); errno, the system's number, or None.
     """
 
 

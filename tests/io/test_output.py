@@ -9,15 +9,22 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from nearkin.errors import ParameterError
-from nearkin.io import Column, OutputDir, open_corpus, write_table
+from nearkin.errors import NearkinError, OutputError, ParameterError
+from nearkin.io import Column, OutputDir, open_corpus, replace_file, write_table
+from nearkin.io import aside as aside_module
 from nearkin.io import output as output_module
+from nearkin.io.output import SUMMARY, files_of_run
+
+T = TypeVar("T")
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -28,8 +35,17 @@ def files(folder: Path) -> dict[str, bytes]:
 def write(target: Path, *names: str, overwrite: bool = False, content: bytes = b"new") -> None:
     with OutputDir(target, overwrite=overwrite) as out:
         for name in names:
+            if name == SUMMARY:
+                out.write_json(name, {"content": content.decode()})
+                continue
             with out.open(name) as file:
                 file.write(content)
+
+
+def summary(content: bytes, *names: str) -> bytes:
+    """The summary that `write` writes last."""
+    value = {"content": content.decode(), "files": sorted([*names, SUMMARY])}
+    return json.dumps(value, indent=2).encode() + b"\n"
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -44,7 +60,8 @@ def test_output_appears_at_the_end_and_nothing_else_does(tmp_path: Path, exists:
         out.write_json("summary.json", {"rows": 1})
         assert not (target / "kept.txt").exists()
         assert not (target / "summary.json").exists()
-    assert {"a/out/kept.txt": b"x", "a/out/summary.json": b'{\n  "rows": 1\n}\n'} == files(tmp_path)
+    listed = b'{\n  "rows": 1,\n  "files": [\n    "kept.txt",\n    "summary.json"\n  ]\n}\n'
+    assert {"a/out/kept.txt": b"x", "a/out/summary.json": listed} == files(tmp_path)
     assert ["out"] == [path.name for path in (tmp_path / "a").iterdir()]
 
 
@@ -76,37 +93,426 @@ def test_a_target_with_something_in_it_is_refused(tmp_path: Path) -> None:
     ):
         write(target, "kept.csv")
     write(target, "kept.csv", "summary.json", overwrite=True)
-    assert {"kept.csv": b"new", "summary.json": b"new"} == files(target)
-    (target / "thesis.doc").write_bytes(b"mine")
-    with pytest.raises(ParameterError, match=r"nothing but the output of an earlier run; it holds thesis.doc"):
-        write(target, "kept.csv", overwrite=True)
+    assert {"kept.csv": b"new", "summary.json": summary(b"new", "kept.csv")} == files(target)
     (tmp_path / "file").write_bytes(b"mine")
     with pytest.raises(ParameterError, match="this is a file"):
         write(tmp_path / "file", "kept.csv")
     assert b"mine" == (tmp_path / "file").read_bytes()
 
 
-def test_a_failing_rename_brings_the_old_output_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever rename fails, the target holds the old output whole."""
+def test_overwriting_keeps_what_no_run_wrote(tmp_path: Path) -> None:
+    """Files of the user stay whatever their names, in folders and as links too; the earlier run's files go."""
     target = tmp_path / "out"
-    write(target, "kept.txt", "clusters.jsonl", "summary.json", content=b"old")
+    write(target, "kept.jsonl", "clusters.jsonl", "removed.nul", "summary.json", content=b"old")
+    mine = {"pairs.csv": b"a,b\n", "kept.notes.docx": b"notes", "sub/deep/kept.jsonl": b"{}\n", "sub/empty": b""}
+    for name, data in mine.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(data)
+    (target / "link").symlink_to("sub")
+    (target / "sub").chmod(0o500)
+    target.chmod(0o750)
+    inode = (target / "pairs.csv").stat().st_ino
+    try:
+        write(target, "kept.csv", "summary.json", overwrite=True)
+        assert mine | {"kept.csv": b"new", "summary.json": summary(b"new", "kept.csv")} == files(target)
+        assert Path("sub") == (target / "link").readlink()
+        assert (0o500, 0o750) == ((target / "sub").stat().st_mode & 0o777, target.stat().st_mode & 0o777)
+        assert inode == (target / "pairs.csv").stat().st_ino
+        assert [target] == list(tmp_path.iterdir())
+    finally:
+        (target / "sub").chmod(0o700)
+
+
+@pytest.mark.parametrize("foretold", [False, True])
+def test_a_file_of_the_user_is_never_written_over(tmp_path: Path, foretold: bool) -> None:
+    """A name to be written that the earlier run did not write is refused, at once where the names are foretold."""
+    target = tmp_path / "out"
+    write(target, "kept.jsonl", "summary.json", content=b"old")
+    (target / "pairs.jsonl").write_bytes(b"mine")
+    before = files(target)
+    begun = []
+
+    def run() -> None:
+        with OutputDir(target, overwrite=True, names=["pairs.jsonl"] if foretold else []) as out:
+            begun.append(out)
+            out.open("pairs.jsonl")
+
+    with pytest.raises(ParameterError, match=r"whose pairs.jsonl may be replaced; summary.json does not list it"):
+        run()
+    assert (not foretold) == bool(begun)
+    assert before == files(target)
+    assert [target] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", [None, b"mine", b"[1]", b'{"title": "mine"}', b'{"files": 3}', b"[" * 100_000])
+def test_a_folder_without_the_summary_of_a_run_is_not_replaced(tmp_path: Path, text: bytes | None) -> None:
+    """A folder that no run wrote is the user's, even with overwrite, and even if it has a file summary.json."""
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "kept.jsonl").write_bytes(b"mine")
+    if text is not None:
+        (target / "summary.json").write_bytes(text)
+    before = files(target)
+    with pytest.raises(ParameterError, match=r"it holds kept.jsonl and no summary.json of a run"):
+        write(target, "kept.jsonl", "summary.json", overwrite=True)
+    assert before == files(target)
+
+
+def test_summaries_without_a_list_own_what_their_version_wrote(tmp_path: Path) -> None:
+    """A summary of an earlier version says by its format which files are the run's; of files, four lists."""
+    said: dict[str, object] = {"recipe": "x", "version": "0.1", "documents": 1, "kept": 1}
+    cases: list[tuple[dict[str, object], set[str]]] = [
+        ({"kept_file": "kept.csv.gz", "format": "csv"}, {"kept.csv.gz", "clusters.csv", "pairs.csv"}),
+        ({"kept_file": "kept.txt", "format": "files"}, {"kept.txt", "clusters.jsonl", "pairs.jsonl"}),
+        ({}, {"kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"}),
+        ({"files": ["a", 3, "../b"]}, {"a", "../b"}),
+    ]
+    for more, expected in cases:
+        (tmp_path / SUMMARY).write_text(json.dumps({**said, **more}))
+        assert expected | {SUMMARY} == files_of_run(tmp_path)
+    assert set() == files_of_run(tmp_path / "nowhere")
+
+
+def test_the_summary_comes_last_and_names_are_plain(tmp_path: Path) -> None:
+    """A file after the summary would be in no list; a name is that of a file in the folder, once."""
+    with OutputDir(tmp_path / "out") as out:
+        for name in ("", ".", "..", "a/b", "../a", "a\0b"):
+            with pytest.raises(ParameterError, match="a plain file name that was not used yet"):
+                out.open(name)
+        out.open("a")
+        with pytest.raises(ParameterError, match="a plain file name that was not used yet"):
+            out.open("a")
+        out.write_json("summary.json", {})
+        with pytest.raises(NearkinError, match=r"summary.json lists all files and comes last; write b before it"):
+            out.open("b")
+    with pytest.raises(NearkinError, match="the output is not open"):
+        out.open("c")
+    assert ["a", "summary.json"] == sorted(files(tmp_path / "out"))
+
+
+def test_a_file_that_was_not_closed_is_written_whole(tmp_path: Path) -> None:
+    """The end of the context flushes and closes what is open."""
+    with OutputDir(tmp_path / "out") as out:
+        file = out.open("kept.txt")
+        file.write(b"whole")
+    assert file.closed
+    assert {"kept.txt": b"whole"} == files(tmp_path / "out")
+
+
+def test_folders_that_cannot_be_replaced_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of the process, one above it, a mount point, and a link to nothing."""
+    inner = tmp_path / "out" / "inner"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    for target in (Path(), inner, inner.parent):
+        with pytest.raises(ParameterError, match="a folder that this process does not work in"), OutputDir(target):
+            pass
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("nothing")
+    with pytest.raises(ParameterError, match="a symbolic link to nothing"), OutputDir(tmp_path / "link"):
+        pass
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "inner")
+    with pytest.raises(ParameterError, match="this one is a mount point"), OutputDir(inner):
+        pass
+    write(tmp_path / "out2", "summary.json")
+    (tmp_path / "out2" / "inner").mkdir()
+    with (
+        pytest.raises(ParameterError, match="a folder without mount points in it; inner is one"),
+        OutputDir(tmp_path / "out2", overwrite=True),
+    ):
+        pass
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
+    """What a symbolic link names is replaced, not the link."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to("real")
+    for overwrite in (False, True):
+        write(tmp_path / "out", "kept.txt", "summary.json", overwrite=overwrite)
+        assert Path("real") == (tmp_path / "out").readlink()
+        assert ["kept.txt", "summary.json"] == sorted(files(tmp_path / "real"))
+    assert ["out", "real"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_what_comes_into_the_folder_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are made or replaced while the run writes, and between its last look and the exchange, are kept."""
+    target = tmp_path / "out"
+    write(target, "kept.txt", "summary.json", content=b"old")
+    (target / "sub").mkdir()
+    (target / "edited").write_bytes(b"before")
+    carry = aside_module.carry
+
+    def late(old: Path, new: Path, without: set[str]) -> None:
+        carry(old, new, without)
+        if old == target:
+            (old / "late").write_bytes(b"late")
+            (old / "sub" / "late").write_bytes(b"late")
+            (old / "edited.tmp").write_bytes(b"after")
+            (old / "edited.tmp").replace(old / "edited")
+
+    monkeypatch.setattr(aside_module, "carry", late)
+    with OutputDir(target, overwrite=True) as out:
+        (target / "meanwhile").write_bytes(b"mine")
+        out.open("kept.txt").write(b"new")
+        out.write_json("summary.json", {"content": "new"})
+    mine = {"late": b"late", "sub/late": b"late", "edited": b"after", "meanwhile": b"mine"}
+    assert mine | {"kept.txt": b"new", "summary.json": summary(b"new", "kept.txt")} == files(target)
+
+    def collide() -> None:
+        with OutputDir(target, overwrite=True) as out:
+            out.open("kept.csv")
+            (target / "kept.csv").write_bytes(b"mine")
+
+    with pytest.raises(ParameterError, match=r"whose kept.csv may be replaced"):
+        collide()
+    assert b"mine" == (target / "kept.csv").read_bytes()
+
+
+def system_calls(monkeypatch: pytest.MonkeyPatch, failing: int, code: int) -> list[str]:
+    """Make the call of this number fail, of those that put output in its place; the names of the calls so far."""
+    calls: list[str] = []
+
+    def counted(name: str, call: Callable[..., T]) -> Callable[..., T]:
+        def run(*arguments: object, **options: object) -> T:
+            calls.append(name)
+            if len(calls) == failing:
+                raise OSError(code, os.strerror(code))
+            return call(*arguments, **options)
+
+        return run
+
+    monkeypatch.setattr(os, "fsync", counted("fsync", os.fsync))
+    monkeypatch.setattr(os, "link", counted("link", os.link))
+    monkeypatch.setattr(Path, "rename", counted("rename", Path.rename))
+    monkeypatch.setattr(Path, "replace", counted("replace", Path.replace))
+    monkeypatch.setattr(aside_module, "exchange", counted("exchange", aside_module.exchange))
+    return calls
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_failing_call_says_what_is_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: bool, exists: bool
+) -> None:
+    """Whichever sync, link or rename fails, the target holds the old or the new output; the error says which."""
+    if not exchange:
+        monkeypatch.setattr(aside_module, "_exchange_call", lambda: None)
+    seen = set()
+    for failing in range(1, 40):
+        target = tmp_path / str(failing) / "out"
+        target.parent.mkdir()
+        if exists:
+            write(target, "kept.txt", "summary.json", content=b"old")
+            (target / "mine").write_bytes(b"mine")
+        before = files(target)
+        after = {name: data for name, data in before.items() if name == "mine"}
+        after |= {"kept.csv": b"new", "summary.json": summary(b"new", "kept.csv")}
+        with monkeypatch.context() as patch:
+            calls = system_calls(patch, failing, errno.EIO)
+            error = failure_of(partial(write, target, "kept.csv", "summary.json", overwrite=True))
+        if error is None:
+            assert failing > len(calls)
+            assert after == files(target)
+            break
+        seen.add((calls[failing - 1], error.in_place))
+        assert errno.EIO == error.errno
+        assert os.strerror(errno.EIO) in str(error)
+        assert {"old": before, "new": after}[error.in_place] == files(target)
+        left = exists or error.in_place == "new"
+        assert (["out"] if left else []) == [path.name for path in target.parent.iterdir()]
+    expected = {("fsync", "old"), ("fsync", "new")}
+    expected |= {("exchange", "old"), ("link", "old")} if exists else set()
+    expected |= set() if exists and exchange else {("rename", "old")}
+    assert expected == seen
+
+
+def failure_of(call: Callable[[], None]) -> OutputError | None:
+    """The error that a call ends with."""
+    try:
+        call()
+    except OutputError as error:
+        return error
+    return None
+
+
+def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) -> None:
+    """Where a run died between two renames its old output comes back, unless something stands there."""
+    target, hidden = tmp_path / "out", tmp_path / (".out.nearkin-" + "0" * 16)
+    (hidden / "old").mkdir(parents=True)
+    (hidden / "new").mkdir()
+    (hidden / "old" / "mine").write_bytes(b"mine")
+    target.mkdir()
+    with pytest.raises(OutputError, match="an interrupted run left what this folder held before in") as caught:
+        write(target, "kept.txt")
+    assert "other" == caught.value.in_place
+    target.rmdir()
+    with pytest.raises(ParameterError, match="it holds mine"):
+        write(target, "kept.txt")
+    assert {"mine": b"mine"} == files(target)
+    assert [target] == list(tmp_path.iterdir())
+
+
+def test_an_old_folder_that_cannot_be_brought_back_is_left_to_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the rename in and the rename back fail, the message says where the old output is; a run restores it."""
+    target = tmp_path / "out"
+    write(target, "kept.txt", "summary.json", content=b"old")
     before = files(target)
     rename = Path.rename
-    for failing in range(1, 7):
-        calls = 0
 
-        def fail(self: Path, other: Path, failing: int = failing) -> Path:
-            nonlocal calls
-            calls += 1
-            if calls == failing:
-                raise OSError(errno.EIO, "broken disk")
-            return rename(self, other)
+    def fail(self: Path, other: Path) -> Path:
+        if other == target:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return rename(self, other)
 
-        monkeypatch.setattr(Path, "rename", fail)
-        with pytest.raises(OSError, match="broken disk"):
-            write(target, "kept.txt", "clusters.jsonl", "summary.json", overwrite=True)
-        assert before == files(target)
-    assert 3 == len(list(target.iterdir()))
+    with monkeypatch.context() as patch:
+        patch.setattr(aside_module, "_exchange_call", lambda: None)
+        patch.setattr(Path, "rename", fail)
+        error = failure_of(lambda: write(target, "kept.csv", "summary.json", overwrite=True))
+    assert error is not None
+    assert "other" == error.in_place
+    assert "/old, and the next run brings it back" in str(error)
+    with pytest.raises(ParameterError, match=r"it holds kept.txt"):
+        write(target, "kept.csv")
+    assert before == files(target)
+    assert [target] == list(tmp_path.iterdir())
+
+
+def test_late_files_that_cannot_be_moved_stay_beside_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new output is in place, and the folder that it replaced gets a visible name."""
+    target = tmp_path / "out"
+    write(target, "kept.txt", "summary.json", content=b"old")
+    (target / "mine").write_bytes(b"mine")
+
+    def carry_late(old: Path, new: Path, without: set[str]) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(aside_module, "carry_late", carry_late)
+    error = failure_of(lambda: write(target, "kept.csv", "summary.json", overwrite=True))
+    assert error is not None
+    assert "new" == error.in_place
+    assert ["kept.csv", "mine", "summary.json"] == sorted(files(target))
+    (saved,) = [path for path in tmp_path.iterdir() if path != target]
+    assert str(saved) in str(error)
+    assert ["kept.txt", "mine", "summary.json"] == sorted(files(saved))
+
+
+def test_planted_links_and_folders_are_not_followed(tmp_path: Path) -> None:
+    """Symbolic links under hidden names stay as they are, and what they name too."""
+    target, victim = tmp_path / "out", tmp_path / "victim"
+    (victim / "old").mkdir(parents=True)
+    (victim / "lock").write_bytes(b"")
+    (tmp_path / (".out.nearkin-" + "1" * 16)).symlink_to(victim)
+    planted = tmp_path / (".out.nearkin-" + "2" * 16)
+    planted.mkdir()
+    (planted / "lock").symlink_to(tmp_path / "made")
+    (tmp_path / ".out.nearkin-mine").mkdir()
+    abandoned = tmp_path / (".out.nearkin-" + "3" * 16)
+    abandoned.mkdir()
+    (abandoned / "new").symlink_to(victim)
+    before = files(tmp_path)
+    write(target, "kept.txt")
+    assert before | {"out/kept.txt": b"new"} == files(tmp_path)
+    assert planted.exists()
+    assert not abandoned.exists()
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("name", ["out", "中" * 85])
+def test_a_file_is_replaced_whole(tmp_path: Path, name: str) -> None:
+    """`replace_file` writes aside, keeps permissions and links, and leaves the old file after an error."""
+    target = tmp_path / name
+    for content in (b"one", b"two"):
+        with replace_file(target) as file:
+            file.write(content)
+        assert {name: content} == files(tmp_path)
+        target.chmod(0o640)
+    assert 0o640 == target.stat().st_mode & 0o777
+
+    def interrupted() -> None:
+        with replace_file(target) as file:
+            file.write(b"three")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert {name: b"two"} == files(tmp_path)
+    (tmp_path / "link").symlink_to(name)
+    with replace_file(tmp_path / "link") as file:
+        file.write(b"four")
+    assert (Path(name), b"four") == ((tmp_path / "link").readlink(), target.read_bytes())
+    with pytest.raises(OSError, match="No such file"), replace_file(tmp_path / "none" / "file"):
+        pass
+
+
+def test_a_file_whose_folder_cannot_be_synced_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first sync is the file's, the second its folder's; the error says what stands there."""
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+
+    def run() -> None:
+        with replace_file(target) as file:
+            file.write(b"new")
+
+    for failing, code, content in ((2, errno.EIO, b"new"), (3, errno.EIO, b"new")):
+        with monkeypatch.context() as patch:
+            system_calls(patch, failing, code)
+            with pytest.raises(OSError, match=os.strerror(code)):
+                run()
+        assert (b"old" if failing == 2 else content) == target.read_bytes()
+        assert [target] == list(tmp_path.iterdir())
+    with monkeypatch.context() as patch:
+        # A file system that can't sync folders is no error.
+        system_calls(patch, 3, errno.EINVAL)
+        run()
+
+
+def test_a_file_system_without_hard_links_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's files are copied, links as links; what can't be copied is an error before the exchange."""
+    target = tmp_path / "out"
+    write(target, "kept.txt", "summary.json", content=b"old")
+    (target / "mine").write_bytes(b"mine")
+    (target / "link").symlink_to("mine")
+
+    def link(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", link)
+    write(target, "kept.csv", "summary.json", overwrite=True)
+    assert b"mine" == (target / "mine").read_bytes()
+    assert Path("mine") == (target / "link").readlink()
+    os.mkfifo(target / "fifo")
+    before = files(target)
+    with pytest.raises(OutputError, match="nothing was changed there"):
+        write(target, "kept.txt", "summary.json", overwrite=True)
+    assert before == files(target)
+
+
+def test_an_exchange_that_the_system_refuses_is_done_by_two_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that says "not supported" is no error; any other is."""
+    import ctypes
+
+    def refusing(code: int) -> Callable[[], Callable[[bytes, bytes], int]]:
+        def call(left: bytes, right: bytes) -> int:
+            ctypes.set_errno(code)
+            return -1
+
+        return lambda: call
+
+    target = tmp_path / "out"
+    write(target, "summary.json", content=b"old")
+    monkeypatch.setattr(aside_module, "_exchange_call", refusing(errno.EINVAL))
+    write(target, "kept.txt", "summary.json", overwrite=True)
+    assert ["kept.txt", "summary.json"] == sorted(files(target))
+    monkeypatch.setattr(aside_module, "_exchange_call", refusing(errno.EACCES))
+    with pytest.raises(OutputError, match="putting the output in place failed"):
+        write(target, "kept.csv", "summary.json", overwrite=True)
+    assert ["kept.txt", "summary.json"] == sorted(files(target))
 
 
 def failure_of_a_run(source: Path, target: Path) -> OSError | None:
@@ -189,8 +595,7 @@ def test_a_killed_process_leaves_no_half_output(tmp_path: Path, exists: bool, si
     with process:
         assert process.stdout is not None
         assert b"writing\n" == process.stdout.readline()
-        hidden = target if exists else tmp_path
-        (staging,) = [path for path in hidden.iterdir() if ".nearkin-" in path.name]
+        (staging,) = [path for path in tmp_path.iterdir() if ".nearkin-" in path.name]
         write(tmp_path / "out2", "kept.txt")
         with OutputDir(target):
             assert staging.exists()

@@ -146,7 +146,7 @@ def dedup(
                 progress=progress,
             )
         summary = _summary(result, corpus)
-        _write(result, summary, corpus, target)
+        summary = _write(result, summary, corpus, target)
         kept = None if target is None else Path(out) / corpus.kept_name
     _report(result, summary, kept, as_json=as_json, quiet=quiet)
 
@@ -174,7 +174,7 @@ def _opened(
     `columns` are read besides text and id. What is spooled lies beside the output, where there is room for the corpus.
     Records that can't be read are reported once the output is there.
     """
-    from nearkin.io import OutputDir
+    from nearkin.io import OutputDir, table_name
 
     spool = None if out == "-" else _existing_parent(Path(out))
     with ExitStack() as stack:
@@ -184,7 +184,9 @@ def _opened(
             yield corpus, older, None
         else:
             read = [*corpus.inputs, *(older.inputs if older else [])]
-            with OutputDir(out, overwrite=overwrite, inputs=read) as target:
+            tables = [table_name(name, corpus.format) for name in ("clusters", "pairs")]
+            names = [corpus.kept_name, *tables, "summary.json"]
+            with OutputDir(out, overwrite=overwrite, inputs=read, names=names) as target:
                 yield corpus, older, target
         report_malformed(corpus)
 
@@ -212,18 +214,18 @@ def _summary(result: DedupResult, corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def _write(result: DedupResult, summary: Mapping[str, Any], corpus: Corpus, target: OutputDir | None) -> None:
+def _write(result: DedupResult, summary: dict[str, Any], corpus: Corpus, target: OutputDir | None) -> dict[str, Any]:
     """What is kept, with tables and summary in a folder, alone on standard output."""
     from nearkin.io import write_table
 
     if target is None:
         corpus.write_kept(result.kept_rows, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-        return
+        return summary
     corpus.write_kept(result.kept_rows, target)
     write_table(target, "clusters", result.clusters.columns, corpus.format)
     write_table(target, "pairs", result.pairs.columns, corpus.format)
-    target.write_json("summary.json", summary)
+    return target.write_json("summary.json", summary)
 
 
 def _report(result: DedupResult, summary: Mapping[str, Any], kept: Path | None, *, as_json: bool, quiet: bool) -> None:

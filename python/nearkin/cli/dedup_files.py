@@ -60,7 +60,7 @@ def dedup_files(
             progress=progress,
         )
         summary = {**result.summary, "inputs": list(inputs), "unreadable_first": unreadable.first}
-        _write(result, summary, target)
+        summary = _write(result, summary, target)
     if as_json and target is not None:
         say_json(summary)
     elif not quiet:
@@ -100,7 +100,8 @@ def _output(out: str, overwrite: bool, inputs: Sequence[str]) -> Iterator[Output
     if out == "-":
         yield None
         return
-    with OutputDir(out, overwrite=overwrite, inputs=[Path(path) for path in inputs]) as target:
+    names = ["kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl", "summary.json"]
+    with OutputDir(out, overwrite=overwrite, inputs=[Path(path) for path in inputs], names=names) as target:
         yield target
 
 
@@ -115,21 +116,21 @@ def _older(against: Sequence[str], refusals: Refusals) -> list[Path] | DigestInd
     return named_paths(map(Path, against), refusals, recursive=True)
 
 
-def _write(result: DedupResult, summary: Mapping[str, Any], target: OutputDir | None) -> None:
+def _write(result: DedupResult, summary: dict[str, Any], target: OutputDir | None) -> dict[str, Any]:
     """Lists of paths, tables and summary in a folder; on standard output the list of what is kept alone."""
     from nearkin.io import write_table
 
     if target is None:
         sys.stdout.buffer.write(_ended_by_nul(result.kept))
         sys.stdout.buffer.flush()
-        return
+        return summary
     removed = [row["id"] for row in result.clusters.rows() if row["reason"] != "kept"]
     for name, paths in (("kept.nul", result.kept), ("removed.nul", removed)):
         with target.open(name) as file:
             file.write(_ended_by_nul(paths))
     for name, table in (("clusters", result.clusters), ("pairs", result.pairs)):
         write_table(target, name, _readable(table.columns), "jsonl")
-    target.write_json("summary.json", summary)
+    return target.write_json("summary.json", summary)
 
 
 def _ended_by_nul(paths: Sequence[str]) -> bytes:

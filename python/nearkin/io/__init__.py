@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from nearkin.io.base import Corpus
 from nearkin.io.corpus import open_corpus
-from nearkin.io.output import OutputDir
+from nearkin.io.output import OutputDir, replace_file
 from nearkin.io.table_files import read_table
 from nearkin.io.tables import table_name, write_table
 from nearkin.io.values import BadRecord, Batch, Column, Malformed, PackedTexts
@@ -22,6 +22,7 @@ __all__ = [
     "PackedTexts",
     "open_corpus",
     "read_table",
+    "replace_file",
     "table_name",
     "write_table",
 ]

@@ -1,8 +1,9 @@
-"""Locks of files that are replaced as a whole: who changes one holds its lock, and a second one is told.
+"""Locks: who changes a file that is replaced as a whole (`changing`), and who still writes a hidden folder (`hold`).
 
-The lock lies in a hidden, empty file beside the one that it guards, `.NAME.lock`, since the guarded file itself is
-renamed over and, on some systems, can't be while somebody has it open. It is the operating system's own lock, so it
-ends with the process, however that ends; the hidden file stays. Readers take no lock.
+All are the operating system's own locks, so they end with the process, however that ends.
+
+The lock of a file that is changed lies in a hidden, empty file beside it, `.NAME.lock`, since the guarded file itself
+is renamed over and, on some systems, can't be while somebody has it open. The hidden file stays. Readers take no lock.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nearkin.errors import StoreLockedError
 
-__all__ = ["changing"]
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+__all__ = ["changing", "hold"]
 
 
 @contextmanager
@@ -61,3 +66,26 @@ def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]
         yield
     finally:
         lock.release()
+
+
+def hold(path: Path) -> BaseFileLock | None:
+    """The lock of a file, made if need be, until it is released; None if another holds it, or removed it meanwhile.
+
+    A lock that can be had tells that who made the file is gone.
+
+    Raises
+    ------
+    OSError
+        The file can't be made or opened: a symbolic link, say, or no right to write there.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=0, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout:
+        return None
+    if not path.is_file():
+        lock.release()
+        return None
+    return lock

@@ -1,42 +1,46 @@
-"""A folder of output that appears whole or not at all.
+"""Output that appears whole or not at all: a folder of files (`OutputDir`) or one file (`replace_file`).
 
-Everything is written into a hidden folder on the same file system and renamed when all of it is written and synced:
+Everything is written into a hidden folder beside the target, synced, and put in its place by one rename (`io.aside`
+says how). An error or an interrupt removes all that was begun. A killed process leaves a hidden folder, which nothing
+reads and which the next run into the same target removes.
 
-- where the target does not exist, the hidden folder is its neighbour and becomes the target by one rename;
-- where it exists (empty, or with `overwrite` the output of an earlier run), the hidden folder lies inside of it, and
-  its files are renamed one after another, `summary.json` last: a folder without that file is not whole. What an earlier
-  run left is set aside before and brought back if a rename fails.
-
-An error or an interrupt removes all that was begun. A killed process leaves a hidden folder, which nothing reads and
-which the next run into the same target removes: the process that writes it holds a lock (flock) on it while it lives.
+A folder of output owns the files that its `summary.json` lists under "files". A run that replaces it (`overwrite`)
+replaces these, and gives everything else in the folder to the new one as it is.
 """
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from nearkin.errors import NearkinError, bad_parameter
+from nearkin.errors import NearkinError, ParameterError, bad_parameter
+from nearkin.io import aside
+from nearkin.io.aside import Aside
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SUMMARY = "summary.json"
-_LOCK = ".lock"
 _BUFFER = 1 << 20
+# A summary is read to its end only up to this size; those of runs have a few kilobytes.
+_LONGEST_SUMMARY = 64 << 20
 
 
 class OutputFile(io.RawIOBase):
-    """A new file; a write that fails names it."""
+    """A new file; a write that fails names it. Its owner syncs it, after `close`, by `finish`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        self._descriptor = os.open(path, flags, 0o666)
 
     def writable(self) -> bool:
         """True."""
@@ -46,18 +50,22 @@ class OutputFile(io.RawIOBase):
         """The open file's number."""
         return self._descriptor
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         """Write the start of `data`; how many bytes."""
         try:
             return os.write(self._descriptor, data)
         except OSError as error:
             raise OSError(error.errno, f"{error.strerror} while writing", str(self.path.name)) from error
 
-    def close(self) -> None:
-        """Close the file."""
-        if not self.closed:
-            super().close()
-            os.close(self._descriptor)
+    def finish(self, *, sync: bool) -> None:
+        """Free the descriptor, synced if asked for."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            try:
+                if sync:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 class OutputDir:
@@ -68,14 +76,21 @@ class OutputDir:
     target : path
         A folder that does not exist or is empty.
     overwrite : bool, default False
-        Whether a folder with the output of an earlier run may be replaced. Other files in it are never touched.
+        Whether a folder with the output of an earlier run may be replaced: one whose `summary.json` was written by
+        `write_json`. The files that the summary lists go; everything else in the folder stays as it is.
     inputs : iterable of paths
         What is being read: none of it may lie in `target`, nor `target` in one of the folders.
+    names : iterable of str
+        Files that will be written, as far as they are known: one that would replace a file of the user is refused at
+        once, not at the end.
 
     Raises
     ------
     ParameterError
-        The target is a file, is not empty, or would touch an input.
+        The target is a file, is not empty, would touch an input, or can't be replaced as a whole: a mount point, or the
+        folder that the process works in.
+    OutputError
+        The output could not be put in its place; the message says what is there.
 
     Examples
     --------
@@ -97,35 +112,34 @@ class OutputDir:
         *,
         overwrite: bool = False,
         inputs: Iterable[str | os.PathLike[str]] = (),
+        names: Iterable[str] = (),
     ) -> None:
         self.target = Path(target)
         self._overwrite = overwrite
         self._inputs = [Path(path) for path in inputs]
-        self._names: list[str] = []
+        self._expected = list(names)
+        self._files: dict[str, tuple[OutputFile, IO[bytes]]] = {}
         self._made: list[Path] = []
-        self._staging: Path | None = None
-        self._lock = -1
-        self._inside = False
+        self._place = self.target
+        self._aside: Aside | None = None
+        self._foreign: list[str] = []
+        self._listed = False
 
     def __enter__(self) -> OutputDir:
+        if self.target.is_symlink() and not self.target.exists():
+            raise bad_parameter("out", str(self.target), "a folder; this is a symbolic link to nothing")
+        # What a link names is replaced, not the link.
+        self._place = Path(os.path.realpath(self.target))
         self._check_inputs()
-        target = self.target
-        if target.is_symlink() and not target.exists():
-            raise bad_parameter("out", str(target), "a folder; this is a symbolic link to nothing")
-        self._inside = target.exists()
-        if self._inside and not target.is_dir():
-            raise bad_parameter("out", str(target), "a folder; this is a file")
-        _remove_abandoned(target, inside=self._inside)
-        if self._inside:
-            self._check_target()
+        aside.recover(self._place)
+        self._foreign = self._entries_to_keep()
+        for name in self._expected:
+            self._check_free(name)
         try:
-            parent = target if self._inside else target.absolute().parent
-            self._make(parent)
-            staging = parent / (_prefix(target, inside=self._inside) + secrets.token_hex(8))
-            staging.mkdir()
-            self._staging = staging
-            self._lock = os.open(self._staging / _LOCK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._make(self._place.parent)
+            self._aside = Aside(self._place)
+            self._aside.begin()
+            self._aside.new.mkdir()
         except BaseException:
             self._discard()
             raise
@@ -141,23 +155,42 @@ class OutputDir:
             self._discard()
 
     def open(self, name: str) -> IO[bytes]:
-        """A new buffered file of this name, to be closed before the context ends."""
-        if self._staging is None:
+        """A new buffered file of this name; it is closed at the end of the context at the latest.
+
+        Raises
+        ------
+        ParameterError
+            No plain file name, one that was used already, or that of a file in the target that no earlier run wrote.
+        """
+        if self._aside is None:
             raise NearkinError("the output is not open; use `with OutputDir(...) as out`")
-        if name in self._names or name == _LOCK or Path(name).name != name:
+        if self._listed:
+            raise NearkinError(f"{SUMMARY} lists all files and comes last; write {name} before it")
+        if name in self._files or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
             raise bad_parameter("name", repr(name), "a plain file name that was not used yet")
-        file = io.BufferedWriter(OutputFile(self._staging / name), _BUFFER)
-        self._names.append(name)
+        self._check_free(name)
+        raw = OutputFile(self._aside.new / name)
+        file = io.BufferedWriter(raw, _BUFFER)
+        self._files[name] = raw, file
         return file
 
-    def write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write a mapping as indented JSON; `summary.json` for the summary of the run."""
+    def write_json(self, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a mapping as indented JSON and return what was written.
+
+        `summary.json`, the summary of the run, comes last: it gets the list of all files under "files", by which a
+        later run knows what it may replace.
+        """
+        written = dict(value)
+        if name == SUMMARY:
+            written["files"] = sorted([*self._files, SUMMARY])
         with self.open(name) as file:
-            text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+            text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False)
             file.write(text.encode() + b"\n")
+        self._listed = name == SUMMARY
+        return written
 
     def _check_inputs(self) -> None:
-        target = Path(os.path.realpath(self.target))
+        target = self._place
         for path in self._inputs:
             real = Path(os.path.realpath(path))
             if real == target or target in real.parents:
@@ -167,20 +200,47 @@ class OutputDir:
                 allowed = f"a folder outside of {path}, which is an input and would be read with the output in it"
                 raise bad_parameter("out", str(self.target), allowed)
 
-    def _check_target(self) -> None:
-        """Refuse a folder with anything in it, or with `overwrite` anything but the output of an earlier run."""
-        entries = sorted(
-            path.name for path in self.target.iterdir() if not path.name.startswith(_prefix(self.target, inside=True))
-        )
-        if entries and not self._overwrite:
-            allowed = (
+    def _entries_to_keep(self) -> list[str]:
+        """The entries of the target that are not an earlier run's; a target that may not be replaced is refused."""
+        place = self._place
+        if not place.exists():
+            return []
+        if not place.is_dir():
+            raise self._refused("a folder; this is a file")
+        if os.path.ismount(place):
+            raise self._refused("a folder in it: this one is a mount point, which can't be replaced as a whole")
+        working = Path(os.path.realpath(Path.cwd()))
+        if place == working or place in working.parents:
+            raise self._refused(
+                "a folder that this process does not work in, since it is replaced as a whole; run from another folder"
+            )
+        entries = sorted(path.name for path in place.iterdir())
+        if not entries:
+            return []
+        if not self._overwrite:
+            raise self._refused(
                 f"a folder that is empty or does not exist, or overwrite=True (--overwrite); it holds {entries[0]}"
             )
-            raise bad_parameter("out", str(self.target), allowed)
-        foreign = [name for name in entries if not _is_ours(name) or not (self.target / name).is_file()]
-        if foreign:
-            allowed = f"a folder that holds nothing but the output of an earlier run; it holds {foreign[0]}"
-            raise bad_parameter("out", str(self.target), allowed)
+        owned = files_of_run(place)
+        foreign = [name for name in entries if name not in owned or not (place / name).is_file()]
+        if not owned:
+            raise self._refused(
+                f"a folder with the output of an earlier run; it holds {foreign[0]} and no {SUMMARY} of a run"
+            )
+        for name in foreign:
+            if os.path.ismount(place / name):
+                raise self._refused(f"a folder without mount points in it; {name} is one")
+        return foreign
+
+    def _refused(self, allowed: str) -> ParameterError:
+        return bad_parameter("out", str(self.target), allowed)
+
+    def _check_free(self, name: str) -> None:
+        if name in self._foreign:
+            raise self._refused(
+                f"a folder whose {name} may be replaced; {SUMMARY} does not list it as a file of the earlier run, so "
+                f"move or rename it"
+            )
 
     def _make(self, folder: Path) -> None:
         missing = []
@@ -192,52 +252,58 @@ class OutputDir:
             self._made.append(path)
 
     def _commit(self) -> None:
-        staging = self._staging
-        if staging is None:
+        if self._aside is None:
             return
-        for name in self._names:
-            _sync(staging / name)
-        if self._inside:
-            self._commit_files(staging)
-        else:
-            (staging / _LOCK).unlink()
-            _sync(staging)
-            staging.rename(self.target)
-            _sync(self.target.absolute().parent)
-        self._staging = None
-        self._made = []
-        if self._inside:
-            shutil.rmtree(staging, ignore_errors=True)
-
-    def _commit_files(self, staging: Path) -> None:
-        aside = staging / ".old"
-        aside.mkdir()
-        old = [path.name for path in self.target.iterdir() if _is_ours(path.name)]
-        placed: list[str] = []
-        moved: list[str] = []
-        # The summary goes first and comes last: while it is missing the folder is known not to be whole.
+        new, place = self._aside.new, self._place
         try:
-            for name in sorted(old, key=lambda name: name != SUMMARY):
-                (self.target / name).rename(aside / name)
-                moved.append(name)
-            for name in sorted(self._names, key=lambda name: name == SUMMARY):
-                (staging / name).rename(self.target / name)
-                placed.append(name)
-            _sync(self.target)
-        except BaseException:
-            for name in placed:
-                (self.target / name).unlink()
-            for name in reversed(moved):
-                (aside / name).rename(self.target / name)
-            raise
+            for raw, file in self._files.values():
+                file.close()
+                raw.finish(sync=True)
+            # Files may have come since the start.
+            self._foreign = self._entries_to_keep()
+            for name in self._files:
+                self._check_free(name)
+            if place.exists():
+                owned = set(os.listdir(place)).difference(self._foreign)  # noqa: PTH208 - names, not paths
+                aside.carry(place, new, owned)
+                _take_permissions(place, new)
+            aside.sync_folder(new)
+            for folder in self._made:
+                aside.sync_folder(folder.parent)
+        except OSError as error:
+            if isinstance(error, NearkinError):
+                raise
+            state = "nothing was changed there; mend the cause and run again"
+            raise aside.output_error(
+                self.target, "writing the output beside it failed", error, state, in_place="old"
+            ) from error
+        replaced = self._aside.put_folder()
+        self._made = []
+        if replaced is not None:
+            self._keep_late(replaced, {*owned, *self._files})
+        aside.sync_parent(place)
+
+    def _keep_late(self, replaced: Path, without: set[str]) -> None:
+        """Give the new output what came to the replaced folder after the last look at it."""
+        try:
+            aside.carry_late(replaced, self._place, without)
+        except OSError as error:
+            saved = self._place.with_name(f"{self._place.name}.before-{secrets.token_hex(4)}")
+            replaced.rename(saved)
+            state = f"the new output is in place, and the folder that it replaced is {saved}"
+            what = "moving files that came meanwhile failed"
+            raise aside.output_error(self.target, what, error, state, in_place="new") from error
 
     def _discard(self) -> None:
-        if self._staging is not None:
-            shutil.rmtree(self._staging, ignore_errors=True)
-            self._staging = None
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        for raw, file in self._files.values():
+            # The file is given up: what can't be flushed is not missed.
+            with suppress(OSError):
+                file.close()
+            raw.finish(sync=False)
+        self._files = {}
+        if self._aside is not None:
+            self._aside.end()
+            self._aside = None
         for path in reversed(self._made):
             if any(path.iterdir()):
                 break
@@ -245,37 +311,81 @@ class OutputDir:
         self._made = []
 
 
-def _is_ours(name: str) -> bool:
-    return name == SUMMARY or name.split(".", 1)[0] in ("kept", "clusters", "pairs", "removed", "malformed")
+def files_of_run(folder: Path) -> set[str]:
+    """The names of the files that a run wrote into a folder, as its `summary.json` says; empty if it has none.
 
-
-def _prefix(target: Path, *, inside: bool) -> str:
-    return ".nearkin-" if inside else f".{target.name}.nearkin-"
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    Summaries that list no files are those of earlier versions, whose files follow from what they say of the run.
+    """
+    path = folder / SUMMARY
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        if path.is_symlink() or path.stat().st_size > _LONGEST_SUMMARY:
+            return set()
+        summary = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return set()
+    if not isinstance(summary, dict):
+        return set()
+    files = summary.get("files")
+    if isinstance(files, list):
+        return {name for name in files if isinstance(name, str)} | {SUMMARY}
+    if not {"recipe", "version", "documents", "kept"} <= summary.keys():
+        return set()
+    kept, form = summary.get("kept_file"), summary.get("format")
+    if isinstance(kept, str) and isinstance(form, str):
+        ending = "jsonl" if form in ("txt", "files") else form
+        return {kept, f"clusters.{ending}", f"pairs.{ending}", SUMMARY}
+    return {"kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl", SUMMARY}
 
 
-def _remove_abandoned(target: Path, *, inside: bool) -> None:
-    """Remove hidden folders whose process is gone."""
-    parent = target if inside else target.absolute().parent
-    if not parent.is_dir():
-        return
-    for path in [path for path in parent.iterdir() if path.name.startswith(_prefix(target, inside=inside))]:
+@contextmanager
+def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    r"""A new file that takes the place of `path` when the block ends, whole and synced; after an error nothing changed.
+
+    Where `path` is a symbolic link, the file that it names is replaced, and keeps its permissions.
+
+    Raises
+    ------
+    OutputError
+        The file could not be put in its place; the message says what is there.
+    OSError
+        A write failed, or the folder does not exist.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from nearkin.io import replace_file
+    >>> target = pathlib.Path(tempfile.mkdtemp()) / "table"
+    >>> with replace_file(target) as file:
+    ...     _ = file.write(b"one\n")
+    ...     target.exists()
+    False
+    >>> target.read_bytes()
+    b'one\n'
+    """
+    place = Path(os.path.realpath(path))
+    aside.recover(place)
+    hidden = Aside(place)
+    hidden.begin()
+    try:
+        raw = OutputFile(hidden.new)
         try:
-            lock = os.open(path / _LOCK, os.O_WRONLY | os.O_CLOEXEC)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-        except OSError:
-            # Another process is writing it.
-            continue
+            with io.BufferedWriter(raw, _BUFFER) as file:
+                yield file
+            if place.exists():
+                _take_permissions(place, hidden.new)
+            raw.finish(sync=True)
         finally:
-            os.close(lock)
+            raw.finish(sync=False)
+        hidden.put_file()
+    finally:
+        hidden.end()
+
+
+def _take_permissions(old: Path, new: Path) -> None:
+    """Give `new` the owner and the permissions of `old`, as far as the process may."""
+    status = old.stat()
+    if hasattr(os, "chown"):
+        # Ownership goes first: changing it clears some permissions.
+        with suppress(PermissionError):
+            os.chown(new, status.st_uid, status.st_gid)
+    shutil.copymode(old, new)

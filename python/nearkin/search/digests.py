@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +23,7 @@ import numpy.typing as npt
 
 from nearkin._core import DigestCore
 from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter
+from nearkin.io import replace_file
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
 from nearkin.search.ids import IdArray, check_ids, plain_id
 from nearkin.ssdeep import DigestRecipe
@@ -411,17 +411,8 @@ class DigestIndex:
         else:
             kind, ids = 1, np.array(names, dtype="<i8").tobytes()
         data = self._core.encode(kind, not self.strict, ids, self.recipe.to_json().encode(), kind != 0)
-        target = Path(path)
-        handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(aside).replace(target)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
+        with replace_file(path) as file:
+            file.write(data)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DigestIndex:

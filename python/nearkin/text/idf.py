@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import IdfCore, IdfCounter, idf_values
 from nearkin.errors import CorruptStoreError, FormatVersionError, bad_parameter, mismatch
+from nearkin.io import replace_file
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
@@ -149,7 +150,7 @@ class Idf:
                 raise mismatch(f"recipe slot {name} of the IDF table", self.rules[name], value)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table, aside first, then renamed."""
+        """Write the table: whole, or after an error not at all."""
         head = {
             "format": "nearkin-idf",
             "version": VERSION,
@@ -159,16 +160,8 @@ class Idf:
             "recipe": self.rules,
             "sha256": hashlib.sha256(self._lines).hexdigest(),
         }
-        target = Path(path)
-        aside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            with aside.open("wb") as file:
-                file.write(json.dumps(head, ensure_ascii=False, sort_keys=True).encode() + b"\n" + self._lines)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(target)
-        finally:
-            aside.unlink(missing_ok=True)
+        with replace_file(path) as file:
+            file.write(json.dumps(head, ensure_ascii=False, sort_keys=True).encode() + b"\n" + self._lines)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Idf:
