@@ -183,7 +183,7 @@ def test_bad_arguments_say_what_is_allowed() -> None:
         (lambda: index.add([1], [1], existing="replace"), "existing='replace'"),  # type: ignore[arg-type]
         (lambda: index.add("ab", [1, 2]), "iterable of ids"),
         (lambda: index.add([True], [1]), "ids"),
-        (lambda: index.add([1.0], [1]), "ids"),
+        (lambda: index.add([1.0], [1]), "ids"),  # type: ignore[list-item]  # the point
         (lambda: index.add([2**63], [1]), "below 2"),
         (lambda: index.add(["\ud800"], [1]), "surrogates"),
         (lambda: index.add([1, "a"], [1, 2]), "ids"),

@@ -21,14 +21,13 @@ import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import BandCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.recipe import Recipe
-from nearkin.search.ids import Existing, IdArray, add_ids, check_existing, contains_id, named, remove_ids
+from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
 from nearkin.search.results import Pairs, SearchResult
 from nearkin.theory import Banding, banding_probability, choose_bands
 
@@ -171,7 +170,7 @@ class BandIndex:
         shape = f"num_perm={self.num_perm}, num_bands={self.num_bands}, num_rows={self.num_rows}"
         return f"BandIndex({shape}, {len(self)} signatures)"
 
-    def add(self, ids: Any, signatures: npt.ArrayLike, *, existing: Existing = "error") -> int:
+    def add(self, ids: Ids | None, signatures: npt.ArrayLike, *, existing: Existing = "error") -> int:
         """Adds signatures; returns how many were added.
 
         Parameters
@@ -191,9 +190,9 @@ class BandIndex:
             Values of another width.
         """
         rows = self._rows(signatures, "signatures")
-        return add_ids(self._core, ids, rows, existing=check_existing(existing))
+        return self._core.add(new_ids(ids), rows, check_existing(existing))
 
-    def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
+    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
         """Removes ids (or row numbers); returns how many were removed.
 
         Raises
@@ -202,6 +201,23 @@ class BandIndex:
             An id that is not there, unless `missing_ok`. The index is unchanged.
         """
         return remove_ids(self._core, ids, missing_ok)
+
+    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
+        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
+
+        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
+
+        Parameters
+        ----------
+        batch_size : int, default=65_536
+            Ids of a batch, 1 or more; the last one may have fewer.
+
+        Raises
+        ------
+        ParameterError
+            A batch size below 1.
+        """
+        return iter_ids(self._core, batch_size)
 
     def search(self, queries: npt.ArrayLike, threshold: float | None = None) -> SearchResult:
         """What shares a band with each query and enough of all values, nearest first, ties by id.
@@ -220,7 +236,7 @@ class BandIndex:
             A distance is the number of values that differ: a share is 1 - distance / num_perm.
         """
         offsets, ids, distances = self._core.search(self._rows(queries, "queries"), self._least(threshold))
-        return SearchResult(offsets, self._named(ids), distances)
+        return SearchResult(offsets, ids, distances)
 
     def pairs(self, threshold: float | None = None) -> Pairs:
         """All pairs that share a band and enough of all values, each once, the smaller id left, sorted by both ids."""
@@ -241,7 +257,7 @@ class BandIndex:
 
     def _pairs(self, least: int, start: int, stop: int) -> Pairs:
         left, right, distances = self._core.pairs(least, start, stop)
-        return Pairs(self._named(left), self._named(right), distances)
+        return Pairs(left, right, distances)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
@@ -333,6 +349,3 @@ class BandIndex:
             "ids": kind,
             "bytes": size,
         }
-
-    def _named(self, rows: npt.NDArray[np.int64]) -> IdArray:
-        return named(self._core, rows, self._core.info()[0] == "strings")

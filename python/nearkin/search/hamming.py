@@ -36,7 +36,7 @@ from nearkin.search.fingerprints import (
     to_signed,
     words_of,
 )
-from nearkin.search.ids import Existing, IdArray, add_ids, check_existing, contains_id, named, remove_ids
+from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
 from nearkin.search.results import Clusters, Matches, Pairs, SearchResult
 
 __all__ = [
@@ -237,7 +237,7 @@ class HammingIndex:
         _, fingerprints, ids = self._core.info()
         return fingerprints + ids
 
-    def add(self, ids: Any, fps: npt.ArrayLike, *, existing: Existing = "error") -> int:
+    def add(self, ids: Ids | None, fps: npt.ArrayLike, *, existing: Existing = "error") -> int:
         """Adds fingerprints; returns how many were added.
 
         Parameters
@@ -258,9 +258,9 @@ class HammingIndex:
             index is unchanged.
         """
         rows = flat_rows(fps, self.bits, "fps")
-        return add_ids(self._core, ids, rows, existing=check_existing(existing))
+        return self._core.add(new_ids(ids), rows, check_existing(existing))
 
-    def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
+    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
         """Removes ids; returns how many were removed.
 
         Parameters
@@ -276,6 +276,23 @@ class HammingIndex:
             An id that is not there. The index is unchanged.
         """
         return remove_ids(self._core, ids, missing_ok)
+
+    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
+        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
+
+        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
+
+        Parameters
+        ----------
+        batch_size : int, default=65_536
+            Ids of a batch, 1 or more; the last one may have fewer.
+
+        Raises
+        ------
+        ParameterError
+            A batch size below 1.
+        """
+        return iter_ids(self._core, batch_size)
 
     def search(self, queries: npt.ArrayLike, radius: int, *, limit: int | None = None) -> SearchResult:
         """Everything within a radius of each query, nearest first, ties by id.
@@ -330,7 +347,7 @@ class HammingIndex:
 
     def _search(self, rows: npt.NDArray[np.uint64], radius: int, limit: int | None) -> SearchResult:
         offsets, ids, distances, truncated = self._core.search(rows, radius, limit)
-        return SearchResult(offsets, self._named(ids), distances, None if limit is None else truncated)
+        return SearchResult(offsets, ids, distances, None if limit is None else truncated)
 
     def nearest(self, queries: npt.ArrayLike, k: int = 10, *, rank: Rank = "hamming") -> SearchResult:
         """The k nearest of each query; of those at the last distance, the least ids.
@@ -368,9 +385,9 @@ class HammingIndex:
             if not isinstance(rank, str):
                 raise bad_parameter("rank", repr(rank), '"hamming", "jaccard" or "spherical"')
             offsets, ids, quotients = self._core.ranked(rows, k, rank)
-            return SearchResult(offsets, self._named(ids), quotients)
+            return SearchResult(offsets, ids, quotients)
         offsets, ids, distances, _ = self._core.nearest(rows, k)
-        return SearchResult(offsets, self._named(ids), distances)
+        return SearchResult(offsets, ids, distances)
 
     def pairs(self, radius: int) -> Pairs:
         """All pairs within a radius (0 to bits, inclusive), each once.
@@ -381,7 +398,7 @@ class HammingIndex:
         `iter_pairs` holds fewer at once.
         """
         left, right, distances = self._core.pairs(self._check_radius(radius))
-        return Pairs(self._named(left), self._named(right), distances)
+        return Pairs(left, right, distances)
 
     def iter_pairs(self, radius: int, *, batch_size: int = 1_000_000) -> Iterator[Pairs]:
         """The pairs of `pairs`, in the same order, `batch_size` at a time.
@@ -421,7 +438,7 @@ class HammingIndex:
             left, right, distances = stream.next_batch()
             if not len(left):
                 return
-            yield Pairs(self._named(left), self._named(right), distances)
+            yield Pairs(left, right, distances)
 
     def join(self, other: HammingIndex | npt.ArrayLike, radius: int) -> Pairs:
         """All pairs of something in `other` and something in this index within a radius: new against old.
@@ -459,9 +476,9 @@ class HammingIndex:
             if self.recipe is not None and other.recipe is not None:
                 self.check_recipe(other.recipe)
             left, right, distances = self._core.join(other._core, radius)
-            return Pairs(other._named(left), self._named(right), distances)
+            return Pairs(left, right, distances)
         left, right, distances = self._core.join_rows(flat_rows(other, self.bits, "other"), radius)
-        return Pairs(left, self._named(right), distances)
+        return Pairs(left, right, distances)
 
     def clusters(self, radius: int, *, linkage: Linkage = "centred") -> Clusters:
         """Groups of fingerprints within a radius; what is near to nothing is left out.
@@ -496,7 +513,7 @@ class HammingIndex:
         if not isinstance(linkage, str):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
         offsets, ids, distances = self._core.clusters(self._check_radius(radius), linkage)
-        return Clusters(offsets, self._named(ids), distances)
+        return Clusters(offsets, ids, distances)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index as one file with a checksum for every part.
@@ -592,9 +609,6 @@ class HammingIndex:
             "memory": dict(_MEMORY),
             "parts": self._core.explain(radius),
         }
-
-    def _named(self, rows: npt.NDArray[np.int64]) -> IdArray:
-        return named(self._core, rows, self._core.info()[0] == "strings")
 
 
 def _check_limit(limit: int | None) -> int | None:

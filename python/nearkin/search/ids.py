@@ -1,43 +1,49 @@
-"""The ids of an index: how calls of Python become those of its core, and rows become ids again.
+"""The ids of an index: how calls of Python become those of its core.
 
-Ids are 64-bit integers or strings, of one kind in an index, or row numbers (`check_ids`).
+Ids are 64-bit integers or strings, of one kind in an index, or row numbers (`check_ids`). The core holds them beside
+what they name, behind its lock, and gives results as ids (`IdArray`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_count
 
 __all__ = [
     "Existing",
     "IdArray",
-    "add_ids",
+    "IdKeys",
+    "Ids",
     "check_existing",
     "check_ids",
     "contains_id",
-    "named",
+    "iter_ids",
+    "new_ids",
     "plain_id",
     "remove_ids",
 ]
 
+Ids: TypeAlias = Iterable[int | str | np.integer[Any]] | npt.NDArray[Any]
+"""Ids as they are given: an iterable of integers or of strings, an array, a column of pandas, polars or pyarrow."""
 IdArray: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 """Ids of matches: int64, or object arrays of str."""
+IdKeys: TypeAlias = npt.NDArray[np.int64] | list[str]
+"""Ids as cores take them."""
 Existing = Literal["error", "update", "skip"]
+"""What `add` does with an id that is there, or occurs twice in the call."""
 
 
 class IdCore(Protocol):
-    """What the cores have in common."""
+    """What the cores of all indexes have in common."""
 
-    def contains_int(self, key: int, /) -> bool: ...
-    def contains_name(self, key: str, /) -> bool: ...
-    def remove_ints(self, ids: npt.NDArray[np.int64], missing_ok: bool, /) -> int: ...
-    def remove_names(self, ids: list[str], missing_ok: bool, /) -> int: ...
-    def names(self, rows: npt.NDArray[np.int64], /) -> list[str]: ...
+    def contains(self, key: int | str, /) -> bool: ...
+    def remove(self, ids: IdKeys, missing_ok: bool, /) -> int: ...
+    def ids(self, start: int, most: int, /) -> tuple[IdArray, int]: ...
 
 
 def check_existing(existing: Existing) -> Existing:
@@ -47,40 +53,38 @@ def check_existing(existing: Existing) -> Existing:
     return existing
 
 
-def add_ids(core: Any, ids: Any, *values: Any, existing: Existing | None = None) -> int:
-    """Adds what the core's `add_*` take under ids, or row numbers if there are none; returns how much was added."""
-    if ids is None:
-        return int(core.add_rows(*values))
-    if existing is not None:
-        values = (*values, existing)
-    keys = check_ids(ids)
-    return int(core.add_names(keys, *values) if isinstance(keys, list) else core.add_ints(keys, *values))
+def new_ids(ids: Ids | None) -> IdKeys | None:
+    """Ids for what is added; None stands for row numbers."""
+    return None if ids is None else check_ids(ids)
 
 
 def contains_id(core: IdCore, key: object) -> bool:
     """Whether an id is there."""
     if isinstance(key, str):
-        return core.contains_name(key)
+        # A string that UTF-8 can't hold is the id of nothing.
+        return not any("\ud800" <= letter <= "\udfff" for letter in key) and core.contains(key)
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-        return -(1 << 63) <= int(key) < 1 << 63 and core.contains_int(int(key))
+        return -(1 << 63) <= int(key) < 1 << 63 and core.contains(int(key))
     return False
 
 
-def remove_ids(core: IdCore, ids: Any, missing_ok: bool) -> int:
+def remove_ids(core: IdCore, ids: Ids, missing_ok: bool) -> int:
     """Removes ids; returns how many were removed."""
-    keys = check_ids(ids)
-    if isinstance(keys, list):
-        return core.remove_names(keys, missing_ok)
-    return core.remove_ints(keys, missing_ok)
+    return core.remove(check_ids(ids), missing_ok)
 
 
-def named(core: IdCore, rows: npt.NDArray[np.int64], strings: bool) -> IdArray:
-    """The ids that a core's integers stand for: themselves unless its ids are strings."""
-    if not strings:
-        return rows
-    names = np.empty(len(rows), dtype=object)
-    names[:] = core.names(rows)
-    return names
+def iter_ids(core: IdCore, batch_size: int) -> Iterator[IdArray]:
+    """All ids in order of addition, `batch_size` at a time."""
+    return _batches(core, check_count("batch_size", batch_size, 1, (1 << 32) - 1, "1 to 2**32 - 1"))
+
+
+def _batches(core: IdCore, batch_size: int) -> Iterator[IdArray]:
+    start = 0
+    while True:
+        ids, start = core.ids(start, batch_size)
+        if not len(ids):
+            return
+        yield ids
 
 
 def plain_id(found: Any) -> Any:
@@ -88,7 +92,7 @@ def plain_id(found: Any) -> Any:
     return int(found) if isinstance(found, np.integer) else found
 
 
-def check_ids(ids: Any) -> npt.NDArray[np.int64] | list[str]:
+def check_ids(ids: Ids) -> IdKeys:
     """Ids as an int64 array or a list of str."""
     allowed = "integers of 64 bits or strings, one kind in an index"
     if isinstance(ids, (str, bytes)):
@@ -98,8 +102,9 @@ def check_ids(ids: Any) -> npt.NDArray[np.int64] | list[str]:
     else:
         if not hasattr(ids, "__array__"):
             ids = list(ids)
-            if all(type(value) is str for value in ids) and ids:
-                return _names(ids)
+            names = [value for value in ids if isinstance(value, str)]
+            if ids and len(names) == len(ids):
+                return _names(names)
         array = np.asarray(ids)
     if array.ndim != 1:
         raise bad_parameter("ids", f"an array of shape {array.shape}", "one dimension")

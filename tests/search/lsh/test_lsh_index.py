@@ -184,7 +184,7 @@ def test_adding_and_removing_leaves_what_a_new_index_would_hold(data: st.DataObj
     while at < 60:
         step = data.draw(st.integers(1, 15))
         part = order[at : at + step]
-        assert len(part) == index.add(X[part], [ids[i] for i in part])
+        assert len(part) == index.add([ids[i] for i in part], X[part])
         there += part
         gone = data.draw(st.lists(st.sampled_from(there), max_size=5, unique=True)) if there else []
         assert len(gone) == index.remove([ids[i] for i in gone])
@@ -192,14 +192,14 @@ def test_adding_and_removing_leaves_what_a_new_index_would_hold(data: st.DataObj
         at += step
     again = data.draw(st.sampled_from(order))
     if again not in there:
-        index.add(X[again : again + 1], [ids[again]])
+        index.add([ids[again]], X[again : again + 1])
         there.append(again)
     assert len(there) == len(index)
     assert {ids[i] for i in there} == {key for key in ids if key in index}
     new = nk.LSHIndex(index.family, metric="l2", **options)
     new.__dict__.update({key: value for key, value in index.__dict__.items() if key != "_core"})
     new._core = new._make_core()
-    new.add(X[there], [ids[i] for i in there])
+    new.add([ids[i] for i in there], X[there])
     for left, right in (
         (index.nearest(Q, 4), new.nearest(Q, 4)),
         (index.search(Q, 2.5), new.search(Q, 2.5)),
@@ -233,7 +233,7 @@ def test_saving_and_opening_is_identity(family: Any, metric: Any, form: str, ids
         assert left.distances.tobytes() == right.distances.tobytes()
     assert index.explain()["bucket_sizes"] == opened.explain()["bucket_sizes"]
     new: Any = {None: None, "ints": [999], "names": ["new"]}[ids]
-    opened.add(given(X[:1]), new)
+    opened.add(new, given(X[:1]))
     opened.save(path)
     assert 79 == len(nk.LSHIndex.open(path))
     assert opened.nearest(X[:1], 1).ids.tolist() == nk.LSHIndex.open(path).nearest(X[:1], 1).ids.tolist()
@@ -342,11 +342,11 @@ def test_inner_products_find_the_largest() -> None:
     assert [1, 0, 2] == index.nearest([[2.0, 0.0]], 3).ids.tolist()
     assert [-10.0, -2.0, pytest.approx(-0.2)] == index.nearest([[2.0, 0.0]], 3).distances.tolist()
     with pytest.raises(ParameterError, match="max_norm"):
-        index.add([[50.0, 0.0]])
+        index.add(None, [[50.0, 0.0]])
     with pytest.raises(InputError, match="zero"):
         index.nearest([[0.0, 0.0]])
     roomy = nk.LSHIndex(Hyperplane(bits=64), metric="inner_product", max_norm=100).fit(X)
-    assert 1 == roomy.add([[50.0, 0.0]])
+    assert 1 == roomy.add(None, [[50.0, 0.0]])
 
 
 def test_defaults_choose_by_the_data() -> None:
@@ -403,7 +403,7 @@ def test_bad_input_is_a_typed_error() -> None:
     """And leaves the index as it was."""
     X = clustered(16, 30)
     index = nk.LSHIndex(Hyperplane(), 4, hashes_per_table=4)
-    for call in (index.nearest, index.candidates, lambda Q: index.search(Q, 1.0), index.add):
+    for call in (index.nearest, index.candidates, lambda Q: index.search(Q, 1.0), lambda Q: index.add(None, Q)):
         with pytest.raises(NotFittedError):
             call(X)
     with pytest.raises(InputError):
@@ -423,10 +423,10 @@ def test_bad_input_is_a_typed_error() -> None:
             with pytest.raises(kind):
                 call(values)
         with pytest.raises(NearkinError):
-            index.add(values, [100 + i for i in range(len(values))])
+            index.add([100 + i for i in range(len(values))], values)
     for ids in ([5], [1000, 1000], ["a"], None, [1, 2, 3]):
         with pytest.raises(ParameterError):
-            index.add(X[: 2 if ids == [1000, 1000] else 1], ids)
+            index.add(ids, X[: 2 if ids == [1000, 1000] else 1])
     with pytest.raises(ParameterError):
         index.remove([77])
     assert 0 == index.remove([77], missing_ok=True)
@@ -499,7 +499,7 @@ def test_files_of_version_1_are_opened_for_ever(name: str, tmp_path: Path) -> No
     X = fixture_vectors()
     hits = index.nearest(X[:3], 2)
     assert (FIXTURES / f"lsh-{name}-v1.txt").read_text() == shown(hits)
-    index.add(X[:1], ["again"])
+    index.add(["again"], X[:1])
     assert "again" in index.nearest(X[:1], 1).ids
 
 

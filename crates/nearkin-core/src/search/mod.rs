@@ -5,4 +5,4 @@ pub mod components;
 pub mod digests;
 pub mod hamming;
 pub mod lsh;
-pub(crate) mod rows;
+pub mod rows;

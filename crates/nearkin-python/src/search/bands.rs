@@ -3,18 +3,17 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock};
 
 use nearkin_core::Error;
 use nearkin_core::search::bands::{self, Index};
-use nearkin_core::search::hamming::{Existing, Hits, NewIds, Pairs};
+use nearkin_core::search::hamming::{Hits, Pairs};
+use nearkin_core::search::rows::{Keys, Rows};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyBytes;
 
-use super::{guarded, parse_existing};
+use super::{FoundIds, IdView, Ids, Indexed, Key, Locked, parse_existing};
 use crate::errors::IntoPython;
-use crate::threads::detached_with;
 
 /// One of the two widths.
 enum Either {
@@ -32,14 +31,28 @@ macro_rules! with {
     };
 }
 
+impl Indexed for Either {
+    fn rows(&self) -> &Rows {
+        with!(self, index => index.rows())
+    }
+
+    fn is_mapped(&self) -> bool {
+        with!(self, index => index.is_mapped())
+    }
+
+    fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
+        with!(self, index => index.remove(ids, missing_ok))
+    }
+}
+
 /// Banding index; `nearkin.BandIndex` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct BandCore {
-    index: RwLock<Either>,
+    index: Locked<Either>,
 }
 
 type Int64s = Py<PyArray1<i64>>;
-type Found = (Int64s, Int64s, Py<PyArray1<u16>>);
+type Uint16s = Py<PyArray1<u16>>;
 
 /// Signatures of one of two widths.
 enum Signatures<'py> {
@@ -73,57 +86,6 @@ fn other_width() -> Error {
     Error::mismatch("bits of a value", "index", "signatures")
 }
 
-impl BandCore {
-    fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Either) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.index.write().unwrap_or_else(PoisonError::into_inner),
-            |pool, mut index| {
-                let index: &mut Either = &mut index;
-                let mapped = with!(&*index, index => index.is_mapped());
-                pool.install(|| guarded(mapped, || work(index)))
-            },
-        )?
-        .into_python()
-    }
-
-    fn ask<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&Either) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.index.read().unwrap_or_else(PoisonError::into_inner),
-            |pool, index| {
-                let index: &Either = &index;
-                pool.install(|| guarded(with!(index, index => index.is_mapped()), || work(index)))
-            },
-        )?
-        .into_python()
-    }
-
-    fn add(
-        &self,
-        py: Python<'_>,
-        ids: NewIds<'_>,
-        signatures: &Bound<'_, PyAny>,
-        existing: Existing,
-    ) -> PyResult<usize> {
-        let signatures = Signatures::new(signatures)?;
-        let slices = signatures.slices()?;
-        self.change(py, |index| match (index, slices) {
-            (Either::Narrow(index), Slices::Narrow(values)) => index.add(ids, values, existing),
-            (Either::Wide(index), Slices::Wide(values)) => index.add(ids, values, existing),
-            _ => Err(other_width()),
-        })
-    }
-}
-
 #[pymethods]
 impl BandCore {
     #[new]
@@ -133,7 +95,7 @@ impl BandCore {
         } else {
             Either::Narrow(Index::new(num_perm, num_bands, num_rows).into_python()?)
         };
-        Ok(Self { index: RwLock::new(index) })
+        Ok(Self { index: Locked::new(index) })
     }
 
     /// Opens a saved index; also bits of a value, values, bands, rows, and the recipe's JSON form.
@@ -149,109 +111,93 @@ impl BandCore {
             })
             .into_python()?;
         let recipe = PyBytes::new(py, &recipe).unbind();
-        Ok((Self { index: RwLock::new(index) }, bits, shape.0, shape.1, shape.2, recipe))
+        Ok((Self { index: Locked::new(index) }, bits, shape.0, shape.1, shape.2, recipe))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, recipe: &[u8]) -> PyResult<()> {
-        self.change(py, |index| with!(index, index => index.save(&path, recipe)))
+        self.index.change(py, |index| with!(index, index => index.save(&path, recipe)))
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, |index| with!(index, index => index.verify()))
+        self.index.ask(py, |index| with!(index, index => index.verify()))
     }
 
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.ask(py, |index| Ok(with!(index, index => index.len())))
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.index.len(py)
     }
 
     /// Kind of ids, different signatures, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
-        self.ask(py, |index| Ok(with!(index, index => (index.id_kind(), index.num_items(), index.bytes()))))
+        self.index.peek(py, |index| Ok(with!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
     }
 
-    fn contains_int(&self, py: Python<'_>, key: i64) -> PyResult<bool> {
-        self.ask(py, |index| Ok(with!(index, index => index.contains_int(key))))
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
     }
 
-    fn contains_name(&self, py: Python<'_>, key: &str) -> PyResult<bool> {
-        self.ask(py, |index| Ok(with!(index, index => index.contains_name(key))))
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
     }
 
-    fn add_rows(&self, py: Python<'_>, signatures: &Bound<'_, PyAny>) -> PyResult<usize> {
-        self.add(py, NewIds::Rows, signatures, Existing::Error)
+    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
     }
 
-    fn add_ints(
+    /// Adds signatures, under row numbers where there are no ids.
+    fn add(
         &self,
         py: Python<'_>,
-        ids: PyReadonlyArray1<'_, i64>,
+        ids: Option<Ids<'_>>,
         signatures: &Bound<'_, PyAny>,
         existing: &str,
     ) -> PyResult<usize> {
-        self.add(py, NewIds::Ints(ids.as_slice()?), signatures, parse_existing(existing)?)
+        let signatures = Signatures::new(signatures)?;
+        let (slices, existing) = (signatures.slices()?, parse_existing(existing)?);
+        let ids = Ids::view_of(ids.as_ref())?;
+        let new = IdView::new_ids(ids.as_ref());
+        self.index.change(py, |index| match (index, slices) {
+            (Either::Narrow(index), Slices::Narrow(values)) => index.add(new, values, existing),
+            (Either::Wide(index), Slices::Wide(values)) => index.add(new, values, existing),
+            _ => Err(other_width()),
+        })
     }
 
-    fn add_names(
+    /// offsets, ids, distances.
+    fn search(
         &self,
         py: Python<'_>,
-        ids: Vec<String>,
-        signatures: &Bound<'_, PyAny>,
-        existing: &str,
-    ) -> PyResult<usize> {
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.add(py, NewIds::Names(&ids), signatures, parse_existing(existing)?)
-    }
-
-    fn remove_ints(&self, py: Python<'_>, ids: PyReadonlyArray1<'_, i64>, missing_ok: bool) -> PyResult<usize> {
-        let ids = ids.as_slice()?;
-        self.change(py, |index| with!(index, index => index.remove_ints(ids, missing_ok)))
-    }
-
-    fn remove_names(&self, py: Python<'_>, ids: Vec<String>, missing_ok: bool) -> PyResult<usize> {
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.change(py, |index| with!(index, index => index.remove_names(&ids, missing_ok)))
-    }
-
-    /// offsets, ids (or rows where ids are strings), distances.
-    fn search(&self, py: Python<'_>, queries: &Bound<'_, PyAny>, least: usize) -> PyResult<Found> {
+        queries: &Bound<'_, PyAny>,
+        least: usize,
+    ) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let queries = Signatures::new(queries)?;
         let slices = queries.slices()?;
-        let (hits, ids) = self.ask(py, |index| {
+        let (hits, ids) = self.index.ask(py, |index| {
             let hits: Hits = match (index, slices) {
                 (Either::Narrow(index), Slices::Narrow(values)) => index.search(values, least)?,
                 (Either::Wide(index), Slices::Wide(values)) => index.search(values, least)?,
                 _ => return Err(other_width()),
             };
-            let ids: Vec<i64> = with!(index, index => hits.rows.iter().map(|&row| index.int_id(row)).collect());
+            let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         })?;
-        Ok((
-            hits.offsets.into_pyarray(py).unbind(),
-            ids.into_pyarray(py).unbind(),
-            hits.distances.into_pyarray(py).unbind(),
-        ))
+        Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
     }
 
-    /// left, right (ids, or rows where ids are strings), distances; of the items from `start` to `stop`.
-    fn pairs(&self, py: Python<'_>, least: usize, start: usize, stop: usize) -> PyResult<Found> {
-        let (left, right, distances) = self.ask(py, |index| {
+    /// left, right (ids), distances; of the items from `start` to `stop`.
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        least: usize,
+        start: usize,
+        stop: usize,
+    ) -> PyResult<(FoundIds, FoundIds, Uint16s)> {
+        let (left, right, distances) = self.index.ask(py, |index| {
             let Pairs { left, right, distances } = with!(index, index => index.pairs(least, start..stop));
-            let ids = |rows: Vec<u32>| -> Vec<i64> {
-                with!(index, index => rows.into_iter().map(|row| index.int_id(row)).collect())
-            };
-            Ok((ids(left), ids(right), distances))
+            let ids = |found: &[u32]| FoundIds::of(index.rows(), found);
+            Ok((ids(&left), ids(&right), distances))
         })?;
-        Ok((left.into_pyarray(py).unbind(), right.into_pyarray(py).unbind(), distances.into_pyarray(py).unbind()))
-    }
-
-    /// String ids of rows.
-    fn names(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
-        let rows = rows.as_slice()?;
-        let names: Vec<String> = self.ask(py, |index| {
-            let name = |&row: &i64| with!(index, index => index.string_id(row as u32).unwrap_or_default().to_owned());
-            Ok(rows.iter().map(name).collect())
-        })?;
-        Ok(PyList::new(py, names)?.unbind())
+        Ok((left, right, distances.into_pyarray(py).unbind()))
     }
 }
 

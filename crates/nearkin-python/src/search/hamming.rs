@@ -1,34 +1,36 @@
 //! `HammingCore`: the index of `nearkin_core::search::hamming` behind a lock, arrays in and out.
 //!
 //! Calls that change the index take the lock for writing; searches first let the index prepare itself (which writes), then
-//! read, so that several Python threads may search at once. The lock is only ever waited for with the GIL released.
+//! read, so that several Python threads may search at once.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError};
 
 use nearkin_core::Error;
 use nearkin_core::cpu::popcount;
-use nearkin_core::search::hamming::{Existing, Hits, Index, Linkage, Method, NewIds, PairStream, Pairs, Ranking};
+use nearkin_core::search::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, Ranking};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::{guarded, parse_existing};
+use super::{FoundIds, IdView, Ids, Key, Locked, guarded, parse_existing};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_with;
 
 /// Exact Hamming index; `nearkin.HammingIndex` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct HammingCore {
-    index: RwLock<Index>,
+    index: Locked<Index>,
 }
 
 type Bools = Py<PyArray1<bool>>;
 type Float64s = Py<PyArray1<f64>>;
 type Int64s = Py<PyArray1<i64>>;
 type Uint16s = Py<PyArray1<u16>>;
+type FoundHits = (Int64s, FoundIds, Uint16s, Bools);
+type FoundPairs = (FoundIds, FoundIds, Uint16s);
 
 /// An opened index with its bits, method, radius and memory limit.
 type Opened = (HammingCore, usize, &'static str, Option<u32>, Option<usize>);
@@ -38,53 +40,10 @@ fn words<'a>(fps: &'a PyReadonlyArray1<'_, u64>) -> PyResult<&'a [u64]> {
 }
 
 impl HammingCore {
-    fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Index> {
-        self.index.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls `work` with the index to change, in the pool.
-    fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Index) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.write(),
-            |pool, mut index| {
-                let index: &mut Index = &mut index;
-                pool.install(|| guarded(index.is_mapped(), || work(index)))
-            },
-        )?
-        .into_python()
-    }
-
-    /// Calls `work` with the index to read, in the pool.
-    fn ask<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> nearkin_core::Result<T> + Send) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.read(),
-            |pool, index| {
-                let index: &Index = &index;
-                pool.install(|| guarded(index.is_mapped(), || work(index)))
-            },
-        )?
-        .into_python()
-    }
-
-    /// Integer ids of rows, or row numbers where ids are strings.
-    fn ints(index: &Index, rows: &[u32]) -> Vec<i64> {
-        rows.iter().map(|&row| index.int_id(row)).collect()
-    }
-
-    fn hits(py: Python<'_>, (hits, ids): (Hits, Vec<i64>)) -> (Int64s, Int64s, Uint16s, Bools) {
+    fn hits(py: Python<'_>, (hits, ids): (Hits, FoundIds)) -> FoundHits {
         (
             hits.offsets.into_pyarray(py).unbind(),
-            ids.into_pyarray(py).unbind(),
+            ids,
             hits.distances.into_pyarray(py).unbind(),
             hits.truncated.into_pyarray(py).unbind(),
         )
@@ -99,15 +58,15 @@ impl HammingCore {
         work: impl FnOnce(&Index, &Index) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         if std::ptr::eq(self, other) {
-            return self.ask(py, |index| work(index, index));
+            return self.index.ask(py, |index| work(index, index));
         }
         let locks = || {
             if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
-                let first = self.read();
-                (first, other.read())
+                let first = self.index.read();
+                (first, other.index.read())
             } else {
-                let first = other.read();
-                (self.read(), first)
+                let first = other.index.read();
+                (self.index.read(), first)
             }
         };
         detached_with(py, locks, |pool, (index, other)| {
@@ -119,12 +78,12 @@ impl HammingCore {
 }
 
 /// Ids of pairs, and their distances.
-fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> (Vec<i64>, Vec<i64>, Vec<u16>) {
-    (HammingCore::ints(left, &pairs.left), HammingCore::ints(right, &pairs.right), pairs.distances)
+fn pairs_of(left: &Index, right: &Index, pairs: Pairs) -> (FoundIds, FoundIds, Vec<u16>) {
+    (FoundIds::of(left.rows(), &pairs.left), FoundIds::of(right.rows(), &pairs.right), pairs.distances)
 }
 
-fn pair_arrays(py: Python<'_>, (left, right, distances): (Vec<i64>, Vec<i64>, Vec<u16>)) -> (Int64s, Int64s, Uint16s) {
-    (left.into_pyarray(py).unbind(), right.into_pyarray(py).unbind(), distances.into_pyarray(py).unbind())
+fn pair_arrays(py: Python<'_>, (left, right, distances): (FoundIds, FoundIds, Vec<u16>)) -> FoundPairs {
+    (left, right, distances.into_pyarray(py).unbind())
 }
 
 /// All pairs of an index, a batch at a time.
@@ -136,10 +95,10 @@ pub(crate) struct HammingPairs {
 
 #[pymethods]
 impl HammingPairs {
-    /// left, right (ids, or rows where ids are strings), distances; empty at the end.
-    fn next_batch(&self, py: Python<'_>) -> PyResult<(Int64s, Int64s, Uint16s)> {
+    /// left, right, distances; empty at the end.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
         let core = self.core.get();
-        let locks = || (self.stream.lock().unwrap_or_else(PoisonError::into_inner), core.read());
+        let locks = || (self.stream.lock().unwrap_or_else(PoisonError::into_inner), core.index.read());
         let found = detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
             pool.install(|| guarded(index.is_mapped(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
@@ -156,7 +115,7 @@ impl HammingCore {
     fn new(bits: usize, method: &str, radius: Option<u32>, memory_limit: Option<usize>) -> PyResult<Self> {
         let method = Method::parse(method).into_python()?;
         let index = Index::new(bits, method, radius, memory_limit).into_python()?;
-        Ok(Self { index: RwLock::new(index) })
+        Ok(Self { index: Locked::new(index) })
     }
 
     /// Opens a saved index; also its bits, method, radius and memory limit.
@@ -164,220 +123,169 @@ impl HammingCore {
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
         let index = py.detach(|| Index::open(&path)).into_python()?;
         let (bits, method, radius, memory) = index.settings();
-        Ok((Self { index: RwLock::new(index) }, bits, method.name(), radius, memory))
+        Ok((Self { index: Locked::new(index) }, bits, method.name(), radius, memory))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.change(py, |index| index.save(&path))
+        self.index.change(py, |index| index.save(&path))
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, Index::verify)
+        self.index.ask(py, Index::verify)
     }
 
     /// What the caller keeps with the index.
     fn note(&self, py: Python<'_>) -> Option<String> {
-        py.detach(|| self.read().note().map(str::to_owned))
+        py.detach(|| self.index.read().note().map(str::to_owned))
     }
 
     fn set_note(&self, py: Python<'_>, note: Option<String>) {
-        py.detach(|| self.write().set_note(note));
+        py.detach(|| self.index.write().set_note(note));
     }
 
     /// Rows ever added.
     fn total(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.read().total())
+        py.detach(|| self.index.read().rows().total())
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.read().len())
+        self.index.len(py)
     }
 
     /// Kind of ids, bytes of fingerprints and tables, bytes of ids.
     fn info(&self, py: Python<'_>) -> (&'static str, usize, usize) {
         py.detach(|| {
-            let index = self.read();
+            let index = self.index.read();
             let (bytes, ids) = index.bytes();
-            (index.id_kind(), bytes, ids)
+            (index.rows().kind(), bytes, ids)
         })
     }
 
-    fn contains_int(&self, py: Python<'_>, key: i64) -> bool {
-        py.detach(|| self.read().contains_int(key))
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
     }
 
-    fn contains_name(&self, py: Python<'_>, key: &str) -> bool {
-        py.detach(|| self.read().contains_name(key))
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
     }
 
-    fn add_rows(&self, py: Python<'_>, fps: PyReadonlyArray1<'_, u64>) -> PyResult<usize> {
-        let fps = words(&fps)?;
-        self.change(py, |index| index.add(NewIds::Rows, fps, Existing::Error))
+    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
     }
 
-    fn add_ints(
+    /// Adds fingerprints, under row numbers where there are no ids.
+    fn add(
         &self,
         py: Python<'_>,
-        ids: PyReadonlyArray1<'_, i64>,
+        ids: Option<Ids<'_>>,
         fps: PyReadonlyArray1<'_, u64>,
         existing: &str,
     ) -> PyResult<usize> {
-        let existing = parse_existing(existing)?;
-        let (ids, fps) = (ids.as_slice()?, words(&fps)?);
-        self.change(py, |index| index.add(NewIds::Ints(ids), fps, existing))
+        let (ids, fps, existing) = (Ids::view_of(ids.as_ref())?, words(&fps)?, parse_existing(existing)?);
+        self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), fps, existing))
     }
 
-    fn add_names(
-        &self,
-        py: Python<'_>,
-        ids: Vec<String>,
-        fps: PyReadonlyArray1<'_, u64>,
-        existing: &str,
-    ) -> PyResult<usize> {
-        let existing = parse_existing(existing)?;
-        let fps = words(&fps)?;
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.change(py, |index| index.add(NewIds::Names(&ids), fps, existing))
-    }
-
-    fn remove_ints(&self, py: Python<'_>, ids: PyReadonlyArray1<'_, i64>, missing_ok: bool) -> PyResult<usize> {
-        let ids = ids.as_slice()?;
-        self.change(py, |index| index.remove_ints(ids, missing_ok))
-    }
-
-    fn remove_names(&self, py: Python<'_>, ids: Vec<String>, missing_ok: bool) -> PyResult<usize> {
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.change(py, |index| index.remove_names(&ids, missing_ok))
-    }
-
-    /// offsets, ids (or rows where ids are strings), distances; with a limit, which queries had more.
+    /// offsets, ids, distances; with a limit, which queries had more.
     fn search(
         &self,
         py: Python<'_>,
         queries: PyReadonlyArray1<'_, u64>,
         radius: u32,
         limit: Option<usize>,
-    ) -> PyResult<(Int64s, Int64s, Uint16s, Bools)> {
+    ) -> PyResult<FoundHits> {
         let queries = words(&queries)?;
-        self.change(py, |index| {
+        self.index.change(py, |index| {
             let count = queries.len() / popcount::words_of(index.bits());
             index.prepare(radius, count)
         })?;
-        let found = self.ask(py, |index| {
+        let found = self.index.ask(py, |index| {
             let hits = index.search(queries, radius, limit)?;
-            let ids = Self::ints(index, &hits.rows);
+            let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         })?;
         Ok(Self::hits(py, found))
     }
 
-    /// offsets, ids (or rows where ids are strings), distances; an empty array.
-    fn nearest(
-        &self,
-        py: Python<'_>,
-        queries: PyReadonlyArray1<'_, u64>,
-        k: usize,
-    ) -> PyResult<(Int64s, Int64s, Uint16s, Bools)> {
+    /// offsets, ids, distances; an empty array.
+    fn nearest(&self, py: Python<'_>, queries: PyReadonlyArray1<'_, u64>, k: usize) -> PyResult<FoundHits> {
         let queries = words(&queries)?;
-        self.change(py, |index| index.prepare_nearest(queries, k))?;
-        let found = self.ask(py, |index| {
+        self.index.change(py, |index| index.prepare_nearest(queries, k))?;
+        let found = self.index.ask(py, |index| {
             let hits = index.nearest(queries, k)?;
-            let ids = Self::ints(index, &hits.rows);
+            let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         })?;
         Ok(Self::hits(py, found))
     }
 
-    /// offsets, ids (or rows where ids are strings), distances, by "jaccard" or "spherical" distance.
+    /// offsets, ids, distances, by "jaccard" or "spherical" distance.
     fn ranked(
         &self,
         py: Python<'_>,
         queries: PyReadonlyArray1<'_, u64>,
         k: usize,
         rank: &str,
-    ) -> PyResult<(Int64s, Int64s, Float64s)> {
+    ) -> PyResult<(Int64s, FoundIds, Float64s)> {
         let queries = words(&queries)?;
         let ranking = Ranking::parse(rank).into_python()?;
-        let (found, ids) = self.ask(py, |index| {
+        let (found, ids) = self.index.ask(py, |index| {
             let found = index.ranked(queries, k, ranking)?;
-            let ids = Self::ints(index, &found.rows);
+            let ids = FoundIds::of(index.rows(), &found.rows);
             Ok((found, ids))
         })?;
-        Ok((
-            found.offsets.into_pyarray(py).unbind(),
-            ids.into_pyarray(py).unbind(),
-            found.distances.into_pyarray(py).unbind(),
-        ))
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
     }
 
-    /// left, right (ids, or rows where ids are strings), distances.
-    fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<(Int64s, Int64s, Uint16s)> {
-        self.change(py, |index| index.prepare_pairs(radius))?;
-        let found = self.ask(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
+    /// left, right, distances.
+    fn pairs(&self, py: Python<'_>, radius: u32) -> PyResult<FoundPairs> {
+        self.index.change(py, |index| index.prepare_pairs(radius))?;
+        let found = self.index.ask(py, |index| Ok(pairs_of(index, index, index.pairs(radius)?)))?;
         Ok(pair_arrays(py, found))
     }
 
     /// The same, a batch at a time.
     fn pair_stream(slf: Bound<'_, Self>, radius: u32, batch: usize) -> PyResult<HammingPairs> {
-        let stream = slf.get().change(slf.py(), |index| PairStream::new(index, radius, batch))?;
+        let stream = slf.get().index.change(slf.py(), |index| PairStream::new(index, radius, batch))?;
         Ok(HammingPairs { core: slf.unbind(), stream: Mutex::new(stream) })
     }
 
-    /// left (ids of `other`), right (ids of this index), distances; rows where ids are strings.
-    fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<(Int64s, Int64s, Uint16s)> {
+    /// left (ids of `other`), right (ids of this index), distances.
+    fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<FoundPairs> {
         let other = other.get();
-        let count = py.detach(|| other.read().len());
-        self.change(py, |index| index.prepare(radius, count))?;
+        let count = py.detach(|| other.index.read().len());
+        self.index.change(py, |index| index.prepare(radius, count))?;
         let found = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
         Ok(pair_arrays(py, found))
     }
 
-    /// left (rows of `fps`), right (ids, or rows where ids are strings), distances.
-    fn join_rows(
-        &self,
-        py: Python<'_>,
-        fps: PyReadonlyArray1<'_, u64>,
-        radius: u32,
-    ) -> PyResult<(Int64s, Int64s, Uint16s)> {
+    /// left (rows of `fps`), right (ids), distances.
+    fn join_rows(&self, py: Python<'_>, fps: PyReadonlyArray1<'_, u64>, radius: u32) -> PyResult<FoundPairs> {
         let fps = words(&fps)?;
-        self.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
-        let found = self.ask(py, |index| {
+        self.index.change(py, |index| index.prepare(radius, fps.len() / popcount::words_of(index.bits())))?;
+        let found = self.index.ask(py, |index| {
             let pairs = index.join_rows(fps, radius)?;
-            let left = pairs.left.iter().map(|&row| i64::from(row)).collect();
-            Ok((left, Self::ints(index, &pairs.right), pairs.distances))
+            let left = FoundIds::Ints(pairs.left.iter().map(|&row| i64::from(row)).collect());
+            Ok((left, FoundIds::of(index.rows(), &pairs.right), pairs.distances))
         })?;
         Ok(pair_arrays(py, found))
     }
 
-    /// offsets of clusters, ids (or rows where ids are strings), distances to the first of each.
-    fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<(Int64s, Int64s, Uint16s)> {
+    /// offsets of clusters, ids, distances to the first of each.
+    fn clusters(&self, py: Python<'_>, radius: u32, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let linkage = Linkage::parse(linkage).into_python()?;
-        let (found, ids) = self.change(py, |index| {
+        let (found, ids) = self.index.change(py, |index| {
             index.prepare_clusters(radius, linkage)?;
             let found = index.clusters(radius, linkage)?;
-            let ids = Self::ints(index, &found.rows);
+            let ids = FoundIds::of(index.rows(), &found.rows);
             Ok((found, ids))
         })?;
-        Ok((
-            found.offsets.into_pyarray(py).unbind(),
-            ids.into_pyarray(py).unbind(),
-            found.distances.into_pyarray(py).unbind(),
-        ))
-    }
-
-    /// String ids of rows.
-    fn names(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
-        let rows = rows.as_slice()?;
-        let names: Vec<String> = py.detach(|| {
-            let index = self.read();
-            rows.iter().map(|&row| index.string_id(row as u32).unwrap_or_default().to_owned()).collect()
-        });
-        Ok(PyList::new(py, names)?.unbind())
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
     }
 
     /// One dict a part of the index.
     fn explain(&self, py: Python<'_>, radius: u32) -> PyResult<Py<PyList>> {
-        let parts = self.ask(py, |index| index.explain(radius))?;
+        let parts = self.index.ask(py, |index| index.explain(radius))?;
         let list = PyList::empty(py);
         for part in parts {
             let dict = PyDict::new(py);

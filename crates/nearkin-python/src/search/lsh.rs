@@ -4,27 +4,24 @@
 #![allow(clippy::too_many_arguments, reason = "the arrays of a batch of queries")]
 
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock};
 
 use nearkin_core::Error;
-use nearkin_core::search::hamming::NewIds;
 use nearkin_core::search::lsh::{
     Alternatives, Candidates, Effort, Hashes, Hits, Index, Kind, Layout, Metric, Owned, Queries, Store, Vectors, Want,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyBytes;
 
-use super::guarded;
+use super::{FoundIds, IdView, Ids, Key, Locked, guarded, parse_existing};
 use crate::errors::{IntoPython, to_python};
-use crate::threads::detached_with;
 
 type Array<T> = Py<PyArray1<T>>;
 
 /// Vectors and hashes with their ids; `nearkin.LSHIndex` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct LshCore {
-    index: RwLock<Index>,
+    index: Locked<Index>,
     dimension: usize,
 }
 
@@ -69,48 +66,10 @@ type Others<'py> = Option<(usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'
 
 impl LshCore {
     fn of(index: Index) -> Self {
-        Self { dimension: index.store().dim(), index: RwLock::new(index) }
+        Self { dimension: index.store().dim(), index: Locked::new(index) }
     }
 
-    fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Index) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.index.write().unwrap_or_else(PoisonError::into_inner),
-            |pool, mut index| {
-                let index: &mut Index = &mut index;
-                pool.install(|| guarded(index.is_mapped(), || work(index)))
-            },
-        )?
-        .into_python()
-    }
-
-    fn ask<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> nearkin_core::Result<T> + Send) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.index.read().unwrap_or_else(PoisonError::into_inner),
-            |pool, index| {
-                let index: &Index = &index;
-                pool.install(|| guarded(index.is_mapped(), || work(index)))
-            },
-        )?
-        .into_python()
-    }
-
-    /// As `ask`, by the calling thread: for what takes less time than waking another.
-    fn peek<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> T {
-        py.detach(|| work(&self.index.read().unwrap_or_else(PoisonError::into_inner)))
-    }
-
-    /// As `peek`, for what reads a mapped file.
-    fn guarded_peek<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> PyResult<T> {
-        self.peek(py, |index| guarded(index.is_mapped(), || Ok(work(index)))).into_python()
-    }
-
-    /// As `ask`; one query is answered by the calling thread, since waking another takes longer.
+    /// Calls `work` with the index to read; one query is answered by the calling thread, since waking another takes longer.
     fn ask_about<T: Send>(
         &self,
         py: Python<'_>,
@@ -122,14 +81,7 @@ impl LshCore {
             Vectors::F64(values) => values.len() == self.dimension,
             Vectors::Sparse(ends, ..) => ends.len() == 2,
         };
-        if !one {
-            return self.ask(py, work);
-        }
-        py.detach(|| {
-            let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
-            guarded(index.is_mapped(), || work(&index))
-        })
-        .into_python()
+        if one { self.index.peek(py, work) } else { self.index.ask(py, work) }
     }
 
     fn query(
@@ -141,18 +93,14 @@ impl LshCore {
         scan: Option<&str>,
         vectors: &VectorArray<'_>,
         want: Want,
-    ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
+    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
         let (queries, vectors) = (queries(hashes, others, effort, scan)?, vectors.view()?);
         let (hits, ids) = self.ask_about(py, vectors, |index| {
             let hits: Hits = index.query(&queries, vectors, want)?;
-            let ids: Vec<i64> = hits.rows.iter().map(|&row| index.int_id(row)).collect();
+            let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         })?;
-        Ok((
-            hits.offsets.into_pyarray(py).unbind(),
-            ids.into_pyarray(py).unbind(),
-            hits.distances.into_pyarray(py).unbind(),
-        ))
+        Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
     }
 }
 
@@ -217,81 +165,58 @@ impl LshCore {
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, note: Vec<u8>) -> PyResult<()> {
-        self.change(py, |index| {
+        self.index.change(py, |index| {
             index.set_note(note);
             index.save(&path)
         })
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, Index::verify)
+        self.index.ask(py, Index::verify)
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        self.peek(py, Index::len)
-    }
-
-    /// Whether ids are strings.
-    fn has_names(&self, py: Python<'_>) -> bool {
-        self.peek(py, |index| index.id_kind() == "strings")
+        self.index.len(py)
     }
 
     /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
     fn info(&self, py: Python<'_>) -> (&'static str, &'static str, usize, &'static str, usize, usize, usize) {
-        self.peek(py, |index| {
+        py.detach(|| {
+            let index = self.index.read();
             let (filter, vectors, ids) = index.bytes();
             let store = index.store();
-            (index.metric().name(), store.kind(), store.dim(), index.id_kind(), filter, vectors, ids)
+            (index.metric().name(), store.kind(), store.dim(), index.rows().kind(), filter, vectors, ids)
         })
     }
 
-    fn contains_int(&self, py: Python<'_>, key: i64) -> PyResult<bool> {
-        self.guarded_peek(py, |index| index.find_int(key).is_some())
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
     }
 
-    fn contains_name(&self, py: Python<'_>, key: &str) -> PyResult<bool> {
-        self.guarded_peek(py, |index| index.find_name(key).is_some())
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
     }
 
-    fn add_rows(&self, py: Python<'_>, hashes: HashArray<'_>, vectors: VectorArray<'_>) -> PyResult<usize> {
-        let (hashes, vectors) = (hashes.view()?, vectors.view()?);
-        self.change(py, |index| index.add(NewIds::Rows, hashes, vectors))
+    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
     }
 
-    fn add_ints(
+    /// Adds vectors with their hashes, under row numbers where there are no ids.
+    fn add(
         &self,
         py: Python<'_>,
-        ids: PyReadonlyArray1<'_, i64>,
+        ids: Option<Ids<'_>>,
         hashes: HashArray<'_>,
         vectors: VectorArray<'_>,
+        existing: &str,
     ) -> PyResult<usize> {
-        let (ids, hashes, vectors) = (ids.as_slice()?, hashes.view()?, vectors.view()?);
-        self.change(py, |index| index.add(NewIds::Ints(ids), hashes, vectors))
+        let (ids, hashes, vectors) = (Ids::view_of(ids.as_ref())?, hashes.view()?, vectors.view()?);
+        let existing = parse_existing(existing)?;
+        self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), hashes, vectors, existing))
     }
 
-    fn add_names(
-        &self,
-        py: Python<'_>,
-        ids: Vec<String>,
-        hashes: HashArray<'_>,
-        vectors: VectorArray<'_>,
-    ) -> PyResult<usize> {
-        let (hashes, vectors) = (hashes.view()?, vectors.view()?);
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.change(py, |index| index.add(NewIds::Names(&ids), hashes, vectors))
-    }
-
-    fn remove_ints(&self, py: Python<'_>, ids: PyReadonlyArray1<'_, i64>, missing_ok: bool) -> PyResult<usize> {
-        let ids = ids.as_slice()?;
-        self.change(py, |index| index.remove_ints(ids, missing_ok))
-    }
-
-    fn remove_names(&self, py: Python<'_>, ids: Vec<String>, missing_ok: bool) -> PyResult<usize> {
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.change(py, |index| index.remove_names(&ids, missing_ok))
-    }
-
-    /// offsets, ids (or rows where ids are strings), distances of the k nearest.
+    /// offsets, ids, distances of the k nearest.
     fn nearest(
         &self,
         py: Python<'_>,
@@ -301,11 +226,11 @@ impl LshCore {
         scan: Option<&str>,
         vectors: VectorArray<'_>,
         k: usize,
-    ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
+    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
         self.query(py, &hashes, &others, effort, scan, &vectors, Want::Nearest(k))
     }
 
-    /// offsets, ids (or rows where ids are strings), distances of those within a radius.
+    /// offsets, ids, distances of those within a radius.
     fn search(
         &self,
         py: Python<'_>,
@@ -315,11 +240,11 @@ impl LshCore {
         scan: Option<&str>,
         vectors: VectorArray<'_>,
         radius: f64,
-    ) -> PyResult<(Array<i64>, Array<i64>, Array<f64>)> {
+    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
         self.query(py, &hashes, &others, effort, scan, &vectors, Want::Within(radius))
     }
 
-    /// offsets, ids (or rows where ids are strings), rows met before duplicates were dropped.
+    /// offsets, ids, rows met before duplicates were dropped.
     fn candidates(
         &self,
         py: Python<'_>,
@@ -327,23 +252,19 @@ impl LshCore {
         others: Others<'_>,
         effort: usize,
         scan: Option<&str>,
-    ) -> PyResult<(Array<i64>, Array<i64>, Array<u64>)> {
+    ) -> PyResult<(Array<i64>, FoundIds, Array<u64>)> {
         let queries = queries(&hashes, &others, effort, scan)?;
-        let (found, ids) = self.ask(py, |index| {
+        let (found, ids) = self.index.ask(py, |index| {
             let found: Candidates = index.candidates(&queries)?;
-            let ids: Vec<i64> = found.rows.iter().map(|&row| index.int_id(row)).collect();
+            let ids = FoundIds::of(index.rows(), &found.rows);
             Ok((found, ids))
         })?;
-        Ok((
-            found.offsets.into_pyarray(py).unbind(),
-            ids.into_pyarray(py).unbind(),
-            found.met.into_pyarray(py).unbind(),
-        ))
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.met.into_pyarray(py).unbind()))
     }
 
     /// At most `most` rows in order of addition from `start` on, and their vectors.
     fn stored<'py>(&self, py: Python<'py>, start: usize, most: usize) -> PyResult<(Array<i64>, Bound<'py, PyAny>)> {
-        let (rows, vectors) = self.ask(py, |index| Ok(index.stored(start, most)))?;
+        let (rows, vectors) = self.index.ask(py, |index| Ok(index.stored(start, most)))?;
         let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
         let vectors = match vectors {
             Owned::F32(values) => values.into_pyarray(py).into_any(),
@@ -363,28 +284,21 @@ impl LshCore {
         right: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Array<f64>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
-        Ok(self.ask(py, |index| index.apart(left, right))?.into_pyarray(py).unbind())
+        Ok(self.index.ask(py, |index| index.apart(left, right))?.into_pyarray(py).unbind())
     }
 
-    /// The ids of rows, or the rows where ids are strings.
-    fn ids_of(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Array<i64>> {
+    /// The ids of rows.
+    fn ids_of(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<FoundIds> {
         let rows = rows.as_slice()?;
-        let ids: Vec<i64> = self.ask(py, |index| Ok(rows.iter().map(|&row| index.int_id(row as u32)).collect()))?;
-        Ok(ids.into_pyarray(py).unbind())
-    }
-
-    /// String ids of rows.
-    fn names(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
-        let rows = rows.as_slice()?;
-        let names: Vec<String> = self.ask(py, |index| {
-            Ok(rows.iter().map(|&row| index.string_id(row as u32).unwrap_or_default().to_owned()).collect())
-        })?;
-        Ok(PyList::new(py, names)?.unbind())
+        self.index.ask(py, |index| {
+            let rows: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
+            Ok(FoundIds::of(index.rows(), &rows))
+        })
     }
 
     /// For each table, how many buckets have 1, 2 to 3, 4 to 7, ... rows.
     fn histogram(&self, py: Python<'_>) -> PyResult<Vec<Vec<u64>>> {
-        self.ask(py, |index| Ok(index.histogram()))
+        self.index.ask(py, |index| Ok(index.histogram()))
     }
 }
 

@@ -1,4 +1,8 @@
 //! The cores of the indexes, each behind a lock: arrays in and out.
+//!
+//! What they have in common is written here once: [`Locked`] takes the lock and leaves the GIL, [`Ids`] reads ids as Python
+//! gives them, and [`FoundIds`] gives them back. Ids of results are made under the lock of their search, so that a row never gets
+//! the id of another one.
 
 mod bands;
 mod components;
@@ -6,13 +10,231 @@ mod digests;
 mod hamming;
 mod lsh;
 
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
-use nearkin_core::search::hamming::Existing;
+use nearkin_core::search::rows::{Existing, Keys, NewIds, Rows};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 
-use crate::errors::to_python;
+use crate::errors::{IntoPython, to_python};
+use crate::threads::detached_with;
+
+/// What every index of the core has.
+pub(crate) trait Indexed: Send + Sync {
+    /// Its ids, row numbers and tombstones.
+    fn rows(&self) -> &Rows;
+    /// Whether it was opened from a file.
+    fn is_mapped(&self) -> bool;
+    /// Removes ids; returns how many.
+    fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize>;
+}
+
+/// Implements [`Indexed`] for indexes whose methods have these names.
+macro_rules! indexed {
+    ($($index:ty),+) => {
+        $(impl Indexed for $index {
+            fn rows(&self) -> &Rows {
+                self.rows()
+            }
+
+            fn is_mapped(&self) -> bool {
+                self.is_mapped()
+            }
+
+            fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
+                self.remove(ids, missing_ok)
+            }
+        })+
+    };
+}
+
+indexed!(nearkin_core::search::hamming::Index, nearkin_core::search::lsh::Index);
+
+/// An index behind its lock. The lock is only ever waited for with the GIL released.
+pub(crate) struct Locked<I>(RwLock<I>);
+
+impl<I: Indexed> Locked<I> {
+    pub(crate) fn new(index: I) -> Self {
+        Self(RwLock::new(index))
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, I> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, I> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work` with the index to change, in the pool.
+    pub(crate) fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.write(),
+            |pool, mut index| {
+                let index: &mut I = &mut index;
+                pool.install(|| guarded(index.is_mapped(), || work(index)))
+            },
+        )?
+        .into_python()
+    }
+
+    /// Calls `work` with the index to read, in the pool.
+    pub(crate) fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.read(),
+            |pool, index| {
+                let index: &I = &index;
+                pool.install(|| guarded(index.is_mapped(), || work(index)))
+            },
+        )?
+        .into_python()
+    }
+
+    /// As `ask`, by the calling thread: for what takes less time than waking another.
+    pub(crate) fn peek<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let index = self.read();
+            guarded(index.is_mapped(), || work(&index))
+        })
+        .into_python()
+    }
+
+    pub(crate) fn len(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.read().rows().len())
+    }
+
+    /// Whether an id is there.
+    pub(crate) fn contains(&self, py: Python<'_>, key: &Key) -> PyResult<bool> {
+        self.peek(py, |index| Ok(key.find(index.rows()).is_some()))
+    }
+
+    /// Removes ids; returns how many.
+    pub(crate) fn remove(&self, py: Python<'_>, ids: &Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        let ids = ids.view()?;
+        self.change(py, |index| index.remove(ids.keys(), missing_ok))
+    }
+
+    /// At most `most` ids in order of addition, of the rows from `start` on; and the row behind the last of them.
+    pub(crate) fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.ask(py, |index| {
+            let found = index.rows().some(start, most);
+            let next = found.last().map_or(start, |&row| row as usize + 1);
+            Ok((FoundIds::of(index.rows(), &found), next))
+        })
+    }
+}
+
+/// Ids as `nearkin.search.ids.check_ids` makes them: an array of integers, or a list of strings.
+#[derive(FromPyObject)]
+pub(crate) enum Ids<'py> {
+    Ints(PyReadonlyArray1<'py, i64>),
+    Names(Vec<PyBackedStr>),
+}
+
+/// The same without Python.
+pub(crate) enum IdView<'a> {
+    Ints(&'a [i64]),
+    Names(Vec<&'a str>),
+}
+
+impl Ids<'_> {
+    pub(crate) fn view(&self) -> PyResult<IdView<'_>> {
+        Ok(match self {
+            Self::Ints(ids) => IdView::Ints(ids.as_slice()?),
+            Self::Names(ids) => IdView::Names(ids.iter().map(|id| &**id).collect()),
+        })
+    }
+
+    /// The ids of a batch that is added: row numbers where there are none.
+    pub(crate) fn view_of<'a>(ids: Option<&'a Ids<'_>>) -> PyResult<Option<IdView<'a>>> {
+        ids.map(Ids::view).transpose()
+    }
+}
+
+impl IdView<'_> {
+    pub(crate) fn keys(&self) -> Keys<'_> {
+        match self {
+            Self::Ints(ids) => Keys::Ints(ids),
+            Self::Names(ids) => Keys::Names(ids),
+        }
+    }
+
+    pub(crate) fn new_ids<'a>(ids: Option<&'a IdView<'_>>) -> NewIds<'a> {
+        match ids {
+            None => NewIds::Rows,
+            Some(IdView::Ints(ids)) => NewIds::Ints(ids),
+            Some(IdView::Names(ids)) => NewIds::Names(ids),
+        }
+    }
+}
+
+/// One id.
+#[derive(FromPyObject)]
+pub(crate) enum Key {
+    Int(i64),
+    Name(PyBackedStr),
+}
+
+impl Key {
+    /// Its row.
+    pub(crate) fn find(&self, rows: &Rows) -> Option<u32> {
+        match self {
+            Self::Int(id) => rows.find_int(*id),
+            Self::Name(id) => rows.find_name(id),
+        }
+    }
+}
+
+/// Ids of rows: to Python an array of `int64`, or of `str` objects.
+pub(crate) enum FoundIds {
+    Ints(Vec<i64>),
+    Names(Vec<String>),
+}
+
+impl FoundIds {
+    pub(crate) fn of(rows: &Rows, found: &[u32]) -> Self {
+        if rows.kind() == "strings" {
+            Self::Names(found.iter().map(|&row| rows.string(row).unwrap_or_default().to_owned()).collect())
+        } else {
+            Self::Ints(found.iter().map(|&row| rows.int(row)).collect())
+        }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for FoundIds {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
+        Ok(match self {
+            Self::Ints(ids) => ids.into_pyarray(py).into_any(),
+            Self::Names(ids) => {
+                let ids: Vec<Py<PyAny>> =
+                    ids.into_iter().map(|id| pyo3::types::PyString::new(py, &id).into_any().unbind()).collect();
+                ids.into_pyarray(py).into_any()
+            }
+        })
+    }
+}
 
 /// The rule for ids that are there, by its name.
 pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {

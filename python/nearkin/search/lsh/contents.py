@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from nearkin._core import LshCore
 from nearkin.errors import NotFittedError
 from nearkin.families.base import Family
-from nearkin.search.ids import IdArray, add_ids, contains_id, named, remove_ids
+from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
 from nearkin.search.lsh.file import save
 from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_stored, flat, hashed_form
 from nearkin.search.lsh.settings import CodeRank, Filter, Given, Settings
@@ -63,20 +64,23 @@ class Contents:
         codes = self.family_.transform(hashed)
         return np.ascontiguousarray(codes).reshape(-1)
 
-    def _insert(self, rows: Rows, hashed: Hashed, ids: Any) -> int:
+    def _insert(self, rows: Rows, hashed: Hashed, ids: Ids | None, existing: Existing = "error") -> int:
         core = self._fitted()
         hashes, vectors = self._hashes(hashed), flat(rows)
-        return add_ids(core, ids, hashes, vectors)
+        return core.add(new_ids(ids), hashes, vectors, check_existing(existing))
 
-    def add(self, X: Vectors, ids: Any = None) -> int:
-        """Adds vectors; returns how many.
+    def add(self, ids: Ids | None, X: Vectors, *, existing: Existing = "error") -> int:
+        """Adds vectors; returns how many were added.
 
         Parameters
         ----------
+        ids : iterable of int or str, array, column, or None
+            One id for each vector, of the kind that the index has; None where it has row numbers.
         X : (n, d) array or SciPy sparse matrix
             Of the dimension of `fit`.
-        ids : iterable of int or str, optional
-            New ids, of the kind that the index has; row numbers go on without them.
+        existing : {"error", "update", "skip"}, default="error"
+            For an id that is there, or occurs twice in the call: refuse the call, replace the vector (the last one
+            wins), or keep the first.
 
         Raises
         ------
@@ -90,9 +94,9 @@ class Contents:
         """
         self._fitted()
         rows = self._stored_form(X, "X")
-        return self._insert(rows, self._hashed_form(rows), ids)
+        return self._insert(rows, self._hashed_form(rows), ids, existing)
 
-    def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
+    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
         """Removes ids; returns how many were removed.
 
         Parameters
@@ -122,9 +126,22 @@ class Contents:
         """Bytes of tables or codes, vectors and ids."""
         return sum(self._fitted().info()[4:])
 
-    def _named(self, rows: npt.NDArray[np.int64]) -> IdArray:
-        core = self._fitted()
-        return named(core, rows, core.has_names())
+    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
+        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
+
+        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
+
+        Parameters
+        ----------
+        batch_size : int, default=65_536
+            Ids of a batch, 1 or more; the last one may have fewer.
+
+        Raises
+        ------
+        ParameterError
+            A batch size below 1.
+        """
+        return iter_ids(self._fitted(), batch_size)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index with its hash functions as one file with a checksum for every part.

@@ -34,7 +34,7 @@ import numpy.typing as npt
 from nearkin._core import LshCore
 from nearkin.errors import bad_parameter
 from nearkin.families.base import Family
-from nearkin.search.ids import check_ids
+from nearkin.search.ids import Ids, check_ids
 from nearkin.search.lsh.file import open_file
 from nearkin.search.lsh.forms import Hashed, Metric, hashed_form, stored_as
 from nearkin.search.lsh.links import Links
@@ -154,7 +154,7 @@ class LSHIndex(Links):
 
     # -- making
 
-    def fit(self, X: Vectors, ids: Any = None) -> Self:
+    def fit(self, X: Vectors, ids: Ids | None = None) -> Self:
         """Fits the hash functions, and begins anew with these vectors.
 
         Parameters
@@ -184,7 +184,7 @@ class LSHIndex(Links):
         self._become(self._made(given.family, settle(given, metric, max_norm, hashed), rows, hashed, ids))
         return self
 
-    def _made(self, family: Family, settings: Settings, rows: Rows, hashed: Hashed, ids: Any) -> Self:
+    def _made(self, family: Family, settings: Settings, rows: Rows, hashed: Hashed, ids: Ids | None) -> Self:
         """A new index of these vectors by these settings."""
         made = type(self)(family)
         made.family_ = _fit_family(family, settings, hashed)
@@ -194,7 +194,7 @@ class LSHIndex(Links):
         made._insert(rows, hashed, ids)
         return made
 
-    def _of_plan(self, rows: Rows, ids: Any, plan: Plan, sample: Sample) -> Self:
+    def _of_plan(self, rows: Rows, ids: Ids | None, plan: Plan, sample: Sample) -> Self:
         """A new index of these vectors by a plan."""
         return self._made(plan.family, plan.settings, rows, sample.hashed, ids)
 
@@ -206,7 +206,7 @@ class LSHIndex(Links):
     def tune(
         self,
         X: Vectors,
-        ids: Any = None,
+        ids: Ids | None = None,
         *,
         recall: float = 0.9,
         k: int = 10,

@@ -150,7 +150,7 @@ class Links(Queries):
 
     def _ids_of(self, rows: Ints) -> IdArray:
         """The ids of rows."""
-        return self._named(self._fitted().ids_of(rows))
+        return self._fitted().ids_of(rows)
 
     def _batches(self) -> Iterator[tuple[Ints, Rows]]:
         """Row numbers and vectors of what is there, in order of addition, some at a time."""
@@ -197,8 +197,7 @@ class Links(Queries):
 
     def _near(self, rows: Ints, vectors: Rows, limit: float, settings: Settings) -> tuple[Ints, IdArray, Floats]:
         """Offsets, ids and distances of what is within a distance of some of the vectors."""
-        found = self._fitted().search(*self._asked(vectors, settings), flat(vectors), limit)
-        return found[0], self._named(found[1]), found[2]
+        return self._fitted().search(*self._asked(vectors, settings), flat(vectors), limit)
 
 
 def _ranks(ids: IdArray) -> Ints:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_count
+from nearkin.search.ids import IdArray
 from nearkin.search.lsh.contents import Contents, Hashes
 from nearkin.search.lsh.forms import flat
 from nearkin.search.lsh.settings import CodeRank, Settings, with_effort
@@ -17,8 +18,8 @@ from nearkin.vectors.rows import Floats, Ints, Rows, Vectors
 
 Others: TypeAlias = tuple[int, Ints, Floats]
 """Alternatives of hashes: how many each has, their values (none for bits), their costs."""
-Found: TypeAlias = tuple[Ints, Ints, Floats]
-"""Offsets, ids (or rows where ids are strings) and distances of a batch of queries."""
+Found: TypeAlias = tuple[Ints, IdArray, Floats]
+"""Offsets, ids and distances of a batch of queries."""
 
 
 class Queries(Contents):
@@ -106,11 +107,11 @@ class Queries(Contents):
         core = self._fitted()
         settings = with_effort(self.settings_, num_probes, num_candidates)
         offsets, ids, met = core.candidates(*self._asked(self._stored_form(Q, "Q"), settings))
-        return Candidates(offsets, self._named(ids), met)
+        return Candidates(offsets, ids, met)
 
     def _result(self, found: Found) -> SearchResult:
         offsets, ids, distances = found
-        return SearchResult(offsets, self._named(ids), self._shown(distances))
+        return SearchResult(offsets, ids, self._shown(distances))
 
     def _shown(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
         """Distances in the type of the vectors: those of float32 vectors are float32 numbers, so nothing is lost."""

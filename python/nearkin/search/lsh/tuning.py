@@ -355,7 +355,7 @@ def _shares(sample: Sample, family: Family, h: int, probes: list[int]) -> dict[i
     vectors = np.zeros(len(places), dtype=np.float32)
     for columns in layout:
         core = LshCore.buckets("l2", "float32", 1, True, h, h, np.arange(h, dtype=np.uint32))
-        core.add_rows(np.ascontiguousarray(values[:, columns]).reshape(-1), vectors)
+        core.add(None, np.ascontiguousarray(values[:, columns]).reshape(-1), vectors, "error")
         hashes = np.ascontiguousarray(own[:, columns]).reshape(-1)
         for count in probes:
             other = None
@@ -366,7 +366,9 @@ def _shares(sample: Sample, family: Family, h: int, probes: list[int]) -> dict[i
                     np.ascontiguousarray(found.others[:, columns, :size]).reshape(-1),
                     np.ascontiguousarray(found.costs[:, columns, :size], dtype=np.float64).reshape(-1),
                 )
-            offsets, ids, _ = core.candidates(hashes, other, count, None)
+            offsets, named, _ = core.candidates(hashes, other, count, None)
+            # Row numbers.
+            ids = np.asarray(named, dtype=np.int64)
             query = np.repeat(np.arange(queries), np.diff(offsets))
             hit = ids < near
             own_hit = hit & (owner[np.minimum(ids, near - 1)] == query)

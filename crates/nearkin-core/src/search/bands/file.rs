@@ -8,17 +8,13 @@ use std::path::Path;
 use super::run::{Run, directory_bits};
 use super::{Index, NO_ITEM};
 use crate::families::minhash::Value;
-use crate::search::rows::{Ids, is_alive};
+use crate::search::rows::Rows;
 use crate::segment::{Plain, Segment, Writer};
 use crate::{Error, Result};
 
 /// The kind of a segment that holds a banding index.
 const KIND: u32 = 6;
 const ABOUT: u32 = 1;
-const DEAD: u32 = 2;
-const INTS: u32 = 3;
-const NAMES: u32 = 4;
-const ENDS: u32 = 5;
 const RECIPE: u32 = 6;
 const SIGNATURES: u32 = 10;
 const OF: u32 = 11;
@@ -57,32 +53,14 @@ impl<V: Value + Plain> Index<V> {
     /// The file system refuses.
     pub fn save(&mut self, path: &Path, recipe: &[u8]) -> Result<()> {
         self.compact();
-        let (kind, growing) = match &self.ids {
-            Ids::Rows => (0, true),
-            Ids::Ints { lookup, .. } => (1, lookup.is_none()),
-            Ids::Names { .. } => (2, false),
-        };
-        let about: [usize; 8] = [
-            8 * size_of::<V>(),
-            self.num_perm,
-            self.bands,
-            self.rows,
-            self.total,
-            kind,
-            usize::from(growing),
-            self.num_items(),
-        ];
+        let [total, kind, growing] = self.rows.about();
+        let shape = [8 * size_of::<V>(), self.num_perm, self.bands, self.num_rows].map(|number| number as u64);
+        let [width, num_perm, bands, num_rows] = shape;
+        let about = [width, num_perm, bands, num_rows, total, kind, growing, self.num_items() as u64];
         let mut writer = Writer::create(path, KIND, 12)?;
-        writer.section(ABOUT, 0, &about.map(|number| number as u64))?;
-        writer.section(DEAD, 0, &self.dead)?;
-        match &self.ids {
-            Ids::Rows => {}
-            Ids::Ints { values, .. } => writer.section(INTS, 0, values)?,
-            Ids::Names { bytes, ends, .. } => {
-                writer.section(NAMES, 0, bytes)?;
-                writer.section(ENDS, 0, ends)?;
-            }
-        }
+        writer.section(ABOUT, 0, &about)?;
+        self.rows.save_dead(&mut writer)?;
+        self.rows.save_ids(&mut writer)?;
         writer.section(RECIPE, 0, recipe)?;
         writer.section(SIGNATURES, 0, &self.items)?;
         writer.section(OF, 0, &self.of)?;
@@ -102,26 +80,16 @@ impl<V: Value + Plain> Index<V> {
     /// The file system refuses; a newer version; a file that is not a whole index with values of this width.
     pub fn open(path: &Path) -> Result<Self> {
         let segment = Segment::open(path)?;
-        let [width, num_perm, bands, rows, total, kind, growing, items] = about(&segment)?;
+        let [width, num_perm, bands, num_rows, total, kind, growing, items] = about(&segment)?;
         if width as usize != 8 * size_of::<V>() {
             return Err(segment.corrupt(format!("its values have {width} bits")));
         }
-        if total >= u64::from(NO_ITEM) || items > total {
+        if items > total {
             return Err(segment.corrupt(format!("it says that it has {total} rows and {items} items")));
         }
-        let mut index = Self::new(num_perm as usize, bands as usize, rows as usize)
+        let mut index = Self::new(num_perm as usize, bands as usize, num_rows as usize)
             .map_err(|error: Error| segment.corrupt(error.to_string()))?;
-        segment.verify_one(DEAD, 0)?;
-        index.total = total as usize;
-        index.dead = segment.column::<u64>(DEAD, 0)?.to_vec();
-        index.num_dead = index.dead.iter().map(|word| word.count_ones() as usize).sum();
-        let behind = index.dead.iter().enumerate().skip(index.total / 64).any(|(word, &dead)| {
-            let valid = index.total.saturating_sub(64 * word).min(64);
-            valid < 64 && dead >> valid != 0
-        });
-        if behind {
-            return Err(segment.corrupt("dead rows lie behind its last row"));
-        }
+        index.rows = Rows::open(&segment, [total, kind, growing])?;
         index.items = segment.column(SIGNATURES, 0)?;
         index.of = segment.column(OF, 0)?;
         index.before = segment.column(BEFORE, 0)?;
@@ -129,7 +97,7 @@ impl<V: Value + Plain> Index<V> {
         index.known = None;
         let items = items as usize;
         let lengths = [index.of.len(), index.before.len(), index.last.len(), index.items.len()];
-        if lengths != [index.total, index.total, items, items * index.num_perm] {
+        if lengths != [index.rows.total(), index.rows.total(), items, items * index.num_perm] {
             return Err(segment.corrupt("its signatures, rows and items are not equally many"));
         }
         if items > 0 {
@@ -146,18 +114,6 @@ impl<V: Value + Plain> Index<V> {
             }
             index.runs.push(run);
         }
-        let dead = &index.dead;
-        let alive = |row: u32| is_alive(dead, row);
-        index.ids = match kind {
-            0 => Ids::Rows,
-            1 => Ids::ints(segment.column(INTS, 0)?, growing == 1, alive),
-            2 => Ids::names(segment.column(NAMES, 0)?, segment.column(ENDS, 0)?, alive)
-                .ok_or_else(|| segment.corrupt("its string ids are not UTF-8 at their ends"))?,
-            other => return Err(segment.corrupt(format!("its ids are of kind {other}"))),
-        };
-        if index.ids.len().is_some_and(|ids| ids != index.total) {
-            return Err(segment.corrupt("its ids are not as many as its rows"));
-        }
         index.segment = Some(segment);
         Ok(index)
     }
@@ -169,7 +125,7 @@ impl<V: Value + Plain> Index<V> {
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
-        let runs = self.runs.iter().all(|run| run.is_sound(&self.items, self.num_perm, self.bands, self.rows));
+        let runs = self.runs.iter().all(|run| run.is_sound(&self.items, self.num_perm, self.bands, self.num_rows));
         let items = self.last.len();
         let rows = self
             .of
@@ -177,7 +133,7 @@ impl<V: Value + Plain> Index<V> {
             .zip(&*self.before)
             .enumerate()
             .all(|(row, (&item, &before))| before as usize <= row && (item == NO_ITEM || (item as usize) < items));
-        if runs && rows && self.last.iter().all(|&row| (row as usize) < self.total) {
+        if runs && rows && self.last.iter().all(|&row| (row as usize) < self.rows.total()) {
             return Ok(());
         }
         Err(segment.corrupt("its rows, items and bands do not hold together"))

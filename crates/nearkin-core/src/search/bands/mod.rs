@@ -23,15 +23,14 @@ mod run;
 mod tests;
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::ops::Range;
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::families::minhash::{MAX_PERM, Value, different};
-use crate::search::hamming::{Existing, Hits, NewIds, Pairs};
-use crate::search::rows::{Ids, bury, choose, is_alive, rows_of, show_name};
+use crate::search::hamming::{Hits, Pairs};
+use crate::search::rows::{Added, Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Plain, Segment, bytes_of};
 use crate::{Error, Result};
 pub use file::describe;
@@ -44,12 +43,8 @@ const NO_ITEM: u32 = u32::MAX;
 pub struct Index<V: Value + Plain> {
     num_perm: usize,
     bands: usize,
-    rows: usize,
-    ids: Ids,
-    total: usize,
-    /// Bit of each dead row; shorter than the rows where none behind is dead.
-    dead: Vec<u64>,
-    num_dead: usize,
+    num_rows: usize,
+    rows: Rows,
     /// Different signatures, `num_perm` values each.
     items: Column<V>,
     /// Item of each row.
@@ -65,26 +60,23 @@ pub struct Index<V: Value + Plain> {
 }
 
 impl<V: Value + Plain> Index<V> {
-    /// An empty index of signatures of `num_perm` values in `bands` bands of `rows` values.
+    /// An empty index of signatures of `num_perm` values in `bands` bands of `num_rows` values.
     ///
     /// # Errors
     /// A number out of its range, or bands that hold more values than a signature.
-    pub fn new(num_perm: usize, bands: usize, rows: usize) -> Result<Self> {
+    pub fn new(num_perm: usize, bands: usize, num_rows: usize) -> Result<Self> {
         if !(1..=MAX_PERM).contains(&num_perm) {
             return Err(Error::parameter("num_perm", num_perm, format!("1 to {MAX_PERM}")));
         }
-        if bands == 0 || rows == 0 || bands.checked_mul(rows).is_none_or(|values| values > num_perm) {
+        if bands == 0 || num_rows == 0 || bands.checked_mul(num_rows).is_none_or(|values| values > num_perm) {
             let allowed = format!("at least one band and row, and num_bands * num_rows up to num_perm={num_perm}");
-            return Err(Error::parameter("num_bands, num_rows", format!("{bands}, {rows}"), allowed));
+            return Err(Error::parameter("num_bands, num_rows", format!("{bands}, {num_rows}"), allowed));
         }
         Ok(Self {
             num_perm,
             bands,
-            rows,
-            ids: Ids::default(),
-            total: 0,
-            dead: Vec::new(),
-            num_dead: 0,
+            num_rows,
+            rows: Rows::default(),
             items: Column::default(),
             of: Column::default(),
             before: Column::default(),
@@ -97,17 +89,22 @@ impl<V: Value + Plain> Index<V> {
 
     /// Values of a signature, bands, and rows of a band.
     pub fn shape(&self) -> (usize, usize, usize) {
-        (self.num_perm, self.bands, self.rows)
+        (self.num_perm, self.bands, self.num_rows)
     }
 
-    /// Rows that are alive.
+    /// Ids, row numbers and tombstones.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Signatures that are there.
     pub fn len(&self) -> usize {
-        self.total - self.num_dead
+        self.rows.len()
     }
 
-    /// Whether no row is alive.
+    /// Whether there is no signature.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.rows.is_empty()
     }
 
     /// Different signatures, those of dead rows included.
@@ -115,16 +112,11 @@ impl<V: Value + Plain> Index<V> {
         self.last.len()
     }
 
-    /// Kind of ids: "row numbers", "integers" or "strings".
-    pub fn id_kind(&self) -> &'static str {
-        self.ids.kind()
-    }
-
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        let rows = self.of.bytes() + self.before.bytes() + self.last.bytes() + self.dead.capacity() * 8;
+        let rows = self.of.bytes() + self.before.bytes() + self.last.bytes();
         let known = self.known.as_ref().map_or(0, |known| known.capacity() * 17);
-        self.items.bytes() + rows + known + self.ids.bytes() + self.runs.iter().map(Run::bytes).sum::<usize>()
+        self.items.bytes() + rows + known + self.rows.bytes() + self.runs.iter().map(Run::bytes).sum::<usize>()
     }
 
     fn check(&self, signatures: &[V]) -> Result<usize> {
@@ -135,41 +127,8 @@ impl<V: Value + Plain> Index<V> {
         Err(Error::parameter("signatures", format!("{} values", signatures.len()), allowed))
     }
 
-    #[inline]
-    fn alive(&self, row: u32) -> bool {
-        is_alive(&self.dead, row)
-    }
-
     fn item(&self, item: u32) -> &[V] {
         &self.items[item as usize * self.num_perm..][..self.num_perm]
-    }
-
-    /// The integer id of a row, or its number where ids are strings.
-    pub fn int_id(&self, row: u32) -> i64 {
-        self.ids.int(row)
-    }
-
-    /// The string id of a row, where ids are strings.
-    pub fn string_id(&self, row: u32) -> Option<&str> {
-        self.ids.string(row)
-    }
-
-    fn find_int(&self, id: i64) -> Option<u32> {
-        self.ids.row_of_int(id, self.total).filter(|&row| self.alive(row))
-    }
-
-    fn find_name(&self, id: &str) -> Option<u32> {
-        self.ids.row_of_name(id).filter(|&row| self.alive(row))
-    }
-
-    /// Whether an integer id is there.
-    pub fn contains_int(&self, id: i64) -> bool {
-        self.find_int(id).is_some()
-    }
-
-    /// Whether a string id is there.
-    pub fn contains_name(&self, id: &str) -> bool {
-        self.find_name(id).is_some()
     }
 
     /// Adds rows; returns how many were added. Nothing is changed by a call that fails.
@@ -179,50 +138,15 @@ impl<V: Value + Plain> Index<V> {
     /// than 2^32 − 2 rows.
     pub fn add(&mut self, ids: NewIds<'_>, signatures: &[V], existing: Existing) -> Result<usize> {
         let count = self.check(signatures)?;
-        self.ids.check(ids, count, "signatures", self.total)?;
-        match ids {
-            NewIds::Rows => {
-                self.append(signatures, None);
-                Ok(count)
-            }
-            NewIds::Ints(new) => {
-                let chosen = self.choose(new, existing, |index, id| index.find_int(*id), i64::to_string)?;
-                let kept: Vec<i64> = chosen.iter().map(|&i| new[i]).collect();
-                let dead = &self.dead;
-                self.ids.push_ints(&kept, |row| is_alive(dead, row));
-                self.append(signatures, Some(&chosen));
-                Ok(kept.len())
-            }
-            NewIds::Names(new) => {
-                let chosen = self.choose(new, existing, |index, id| index.find_name(id), show_name)?;
-                let kept: Vec<&str> = chosen.iter().map(|&i| new[i]).collect();
-                self.ids.push_names(&kept);
-                self.append(signatures, Some(&chosen));
-                Ok(kept.len())
-            }
-        }
+        let added = self.rows.add(ids, count, "signatures", existing)?;
+        self.append(signatures, &added);
+        Ok(added.count)
     }
 
-    /// Which rows of a batch go in; rows that they replace are removed.
-    fn choose<T: Eq + Hash>(
-        &mut self,
-        new: &[T],
-        existing: Existing,
-        find: impl Fn(&Self, &T) -> Option<u32>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<Vec<usize>> {
-        let (chosen, replaced) = choose(new, existing, |id| find(self, id), show)?;
-        for row in replaced {
-            self.kill(row);
-        }
-        Ok(chosen)
-    }
-
-    /// Appends the chosen rows, or all, and sorts new items into a run.
-    fn append(&mut self, signatures: &[V], chosen: Option<&[usize]>) {
+    /// Appends the signatures that became rows, and sorts new items into a run.
+    fn append(&mut self, signatures: &[V], added: &Added) {
         let k = self.num_perm;
-        let count = chosen.map_or(signatures.len() / k, <[usize]>::len);
-        if count == 0 {
+        if added.count == 0 {
             return;
         }
         if self.known.is_none() {
@@ -234,10 +158,8 @@ impl<V: Value + Plain> Index<V> {
             (self.items.to_mut(), self.of.to_mut(), self.before.to_mut(), self.last.to_mut());
         let Some(known) = &mut self.known else { return };
         let first_item = last.len();
-        for at in 0..count {
-            let i = chosen.map_or(at, |chosen| chosen[at]);
-            let signature = &signatures[i * k..][..k];
-            let row = (self.total + at) as u32;
+        for (at, signature) in added.of(signatures, k).chunks_exact(k).enumerate() {
+            let row = (added.first + at) as u32;
             if signature.iter().all(|value| *value == V::NONE) {
                 of.push(NO_ITEM);
                 before.push(row);
@@ -256,10 +178,9 @@ impl<V: Value + Plain> Index<V> {
                 last.push(row);
             }
         }
-        self.total += count;
         let new = first_item..self.last.len();
         if !new.is_empty() {
-            self.runs.push(Run::new(&self.items, new, k, self.bands, self.rows));
+            self.runs.push(Run::new(&self.items, new, k, self.bands, self.num_rows));
             while let [.., a, b] = &self.runs[..] {
                 if a.len() > 2 * b.len() {
                     break;
@@ -271,47 +192,19 @@ impl<V: Value + Plain> Index<V> {
         }
     }
 
-    fn kill(&mut self, row: u32) {
-        self.ids.forget(row);
-        bury(&mut self.dead, row);
-        self.num_dead += 1;
-    }
-
-    /// Removes integer ids (or row numbers); nothing is changed by a call that fails.
+    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
     ///
     /// # Errors
     /// An id that is not there, unless `missing_ok`.
-    pub fn remove_ints(&mut self, ids: &[i64], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_int(*id), i64::to_string)
-    }
-
-    /// Removes string ids; nothing is changed by a call that fails.
-    ///
-    /// # Errors
-    /// An id that is not there, unless `missing_ok`.
-    pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
-    }
-
-    fn remove<T>(
-        &mut self,
-        ids: &[T],
-        missing_ok: bool,
-        find: impl Fn(&Self, &T) -> Option<u32>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<usize> {
-        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
-        for &row in &rows {
-            self.kill(row);
-        }
-        Ok(rows.len())
+    pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        self.rows.remove(ids, missing_ok)
     }
 
     /// Puts the rows of an item that are alive into `found`.
     fn members(&self, item: u32, found: &mut Vec<u32>) {
         let mut row = self.last[item as usize];
         loop {
-            if self.alive(row) {
+            if self.rows.is_alive(row) {
                 found.push(row);
             }
             let before = self.before[row as usize];
@@ -328,12 +221,12 @@ impl<V: Value + Plain> Index<V> {
     fn candidates(&self, signature: &[V], least: usize, above: Option<u32>, found: &mut Vec<(u32, u16)>) {
         found.clear();
         for band in 0..self.bands {
-            let values = &signature[band * self.rows..][..self.rows];
+            let values = &signature[band * self.num_rows..][..self.num_rows];
             let key = run::key(values, band);
             for run in &self.runs {
                 for &item in run.with_key(band, key) {
                     if above.is_none_or(|above| item > above)
-                        && self.item(item)[band * self.rows..][..self.rows] == *values
+                        && self.item(item)[band * self.num_rows..][..self.num_rows] == *values
                     {
                         found.push((item, 0));
                     }
@@ -369,7 +262,7 @@ impl<V: Value + Plain> Index<V> {
                     self.members(item, members);
                     hits.extend(members.iter().map(|&row| (distance, row)));
                 }
-                hits.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.ids.compare(a.1, b.1)));
+                hits.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1)));
                 hits
             })
             .collect();
@@ -411,7 +304,7 @@ impl<V: Value + Plain> Index<V> {
             })
             .collect();
         let mut all = found.concat();
-        let by_id = |a: u32, b: u32| self.ids.compare(a, b);
+        let by_id = |a: u32, b: u32| self.rows.compare(a, b);
         for pair in &mut all {
             if by_id(pair.0, pair.1).is_gt() {
                 *pair = (pair.1, pair.0, pair.2);
@@ -427,9 +320,9 @@ impl<V: Value + Plain> Index<V> {
 
     /// Sorts everything that is alive into one run, in order of addition; row numbers stay as they are.
     pub fn compact(&mut self) {
-        if self.num_dead > 0 {
+        if self.rows.num_dead() > 0 {
             let mut held = vec![false; self.num_items()];
-            for row in (0..self.total as u32).filter(|&row| self.alive(row)) {
+            for row in (0..self.rows.total() as u32).filter(|&row| self.rows.is_alive(row)) {
                 if let Some(held) = held.get_mut(self.of[row as usize] as usize) {
                     *held = true;
                 }
@@ -462,7 +355,7 @@ impl<V: Value + Plain> Index<V> {
             *item = number.get(*item as usize).copied().unwrap_or(NO_ITEM);
         }
         self.runs =
-            if last.is_empty() { vec![] } else { vec![Run::new(&items, 0..last.len(), k, self.bands, self.rows)] };
+            if last.is_empty() { vec![] } else { vec![Run::new(&items, 0..last.len(), k, self.bands, self.num_rows)] };
         self.items = items.into();
         self.last = last.into();
         self.known = None;

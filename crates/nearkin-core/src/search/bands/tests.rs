@@ -74,7 +74,7 @@ proptest! {
         }
         same(&index, &model, &queries, least);
         let gone: Vec<i64> = removed.iter().map(|&row| row.into()).collect();
-        index.remove_ints(&gone, true).expect("missing ids are allowed");
+        index.remove(Keys::Ints(&gone), true).expect("missing ids are allowed");
         model.retain(|(row, _)| !removed.contains(row));
         same(&index, &model, &queries, least);
         prop_assert_eq!(model.len(), index.len());
@@ -131,9 +131,9 @@ fn ids_are_added_updated_and_skipped() {
     assert_eq!(0, index.add(NewIds::Names(&["b"]), &[3, 3], Existing::Skip).expect("skipped"));
     assert_eq!(1, index.add(NewIds::Names(&["b"]), &[2, 2], Existing::Update).expect("replaced"));
     let hits = index.search(&[2, 2], 0).expect("whole");
-    let names: Vec<_> = hits.rows.iter().filter_map(|&row| index.string_id(row)).collect();
+    let names: Vec<_> = hits.rows.iter().filter_map(|&row| index.rows().string(row)).collect();
     assert_eq!((vec!["a", "b"], 2), (names, index.len()));
-    assert!(index.remove_names(&["c"], false).is_err());
+    assert!(index.remove(Keys::Names(&["c"]), false).is_err());
     assert!(index.add(NewIds::Rows, &[1, 1], Existing::Error).is_err());
 }
 

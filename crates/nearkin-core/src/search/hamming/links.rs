@@ -127,7 +127,7 @@ impl Index {
     /// The pairs of rows that are in one slot or in slots near to each other.
     fn spread<'a>(&self, near: &Near, rows_of: impl Fn(u32) -> &'a [u32] + Sync) -> Pairs {
         let order = &Order::of(self);
-        let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.alive(row));
+        let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.rows.is_alive(row));
         // Place and slot of every row that may have a partner, in order of id.
         let mut lefts: Vec<(u32, u32)> = (0..near.len() as u32)
             .into_par_iter()
@@ -192,7 +192,7 @@ impl Index {
     /// `radius` above `bits`; fingerprints of another width.
     pub fn join_rows(&self, fps: &[u64], radius: u32) -> Result<Pairs> {
         let mut other = Self::new(self.bits, super::Method::Scan, None, None)?;
-        other.add(super::NewIds::Rows, fps, super::Existing::Error)?;
+        other.add(crate::search::rows::NewIds::Rows, fps, crate::search::rows::Existing::Error)?;
         // Sorted, so that neighbours in order are neighbours in memory, and equal ones asked once.
         other.unite();
         self.join(&other, radius)
@@ -228,12 +228,12 @@ impl Index {
 
     /// Sorts pairs by the ids of their left rows, which are this index's, and of their right rows, which are those of `right`.
     fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)]) {
-        if self.ids.ascending() && right.ids.ascending() {
+        if self.rows.ascending() && right.rows.ascending() {
             pairs.par_sort_unstable();
         } else {
             pairs.par_sort_unstable_by(|a, b| {
-                let first = self.ids.compare((a.0 >> 32) as u32, (b.0 >> 32) as u32);
-                first.then_with(|| right.ids.compare(a.0 as u32, b.0 as u32))
+                let first = self.rows.compare((a.0 >> 32) as u32, (b.0 >> 32) as u32);
+                first.then_with(|| right.rows.compare(a.0 as u32, b.0 as u32))
             });
         }
     }
@@ -317,8 +317,8 @@ struct PairSink<'a> {
 impl Sink for PairSink<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let left = self.start as u32 + query;
-        for &a in self.left.rows_of(left).iter().filter(|&&row| self.left_index.alive(row)) {
-            let rows = self.right.rows_of(slot).iter().filter(|&&row| self.right_index.alive(row));
+        for &a in self.left.rows_of(left).iter().filter(|&&row| self.left_index.rows.is_alive(row)) {
+            let rows = self.right.rows_of(slot).iter().filter(|&&row| self.right_index.rows.is_alive(row));
             self.pairs.extend(rows.map(|&b| packed(a, b, distance)));
         }
         self.radius
@@ -402,9 +402,9 @@ struct Order(Option<(Vec<u32>, Vec<u32>)>);
 impl Order {
     /// All rows, dead ones too, whose ids may be those of living ones: equal ids in order of addition.
     fn of(index: &Index) -> Self {
-        Self((!index.ids.ascending()).then(|| {
-            let mut rows: Vec<u32> = (0..index.total as u32).collect();
-            rows.par_sort_unstable_by(|&a, &b| index.ids.compare(a, b).then(a.cmp(&b)));
+        Self((!index.rows.ascending()).then(|| {
+            let mut rows: Vec<u32> = (0..index.rows.total() as u32).collect();
+            rows.par_sort_unstable_by(|&a, &b| index.rows.compare(a, b).then(a.cmp(&b)));
             let mut places = vec![0; rows.len()];
             for (place, &row) in rows.iter().enumerate() {
                 places[row as usize] = place as u32;
@@ -455,7 +455,7 @@ impl PairStream {
             return Err(Error::parameter("batch_size", batch, "1 or more"));
         }
         index.prepare_blocks(radius)?;
-        let mut slots = vec![DEAD; index.total];
+        let mut slots = vec![DEAD; index.rows.total()];
         for run in &index.runs {
             for slot in 0..run.len() {
                 for &row in run.rows_of(slot) {
@@ -463,9 +463,10 @@ impl PairStream {
                 }
             }
         }
-        let order = (!index.ids.ascending()).then(|| {
-            let mut order: Vec<u32> = (0..index.total as u32).filter(|&row| slots[row as usize] != DEAD).collect();
-            order.par_sort_unstable_by(|&a, &b| index.ids.compare(a, b));
+        let order = (!index.rows.ascending()).then(|| {
+            let mut order: Vec<u32> =
+                (0..index.rows.total() as u32).filter(|&row| slots[row as usize] != DEAD).collect();
+            order.par_sort_unstable_by(|&a, &b| index.rows.compare(a, b));
             order
         });
         let version = index.version;
@@ -490,7 +491,7 @@ impl PairStream {
 
     /// Finds the pairs of the next block of left rows; whether there was one.
     fn step(&mut self, index: &Index) -> bool {
-        let total = self.order.as_ref().map_or(index.total, Vec::len);
+        let total = self.order.as_ref().map_or(index.rows.total(), Vec::len);
         let Some(source) = index.sources().into_iter().find(|source| source.run.is_some()) else { return false };
         let row_at = |place: usize| self.order.as_ref().map_or(place as u32, |order| order[place]);
         while self.at < total {
@@ -563,7 +564,7 @@ impl Sink for Later<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let left = self.rows[query as usize];
         let room = self.most.saturating_add(1).saturating_sub(self.pairs.len());
-        let later = |&&row: &&u32| self.index.ids.compare(left, row) == Ordering::Less;
+        let later = |&&row: &&u32| self.index.rows.compare(left, row) == Ordering::Less;
         let rows = self.source.rows_of(slot).iter().filter(later).take(room);
         self.pairs.extend(rows.map(|&row| packed(left, row, distance)));
         self.radius

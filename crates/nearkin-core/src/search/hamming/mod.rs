@@ -3,7 +3,7 @@
 //! **Guarantee.** Whatever method the planner picks, results are those of brute force: every row within the radius (inclusive)
 //! is found, for widths 1 to 1024 and every radius, nearest first, ties by id.
 //!
-//! **Parts.** Rows have ids (`ids`); their fingerprints live in sorted runs of distinct values and an unsorted tail
+//! **Parts.** Rows have ids (`rows`); their fingerprints live in sorted runs of distinct values and an unsorted tail
 //! (`runs`); a run is searched (`search`) by the tiled scan (`scan`), by tables (`blocks`) or by inverted lists (`bits`);
 //! `plan` chooses by a cost model. `links` finds pairs (all of one index, a join of two, a stream), `groups` clusters, and
 //! `rank` ranks by common bits. Removal marks a row dead; dead rows are filtered from results and leave at the next merge.
@@ -22,8 +22,7 @@ pub(crate) mod scan;
 mod search;
 
 use crate::cpu::popcount::{Kernel, check_bits, check_fingerprints, words_of};
-pub use crate::search::rows::{Existing, NewIds};
-use crate::search::rows::{Ids, bury, choose, is_alive, rows_of, show_name};
+use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::Segment;
 use crate::{Error, Result};
 pub use groups::{Clusters, Linkage};
@@ -44,11 +43,7 @@ pub struct Index {
     radius: Option<u32>,
     memory: Option<usize>,
     kernel: Kernel,
-    ids: Ids,
-    total: usize,
-    /// Bit of each dead row; shorter than the rows where none behind is dead.
-    dead: Vec<u64>,
-    num_dead: usize,
+    rows: Rows,
     runs: Vec<Run>,
     tail: Vec<u64>,
     tail_rows: Vec<u32>,
@@ -79,10 +74,7 @@ impl Index {
             radius,
             memory,
             kernel: Kernel::best(),
-            ids: Ids::default(),
-            total: 0,
-            dead: Vec::new(),
-            num_dead: 0,
+            rows: Rows::default(),
             runs: Vec::new(),
             tail: Vec::new(),
             tail_rows: Vec::new(),
@@ -129,31 +121,26 @@ impl Index {
         self.note = note;
     }
 
-    /// Rows ever added: the number of the next one.
-    pub fn total(&self) -> usize {
-        self.total
+    /// Ids, row numbers and tombstones.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
     }
 
-    /// Rows that are alive.
+    /// Fingerprints that are there.
     pub fn len(&self) -> usize {
-        self.total - self.num_dead
+        self.rows.len()
     }
 
-    /// Whether no row is alive.
+    /// Whether there is no fingerprint.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.rows.is_empty()
     }
 
-    /// Kind of ids: "row numbers", "integers" or "strings".
-    pub fn id_kind(&self) -> &'static str {
-        self.ids.kind()
-    }
-
-    /// Bytes of fingerprints and tables, and bytes of ids.
+    /// Bytes of fingerprints and tables, and bytes of rows.
     pub fn bytes(&self) -> (usize, usize) {
         let runs: usize = self.runs.iter().map(Run::bytes).sum();
         let tail = self.tail.capacity() * 8 + self.tail_rows.capacity() * 4;
-        (runs + tail + self.dead.capacity() * 8, self.ids.bytes())
+        (runs + tail, self.rows.bytes())
     }
 
     fn check_radius(&self, radius: u32) -> Result<()> {
@@ -173,39 +160,6 @@ impl Index {
         Ok(fps.len() / self.words)
     }
 
-    #[inline]
-    fn alive(&self, row: u32) -> bool {
-        is_alive(&self.dead, row)
-    }
-
-    /// The integer id of a row, or its number where ids are strings.
-    pub fn int_id(&self, row: u32) -> i64 {
-        self.ids.int(row)
-    }
-
-    /// The string id of a row, where ids are strings.
-    pub fn string_id(&self, row: u32) -> Option<&str> {
-        self.ids.string(row)
-    }
-
-    fn find_int(&self, id: i64) -> Option<u32> {
-        self.ids.row_of_int(id, self.total).filter(|&row| self.alive(row))
-    }
-
-    fn find_name(&self, id: &str) -> Option<u32> {
-        self.ids.row_of_name(id).filter(|&row| self.alive(row))
-    }
-
-    /// Whether an integer id is there.
-    pub fn contains_int(&self, id: i64) -> bool {
-        self.find_int(id).is_some()
-    }
-
-    /// Whether a string id is there.
-    pub fn contains_name(&self, id: &str) -> bool {
-        self.find_name(id).is_some()
-    }
-
     /// Adds rows; returns how many were added. Nothing is changed by a call that fails.
     ///
     /// # Errors
@@ -213,120 +167,27 @@ impl Index {
     /// (with `Existing::Error`), more than 2^32 - 2 rows.
     pub fn add(&mut self, ids: NewIds<'_>, fps: &[u64], existing: Existing) -> Result<usize> {
         let count = self.check_rows(fps)?;
-        self.ids.check(ids, count, "fingerprints", self.total)?;
-        if count == 0 {
-            return Ok(0);
+        let added = self.rows.add(ids, count, "fingerprints", existing)?;
+        if added.count > 0 {
+            self.tail.extend_from_slice(&added.of(fps, self.words));
+            self.tail_rows.extend(added.first as u32..(added.first + added.count) as u32);
+            self.version += 1;
         }
-        match ids {
-            NewIds::Rows => self.append(fps, count),
-            NewIds::Ints(new) => {
-                let last = match &self.ids {
-                    Ids::Ints { values, lookup: None } => values.last().copied(),
-                    Ids::Ints { .. } => Some(i64::MAX),
-                    _ => None,
-                };
-                let fresh = last.is_none_or(|last| last < new[0]) && new.windows(2).all(|pair| pair[0] < pair[1]);
-                let chosen = if fresh {
-                    None
-                } else {
-                    self.choose(new, existing, |index, id| index.find_int(*id), i64::to_string)?
-                };
-                if let Some(chosen) = chosen {
-                    let kept: Vec<i64> = chosen.iter().map(|&i| new[i]).collect();
-                    return Ok(self.append_chosen(NewIds::Ints(&kept), fps, &chosen));
-                }
-                let dead = &self.dead;
-                self.ids.push_ints(new, |row| is_alive(dead, row));
-                self.append(fps, count);
-            }
-            NewIds::Names(new) => {
-                let chosen = self.choose(new, existing, |index, id| index.find_name(id), show_name)?;
-                if let Some(chosen) = chosen {
-                    let kept: Vec<&str> = chosen.iter().map(|&i| new[i]).collect();
-                    return Ok(self.append_chosen(NewIds::Names(&kept), fps, &chosen));
-                }
-                self.ids.push_names(new);
-                self.append(fps, count);
-            }
-        }
-        Ok(count)
+        Ok(added.count)
     }
 
-    /// Which rows of a batch go in: None for all; rows that they replace are removed.
-    fn choose<T: Eq + std::hash::Hash>(
-        &mut self,
-        new: &[T],
-        existing: Existing,
-        find: impl Fn(&Self, &T) -> Option<u32>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<Option<Vec<usize>>> {
-        let (chosen, replaced) = choose(new, existing, |id| find(self, id), show)?;
-        for row in replaced {
-            self.kill(row);
-        }
-        Ok(if chosen.len() == new.len() { None } else { Some(chosen) })
-    }
-
-    fn append_chosen(&mut self, ids: NewIds<'_>, fps: &[u64], chosen: &[usize]) -> usize {
-        let kept: Vec<u64> = chosen.iter().flat_map(|&i| &fps[i * self.words..(i + 1) * self.words]).copied().collect();
-        match ids {
-            NewIds::Rows => {}
-            NewIds::Ints(new) => {
-                let dead = &self.dead;
-                self.ids.push_ints(new, |row| is_alive(dead, row));
-            }
-            NewIds::Names(new) => self.ids.push_names(new),
-        }
-        self.append(&kept, chosen.len());
-        chosen.len()
-    }
-
-    fn append(&mut self, fps: &[u64], count: usize) {
-        self.tail.extend_from_slice(fps);
-        self.tail_rows.extend(self.total as u32..(self.total + count) as u32);
-        self.total += count;
-        self.version += 1;
-    }
-
-    fn kill(&mut self, row: u32) {
-        self.ids.forget(row);
-        bury(&mut self.dead, row);
-        self.num_dead += 1;
-        self.version += 1;
-    }
-
-    /// Removes integer ids (or row numbers); nothing is changed by a call that fails.
+    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
     ///
     /// # Errors
     /// An id that is not there, unless `missing_ok`.
-    pub fn remove_ints(&mut self, ids: &[i64], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_int(*id), i64::to_string)
-    }
-
-    /// Removes string ids; nothing is changed by a call that fails.
-    ///
-    /// # Errors
-    /// An id that is not there, unless `missing_ok`.
-    pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
-    }
-
-    fn remove<T>(
-        &mut self,
-        ids: &[T],
-        missing_ok: bool,
-        find: impl Fn(&Self, &T) -> Option<u32>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<usize> {
-        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
-        for &row in &rows {
-            self.kill(row);
-        }
+    pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        let removed = self.rows.remove(ids, missing_ok)?;
+        self.version += u64::from(removed > 0);
         let held: usize = self.runs.iter().map(|run| run.rows.len()).sum::<usize>() + self.tail_rows.len();
         if held > 2 * self.len() + TAIL {
             self.compact();
         }
-        Ok(rows.len())
+        Ok(removed)
     }
 
     /// Merges everything into one run without dead rows.
@@ -336,14 +197,14 @@ impl Index {
             self.merge_last();
         }
         if let Some(run) = self.runs.pop() {
-            self.push_run(Run::merge(self.words, &run, &Run::default(), |row| self.alive(row)));
+            self.push_run(Run::merge(self.words, &run, &Run::default(), |row| self.rows.is_alive(row)));
         }
     }
 
     /// Sorts the tail into a run and merges runs until each is more than twice as long as the next.
     fn flush(&mut self) {
-        if self.num_dead > 0 {
-            let keep: Vec<bool> = self.tail_rows.iter().map(|&row| self.alive(row)).collect();
+        if self.rows.num_dead() > 0 {
+            let keep: Vec<bool> = self.tail_rows.iter().map(|&row| self.rows.is_alive(row)).collect();
             let mut fps = Vec::with_capacity(self.tail.len());
             for (fp, _) in self.tail.chunks_exact(self.words).zip(&keep).filter(|(_, keep)| **keep) {
                 fps.extend_from_slice(fp);
@@ -367,14 +228,14 @@ impl Index {
 
     fn merge_last(&mut self) {
         if let (Some(b), Some(a)) = (self.runs.pop(), self.runs.pop()) {
-            self.push_run(Run::merge(self.words, &a, &b, |row| self.alive(row)));
+            self.push_run(Run::merge(self.words, &a, &b, |row| self.rows.is_alive(row)));
         }
     }
 
     fn push_run(&mut self, mut run: Run) {
         if run.len() > 0 {
-            if !self.ids.ascending() {
-                run.order_copies(|a, b| self.ids.compare(a, b));
+            if !self.rows.ascending() {
+                run.order_copies(|a, b| self.rows.compare(a, b));
             }
             self.runs.push(run);
         }

@@ -114,11 +114,11 @@ struct Best<'a> {
 
 impl Best<'_> {
     fn order(&self, a: &(Quotient, u32), b: &(Quotient, u32)) -> Ordering {
-        a.0.compare(b.0).then_with(|| self.index.ids.compare(a.1, b.1))
+        a.0.compare(b.0).then_with(|| self.index.rows.compare(a.1, b.1))
     }
 
     fn take(&mut self, quotient: Quotient, rows: &[u32]) {
-        for &row in rows.iter().filter(|&&row| self.index.alive(row)).take(self.k) {
+        for &row in rows.iter().filter(|&&row| self.index.rows.is_alive(row)).take(self.k) {
             self.rows.push((quotient, row));
             if self.rows.len() >= 2 * self.k + 32 {
                 self.cut();

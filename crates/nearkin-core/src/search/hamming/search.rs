@@ -436,7 +436,7 @@ impl Index {
         if best.len() < k {
             return self.bits as u32;
         }
-        let order = |a: &(u32, u32), b: &(u32, u32)| a.0.cmp(&b.0).then_with(|| self.ids.compare(a.1, b.1));
+        let order = |a: &(u32, u32), b: &(u32, u32)| a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
         let limit = best.select_nth_unstable_by(k - 1, order).1.0;
         best.truncate(k);
         limit
@@ -445,11 +445,11 @@ impl Index {
     /// Sorts packed matches by query, distance and id.
     fn order(&self, found: &mut [u64]) {
         found.sort_unstable();
-        if self.ids.ascending() {
+        if self.rows.ascending() {
             return;
         }
         for ties in found.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
-            ties.sort_unstable_by(|&a, &b| self.ids.compare(a as u32, b as u32));
+            ties.sort_unstable_by(|&a, &b| self.rows.compare(a as u32, b as u32));
         }
     }
 
@@ -585,7 +585,7 @@ struct Collect<'a> {
 
 impl Sink for Collect<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let rows = self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row));
+        let rows = self.source.rows_of(slot).iter().filter(|&&row| self.index.rows.is_alive(row));
         let matches = rows.map(|&row| pack(query, distance, row));
         // Rows of a slot are in order of id.
         self.found.extend(matches.take(self.cap.unwrap_or(usize::MAX)));
@@ -610,7 +610,7 @@ impl Sink for Top<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let best = &mut self.best[query as usize];
         let limit = &mut self.limits[query as usize];
-        for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.alive(row)).take(self.k) {
+        for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.rows.is_alive(row)).take(self.k) {
             best.push((distance, row));
             if best.len() >= self.k + self.k / 2 + 8 {
                 *limit = self.index.prune(best, self.k).min(*limit);

@@ -55,7 +55,7 @@ fn brute(words: usize, fps: &[u64], ids: &[i64], query: &[u64], radius: u32) -> 
 
 fn hits_of(index: &Index, hits: &Hits, query: usize) -> Vec<(u32, i64)> {
     let range = hits.offsets[query] as usize..hits.offsets[query + 1] as usize;
-    range.map(|i| (u32::from(hits.distances[i]), index.int_id(hits.rows[i]))).collect()
+    range.map(|i| (u32::from(hits.distances[i]), index.rows().int(hits.rows[i]))).collect()
 }
 
 const METHODS: [Method; 6] = [Method::Auto, Method::Scan, Method::Blocks, Method::Multi, Method::Tables, Method::Bits];
@@ -105,7 +105,7 @@ proptest! {
                 }
                 expected.sort_unstable();
                 let found: Vec<(i64, i64, u32)> = (0..pairs.left.len())
-                    .map(|i| (index.int_id(pairs.left[i]), index.int_id(pairs.right[i]), u32::from(pairs.distances[i])))
+                    .map(|i| (index.rows().int(pairs.left[i]), index.rows().int(pairs.right[i]), u32::from(pairs.distances[i])))
                     .collect();
                 prop_assert_eq!(expected, found);
             }
@@ -141,7 +141,7 @@ proptest! {
                     index.flush();
                 }
                 let gone: Vec<i64> = (0..20).map(|i| (i * 7 + step as i64) % 97).collect();
-                index.remove_ints(&gone, true).unwrap();
+                index.remove(Keys::Ints(&gone), true).unwrap();
                 for id in &gone {
                     model.remove(id);
                 }
@@ -158,7 +158,7 @@ proptest! {
                     prop_assert_eq!(brute(words, &fps, &ids, query, radius), hits_of(&index, &hits, q));
                 }
                 for id in 0..97 {
-                    prop_assert_eq!(model.contains_key(&id), index.contains_int(id));
+                    prop_assert_eq!(model.contains_key(&id), index.rows().find_int(id).is_some());
                 }
             }
         }
@@ -167,7 +167,7 @@ proptest! {
 
 /// (left, right, distance) as ids.
 fn ids_of(left: &Index, right: &Index, pairs: &Pairs) -> Vec<(i64, i64, u32)> {
-    let triple = |i| (left.int_id(pairs.left[i]), right.int_id(pairs.right[i]), u32::from(pairs.distances[i]));
+    let triple = |i| (left.rows().int(pairs.left[i]), right.rows().int(pairs.right[i]), u32::from(pairs.distances[i]));
     (0..pairs.left.len()).map(triple).collect()
 }
 
@@ -233,7 +233,7 @@ proptest! {
             if seed % 2 == 0 {
                 index.flush();
             }
-            index.remove_ints(&gone, false).unwrap();
+            index.remove(Keys::Ints(&gone), false).unwrap();
             index.prepare(radius, 1000).unwrap();
 
             let hits = index.search(&other_fps, radius, Some(limit)).unwrap();
@@ -258,7 +258,7 @@ proptest! {
                 prop_assert_eq!(expected.len() + 1, found.offsets.len());
                 for (cluster, range) in expected.iter().zip(found.offsets.windows(2)) {
                     let range = range[0] as usize..range[1] as usize;
-                    let members: Vec<i64> = found.rows[range.clone()].iter().map(|&row| index.int_id(row)).collect();
+                    let members: Vec<i64> = found.rows[range.clone()].iter().map(|&row| index.rows().int(row)).collect();
                     prop_assert_eq!(cluster.iter().map(|&i| ids[i]).collect::<Vec<_>>(), members);
                     let fp = |i: usize| &fps[i * words..(i + 1) * words];
                     let distances: Vec<u16> = cluster.iter().map(|&i| distance(fp(cluster[0]), fp(i)) as u16).collect();
@@ -304,7 +304,7 @@ proptest! {
                         expected.truncate(limit);
                         let range = found.offsets[q] as usize..found.offsets[q + 1] as usize;
                         let found: Vec<(f64, i64)> =
-                            range.map(|i| (found.distances[i], index.int_id(found.rows[i]))).collect();
+                            range.map(|i| (found.distances[i], index.rows().int(found.rows[i]))).collect();
                         prop_assert_eq!(expected, found);
                     }
                 }
@@ -352,11 +352,11 @@ fn strings_break_ties_by_code_points() {
     let mut index = Index::new(8, Method::Auto, None, None).unwrap();
     index.add(NewIds::Names(&["é", "b", "a", "z"]), &[1, 1, 1, 0], Existing::Error).unwrap();
     let hits = index.search(&[1], 1, None).unwrap();
-    let names: Vec<_> = hits.rows.iter().map(|&row| index.string_id(row).unwrap()).collect();
+    let names: Vec<_> = hits.rows.iter().map(|&row| index.rows().string(row).unwrap()).collect();
     assert_eq!(vec!["a", "b", "é", "z"], names);
-    assert_eq!(1, index.remove_names(&["b"], false).unwrap());
-    assert!(!index.contains_name("b") && index.contains_name("a"));
-    assert!(index.remove_names(&["b"], false).is_err());
+    assert_eq!(1, index.remove(Keys::Names(&["b"]), false).unwrap());
+    assert!(index.rows().find_name("b").is_none() && index.rows().find_name("a").is_some());
+    assert!(index.remove(Keys::Names(&["b"]), false).is_err());
 }
 
 #[test]
@@ -367,8 +367,8 @@ fn a_failed_call_changes_nothing() {
     assert!(index.add(NewIds::Ints(&[8, 8]), &[1, 2], Existing::Error).is_err());
     assert!(index.add(NewIds::Names(&["a"]), &[1], Existing::Error).is_err());
     assert!(index.add(NewIds::Ints(&[9]), &[256], Existing::Error).is_err());
-    assert!(index.remove_ints(&[5, 99], false).is_err());
-    assert_eq!((2, true), (index.len(), index.contains_int(5)));
+    assert!(index.remove(Keys::Ints(&[5, 99]), false).is_err());
+    assert_eq!((2, true), (index.len(), index.rows().find_int(5).is_some()));
     assert!(Index::new(8, Method::Auto, Some(9), None).is_err());
     assert!(index.search(&[0], 9, None).is_err() && index.nearest(&[0], 0).is_err());
 }
@@ -396,9 +396,9 @@ fn an_opened_index_is_the_saved_one() {
                 _ => index.add(NewIds::Names(&names), &fps, Existing::Error).unwrap(),
             };
             match ids {
-                0 => index.remove_ints(&[3, 4], false).unwrap(),
-                1 => index.remove_ints(&ints[3..5], false).unwrap(),
-                _ => index.remove_names(&names[3..5], false).unwrap(),
+                0 => index.remove(Keys::Ints(&[3, 4]), false).unwrap(),
+                1 => index.remove(Keys::Ints(&ints[3..5]), false).unwrap(),
+                _ => index.remove(Keys::Names(&names[3..5]), false).unwrap(),
             };
             index.prepare(5, 1000).unwrap();
             let expected = index.search(&queries, 5, None).unwrap();

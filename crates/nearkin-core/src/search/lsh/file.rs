@@ -10,16 +10,12 @@ use super::codes::Codes;
 use super::rerank::{Dense, Real, Sparse};
 use super::{Filter, Index, Kind, Layout, Metric, Store};
 use crate::Result;
-use crate::search::rows::{Ids, is_alive};
+use crate::search::rows::Rows;
 use crate::segment::{Column, Segment, Writer};
 
 /// The kind of a segment that holds an LSH index.
 const KIND: u32 = 5;
 const ABOUT: u32 = 1;
-const DEAD: u32 = 2;
-const INTS: u32 = 3;
-const NAMES: u32 = 4;
-const ENDS: u32 = 5;
 const NOTE: u32 = 6;
 const COLUMNS: u32 = 10;
 const BASES: u32 = 11;
@@ -45,11 +41,7 @@ impl Index {
         let mut writer = Writer::create(path, KIND, 20)?;
         let place = |name: &str| STORES.iter().position(|&other| other == name).unwrap_or(0) as u64;
         let metric = Metric::ALL.iter().position(|&metric| metric == self.metric).unwrap_or(0) as u64;
-        let (kind, growing) = match &self.ids {
-            Ids::Rows => (0, true),
-            Ids::Ints { lookup, .. } => (1, lookup.is_none()),
-            Ids::Names { .. } => (2, false),
-        };
+        let [total, kind, growing] = self.rows.about();
         let empty;
         let (filter, hashes, per_table, run) = match &self.filter {
             Filter::Codes(codes) => (2, codes.bits, 0, None),
@@ -67,9 +59,9 @@ impl Index {
             metric,
             place(self.store.kind()),
             self.store.dim() as u64,
-            self.total() as u64,
+            total,
             kind,
-            u64::from(growing),
+            growing,
             filter,
             hashes as u64,
             per_table as u64,
@@ -77,16 +69,9 @@ impl Index {
             run.map_or(0, |(_, run)| u64::from(run.width)),
         ];
         writer.section(ABOUT, 0, &about)?;
-        writer.section(DEAD, 0, &self.dead)?;
+        self.rows.save_dead(&mut writer)?;
         writer.section(NOTE, 0, &self.note)?;
-        match &self.ids {
-            Ids::Rows => {}
-            Ids::Ints { values, .. } => writer.section(INTS, 0, values)?,
-            Ids::Names { bytes, ends, .. } => {
-                writer.section(NAMES, 0, bytes)?;
-                writer.section(ENDS, 0, ends)?;
-            }
-        }
+        self.rows.save_ids(&mut writer)?;
         match (&self.filter, run) {
             (Filter::Codes(codes), _) => writer.section(CODES, 0, &codes.values)?,
             (Filter::Buckets { .. }, Some((layout, run))) => {
@@ -121,7 +106,7 @@ impl Index {
         if segment.kind() != KIND {
             return Err(segment.corrupt(format!("it holds kind {}, not an LSH index", segment.kind())));
         }
-        for tag in [ABOUT, DEAD, NOTE] {
+        for tag in [ABOUT, NOTE] {
             segment.verify_one(tag, 0)?;
         }
         let about = segment.column::<u64>(ABOUT, 0)?;
@@ -129,22 +114,13 @@ impl Index {
             return Err(segment.corrupt("its description has another length"));
         };
         let limit = u64::from(u32::MAX);
-        let bounded =
-            metric < 4 && store < 3 && dim > 0 && dim < limit && total < limit && kind < 3 && growing < 2 && filter < 3;
+        let bounded = metric < 4 && store < 3 && dim > 0 && dim < limit && filter < 3;
         if !bounded || hashes >= limit || per_table >= limit || len > total || width > 26 {
             return Err(segment.corrupt("its description holds a number out of range"));
         }
+        let rows = Rows::open(&segment, [total, kind, growing])?;
         let total = total as usize;
         let metric = Metric::ALL[metric as usize];
-        let dead = segment.column::<u64>(DEAD, 0)?.to_vec();
-        let num_dead = dead.iter().map(|word| word.count_ones() as usize).sum();
-        let behind = dead.iter().enumerate().skip(total / 64).any(|(word, &bits)| {
-            let valid = total.saturating_sub(64 * word).min(64);
-            valid < 64 && bits >> valid != 0
-        });
-        if behind {
-            return Err(segment.corrupt("dead rows lie behind its last row"));
-        }
         let shape = (total, hashes as usize, per_table as usize, len as usize);
         let filter = open_filter(&segment, filter, shape, width as u32)?;
         if let Filter::Codes(codes) = &filter
@@ -156,17 +132,8 @@ impl Index {
         if store.len() != total {
             return Err(segment.corrupt("its vectors are not as many as its rows"));
         }
-        let ids = match kind {
-            0 => Ids::Rows,
-            1 => Ids::ints(segment.column(INTS, 0)?, growing == 1, |row| is_alive(&dead, row)),
-            _ => Ids::names(segment.column(NAMES, 0)?, segment.column(ENDS, 0)?, |row| is_alive(&dead, row))
-                .ok_or_else(|| segment.corrupt("its string ids are not UTF-8 at their ends"))?,
-        };
-        if ids.len().is_some_and(|ids| ids != total) {
-            return Err(segment.corrupt("its ids are not as many as its rows"));
-        }
         let note = segment.column(NOTE, 0)?;
-        Ok(Self { metric, filter, store, ids, dead, num_dead, note, segment: Some(segment) })
+        Ok(Self { metric, filter, store, rows, note, segment: Some(segment) })
     }
 
     /// Reads the whole file of an opened index: checksums, and that its arrays hold together.
@@ -177,7 +144,7 @@ impl Index {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
         let sound = match &self.filter {
-            Filter::Buckets { runs, .. } => runs.iter().all(|run| run.is_sound(self.total())),
+            Filter::Buckets { runs, .. } => runs.iter().all(|run| run.is_sound(self.rows.total())),
             Filter::Codes(_) => true,
         };
         if sound && self.store.is_sound() {

@@ -24,14 +24,12 @@ pub mod rerank;
 mod spherical;
 mod stored;
 
-use std::collections::HashSet;
-use std::hash::Hash;
+use std::borrow::Cow;
 
 use rayon::prelude::*;
 
 use crate::cpu::popcount::Kernel;
-use crate::search::hamming::NewIds;
-use crate::search::rows::{Ids, bury, is_alive, rows_of, show_name};
+use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Segment};
 use crate::{Error, Result};
 use buckets::Run;
@@ -127,13 +125,25 @@ pub struct Index {
     metric: Metric,
     filter: Filter,
     store: Store,
-    ids: Ids,
-    /// Bit of each dead row; shorter than the rows where none behind is dead.
-    dead: Vec<u64>,
-    num_dead: usize,
+    rows: Rows,
     /// What the caller keeps with the index.
     note: Column<u8>,
     segment: Option<Segment>,
+}
+
+/// Hashes of the chosen of a batch.
+enum Gathered<'a> {
+    Bits(Cow<'a, [u64]>),
+    Ints(Cow<'a, [i64]>),
+}
+
+impl Gathered<'_> {
+    fn view(&self) -> Hashes<'_> {
+        match self {
+            Self::Bits(words) => Hashes::Bits(words),
+            Self::Ints(values) => Hashes::Ints(values),
+        }
+    }
 }
 
 /// Memory that the queries of one task share.
@@ -167,31 +177,22 @@ impl Index {
     }
 
     fn of(metric: Metric, filter: Filter, store: Store) -> Self {
-        Self {
-            metric,
-            filter,
-            store,
-            ids: Ids::default(),
-            dead: Vec::new(),
-            num_dead: 0,
-            note: Column::default(),
-            segment: None,
-        }
+        Self { metric, filter, store, rows: Rows::default(), note: Column::default(), segment: None }
     }
 
-    /// Rows ever added.
-    pub fn total(&self) -> usize {
-        self.store.len()
+    /// Ids, row numbers and tombstones.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
     }
 
-    /// Rows that are alive.
+    /// Vectors that are there.
     pub fn len(&self) -> usize {
-        self.total() - self.num_dead
+        self.rows.len()
     }
 
-    /// Whether no row is alive.
+    /// Whether there is no vector.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.rows.is_empty()
     }
 
     /// The metric of distances.
@@ -204,18 +205,13 @@ impl Index {
         &self.store
     }
 
-    /// Kind of ids: "row numbers", "integers" or "strings".
-    pub fn id_kind(&self) -> &'static str {
-        self.ids.kind()
-    }
-
-    /// Bytes in memory of the filter, the vectors and the ids.
+    /// Bytes in memory of the filter, the vectors and the rows.
     pub fn bytes(&self) -> (usize, usize, usize) {
         let filter = match &self.filter {
             Filter::Buckets { runs, .. } => runs.iter().map(Run::bytes).sum(),
             Filter::Codes(codes) => codes.values.bytes(),
         };
-        (filter + self.dead.capacity() * 8, self.store.bytes(), self.ids.bytes())
+        (filter, self.store.bytes(), self.rows.bytes())
     }
 
     /// What the caller keeps with the index.
@@ -228,32 +224,7 @@ impl Index {
         self.note = note.into();
     }
 
-    #[inline]
-    fn alive(&self, row: u32) -> bool {
-        is_alive(&self.dead, row)
-    }
-
-    /// The integer id of a row, or its number where ids are strings.
-    pub fn int_id(&self, row: u32) -> i64 {
-        self.ids.int(row)
-    }
-
-    /// The string id of a row, where ids are strings.
-    pub fn string_id(&self, row: u32) -> Option<&str> {
-        self.ids.string(row)
-    }
-
-    /// The row of an integer id.
-    pub fn find_int(&self, id: i64) -> Option<u32> {
-        self.ids.row_of_int(id, self.total()).filter(|&row| self.alive(row))
-    }
-
-    /// The row of a string id.
-    pub fn find_name(&self, id: &str) -> Option<u32> {
-        self.ids.row_of_name(id).filter(|&row| self.alive(row))
-    }
-
-    fn rows_of(&self, hashes: Hashes<'_>) -> Result<usize> {
+    fn count(&self, hashes: Hashes<'_>) -> Result<usize> {
         match (&self.filter, hashes) {
             (Filter::Buckets { layout, .. }, _) => layout.rows(hashes),
             (Filter::Codes(Codes { bits, words, .. }), Hashes::Bits(fps)) => {
@@ -268,43 +239,66 @@ impl Index {
         }
     }
 
-    /// Adds rows. Nothing is changed by a call that fails.
+    /// Adds rows; returns how many were added. Nothing is changed by a call that fails.
     ///
     /// # Errors
-    /// Counts that differ, bad vectors, ids of another kind than before, an id that is there or occurs twice, more than
-    /// 2^32 - 2 rows.
-    pub fn add(&mut self, ids: NewIds<'_>, hashes: Hashes<'_>, vectors: Vectors<'_>) -> Result<usize> {
-        let count = self.store.check(self.metric, vectors)?;
-        let hashed = self.rows_of(hashes)?;
-        if hashed != count {
-            return Err(Error::mismatch("number of rows", format!("{count} vectors"), format!("{hashed} hashes")));
+    /// Counts that differ, bad vectors, ids of another kind than before, an id that is there or occurs twice (with
+    /// `Existing::Error`), more than 2^32 - 2 rows.
+    pub fn add(
+        &mut self,
+        ids: NewIds<'_>,
+        hashes: Hashes<'_>,
+        vectors: Vectors<'_>,
+        existing: Existing,
+    ) -> Result<usize> {
+        let given = self.store.check(self.metric, vectors)?;
+        let hashed = self.count(hashes)?;
+        if hashed != given {
+            return Err(Error::mismatch("number of rows", format!("{given} vectors"), format!("{hashed} hashes")));
         }
-        let total = self.total();
-        self.ids.check(ids, count, "vectors", total)?;
-        if count == 0 {
+        let added = self.rows.add(ids, given, "vectors", existing)?;
+        if added.count == 0 {
             return Ok(0);
         }
-        match ids {
-            NewIds::Rows => {}
-            NewIds::Ints(new) => {
-                self.check_new(new, |index, id| index.find_int(*id), i64::to_string)?;
-                let dead = &self.dead;
-                self.ids.push_ints(new, |row| is_alive(dead, row));
-            }
-            NewIds::Names(new) => {
-                self.check_new(new, |index, id| index.find_name(id), show_name)?;
-                self.ids.push_names(new);
+        match &added.chosen {
+            None => self.append(hashes, vectors, added.first, added.count),
+            Some(chosen) => {
+                let hashes = match hashes {
+                    Hashes::Bits(words) => Gathered::Bits(added.of(words, words.len() / given)),
+                    Hashes::Ints(values) => Gathered::Ints(added.of(values, values.len() / given)),
+                };
+                let dim = self.store.dim();
+                match vectors {
+                    Vectors::F32(x) => {
+                        let vectors = added.of(x, dim);
+                        self.append(hashes.view(), Vectors::F32(&vectors), added.first, added.count);
+                    }
+                    Vectors::F64(x) => {
+                        let vectors = added.of(x, dim);
+                        self.append(hashes.view(), Vectors::F64(&vectors), added.first, added.count);
+                    }
+                    Vectors::Sparse(ends, columns, values) => {
+                        let (ends, columns, values) = rerank::gather(ends, columns, values, chosen);
+                        let vectors = Vectors::Sparse(&ends, &columns, &values);
+                        self.append(hashes.view(), vectors, added.first, added.count);
+                    }
+                }
             }
         }
-        let dead = &self.dead;
+        Ok(added.count)
+    }
+
+    /// Appends what became rows, `first` the first of them.
+    fn append(&mut self, hashes: Hashes<'_>, vectors: Vectors<'_>, first: usize, count: usize) {
+        let rows = &self.rows;
         match (&mut self.filter, hashes) {
             (Filter::Buckets { layout, runs }, _) => {
-                runs.push(Run::build(layout, hashes, count, total as u32));
+                runs.push(Run::build(layout, hashes, count, first as u32));
                 while let [.., a, b] = &runs[..] {
                     if a.len > 2 * b.len {
                         break;
                     }
-                    let merged = a.merge(b, |row| is_alive(dead, row));
+                    let merged = a.merge(b, |row| rows.is_alive(row));
                     runs.truncate(runs.len() - 2);
                     runs.push(merged);
                 }
@@ -313,74 +307,28 @@ impl Index {
             (Filter::Codes(_), Hashes::Ints(_)) => {}
         }
         self.store.push(self.metric, vectors);
-        Ok(count)
     }
 
-    fn check_new<T: Eq + Hash>(
-        &self,
-        new: &[T],
-        find: impl Fn(&Self, &T) -> Option<u32>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<()> {
-        let mut seen = HashSet::with_capacity(new.len());
-        for id in new {
-            let twice = !seen.insert(id);
-            if twice || find(self, id).is_some() {
-                let why = if twice { "twice in this call" } else { "already there" };
-                return Err(Error::parameter(
-                    "ids",
-                    format!("{} ({why})", show(id)),
-                    "new ids; remove the old one first",
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes integer ids (or row numbers); nothing is changed by a call that fails.
+    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
     ///
     /// # Errors
     /// An id that is not there, unless `missing_ok`.
-    pub fn remove_ints(&mut self, ids: &[i64], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_int(*id), i64::to_string)
-    }
-
-    /// Removes string ids; nothing is changed by a call that fails.
-    ///
-    /// # Errors
-    /// An id that is not there, unless `missing_ok`.
-    pub fn remove_names(&mut self, ids: &[&str], missing_ok: bool) -> Result<usize> {
-        self.remove(ids, missing_ok, |index, id| index.find_name(id), show_name)
-    }
-
-    fn remove<T>(
-        &mut self,
-        ids: &[T],
-        missing_ok: bool,
-        find: impl Fn(&Self, &T) -> Option<u32>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<usize> {
-        let rows = rows_of(ids, missing_ok, |id| find(self, id), show)?;
-        for &row in &rows {
-            self.ids.forget(row);
-            bury(&mut self.dead, row);
-        }
-        self.num_dead += rows.len();
-        Ok(rows.len())
+    pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        self.rows.remove(ids, missing_ok)
     }
 
     /// Merges all runs into one without dead rows.
     fn compact(&mut self) {
-        let dead = &self.dead;
+        let rows = &self.rows;
         if let Filter::Buckets { layout, runs } = &mut self.filter {
-            let settled = runs.len() == 1 && runs[0].len == self.store.len() - self.num_dead;
+            let settled = runs.len() == 1 && runs[0].len == rows.len();
             if settled || runs.is_empty() {
                 return;
             }
             while let Some(last) = runs.pop() {
                 let merged = match runs.pop() {
-                    Some(before) => before.merge(&last, |row| is_alive(dead, row)),
-                    None => last.merge(&Run::empty(layout.tables()), |row| is_alive(dead, row)),
+                    Some(before) => before.merge(&last, |row| rows.is_alive(row)),
+                    None => last.merge(&Run::empty(layout.tables()), |row| rows.is_alive(row)),
                 };
                 let whole = runs.is_empty();
                 runs.push(merged);
@@ -392,7 +340,7 @@ impl Index {
     }
 
     fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
-        let count = self.rows_of(queries.hashes)?;
+        let count = self.count(queries.hashes)?;
         match (&self.filter, queries.effort) {
             (Filter::Buckets { layout, .. }, Effort::Probes(probes)) => {
                 if probes == 0 || probes > MAX_PROBES {
@@ -448,7 +396,7 @@ impl Index {
                 let Hashes::Bits(fps) = queries.hashes else { return Vec::new() };
                 let kernel = Kernel::best();
                 let some = |scratch: &mut Scratch, (chunk, fps): (usize, &[u64])| {
-                    let alive = |row| self.num_dead == 0 || self.alive(row);
+                    let alive = |row| self.rows.num_dead() == 0 || self.rows.is_alive(row);
                     let found = match queries.effort {
                         Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive),
                         Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive),
@@ -496,7 +444,7 @@ impl Index {
             prober.keys(key, change, wanted, keys);
             probes.extend(keys.iter().map(|&key| (table as u32, mix(key))));
         }
-        seen.resize(self.total().div_ceil(64), 0);
+        seen.resize(self.rows.total().div_ceil(64), 0);
         rows.clear();
         let mut met = 0;
         for run in runs {
@@ -514,8 +462,8 @@ impl Index {
         for &row in rows.iter() {
             seen[row as usize / 64] = 0;
         }
-        if self.num_dead > 0 {
-            rows.retain(|&row| self.alive(row));
+        if self.rows.num_dead() > 0 {
+            rows.retain(|&row| self.rows.is_alive(row));
         }
         met
     }
@@ -557,7 +505,7 @@ impl Index {
             _ => {}
         }
         let form = Form::available().pop().unwrap_or(Form::Portable);
-        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.ids.compare(a.1, b.1));
+        let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
         let found = self.each(queries, count, |scratch, number, _| {
             let Scratch { rows, scored, .. } = scratch;
             scored.clear();

@@ -327,6 +327,23 @@ pub enum Vectors<'a> {
     Sparse(&'a [u64], &'a [u32], &'a [f64]),
 }
 
+/// The `chosen` rows of a sparse batch: ends with 0 before the first, coordinates, values.
+pub(super) fn gather(
+    ends: &[u64],
+    columns: &[u32],
+    values: &[f64],
+    chosen: &[usize],
+) -> (Vec<u64>, Vec<u32>, Vec<f64>) {
+    let mut found = (vec![0], Vec::new(), Vec::new());
+    for &row in chosen {
+        let part = ends[row] as usize..ends[row + 1] as usize;
+        found.1.extend_from_slice(&columns[part.clone()]);
+        found.2.extend_from_slice(&values[part]);
+        found.0.push(found.1.len() as u64);
+    }
+    found
+}
+
 impl Vectors<'_> {
     fn kind(&self) -> &'static str {
         match self {

@@ -58,11 +58,7 @@ impl Store {
 impl Index {
     /// At most `most` rows that are alive, ascending from `start` on, and their vectors.
     pub fn stored(&self, start: usize, most: usize) -> (Vec<u32>, Owned) {
-        let rows: Vec<u32> = (start.min(self.total())..self.total())
-            .map(|row| row as u32)
-            .filter(|&row| self.alive(row))
-            .take(most)
-            .collect();
+        let rows = self.rows.some(start, most);
         let vectors = self.store.of(&rows);
         (rows, vectors)
     }
@@ -75,8 +71,8 @@ impl Index {
         if left.len() != right.len() {
             return Err(Error::mismatch("number of rows", left.len(), right.len()));
         }
-        if let Some(row) = left.iter().chain(right).find(|&&row| row as usize >= self.total()) {
-            return Err(Error::parameter("rows", row, format!("rows below {}", self.total())));
+        if let Some(row) = left.iter().chain(right).find(|&&row| row as usize >= self.rows.total()) {
+            return Err(Error::parameter("rows", row, format!("rows below {}", self.rows.total())));
         }
         let form = Form::available().pop().unwrap_or(Form::Portable);
         let mut out = Vec::with_capacity(left.len());
@@ -96,7 +92,7 @@ impl Index {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Effort, Hashes, Kind, Layout, Metric, NewIds, Queries, Want};
+    use super::super::{Effort, Existing, Hashes, Keys, Kind, Layout, Metric, NewIds, Queries, Want};
     use super::*;
 
     const DIM: usize = 5;
@@ -120,7 +116,7 @@ mod tests {
             "float64" => Vectors::F64(values),
             _ => Vectors::Sparse(&ends, &columns, &numbers),
         };
-        index.add(NewIds::Rows, Hashes::Ints(&hashes), vectors).expect("added");
+        index.add(NewIds::Rows, Hashes::Ints(&hashes), vectors, Existing::Error).expect("added");
         index
     }
 
@@ -155,7 +151,7 @@ mod tests {
             let values: Vec<f64> = numbers[..numbers.len() / DIM * DIM].iter().map(|&n| f64::from(n) - 4.0).collect();
             for kind in ["float32", "float64", "sparse"] {
                 let mut index = index(kind, Metric::L2, &values);
-                index.remove_ints(&gone, true).expect("removed");
+                index.remove(Keys::Ints(&gone), true).expect("removed");
                 let (rows, vectors) = index.stored(start, most);
                 let expected: Vec<u32> = (start..values.len() / DIM)
                     .filter(|&row| !gone.contains(&(row as i64)))

@@ -47,11 +47,12 @@ proptest! {
                 NewIds::Rows,
                 Hashes::Ints(&values[range.start * hashes..range.end * hashes]),
                 Vectors::F32(&vectors[range.start * dim..range.end * dim]),
+                Existing::Error,
             );
             prop_assert_eq!(range.len(), added.expect("added"));
         }
         let gone: Vec<i64> = (0..dead.min(rows)).map(|_| (rng.next() % rows as u64) as i64).collect();
-        index.remove_ints(&gone, true).expect("removed");
+        index.remove(Keys::Ints(&gone), true).expect("removed");
         let query: Vec<i64> = (0..hashes).map(|_| (rng.next() % 3) as i64 - 1).collect();
         let point: Vec<f32> = (0..dim).map(|_| (rng.next() % 7) as f32).collect();
         let expected: Vec<u32> =
@@ -103,9 +104,9 @@ proptest! {
         let (codes, asked) = (fps(rows), fps(queries));
         let vectors: Vec<f64> = (0..rows).map(|row| row as f64).collect();
         let mut index = Index::with_codes(Metric::L1, bits, Store::new("float64", 1).expect("a store")).expect("an index");
-        index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F64(&vectors)).expect("added");
+        index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F64(&vectors), Existing::Error).expect("added");
         let gone: Vec<i64> = (0..dead.min(rows)).map(|_| (rng.next() % rows as u64) as i64).collect();
-        index.remove_ints(&gone, true).expect("removed");
+        index.remove(Keys::Ints(&gone), true).expect("removed");
         let batch = Queries { hashes: Hashes::Bits(&asked), alternatives: None, effort: Effort::Codes(wanted) };
         let found = index.candidates(&batch).expect("candidates");
         for (number, query) in asked.chunks_exact(words).enumerate() {
@@ -129,7 +130,7 @@ fn enough_probes_of_bits_reach_every_row() {
     let vectors: Vec<f32> = (0..rows).map(|row| row as f32).collect();
     let layout = Layout::new(Kind::Bits, 8, 8, (0..8).collect()).expect("a layout");
     let mut index = Index::with_buckets(Metric::L2, layout, Store::new("float32", 1).expect("a store"));
-    index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F32(&vectors)).expect("added");
+    index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F32(&vectors), Existing::Error).expect("added");
     let costs: Vec<f64> = (0..8).map(f64::from).collect();
     let other = Alternatives { per_hash: 1, values: &[], costs: &costs };
     let ask =
@@ -147,16 +148,16 @@ fn ids_that_are_there_or_missing_are_errors() {
     let mut index = Index::with_codes(Metric::L2, 8, Store::new("float32", 1).expect("a store")).expect("an index");
     let add = |index: &mut Index, ids: &[i64]| {
         let n = ids.len();
-        index.add(NewIds::Ints(ids), Hashes::Bits(&vec![0; n]), Vectors::F32(&vec![0.0; n]))
+        index.add(NewIds::Ints(ids), Hashes::Bits(&vec![0; n]), Vectors::F32(&vec![0.0; n]), Existing::Error)
     };
     assert_eq!(2, add(&mut index, &[5, 3]).expect("added"));
     assert!(add(&mut index, &[3]).is_err());
     assert!(add(&mut index, &[7, 7]).is_err());
-    assert!(index.add(NewIds::Rows, Hashes::Bits(&[0]), Vectors::F32(&[0.0])).is_err());
+    assert!(index.add(NewIds::Rows, Hashes::Bits(&[0]), Vectors::F32(&[0.0]), Existing::Error).is_err());
     assert_eq!(2, index.len());
-    assert!(index.remove_ints(&[4], false).is_err());
-    assert_eq!(0, index.remove_ints(&[4], true).expect("none"));
-    assert_eq!(1, index.remove_ints(&[3], false).expect("one"));
+    assert!(index.remove(Keys::Ints(&[4]), false).is_err());
+    assert_eq!(0, index.remove(Keys::Ints(&[4]), true).expect("none"));
+    assert_eq!(1, index.remove(Keys::Ints(&[3]), false).expect("one"));
     assert_eq!(1, add(&mut index, &[3]).expect("again"));
     assert_eq!(2, index.len());
 }

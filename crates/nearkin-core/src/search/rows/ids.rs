@@ -1,6 +1,6 @@
 //! The caller's ids: none (row numbers), 64-bit integers, or strings.
 //!
-//! A row is the place of an added fingerprint in order of addition. Row numbers cost nothing; integers cost 8 bytes each,
+//! Row numbers cost nothing; integers cost 8 bytes each,
 //! and as long as they only grow nothing more, because a binary search finds them; otherwise a look-up table of 4-byte
 //! rows at a load of at most 3/4 is kept. Strings keep their UTF-8 bytes, an 8-byte offset and the table. Ties in results
 //! are broken by id: integers by value, strings by code points.
@@ -25,7 +25,7 @@ pub enum Existing {
 
 /// Ids of all rows.
 #[derive(Debug, Default)]
-pub(crate) enum Ids {
+pub(super) enum Ids {
     /// The id is the row number.
     #[default]
     Rows,
@@ -58,9 +58,18 @@ pub enum NewIds<'a> {
     Names(&'a [&'a str]),
 }
 
+/// Ids that name rows.
+#[derive(Debug, Clone, Copy)]
+pub enum Keys<'a> {
+    /// Integers, or row numbers.
+    Ints(&'a [i64]),
+    /// Strings.
+    Names(&'a [&'a str]),
+}
+
 impl NewIds<'_> {
     /// The word for this kind in messages.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Rows => "row numbers",
             Self::Ints(_) => "integers",
@@ -69,23 +78,8 @@ impl NewIds<'_> {
     }
 }
 
-/// Whether a row is alive, by the bits of dead rows, which may end before it.
-#[inline]
-pub(crate) fn is_alive(dead: &[u64], row: u32) -> bool {
-    dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
-}
-
-/// Marks a row dead.
-pub(crate) fn bury(dead: &mut Vec<u64>, row: u32) {
-    let word = row as usize / 64;
-    if dead.len() <= word {
-        dead.resize(word + 1, 0);
-    }
-    dead[word] |= 1 << (row % 64);
-}
-
 /// How a string id is shown in messages.
-pub(crate) fn show_name(id: &&str) -> String {
+pub(super) fn show_name(id: &&str) -> String {
     format!("{id:?}")
 }
 
@@ -93,7 +87,7 @@ pub(crate) fn show_name(id: &&str) -> String {
 ///
 /// # Errors
 /// An id that is there or occurs twice, with `Existing::Error`.
-pub(crate) fn choose<T: Eq + Hash>(
+pub(super) fn choose<T: Eq + Hash>(
     new: &[T],
     existing: Existing,
     find: impl Fn(&T) -> Option<u32>,
@@ -129,7 +123,7 @@ pub(crate) fn choose<T: Eq + Hash>(
 ///
 /// # Errors
 /// An id that is not there, unless `missing_ok`.
-pub(crate) fn rows_of<T>(
+pub(super) fn rows_of<T>(
     ids: &[T],
     missing_ok: bool,
     find: impl Fn(&T) -> Option<u32>,
@@ -142,7 +136,7 @@ pub(crate) fn rows_of<T>(
             None if missing_ok => {}
             None => {
                 let found = format!("{} (not there)", show(id));
-                return Err(Error::parameter("ids", found, "ids of this index, or missing_ok=True"));
+                return Err(Error::parameter("ids", found, "ids of the index, or missing_ok=True"));
             }
         }
     }
@@ -153,7 +147,7 @@ pub(crate) fn rows_of<T>(
 
 /// Open addressing with linear probing over row numbers; the keys live in the caller's array.
 #[derive(Debug)]
-pub(crate) struct Lookup {
+pub(super) struct Lookup {
     rows: Vec<u32>,
     used: usize,
     hasher: RandomState,
@@ -257,14 +251,14 @@ fn lookup_of(rows: usize, alive: impl Fn(u32) -> bool, hash_of: impl Fn(&RandomS
 
 impl Ids {
     /// Integer ids from a file; `growing` tells that they ascend and need no look-up.
-    pub(crate) fn ints(values: Column<i64>, growing: bool, alive: impl Fn(u32) -> bool) -> Self {
+    pub(super) fn ints(values: Column<i64>, growing: bool, alive: impl Fn(u32) -> bool) -> Self {
         let lookup =
             (!growing).then(|| lookup_of(values.len(), alive, |hasher, row| hasher.hash_one(values[row as usize])));
         Self::Ints { values, lookup }
     }
 
     /// String ids from a file; None unless the ends ascend to the last byte and every string is UTF-8.
-    pub(crate) fn names(bytes: Column<u8>, ends: Column<u64>, alive: impl Fn(u32) -> bool) -> Option<Self> {
+    pub(super) fn names(bytes: Column<u8>, ends: Column<u64>, alive: impl Fn(u32) -> bool) -> Option<Self> {
         let text = std::str::from_utf8(&bytes).ok()?;
         let sound = ends.windows(2).all(|pair| pair[0] <= pair[1])
             && ends.last().copied().unwrap_or(0) == bytes.len() as u64
@@ -280,7 +274,7 @@ impl Ids {
     ///
     /// # Errors
     /// Counts that differ, another kind than before, more than 2^32 - 2 rows.
-    pub(crate) fn check(&self, new: NewIds<'_>, count: usize, what: &str, total: usize) -> Result<()> {
+    pub(super) fn check(&self, new: NewIds<'_>, count: usize, what: &str, total: usize) -> Result<()> {
         let named = match new {
             NewIds::Rows => count,
             NewIds::Ints(ids) => ids.len(),
@@ -299,17 +293,19 @@ impl Ids {
         Ok(())
     }
 
-    /// How many rows have an id; None for row numbers.
-    pub(crate) fn len(&self) -> Option<usize> {
-        match self {
-            Self::Rows => None,
-            Self::Ints { values, .. } => Some(values.len()),
-            Self::Names { ends, .. } => Some(ends.len()),
-        }
+    /// Whether integers that follow those here only grow, so that none of them is there or occurs twice.
+    pub(super) fn grows_by(&self, new: &[i64]) -> bool {
+        let last = match self {
+            Self::Ints { values, lookup: None } => values.last().copied(),
+            Self::Ints { lookup: Some(_), .. } => return false,
+            Self::Rows | Self::Names { .. } => None,
+        };
+        last.is_none_or(|last| new.first().is_none_or(|&first| last < first))
+            && new.windows(2).all(|pair| pair[0] < pair[1])
     }
 
-    /// Bytes that ids take besides the fingerprints.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Rows => 0,
             Self::Ints { values, lookup } => values.bytes() + lookup.as_ref().map_or(0, Lookup::bytes),
@@ -318,7 +314,7 @@ impl Ids {
     }
 
     /// The word for this kind in messages.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Rows => "row numbers",
             Self::Ints { .. } => "integers",
@@ -327,7 +323,7 @@ impl Ids {
     }
 
     /// Whether rows in order of addition are in order of id.
-    pub(crate) fn ascending(&self) -> bool {
+    pub(super) fn ascending(&self) -> bool {
         match self {
             Self::Rows => true,
             Self::Ints { lookup, .. } => lookup.is_none(),
@@ -336,7 +332,7 @@ impl Ids {
     }
 
     /// Order of two rows by id, then by row.
-    pub(crate) fn compare(&self, a: u32, b: u32) -> Ordering {
+    pub(super) fn compare(&self, a: u32, b: u32) -> Ordering {
         match self {
             Self::Rows => a.cmp(&b),
             Self::Ints { values, .. } => values[a as usize].cmp(&values[b as usize]),
@@ -345,7 +341,7 @@ impl Ids {
     }
 
     /// The integer that stands for a row in results: its id, or its number where ids are strings.
-    pub(crate) fn int(&self, row: u32) -> i64 {
+    pub(super) fn int(&self, row: u32) -> i64 {
         match self {
             Self::Ints { values, .. } => values[row as usize],
             Self::Rows | Self::Names { .. } => i64::from(row),
@@ -353,7 +349,7 @@ impl Ids {
     }
 
     /// The string id of a row, where ids are strings.
-    pub(crate) fn string(&self, row: u32) -> Option<&str> {
+    pub(super) fn string(&self, row: u32) -> Option<&str> {
         match self {
             Self::Names { bytes, ends, .. } => {
                 (row as usize).lt(&ends.len()).then(|| std::str::from_utf8(name(bytes, ends, row)).unwrap_or_default())
@@ -363,7 +359,7 @@ impl Ids {
     }
 
     /// The row of an integer id among `rows` rows, dead ones included.
-    pub(crate) fn row_of_int(&self, id: i64, rows: usize) -> Option<u32> {
+    pub(super) fn row_of_int(&self, id: i64, rows: usize) -> Option<u32> {
         match self {
             Self::Rows => usize::try_from(id).ok().filter(|&row| row < rows).map(|row| row as u32),
             Self::Ints { values, lookup: None } => values.binary_search(&id).ok().map(|row| row as u32),
@@ -375,7 +371,7 @@ impl Ids {
     }
 
     /// The row of a string id.
-    pub(crate) fn row_of_name(&self, id: &str) -> Option<u32> {
+    pub(super) fn row_of_name(&self, id: &str) -> Option<u32> {
         match self {
             Self::Names { bytes, ends, lookup } => {
                 lookup.find(lookup.hasher.hash_one(id.as_bytes()), |row| name(bytes, ends, row) == id.as_bytes())
@@ -385,23 +381,14 @@ impl Ids {
     }
 
     /// Appends integers that are not there (dead rows aside); `alive` tells which rows count.
-    pub(crate) fn push_ints(&mut self, new: &[i64], alive: impl Fn(u32) -> bool) {
+    pub(super) fn push_ints(&mut self, new: &[i64], alive: impl Fn(u32) -> bool) {
         if matches!(self, Self::Rows) {
             *self = Self::Ints { values: Column::default(), lookup: None };
         }
+        let grows = self.grows_by(new);
         let Self::Ints { values, lookup } = self else { return };
-        let grows = values.last().is_none_or(|last| new.first().is_none_or(|first| last < first))
-            && new.windows(2).all(|pair| pair[0] < pair[1]);
         if lookup.is_none() && !grows {
-            let mut made = Lookup::default();
-            for (row, &id) in values.iter().enumerate() {
-                if alive(row as u32) {
-                    made.insert(made.hasher.hash_one(id), row as u32, |hasher, row| {
-                        hasher.hash_one(values[row as usize])
-                    });
-                }
-            }
-            *lookup = Some(made);
+            *lookup = Some(lookup_of(values.len(), alive, |hasher, row| hasher.hash_one(values[row as usize])));
         }
         for &id in new {
             let row = values.len() as u32;
@@ -413,7 +400,7 @@ impl Ids {
     }
 
     /// Appends strings that are not there.
-    pub(crate) fn push_names(&mut self, new: &[&str]) {
+    pub(super) fn push_names(&mut self, new: &[&str]) {
         if matches!(self, Self::Rows) {
             *self = Self::Names { bytes: Column::default(), ends: Column::default(), lookup: Lookup::default() };
         }
@@ -429,7 +416,7 @@ impl Ids {
     }
 
     /// Forgets the id of a row that dies, so that it may be given again.
-    pub(crate) fn forget(&mut self, row: u32) {
+    pub(super) fn forget(&mut self, row: u32) {
         match self {
             // A growing list still holds it; the row is dead, and giving the id again makes the table.
             Self::Rows | Self::Ints { lookup: None, .. } => {}

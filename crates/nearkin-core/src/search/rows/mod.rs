@@ -1,0 +1,288 @@
+//! Rows: the ids, row numbers and tombstones of an index, written once for all of them.
+//!
+//! A *row* is the place of an added value in order of addition; it is never given twice, so an index has at most 2^32 - 2
+//! rows over its life. A row has an id (`ids`): its own number, an integer or a string. A removed row is *dead*: its bit is set
+//! and its id may be given again, to another row; what the index holds of it leaves when the index likes. Ties in results are
+//! broken by [`Rows::compare`].
+//!
+//! A change is whole or absent: [`Rows::add`] and [`Rows::remove`] check everything before they change anything, and what an
+//! index does after them does not fail.
+//!
+//! In a segment the rows are four sections, whatever the kind of the index: 2 dead rows, 3 integer ids, 4 bytes and 5 ends of
+//! string ids; and three numbers of the index's description: rows ever added, kind of ids, whether integers only grow.
+
+mod ids;
+
+use std::cmp::Ordering;
+use std::hash::Hash;
+
+pub use ids::{Existing, Keys, NewIds};
+use ids::{Ids, choose, rows_of, show_name};
+
+use crate::Result;
+use crate::segment::{Segment, Writer};
+
+const DEAD: u32 = 2;
+const INTS: u32 = 3;
+const NAMES: u32 = 4;
+const ENDS: u32 = 5;
+
+/// Ids, row numbers and tombstones.
+#[derive(Debug, Default)]
+pub struct Rows {
+    ids: Ids,
+    total: usize,
+    /// Bit of each dead row; shorter than the rows where none behind is dead.
+    dead: Vec<u64>,
+    num_dead: usize,
+}
+
+/// What of a batch became rows.
+#[derive(Debug)]
+pub(crate) struct Added {
+    /// The row of the first that went in.
+    pub(crate) first: usize,
+    /// How many went in.
+    pub(crate) count: usize,
+    /// Their places in the batch, ascending; None if all of it went in.
+    pub(crate) chosen: Option<Vec<usize>>,
+}
+
+impl Added {
+    /// The values that went in: all of `values`, `width` of each row, or those of the chosen.
+    pub(crate) fn of<'a, T: Copy>(&self, values: &'a [T], width: usize) -> std::borrow::Cow<'a, [T]> {
+        match &self.chosen {
+            None => values.into(),
+            Some(chosen) => chosen.iter().flat_map(|&i| &values[i * width..][..width]).copied().collect(),
+        }
+    }
+}
+
+#[inline]
+fn is_alive(dead: &[u64], row: u32) -> bool {
+    dead.get(row as usize / 64).is_none_or(|word| word >> (row % 64) & 1 == 0)
+}
+
+impl Rows {
+    /// Rows ever added: the number of the next one.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Rows that are alive.
+    pub fn len(&self) -> usize {
+        self.total - self.num_dead
+    }
+
+    /// Whether no row is alive.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows that were removed.
+    pub fn num_dead(&self) -> usize {
+        self.num_dead
+    }
+
+    /// Whether a row was not removed.
+    #[inline]
+    pub fn is_alive(&self, row: u32) -> bool {
+        is_alive(&self.dead, row)
+    }
+
+    /// Kind of ids: "row numbers", "integers" or "strings".
+    pub fn kind(&self) -> &'static str {
+        self.ids.kind()
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.ids.bytes() + self.dead.capacity() * 8
+    }
+
+    /// Whether rows in order of addition are in order of id.
+    pub fn ascending(&self) -> bool {
+        self.ids.ascending()
+    }
+
+    /// Order of two rows by id.
+    #[inline]
+    pub fn compare(&self, a: u32, b: u32) -> Ordering {
+        self.ids.compare(a, b)
+    }
+
+    /// The integer that stands for a row in results: its id, or its number where ids are strings.
+    #[inline]
+    pub fn int(&self, row: u32) -> i64 {
+        self.ids.int(row)
+    }
+
+    /// The string id of a row, where ids are strings.
+    pub fn string(&self, row: u32) -> Option<&str> {
+        self.ids.string(row)
+    }
+
+    /// The row of an integer id, or of a row number.
+    pub fn find_int(&self, id: i64) -> Option<u32> {
+        self.ids.row_of_int(id, self.total).filter(|&row| self.is_alive(row))
+    }
+
+    /// The row of a string id.
+    pub fn find_name(&self, id: &str) -> Option<u32> {
+        self.ids.row_of_name(id).filter(|&row| self.is_alive(row))
+    }
+
+    /// At most `most` rows that are alive, in order, from the row `start` on.
+    pub fn some(&self, start: usize, most: usize) -> Vec<u32> {
+        (start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(most).collect()
+    }
+
+    /// Adds rows for `count` things, called `what` in messages; the rows of ids that are there die with `Existing::Update`.
+    ///
+    /// # Errors
+    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
+    /// than 2^32 - 2 rows. Nothing is changed.
+    pub(crate) fn add(&mut self, ids: NewIds<'_>, count: usize, what: &str, existing: Existing) -> Result<Added> {
+        self.ids.check(ids, count, what, self.total)?;
+        let first = self.total;
+        if count == 0 {
+            return Ok(Added { first, count, chosen: None });
+        }
+        if first == 0 {
+            // A file may hold the kind of ids that were never given.
+            self.ids = Ids::default();
+        }
+        let chosen = match ids {
+            NewIds::Rows => None,
+            NewIds::Ints(new) => {
+                // Ids that grow are new, and need no look-up.
+                let chosen = if self.ids.grows_by(new) {
+                    None
+                } else {
+                    self.choose(new, existing, |rows, id| rows.find_int(*id), i64::to_string)?
+                };
+                let kept = chosen.as_ref().map(|chosen| chosen.iter().map(|&i| new[i]).collect::<Vec<_>>());
+                let dead = &self.dead;
+                self.ids.push_ints(kept.as_deref().unwrap_or(new), |row| is_alive(dead, row));
+                chosen
+            }
+            NewIds::Names(new) => {
+                let chosen = self.choose(new, existing, |rows, id| rows.find_name(id), show_name)?;
+                let kept = chosen.as_ref().map(|chosen| chosen.iter().map(|&i| new[i]).collect::<Vec<_>>());
+                self.ids.push_names(kept.as_deref().unwrap_or(new));
+                chosen
+            }
+        };
+        let count = chosen.as_ref().map_or(count, Vec::len);
+        self.total += count;
+        Ok(Added { first, count, chosen })
+    }
+
+    /// Which ids of a batch go in: None for all; rows that they replace die.
+    fn choose<T: Eq + Hash>(
+        &mut self,
+        new: &[T],
+        existing: Existing,
+        find: impl Fn(&Self, &T) -> Option<u32>,
+        show: impl Fn(&T) -> String,
+    ) -> Result<Option<Vec<usize>>> {
+        let (chosen, replaced) = choose(new, existing, |id| find(self, id), show)?;
+        self.bury(&replaced);
+        Ok(if chosen.len() == new.len() { None } else { Some(chosen) })
+    }
+
+    /// Removes ids; returns how many.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`. Nothing is changed.
+    pub(crate) fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        let rows = match ids {
+            Keys::Ints(ids) => rows_of(ids, missing_ok, |id| self.find_int(*id), i64::to_string)?,
+            Keys::Names(ids) => rows_of(ids, missing_ok, |id| self.find_name(id), show_name)?,
+        };
+        self.bury(&rows);
+        Ok(rows.len())
+    }
+
+    /// Marks rows dead, each of them alive until now, and forgets their ids.
+    fn bury(&mut self, rows: &[u32]) {
+        for &row in rows {
+            self.ids.forget(row);
+            let word = row as usize / 64;
+            if self.dead.len() <= word {
+                self.dead.resize(word + 1, 0);
+            }
+            self.dead[word] |= 1 << (row % 64);
+        }
+        self.num_dead += rows.len();
+    }
+
+    /// What an index's description says of its rows: rows ever added, kind of ids, whether integers only grow.
+    pub(crate) fn about(&self) -> [u64; 3] {
+        let kind = match &self.ids {
+            Ids::Rows => 0,
+            Ids::Ints { .. } => 1,
+            Ids::Names { .. } => 2,
+        };
+        [self.total as u64, kind, u64::from(kind < 2 && self.ids.ascending())]
+    }
+
+    /// Writes the section of dead rows.
+    pub(crate) fn save_dead(&self, writer: &mut Writer) -> Result<()> {
+        writer.section(DEAD, 0, &self.dead)
+    }
+
+    /// Writes the sections of ids, at most two.
+    pub(crate) fn save_ids(&self, writer: &mut Writer) -> Result<()> {
+        match &self.ids {
+            Ids::Rows => Ok(()),
+            Ids::Ints { values, .. } => writer.section(INTS, 0, values),
+            Ids::Names { bytes, ends, .. } => {
+                writer.section(NAMES, 0, bytes)?;
+                writer.section(ENDS, 0, ends)
+            }
+        }
+    }
+
+    /// The rows of a file whose description says `about` of them; the sum of the dead rows is compared.
+    ///
+    /// # Errors
+    /// Numbers out of range, dead rows or ids that do not go with them.
+    pub(crate) fn open(segment: &Segment, about: [u64; 3]) -> Result<Self> {
+        let [total, kind, growing] = about;
+        if total >= u64::from(u32::MAX) || kind > 2 || growing > 1 {
+            return Err(segment.corrupt("what it says of its rows is out of range"));
+        }
+        segment.verify_one(DEAD, 0)?;
+        let total = total as usize;
+        let dead = segment.column::<u64>(DEAD, 0)?.to_vec();
+        let num_dead = dead.iter().map(|word| word.count_ones() as usize).sum();
+        let behind = dead.iter().enumerate().skip(total / 64).any(|(word, &dead)| {
+            let valid = total.saturating_sub(64 * word).min(64);
+            valid < 64 && dead >> valid != 0
+        });
+        if behind {
+            return Err(segment.corrupt("dead rows lie behind its last row"));
+        }
+        let alive = |row: u32| is_alive(&dead, row);
+        // Lengths come first: the look-up reads the ids of all rows that are alive.
+        let equal = |ids: usize| {
+            if ids == total { Ok(()) } else { Err(segment.corrupt("its ids are not as many as its rows")) }
+        };
+        let ids = match kind {
+            0 => Ids::Rows,
+            1 => {
+                let values = segment.column(INTS, 0)?;
+                equal(values.len())?;
+                Ids::ints(values, growing == 1, alive)
+            }
+            _ => {
+                let ends = segment.column(ENDS, 0)?;
+                equal(ends.len())?;
+                Ids::names(segment.column(NAMES, 0)?, ends, alive)
+                    .ok_or_else(|| segment.corrupt("its string ids are not UTF-8 at their ends"))?
+            }
+        };
+        Ok(Self { ids, total, dead, num_dead })
+    }
+}
