@@ -187,3 +187,40 @@ def test_imports_are_found_in_every_form(tmp_path: Path) -> None:
         "import nearkin.io\nfrom nearkin import errors, dedup\ndef f():\n    from nearkin.io.files import x\n"
     )
     assert {"io", "errors", "dedup", "io.files"} == set(imported(path, {"io", "errors", "dedup", "io.files"}))
+
+
+FEATURES = CORE / "src" / "cpu" / "features.rs"
+
+
+def feature_sets() -> set[frozenset[str]]:
+    """The sets of instructions that `cpu/features.rs` names, each as the names of its features."""
+    block = re.search(r"^x86_sets! \{\n(.*?)^\}", FEATURES.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert block is not None
+    lists = re.findall(r"^    [A-Z]\w+, \d: (.*?);", block.group(1), re.MULTILINE | re.DOTALL)
+    return {frozenset(re.findall(r'"(\w+)"', features)) for features in lists}
+
+
+def test_one_place_asks_the_processor() -> None:
+    """No other file than those of `cpu/` asks for features or names the prefetch instruction."""
+    words = r"is_x86_feature_detected|is_aarch64_feature_detected|_mm_prefetch"
+    faults = [
+        f"{path.name}: {found}"
+        for crate in CRATES
+        for path in sorted((crate / "src").rglob("*.rs"))
+        if path.parent != FEATURES.parent
+        for found in re.findall(words, path.read_text(encoding="utf-8"))
+    ]
+    assert [] == faults
+
+
+def test_kernels_enable_what_one_proof_proves() -> None:
+    """Each `#[target_feature]` of the core lists the features of one named set, so that its value proves the call."""
+    sets = feature_sets()
+    assert 4 == len(sets)
+    found = [
+        (path.name, frozenset(features.split(",")))
+        for path in sorted((CORE / "src").rglob("*.rs"))
+        for features in re.findall(r'target_feature\(enable = "([\w,.]+)"\)', path.read_text(encoding="utf-8"))
+    ]
+    assert found
+    assert [] == [(name, sorted(features)) for name, features in found if features not in sets]

@@ -9,6 +9,9 @@
 //! Cost: two operations per vector of eight hashes and about 60 per plane at the end. Counters hold up to 2^47 hashes.
 //! Tests: `planes_equal_plain_counters`, vector against portable kernel.
 
+#[cfg(target_arch = "x86_64")]
+use super::features::Avx512;
+
 /// Hashes in one lane vector.
 const LANES: usize = 8;
 /// Hashes in one block: sixteen vectors.
@@ -64,8 +67,8 @@ impl BitSum {
     #[inline]
     fn add_block(&mut self, block: &[u64; BLOCK]) {
         #[cfg(target_arch = "x86_64")]
-        let carry = if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the CPU feature was found just now.
+        let carry = if Avx512::detect().is_some() {
+            // SAFETY: the proof was found just now.
             unsafe { self.fold_avx512(block) }
         } else {
             self.fold(block)
@@ -109,12 +112,12 @@ impl BitSum {
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     fn fold_avx512(&mut self, block: &[u64; BLOCK]) -> Vector {
         use std::arch::x86_64::{
             __m512i, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_ternarylogic_epi64 as ternary,
         };
-        #[target_feature(enable = "avx512f")]
+        #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
         fn carry_save(sum: &mut __m512i, a: __m512i, b: __m512i) -> __m512i {
             let carry = ternary::<0xe8>(*sum, a, b);
             *sum = ternary::<0x96>(*sum, a, b);

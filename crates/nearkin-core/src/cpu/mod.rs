@@ -1,5 +1,7 @@
-//! The processor: population counts, bit-sliced sums, prefetches, and the one place that asks for its features.
+//! The processor: the one place that asks for its features, and the kernels that more than one stage stands on,
+//! population counts, bit-sliced sums and prefetches.
 
 pub mod bitsum;
+pub mod features;
 pub mod popcount;
 pub mod prefetch;

@@ -10,8 +10,7 @@
 //! processor at run time, so one portable build is fast everywhere, and every kernel gives the same numbers
 //! (`kernels_equal_the_definition`).
 
-#![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
-
+use super::features::{Avx2, Avx512Bits, Neon, Popcnt};
 use crate::{Error, Result};
 
 /// Widest fingerprint.
@@ -70,67 +69,56 @@ pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
     assert!(rows_a * words == a.len() && rows_b * words == b.len(), "whole rows");
     assert!(rows_a == rows_b || rows_a == 1 || rows_b == 1, "equally many rows, or one");
     let rows = if rows_a == 1 { rows_b } else { rows_a };
-    let row = |side: usize, count: usize, i: usize| if count == 1 { 0 } else { i * side };
-    let form = |i: usize| {
-        let (i, j) = (row(words, rows_a, i), row(words, rows_b, i));
-        (&a[i..i + words], &b[j..j + words])
-    };
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("popcnt") {
-        #[target_feature(enable = "popcnt")]
-        fn counted<'a>(rows: usize, form: impl Fn(usize) -> (&'a [u64], &'a [u64])) -> Vec<u16> {
-            (0..rows)
-                .map(|i| {
-                    let (x, y) = form(i);
-                    distance(x, y) as u16
-                })
-                .collect()
-        }
-        // SAFETY: the processor has the popcnt instruction.
-        return unsafe { counted(rows, form) };
+    // Where the side of one row stands still.
+    let (step_a, step_b) = (usize::from(rows_a > 1) * words, usize::from(rows_b > 1) * words);
+    let mut found = vec![0; rows];
+    match Popcnt::detect() {
+        Some(popcnt) => popcnt.run(
+            #[inline(always)]
+            || row_distances((a, step_a), (b, step_b), words, &mut found),
+        ),
+        None => row_distances((a, step_a), (b, step_b), words, &mut found),
     }
-    (0..rows)
-        .map(|i| {
-            let (x, y) = form(i);
-            distance(x, y) as u16
-        })
-        .collect()
+    found
 }
 
-/// A form of the kernels for one kind of processor.
+/// Distances of rows that lie a step apart on each side. A plain loop: what an iterator calls may be compiled without the
+/// instructions of this function's caller.
+#[inline(always)]
+fn row_distances((a, step_a): (&[u64], usize), (b, step_b): (&[u64], usize), words: usize, found: &mut [u16]) {
+    for (i, found) in found.iter_mut().enumerate() {
+        let (x, y) = (&a[i * step_a..][..words], &b[i * step_b..][..words]);
+        let mut sum = 0;
+        for (x, y) in x.iter().zip(y) {
+            sum += (x ^ y).count_ones();
+        }
+        *found = sum as u16;
+    }
+}
+
+/// A form of the kernels for one kind of processor, with the proof that this is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// `u64::count_ones`, everywhere.
     Scalar,
     /// x86-64 with AVX2.
-    Avx2,
-    /// x86-64 with AVX-512 F, BW, VL and VPOPCNTDQ.
-    Avx512,
+    Avx2(Avx2),
+    /// x86-64 with the AVX-512 of bits.
+    Avx512(Avx512Bits),
     /// 64-bit ARM.
-    Neon,
+    Neon(Neon),
 }
 
 impl Kernel {
     /// The forms that this processor runs, slowest first.
     pub fn available() -> Vec<Self> {
-        let mut kernels = vec![Self::Scalar];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
-                kernels.push(Self::Avx2);
-            }
-            if std::arch::is_x86_feature_detected!("avx512f")
-                && std::arch::is_x86_feature_detected!("avx512bw")
-                && std::arch::is_x86_feature_detected!("avx512vl")
-                && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
-                && std::arch::is_x86_feature_detected!("popcnt")
-            {
-                kernels.push(Self::Avx512);
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        kernels.push(Self::Neon);
-        kernels
+        let found = [
+            Some(Self::Scalar),
+            Avx2::detect().map(Self::Avx2),
+            Avx512Bits::detect().map(Self::Avx512),
+            Neon::detect().map(Self::Neon),
+        ];
+        found.into_iter().flatten().collect()
     }
 
     /// The fastest form that this processor runs.
@@ -142,11 +130,48 @@ impl Kernel {
     pub fn name(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
-            Self::Avx2 => "avx2",
-            Self::Avx512 => "avx512",
-            Self::Neon => "neon",
+            Self::Avx2(_) => "avx2",
+            Self::Avx512(_) => "avx512",
+            Self::Neon(_) => "neon",
         }
     }
+
+    /// What `work` gives in the lanes of this form.
+    #[inline]
+    pub(crate) fn run<W: LaneWork>(self, work: W) -> W::Output {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(proof) => proof.run(
+                #[inline(always)]
+                // SAFETY: the proof, whose instructions `run` enables.
+                || unsafe { work.run::<x86::Avx2Lanes>() },
+            ),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(proof) => proof.run(
+                #[inline(always)]
+                // SAFETY: the proof, whose instructions `run` enables.
+                || unsafe { work.run::<x86::Avx512Lanes>() },
+            ),
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: the proof; NEON is enabled in every function of this architecture.
+            Self::Neon(_) => unsafe { work.run::<arm::NeonLanes>() },
+            // Of the others only the scalar form can be proved here.
+            // SAFETY: the scalar lanes need no special instructions.
+            _ => unsafe { work.run::<ScalarLanes>() },
+        }
+    }
+}
+
+/// A kernel that is written once, for lanes of any width; [`Kernel::run`] chooses them.
+pub(crate) trait LaneWork {
+    /// What the kernel gives.
+    type Output;
+
+    /// Does the work; to be written `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `L`, and the caller enables them.
+    unsafe fn run<L: Lanes>(self) -> Self::Output;
 }
 
 /// Lanes of 64-bit words, the operations that the scan kernels are written in.
@@ -251,7 +276,7 @@ pub(crate) mod x86 {
     use super::Lanes;
     use std::arch::x86_64::*;
 
-    /// Eight lanes; needs AVX-512 F, BW, VL and VPOPCNTDQ.
+    /// Eight lanes; needs [`Avx512Bits`](crate::cpu::features::Avx512Bits).
     pub(crate) struct Avx512Lanes;
 
     // SAFETY (of every block below): the trait's contract gives the instructions and the readable words.

@@ -1,4 +1,4 @@
-//! Hints to the processor about memory.
+//! Hints to the processor about memory: what they name may be on its way before it is read. No hint changes a result.
 
 /// Asks for the cache line at `address`, which need not be valid; it is not read.
 #[inline(always)]
@@ -11,4 +11,10 @@ pub fn prefetch(address: *const u8) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
+}
+
+/// Asks for the cache line of `values[at]`, which need not exist.
+#[inline(always)]
+pub fn prefetch_at<T>(values: &[T], at: usize) {
+    prefetch(values.as_ptr().wrapping_add(at).cast());
 }

@@ -17,6 +17,7 @@
 
 use rayon::prelude::*;
 
+use crate::cpu::features::Avx2;
 use crate::vectors::projection::{self, Real};
 use crate::vectors::random;
 
@@ -69,19 +70,14 @@ fn rotate_body(y: &mut [f64], signs: &[u64], words: usize) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn rotate_avx2(y: &mut [f64], signs: &[u64], words: usize) {
-    rotate_body(y, signs, words);
-}
-
 fn rotate(y: &mut [f64], signs: &[u64], words: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2; the operations and their order are the same.
-        return unsafe { rotate_avx2(y, signs, words) };
+    match Avx2::detect() {
+        Some(avx2) => avx2.run(
+            #[inline(always)]
+            || rotate_body(y, signs, words),
+        ),
+        None => rotate_body(y, signs, words),
     }
-    rotate_body(y, signs, words);
 }
 
 impl Polytope {

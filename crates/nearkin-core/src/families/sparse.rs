@@ -16,6 +16,7 @@
 
 use rayon::prelude::*;
 
+use crate::cpu::features::Instructions;
 use crate::vectors::random;
 
 /// Streams of the seed.
@@ -52,7 +53,7 @@ fn add_signs(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 64]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn add_signs_avx512(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 64]) {
     use std::arch::x86_64::{_mm512_loadu_pd, _mm512_mask_add_pd, _mm512_set1_pd, _mm512_storeu_pd};
     // SAFETY: each load and store covers eight of the 64 sums.
@@ -70,26 +71,17 @@ fn add_signs_avx512(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 6
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn add_signs_avx2(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 64]) {
-    add_signs(indices, data, base, sums);
-}
-
 /// Adds each value to the sums of the bits that are set in its column's word; every form does the same additions.
 fn add(indices: &[i64], data: &[f64], base: u64, sums: &mut [f64; 64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has AVX-512F.
-            return unsafe { add_signs_avx512(indices, data, base, sums) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { add_signs_avx2(indices, data, base, sums) };
-        }
+    match Instructions::best() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the proof of the match.
+        Instructions::Avx512(_) => unsafe { add_signs_avx512(indices, data, base, sums) },
+        others => others.run(
+            #[inline(always)]
+            || add_signs(indices, data, base, sums),
+        ),
     }
-    add_signs(indices, data, base, sums);
 }
 
 impl SparseSimHash {

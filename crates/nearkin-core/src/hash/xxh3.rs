@@ -12,6 +12,10 @@
 //! All arithmetic is modulo 2^64. Source: the xxHash specification, XXH3 section (Collet, version 0.2.0). Tests:
 //! every length against `xxhash-rust`, every kernel against [`hash`].
 
+use crate::cpu::features::Avx512;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::Avx512Bits;
+
 /// Words of XXH3's default secret, at byte offsets 0, 8, 16, …, 64.
 const SECRET: [u64; 9] = [
     0xbe4b_a423_396c_feb8,
@@ -135,8 +139,8 @@ pub fn hash_windows(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) {
     assert!(n > 0 && out.len() + n - 1 <= bytes.len(), "windows lie inside of the buffer");
     let done = match n {
         #[cfg(target_arch = "x86_64")]
-        4..=8 if avx512() => {
-            // SAFETY: the CPU features were found just now, and the assertion above bounds the windows.
+        4..=8 if Avx512Bits::detect().is_some() => {
+            // SAFETY: the proof was found just now, and the assertion above bounds the windows.
             unsafe { windows_avx512(bytes, n, seed, out) }
         }
         _ => 0,
@@ -146,16 +150,11 @@ pub fn hash_windows(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-fn avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vbmi")
-}
-
 /// Fills `out` from the front, eight windows a step, as far as whole 64-byte loads lie in `bytes`; gives the count.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vbmi")]
+#[target_feature(
+    enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
     use std::arch::x86_64::{
         _mm512_add_epi64, _mm512_loadu_si512, _mm512_mullo_epi64, _mm512_permutexvar_epi8, _mm512_rol_epi64,
@@ -202,18 +201,13 @@ fn windows_avx512(bytes: &[u8], n: usize, seed: u64, out: &mut [u64]) -> usize {
 /// # Panics
 /// If the slices differ in length.
 pub fn hash_short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
-    #[cfg(target_arch = "x86_64")]
-    if avx512() {
-        // SAFETY: the CPU features were found just now.
-        return unsafe { short_avx512(values, lengths, seed, out) };
+    match Avx512::detect() {
+        Some(avx512) => avx512.run(
+            #[inline(always)]
+            || short(values, lengths, seed, out),
+        ),
+        None => short(values, lengths, seed, out),
     }
-    short(values, lengths, seed, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-fn short_avx512(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
-    short(values, lengths, seed, out);
 }
 
 #[inline(always)]
@@ -236,18 +230,13 @@ fn short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
 /// # Panics
 /// If the slices differ in length.
 pub fn hash_medium(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
-    #[cfg(target_arch = "x86_64")]
-    if avx512() {
-        // SAFETY: the CPU features were found just now.
-        return unsafe { medium_avx512(low, high, lengths, seed, out) };
+    match Avx512::detect() {
+        Some(avx512) => avx512.run(
+            #[inline(always)]
+            || medium(low, high, lengths, seed, out),
+        ),
+        None => medium(low, high, lengths, seed, out),
     }
-    medium(low, high, lengths, seed, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-fn medium_avx512(low: &[u64], high: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
-    medium(low, high, lengths, seed, out);
 }
 
 #[inline(always)]

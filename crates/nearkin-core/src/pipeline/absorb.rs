@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use crate::cpu::features::{Avx512Bits, Popcnt};
 use crate::cpu::popcount::Kernel;
 use crate::pipeline::verify::{Cache, Subject};
 use crate::search::hamming::scan::{scan, tile::Sink};
@@ -228,26 +229,17 @@ impl Sink for Near<'_> {
 
 /// Adds to each distance the bits in which `query` and its value differ.
 fn add_distances(query: u64, values: &[u64], distances: &mut [u64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-        fn avx512(query: u64, values: &[u64], distances: &mut [u64]) {
-            plain(query, values, distances);
-        }
-        #[target_feature(enable = "popcnt")]
-        fn popcnt(query: u64, values: &[u64], distances: &mut [u64]) {
-            plain(query, values, distances);
-        }
-        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512f") {
-            // SAFETY: the CPU features were found just now.
-            return unsafe { avx512(query, values, distances) };
-        }
-        if is_x86_feature_detected!("popcnt") {
-            // SAFETY: the CPU feature was found just now.
-            return unsafe { popcnt(query, values, distances) };
-        }
+    match (Avx512Bits::detect(), Popcnt::detect()) {
+        (Some(avx512), _) => avx512.run(
+            #[inline(always)]
+            || plain(query, values, distances),
+        ),
+        (None, Some(popcnt)) => popcnt.run(
+            #[inline(always)]
+            || plain(query, values, distances),
+        ),
+        (None, None) => plain(query, values, distances),
     }
-    plain(query, values, distances);
 }
 
 #[inline(always)]

@@ -20,6 +20,8 @@
 
 use super::MAX_PART;
 use super::parse::Part;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::Avx512Bits;
 
 /// Texts that are measured together.
 pub(super) const LANES: usize = 8;
@@ -108,12 +110,8 @@ impl Texts {
         let words = &self.words[..self.longest.div_ceil(STEPS)];
         (self.longest, self.wide) = (0, false);
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vbmi")
-            && is_x86_feature_detected!("avx512vpopcntdq")
-        {
-            // SAFETY: the processor has these instructions.
+        if Avx512Bits::detect().is_some() {
+            // SAFETY: the proof was found just now.
             return unsafe {
                 match table.length.div_ceil(16) {
                     1 | 2 => measure_avx512::<2>(table, words),
@@ -151,7 +149,9 @@ fn measure_portable(table: &Table, words: &[[u64; LANES]]) -> Common {
 
 /// `SIXTEENS` times 16 entries are looked up, 2 to 4.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq")]
+#[target_feature(
+    enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 fn measure_avx512<const SIXTEENS: usize>(table: &Table, words: &[[u64; LANES]]) -> Common {
     use std::arch::x86_64::{
         __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_mask_blend_epi64,

@@ -11,6 +11,8 @@
 //! little information (padding, blank images) and would match each other everywhere.
 
 use super::{LEVELS, MAX_PART, block_size};
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::Avx512;
 use crate::error::{Error, Result};
 
 /// One part after the removal of runs.
@@ -136,8 +138,8 @@ impl Digest {
     #[inline]
     pub fn read(&mut self, text: &[u8]) -> Result<()> {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-            // SAFETY: the processor has these instructions.
+        if Avx512::detect().is_some() {
+            // SAFETY: the proof was found just now.
             if unsafe { read_avx512(text, self) }.is_some() {
                 return Ok(());
             }
@@ -188,7 +190,7 @@ impl Digest {
 /// Reads a digest without long runs as [`Digest::parse_any`] does; None for all others, faulty ones too.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn read_avx512(text: &[u8], digest: &mut Digest) -> Option<()> {
     use std::arch::x86_64::{
         _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_set1_epi8,

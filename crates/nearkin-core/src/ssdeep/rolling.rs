@@ -12,6 +12,8 @@
 //! of S to be ones, and the low 16 bits of S come from the last four bytes and a sum below 2^14, so 16-bit lanes are
 //! enough. What passes (one position in `2^min(i, 16)` of random bytes) is tested in full.
 
+use crate::cpu::features::Instructions;
+
 /// Bytes before a position that its sum depends on.
 pub(super) const BEFORE: usize = 6;
 
@@ -72,30 +74,10 @@ const STEP: usize = 64;
 /// Reports the positions `BEFORE..` of `bytes`, numbered from 0.
 #[inline]
 fn scan_whole(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-            // SAFETY: the features were just detected.
-            return unsafe { scan_avx512(bytes, low, visit) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the feature was just detected.
-            return unsafe { scan_avx2(bytes, low, visit) };
-        }
-    }
-    scan_steps(bytes, low, visit);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512bw,avx512vl,bmi1,bmi2")]
-fn scan_avx512(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
-    scan_steps(bytes, low, visit);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn scan_avx2(bytes: &[u8], low: u32, visit: &mut impl FnMut(usize, u32)) {
-    scan_steps(bytes, low, visit);
+    Instructions::best().run(
+        #[inline(always)]
+        || scan_steps(bytes, low, visit),
+    );
 }
 
 /// The search in plain loops over 16-bit lanes, compiled once for each instruction set.

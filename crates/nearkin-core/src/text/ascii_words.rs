@@ -10,6 +10,9 @@
 //! step per word ([`each`]), or a few steps for the words of 64 bytes ([`join`]). Source: UAX #29, section 4.1,
 //! restricted to ASCII. Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
 
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::Avx512Bits;
+
 const LETTER: u8 = 1;
 const DIGIT: u8 = 2;
 const JOINER: u8 = 4;
@@ -90,14 +93,8 @@ pub(crate) fn each(text: &[u8], mut each: impl FnMut(usize, usize)) {
 /// this machine has no instructions for it, or the text has 2^31 bytes or more.
 pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if text.len() < 1 << 31
-        && is_x86_feature_detected!("avx512vbmi2")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("popcnt")
-    {
-        // SAFETY: the CPU features were found just now.
+    if text.len() < 1 << 31 && Avx512Bits::detect().is_some() {
+        // SAFETY: the proof was found just now.
         unsafe { join_avx512(text, joined, ends) };
         return true;
     }
@@ -132,7 +129,9 @@ fn without_joiners(text: &[u8], word: u64, before: u64, i: usize, starts: u64) -
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi2,popcnt")]
+#[target_feature(
+    enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
     use std::arch::x86_64::{
         _mm512_add_epi32, _mm512_castsi512_si128, _mm512_cvtepu8_epi32, _mm512_loadu_si512, _mm512_mask_blend_epi8,
@@ -211,8 +210,8 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
 #[inline]
 fn masks(bytes: &[u8]) -> Masks {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512bw") {
-        // SAFETY: the CPU features were found just now.
+    if Avx512Bits::detect().is_some() {
+        // SAFETY: the proof was found just now.
         return unsafe { masks_avx512(bytes) };
     }
     masks_portable(bytes)
@@ -233,7 +232,9 @@ fn masks_portable(bytes: &[u8]) -> Masks {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[target_feature(
+    enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+)]
 fn masks_avx512(bytes: &[u8]) -> Masks {
     use std::arch::x86_64::{
         _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_permutex2var_epi8, _mm512_set1_epi8, _mm512_test_epi8_mask,

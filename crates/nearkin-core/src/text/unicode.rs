@@ -26,6 +26,8 @@ use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed}
 use icu_properties::props::{Alphabetic, DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::Avx512Bits;
 use crate::{Error, Result};
 
 /// Unicode normalisation form.
@@ -326,11 +328,8 @@ impl CharMap {
     /// at most.
     fn ascii_run(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512vbmi2")
-            && is_x86_feature_detected!("avx512vbmi")
-            && is_x86_feature_detected!("avx512bw")
-        {
-            // SAFETY: the CPU features were found just now.
+        if Avx512Bits::detect().is_some() {
+            // SAFETY: the proof was found just now.
             return unsafe { self.ascii_run_avx512(bytes, out) };
         }
         self.ascii_run_scalar(bytes, out)
@@ -363,7 +362,9 @@ impl CharMap {
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
+    #[target_feature(
+        enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    )]
     fn ascii_run_avx512(&self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
         use std::arch::x86_64::{
             _mm512_loadu_si512, _mm512_maskz_compress_epi8, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask,

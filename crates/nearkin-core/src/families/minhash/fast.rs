@@ -22,8 +22,6 @@
 //! Source: Dahlgaard, Knudsen and Thorup (FOCS 2017), section 2, with rounds that throw alike until the last. Tests: against the plain
 //! definition here; bias and variance in `tests/families/test_minhash.py`.
 
-#[cfg(target_arch = "x86_64")]
-use super::Level;
 use super::{CHUNK, MAX_PERM, MinHash, Scheme, Sketch, mix};
 
 /// Rounds of throws.
@@ -74,25 +72,10 @@ impl MinHash {
         if self.scheme != Scheme::Fast || sketch.held.is_empty() {
             return;
         }
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn avx2(family: &MinHash, sketch: &mut Sketch) {
-                family.rounds_plain(sketch);
-            }
-            #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-            fn avx512(family: &MinHash, sketch: &mut Sketch) {
-                family.rounds_plain(sketch);
-            }
-            match self.level {
-                // SAFETY: `Level::available` found the CPU features.
-                Level::Avx512 => return unsafe { avx512(self, sketch) },
-                // SAFETY: likewise.
-                Level::Avx2 => return unsafe { avx2(self, sketch) },
-                Level::Plain => {}
-            }
-        }
-        self.rounds_plain(sketch);
+        self.instructions.run(
+            #[inline(always)]
+            || self.rounds_plain(sketch),
+        );
     }
 
     #[inline(always)]

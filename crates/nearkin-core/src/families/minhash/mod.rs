@@ -33,6 +33,7 @@
 
 use rayon::prelude::*;
 
+use crate::cpu::features::Instructions;
 use crate::hash::WordHash;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
@@ -115,7 +116,7 @@ impl Value for u64 {
 pub struct MinHash {
     num_perm: usize,
     scheme: Scheme,
-    level: Level,
+    instructions: Instructions,
     /// aᵢ of `classic`, padded to whole registers; those of the rounds of `fast` stand behind them.
     factors: Vec<u64>,
     /// bᵢ, likewise.
@@ -129,33 +130,6 @@ pub struct MinHash {
 enum Ranks {
     Narrow(Vec<u8>),
     Wide(Vec<u16>),
-}
-
-/// Which instructions the kernels are compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the others are of x86-64"))]
-enum Level {
-    Plain,
-    Avx2,
-    Avx512,
-}
-
-impl Level {
-    fn available() -> Vec<Self> {
-        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut, reason = "one level"))]
-        let mut found = vec![Self::Plain];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") {
-                found.push(Self::Avx2);
-            }
-            let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
-            if wide && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-                found.push(Self::Avx512);
-            }
-        }
-        found
-    }
 }
 
 /// What one thread uses again for every set.
@@ -225,9 +199,16 @@ impl MinHash {
         if !(1..=MAX_PERM).contains(&num_perm) {
             return Err(Error::parameter("num_perm", num_perm, format!("1 to {MAX_PERM}")));
         }
-        let level = *Level::available().last().unwrap_or(&Level::Plain);
-        let mut family =
-            Self { num_perm, scheme, level, factors: vec![], terms: vec![], order: vec![], ranks: Ranks::Wide(vec![]) };
+        let instructions = Instructions::best();
+        let mut family = Self {
+            num_perm,
+            scheme,
+            instructions,
+            factors: vec![],
+            terms: vec![],
+            order: vec![],
+            ranks: Ranks::Wide(vec![]),
+        };
         let mut random = SplitMix(0);
         match scheme {
             Scheme::Classic | Scheme::Fast => {
@@ -276,25 +257,10 @@ impl MinHash {
     /// Takes features into the minima.
     fn add(&self, hashes: &[u64], sketch: &mut Sketch) {
         sketch.some |= !hashes.is_empty();
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn avx2(family: &MinHash, hashes: &[u64], sketch: &mut Sketch) {
-                family.add_plain(hashes, sketch);
-            }
-            #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-            fn avx512(family: &MinHash, hashes: &[u64], sketch: &mut Sketch) {
-                family.add_plain(hashes, sketch);
-            }
-            match self.level {
-                // SAFETY: `Level::available` found the CPU features.
-                Level::Avx512 => return unsafe { avx512(self, hashes, sketch) },
-                // SAFETY: likewise.
-                Level::Avx2 => return unsafe { avx2(self, hashes, sketch) },
-                Level::Plain => {}
-            }
-        }
-        self.add_plain(hashes, sketch);
+        self.instructions.run(
+            #[inline(always)]
+            || self.add_plain(hashes, sketch),
+        );
     }
 
     #[inline(always)]
@@ -346,25 +312,10 @@ impl MinHash {
 
     /// Gives each bin the value of the first bin in its order that is not empty, its own if it is not; not all are.
     fn densify<V: Value>(&self, least: &[u64; MAX_PERM], out: &mut [V]) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn avx2<V: Value>(family: &MinHash, least: &[u64; MAX_PERM], out: &mut [V]) {
-                family.densify_plain(least, out);
-            }
-            #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-            fn avx512<V: Value>(family: &MinHash, least: &[u64; MAX_PERM], out: &mut [V]) {
-                family.densify_plain(least, out);
-            }
-            match self.level {
-                // SAFETY: `Level::available` found the CPU features.
-                Level::Avx512 => return unsafe { avx512(self, least, out) },
-                // SAFETY: likewise.
-                Level::Avx2 => return unsafe { avx2(self, least, out) },
-                Level::Plain => {}
-            }
-        }
-        self.densify_plain(least, out);
+        self.instructions.run(
+            #[inline(always)]
+            || self.densify_plain(least, out),
+        );
     }
 
     #[inline(always)]
@@ -629,11 +580,11 @@ mod tests {
             let mut family = MinHash::new(num_perm, scheme).expect("in range");
             let expected = definition(&family, &hashes);
             let mut sketch = Sketch::default();
-            for level in Level::available() {
-                family.level = level;
+            for instructions in Instructions::available() {
+                family.instructions = instructions;
                 let mut wide = vec![0_u64; num_perm];
                 family.hashes(&hashes, &mut sketch, &mut wide);
-                prop_assert_eq!(&expected, &wide, "{:?}", level);
+                prop_assert_eq!(&expected, &wide, "{:?}", instructions);
                 let mut narrow = vec![0_u32; num_perm];
                 family.hashes(&hashes, &mut sketch, &mut narrow);
                 prop_assert_eq!(expected.iter().map(|x| (x >> 32) as u32).collect::<Vec<_>>(), narrow);
@@ -671,11 +622,11 @@ mod tests {
                     order.map(|bin| least[bin]).find(|&value| value != u64::MAX)
                 };
                 let expected: Vec<u64> = (0..num_perm).filter_map(first).collect();
-                for level in Level::available() {
-                    family.level = level;
+                for instructions in Instructions::available() {
+                    family.instructions = instructions;
                     let mut out = vec![0_u64; num_perm];
                     family.densify(&least, &mut out);
-                    assert_eq!(expected, out, "{num_perm} {full} {level:?}");
+                    assert_eq!(expected, out, "{num_perm} {full} {instructions:?}");
                 }
             }
         }

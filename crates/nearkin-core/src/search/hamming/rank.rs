@@ -16,15 +16,13 @@
 //!
 //! Cost: n rows, two popcounts a word; a row whose quotient is beyond the k-th best so far is dropped in the vector.
 
-#![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
-
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
 use super::Index;
 use super::search::{Source, chunk_of};
-use crate::cpu::popcount::{Kernel, Lanes, ScalarLanes};
+use crate::cpu::popcount::{LaneWork, Lanes};
 use crate::{Error, Result};
 
 /// A ranking by common bits.
@@ -155,7 +153,7 @@ impl Index {
                 let one = || Best { index: self, k, limit: Quotient::MOST, rows: Vec::new() };
                 let mut best: Vec<Best<'_>> = (0..queries.len() / self.words).map(|_| one()).collect();
                 for source in &sources {
-                    Job { words: self.words, source, queries }.dispatch(self.kernel, &mut best);
+                    self.kernel.run(Job { words: self.words, source, queries, best: &mut best });
                 }
                 best.into_iter().map(|mut best| {
                     best.cut();
@@ -178,55 +176,19 @@ impl Index {
 /// Words of a tile, which stays in the first-level cache.
 const TILE_WORDS: usize = 2048;
 
-struct Job<'a> {
+struct Job<'a, 'b> {
     words: usize,
     source: &'a Source<'a>,
     queries: &'a [u64],
+    best: &'a mut [Best<'b>],
 }
 
-impl Job<'_> {
-    fn dispatch(&self, kernel: Kernel, best: &mut [Best<'_>]) {
-        match kernel {
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => {
-                #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt,bmi1")]
-                fn run(job: &Job<'_>, best: &mut [Best<'_>]) {
-                    // SAFETY: the AVX-512 extensions are enabled for this function.
-                    unsafe { job.run::<crate::cpu::popcount::x86::Avx512Lanes>(best) }
-                }
-                assert!(Kernel::available().contains(&kernel));
-                // SAFETY: the line above has asked the processor.
-                unsafe { run(self, best) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => {
-                #[target_feature(enable = "avx2,popcnt")]
-                fn run(job: &Job<'_>, best: &mut [Best<'_>]) {
-                    // SAFETY: AVX2 is enabled for this function.
-                    unsafe { job.run::<crate::cpu::popcount::x86::Avx2Lanes>(best) }
-                }
-                assert!(Kernel::available().contains(&kernel));
-                // SAFETY: the line above has asked the processor.
-                unsafe { run(self, best) }
-            }
-            #[cfg(target_arch = "aarch64")]
-            Kernel::Neon => {
-                // SAFETY: NEON is part of every 64-bit ARM.
-                unsafe { self.run::<crate::cpu::popcount::arm::NeonLanes>(best) }
-            }
-            _ => {
-                // SAFETY: the scalar lanes need no special instructions.
-                unsafe { self.run::<ScalarLanes>(best) }
-            }
-        }
-    }
+impl LaneWork for Job<'_, '_> {
+    type Output = ();
 
     /// Every query against tiles of rows, transposed so that a vector holds one word of neighbouring rows.
-    ///
-    /// # Safety
-    /// The processor has the instructions of `L`, and the caller enables them.
     #[inline(always)]
-    unsafe fn run<L: Lanes>(&self, best: &mut [Best<'_>]) {
+    unsafe fn run<L: Lanes>(self) {
         let words = self.words;
         let tile_rows = (TILE_WORDS / words).next_multiple_of(L::N);
         let mut tile = vec![0u64; tile_rows * words];
@@ -237,7 +199,7 @@ impl Job<'_> {
                     tile[j * tile_rows + i] = word;
                 }
             }
-            for (query, best) in self.queries.chunks_exact(words).zip(&mut *best) {
+            for (query, best) in self.queries.chunks_exact(words).zip(&mut *self.best) {
                 for at in (0..count).step_by(L::N) {
                     let (x, c) = (u64::from(best.limit.reduced().0), u64::from(best.limit.reduced().1));
                     // SAFETY: the caller vouches for `L`; each of the `words` columns holds `L::N` words from `at`.

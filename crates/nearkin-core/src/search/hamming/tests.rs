@@ -84,7 +84,7 @@ proptest! {
         let queries = [&queries[..], &fps[..fps.len().min(4 * words)]].concat();
         for method in METHODS {
             for kernel in Kernel::available() {
-                let mut index = Index::new(bits, method, None, None).unwrap().with_kernel(kernel).unwrap();
+                let mut index = Index::new(bits, method, None, None).unwrap().with_kernel(kernel);
                 index.add(NewIds::Ints(&ids), &fps, Existing::Error).unwrap();
                 index.prepare(radius, queries.len()).unwrap();
                 let hits = index.search(&queries, radius, None).unwrap();
@@ -285,7 +285,7 @@ proptest! {
 
             for kernel in Kernel::available() {
                 let index = {
-                    let mut index = Index::new(bits, method, None, None).unwrap().with_kernel(kernel).unwrap();
+                    let mut index = Index::new(bits, method, None, None).unwrap().with_kernel(kernel);
                     index.add(NewIds::Ints(&ids), &fps, Existing::Error).unwrap();
                     index
                 };

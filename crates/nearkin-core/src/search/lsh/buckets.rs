@@ -15,6 +15,7 @@
 use rayon::prelude::*;
 
 use super::keys::{Hashes, Layout, mix};
+use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Column;
 
 /// Widest directory: 2^26 places, 256 MiB.
@@ -239,7 +240,7 @@ impl Run {
         // Each step asks for what the next one reads, for all probes, so that the waits overlap.
         let size = (1usize << self.width) + 1;
         for &(table, key) in probes {
-            prefetch(&self.directory, table as usize * size + cell(key, self.width));
+            prefetch_at(&self.directory, table as usize * size + cell(key, self.width));
         }
         spans.clear();
         for &(table, key) in probes {
@@ -247,7 +248,7 @@ impl Run {
             let at = cell(key, self.width);
             let (begin, end) = (directory[at], directory[at + 1]);
             if begin < end {
-                prefetch(&self.keys, self.bases[table as usize] as usize + begin as usize);
+                prefetch_at(&self.keys, self.bases[table as usize] as usize + begin as usize);
             }
             spans.push((table, begin, end));
         }
@@ -266,7 +267,7 @@ impl Run {
                 let starts = self.table_starts(table as usize);
                 let bucket = begin as usize + place;
                 spans[hits] = (table, starts[bucket], starts[bucket + 1]);
-                prefetch(&self.rows, table as usize * self.len + starts[bucket] as usize);
+                prefetch_at(&self.rows, table as usize * self.len + starts[bucket] as usize);
                 hits += 1;
             }
         }
@@ -317,20 +318,6 @@ impl Run {
                 })
         })
     }
-}
-
-/// Asks for the cache line of `values[at]`; a hint without effect on any result.
-#[inline(always)]
-#[allow(clippy::inline_always, reason = "one instruction")]
-pub(crate) fn prefetch<T>(values: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing and never faults, wherever the address points.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().wrapping_add(at).cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (values, at);
 }
 
 #[cfg(test)]

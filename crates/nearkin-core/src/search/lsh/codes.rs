@@ -9,9 +9,7 @@
 //!
 //! Cost: n * words / lanes steps of load, xor, popcount, add; 8 n words bytes.
 
-#![allow(clippy::inline_always, reason = "inlined into the functions that enable instructions")]
-
-use crate::cpu::popcount::{Kernel, Lanes, ScalarLanes};
+use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
 use crate::segment::Column;
 
 /// Rows of a block.
@@ -78,44 +76,21 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut wit
     }
 }
 
-fn tile(kernel: Kernel, blocks: &[u64], query: &[u64], limit: u32, within: impl FnMut(usize, u32)) {
-    match kernel {
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx2 => {
-            #[target_feature(enable = "avx2,popcnt")]
-            fn run(blocks: &[u64], query: &[u64], limit: u32, within: impl FnMut(usize, u32)) {
-                // SAFETY: AVX2 is enabled for this function.
-                unsafe { tile_body::<crate::cpu::popcount::x86::Avx2Lanes>(blocks, query, limit, within) }
-            }
-            assert!(std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt"));
-            // SAFETY: the line above has asked the processor.
-            unsafe { run(blocks, query, limit, within) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx512 => {
-            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt,bmi1")]
-            fn run(blocks: &[u64], query: &[u64], limit: u32, within: impl FnMut(usize, u32)) {
-                // SAFETY: the AVX-512 extensions are enabled for this function.
-                unsafe { tile_body::<crate::cpu::popcount::x86::Avx512Lanes>(blocks, query, limit, within) }
-            }
-            assert!(
-                std::arch::is_x86_feature_detected!("avx512vpopcntdq")
-                    && std::arch::is_x86_feature_detected!("avx512bw")
-                    && std::arch::is_x86_feature_detected!("avx512vl")
-                    && std::arch::is_x86_feature_detected!("bmi1")
-            );
-            // SAFETY: the line above has asked the processor.
-            unsafe { run(blocks, query, limit, within) }
-        }
-        #[cfg(target_arch = "aarch64")]
-        Kernel::Neon => {
-            // SAFETY: NEON is part of every 64-bit ARM.
-            unsafe { tile_body::<crate::cpu::popcount::arm::NeonLanes>(blocks, query, limit, within) }
-        }
-        _ => {
-            // SAFETY: the scalar lanes need no special instructions.
-            unsafe { tile_body::<ScalarLanes>(blocks, query, limit, within) }
-        }
+/// `tile_body` as work for lanes of any width.
+struct Tile<'a, F> {
+    blocks: &'a [u64],
+    query: &'a [u64],
+    limit: u32,
+    within: F,
+}
+
+impl<F: FnMut(usize, u32)> LaneWork for Tile<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller vouches for `L`.
+        unsafe { tile_body::<L>(self.blocks, self.query, self.limit, self.within) }
     }
 }
 
@@ -162,7 +137,8 @@ impl Codes {
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (state, query) in states.iter_mut().zip(queries.chunks_exact(words)) {
                 let Nearest { limit, counts, kept, within } = state;
-                tile(kernel, blocks, query, *limit, |place, distance| {
+                let bound = *limit;
+                let each = |place: usize, distance: u32| {
                     let row = (start + place) as u32;
                     // Places behind the last row are none.
                     if place < count && alive(row) {
@@ -170,7 +146,8 @@ impl Codes {
                         counts[distance as usize] += 1;
                         *within += 1;
                     }
-                });
+                };
+                kernel.run(Tile { blocks, query, limit: bound, within: each });
                 // A row beyond the wanted-th nearest so far can't be among the wanted any more.
                 while *limit > 0 && *within - counts[*limit as usize] as usize >= wanted {
                     *within -= counts[*limit as usize] as usize;

@@ -28,6 +28,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use crate::cpu::features::Instructions;
 use crate::cpu::popcount::Kernel;
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Segment};
@@ -37,7 +38,6 @@ use codes::Codes;
 use keys::mix;
 pub use keys::{Hashes, Kind, Layout};
 use probe::{Alternative, Change, Prober};
-use rerank::Form;
 pub use rerank::{Metric, Store, Vectors};
 pub use stored::Owned;
 
@@ -504,12 +504,12 @@ impl Index {
             }
             _ => {}
         }
-        let form = Form::available().pop().unwrap_or(Form::Portable);
+        let instructions = Instructions::best();
         let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
         let found = self.each(queries, count, |scratch, number, _| {
             let Scratch { rows, scored, .. } = scratch;
             scored.clear();
-            self.store.distances(form, self.metric, vectors, number, rows, scored);
+            self.store.distances(instructions, self.metric, vectors, number, rows, scored);
             match want {
                 Want::Nearest(k) if k < scored.len() => {
                     scored.select_nth_unstable_by(k - 1, order);

@@ -15,11 +15,10 @@
 //! Cost: d multiplications and additions per candidate, and one wait for memory unless it was asked for before: the
 //! next candidates are prefetched.
 
-#![allow(clippy::inline_always, reason = "inlined into the functions that enable instructions")]
-
 use std::ops::{Add, Mul, Neg, Sub};
 
-use super::buckets::prefetch;
+use crate::cpu::features::Instructions;
+use crate::cpu::prefetch::prefetch_at;
 use crate::segment::{Column, Plain};
 use crate::{Error, Result};
 
@@ -158,7 +157,7 @@ fn distances_body<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows
     for (place, &row) in rows.iter().enumerate() {
         if let Some(&next) = rows.get(place + AHEAD) {
             for i in 0..lines {
-                prefetch(values, next as usize * dim + i * line);
+                prefetch_at(values, next as usize * dim + i * line);
             }
         }
         let row_values = &values[row as usize * dim..(row as usize + 1) * dim];
@@ -170,63 +169,6 @@ fn distances_body<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows
         };
         // -0 and 0 are one distance.
         out.push((distance.wide() + 0.0, row));
-    }
-}
-
-/// Forms of the kernel, slowest first: the same bits at another speed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Form {
-    pub(crate) fn available() -> Vec<Self> {
-        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut, reason = "one form"))]
-        let mut forms = vec![Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if std::arch::is_x86_feature_detected!("avx2") {
-                forms.push(Self::Avx2);
-            }
-            if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl") {
-                forms.push(Self::Avx512);
-            }
-        }
-        forms
-    }
-
-    fn run<T: Real>(self, metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2")]
-        fn avx2<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
-            distances_body(metric, query, vectors, rows, out);
-        }
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512vl")]
-        fn avx512<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
-            distances_body(metric, query, vectors, rows, out);
-        }
-        match self {
-            Self::Portable => distances_body(metric, query, vectors, rows, out),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                assert!(std::arch::is_x86_feature_detected!("avx2"));
-                // SAFETY: the line above has asked the processor.
-                unsafe { avx2(metric, query, vectors, rows, out) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                assert!(
-                    std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl")
-                );
-                // SAFETY: the line above has asked the processor.
-                unsafe { avx512(metric, query, vectors, rows, out) }
-            }
-        }
     }
 }
 
@@ -501,7 +443,7 @@ impl Store {
     /// Appends the distances of query `number` to `rows`, with the rows.
     pub(crate) fn distances(
         &self,
-        form: Form,
+        instructions: Instructions,
         metric: Metric,
         queries: Vectors<'_>,
         number: usize,
@@ -510,10 +452,18 @@ impl Store {
     ) {
         match (self, queries) {
             (Self::F32(dense), Vectors::F32(values)) => {
-                form.run(metric, &values[number * dense.dim..(number + 1) * dense.dim], dense, rows, out);
+                let query = &values[number * dense.dim..(number + 1) * dense.dim];
+                instructions.run(
+                    #[inline(always)]
+                    || distances_body(metric, query, dense, rows, out),
+                );
             }
             (Self::F64(dense), Vectors::F64(values)) => {
-                form.run(metric, &values[number * dense.dim..(number + 1) * dense.dim], dense, rows, out);
+                let query = &values[number * dense.dim..(number + 1) * dense.dim];
+                instructions.run(
+                    #[inline(always)]
+                    || distances_body(metric, query, dense, rows, out),
+                );
             }
             (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
                 let part = ends[number] as usize..ends[number + 1] as usize;
@@ -601,9 +551,9 @@ mod tests {
                     };
                     let wanted: Vec<u32> = vec![8, 0, 3, 3, 1, 2, 4, 5, 6, 7];
                     let mut first: Option<Vec<(f64, u32)>> = None;
-                    for form in Form::available() {
+                    for instructions in Instructions::available() {
                         let mut found = Vec::new();
-                        store.distances(form, metric, queries, 0, &wanted, &mut found);
+                        store.distances(instructions, metric, queries, 0, &wanted, &mut found);
                         for &(distance, row) in &found {
                             let other: Vec<f64> =
                                 rows[row as usize * dim..(row as usize + 1) * dim].iter().map(|&x| f64::from(x)).collect();

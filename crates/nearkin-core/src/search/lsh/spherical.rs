@@ -7,7 +7,7 @@
 //! Cost: about twice that of the Hamming scan.
 
 use super::codes::{BLOCK, Codes, TILE, first_tile};
-use crate::cpu::popcount::{Kernel, Lanes, ScalarLanes};
+use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
 use crate::search::hamming::rank::Quotient;
 
 /// The best rows so far of one query, cut when they are more than twice those that are wanted.
@@ -62,39 +62,21 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: Quotient, mu
     }
 }
 
-fn tile(kernel: Kernel, blocks: &[u64], query: &[u64], limit: Quotient, within: impl FnMut(usize, Quotient)) {
-    match kernel {
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx2 => {
-            #[target_feature(enable = "avx2,popcnt")]
-            fn run(blocks: &[u64], query: &[u64], limit: Quotient, within: impl FnMut(usize, Quotient)) {
-                // SAFETY: AVX2 is enabled for this function.
-                unsafe { tile_body::<crate::cpu::popcount::x86::Avx2Lanes>(blocks, query, limit, within) }
-            }
-            assert!(Kernel::available().contains(&kernel));
-            // SAFETY: the line above has asked the processor.
-            unsafe { run(blocks, query, limit, within) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx512 => {
-            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt,bmi1")]
-            fn run(blocks: &[u64], query: &[u64], limit: Quotient, within: impl FnMut(usize, Quotient)) {
-                // SAFETY: the AVX-512 extensions are enabled for this function.
-                unsafe { tile_body::<crate::cpu::popcount::x86::Avx512Lanes>(blocks, query, limit, within) }
-            }
-            assert!(Kernel::available().contains(&kernel));
-            // SAFETY: the line above has asked the processor.
-            unsafe { run(blocks, query, limit, within) }
-        }
-        #[cfg(target_arch = "aarch64")]
-        Kernel::Neon => {
-            // SAFETY: NEON is part of every 64-bit ARM.
-            unsafe { tile_body::<crate::cpu::popcount::arm::NeonLanes>(blocks, query, limit, within) }
-        }
-        _ => {
-            // SAFETY: the scalar lanes need no special instructions.
-            unsafe { tile_body::<ScalarLanes>(blocks, query, limit, within) }
-        }
+/// `tile_body` as work for lanes of any width.
+struct Tile<'a, F> {
+    blocks: &'a [u64],
+    query: &'a [u64],
+    limit: Quotient,
+    within: F,
+}
+
+impl<F: FnMut(usize, Quotient)> LaneWork for Tile<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller vouches for `L`.
+        unsafe { tile_body::<L>(self.blocks, self.query, self.limit, self.within) }
     }
 }
 
@@ -117,13 +99,14 @@ impl Codes {
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (best, query) in best.iter_mut().zip(queries.chunks_exact(words)) {
                 let Best { limit, kept } = best;
-                tile(kernel, blocks, query, *limit, |place, quotient| {
+                let within = |place: usize, quotient: Quotient| {
                     let row = (start + place) as u32;
                     // Places behind the last row are none.
                     if place < count && alive(row) {
                         kept.push((quotient, row));
                     }
-                });
+                };
+                kernel.run(Tile { blocks, query, limit: *limit, within });
                 // The first cut makes a limit; later ones are worth their time when there is much to drop.
                 if kept.len() > 2 * wanted || limit.common == 0 {
                     best.cut(wanted);

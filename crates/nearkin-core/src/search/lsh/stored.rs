@@ -5,7 +5,8 @@
 //! for the other. Cost: a copy of d values per row; d operations per distance.
 
 use super::Index;
-use super::rerank::{Dense, Form, Real, Store, Vectors};
+use super::rerank::{Dense, Real, Store, Vectors};
+use crate::cpu::features::Instructions;
 use crate::{Error, Result};
 
 /// Vectors of some rows, which they own.
@@ -74,14 +75,14 @@ impl Index {
         if let Some(row) = left.iter().chain(right).find(|&&row| row as usize >= self.rows.total()) {
             return Err(Error::parameter("rows", row, format!("rows below {}", self.rows.total())));
         }
-        let form = Form::available().pop().unwrap_or(Form::Portable);
+        let instructions = Instructions::best();
         let mut out = Vec::with_capacity(left.len());
         let mut at = 0;
         while at < left.len() {
             // One vector against all that are asked for behind each other.
             let same = left[at..].iter().take_while(|&&row| row == left[at]).count();
             let query = self.store.of(&left[at..=at]);
-            self.store.distances(form, self.metric, query.view(), 0, &right[at..at + same], &mut out);
+            self.store.distances(instructions, self.metric, query.view(), 0, &right[at..at + same], &mut out);
             at += same;
         }
         Ok(out.into_iter().map(|(distance, _)| distance).collect())

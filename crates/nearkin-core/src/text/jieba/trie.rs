@@ -6,6 +6,7 @@
 //! Eight bytes per node. A walk touches one cache line per character. Source: Aoe (1989), "An efficient digital search
 //! algorithm by using a double-array structure".
 
+use crate::cpu::prefetch::prefetch_at;
 use crate::{Error, Result};
 
 /// No character of the dictionary.
@@ -155,15 +156,7 @@ impl Trie {
     /// Has the processor fetch the node that `character` may lead to.
     #[inline(always)]
     pub(super) fn prefetch(&self, node: u32, character: u16) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let child = self.nodes[node as usize].base.wrapping_add(character.into()) as usize;
-            // SAFETY: a prefetch reads nothing that the program sees, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.nodes.as_ptr().wrapping_add(child).cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (node, character);
+        prefetch_at(&self.nodes, self.nodes[node as usize].base.wrapping_add(character.into()) as usize);
     }
 
     /// The class of the word that ends at `node`, 0 for none.

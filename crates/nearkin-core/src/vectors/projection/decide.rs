@@ -20,6 +20,9 @@ use rayon::prelude::*;
 #[cfg(target_arch = "x86_64")]
 use super::load as load_eight;
 use super::{Real, worth_threads};
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::Avx512;
+use crate::cpu::features::Instructions;
 
 /// How far a product may be off: `rows[i] * columns[j] + row_slack[i] + column_slack[j]`.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +92,8 @@ struct Columns {
     /// The largest uncertainty of a column, and the largest offset.
     slack: f64,
     largest: f64,
+    /// Of the instructions of `row_quick`.
+    _proof: Avx512,
 }
 
 /// At least `value`, and more than rounding to `f32` and a few operations there take away.
@@ -101,9 +106,10 @@ fn above(value: f64) -> f32 {
 impl Columns {
     /// Nothing where the processor, the type of the products or the factor does not let `f32` decide.
     fn of<P: Real>(affine: Affine<'_>, half: &[f64]) -> Option<Self> {
-        let able = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq");
         let exact = f64::from(affine.factor as f32).to_bits() == affine.factor.to_bits();
-        (size_of::<P>() == 4 && able && exact).then(|| Self {
+        (size_of::<P>() == 4 && exact).then_some(())?;
+        Avx512::detect().map(|proof| Self {
+            _proof: proof,
             offset: affine.offset.iter().map(|&value| value as f32).collect(),
             half: half.iter().map(|&value| value as f32).collect(),
             norms: affine.bound.columns.iter().map(|&value| above(value)).collect(),
@@ -115,7 +121,7 @@ impl Columns {
 
 /// One row: sixteen products at a time in `f32`, and what that leaves open by `Row::decide`.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn row_quick<P: Real, const KIND: u8>(
     row: &Row<'_>,
     all: &Columns,
@@ -210,7 +216,7 @@ fn row_quick<P: Real, const KIND: u8>(
 
 /// Decides eight products from `at` on with `KIND`: bits that are set, bits that are sure; floors go to `keys`.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys: &mut [i64]) -> (u8, u8) {
     use std::arch::x86_64::{
         _CMP_GT_OQ, _CMP_LE_OQ, _mm512_abs_pd, _mm512_add_pd, _mm512_cmp_pd_mask, _mm512_cvtpd_epi64, _mm512_min_pd,
@@ -250,7 +256,7 @@ fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys
 
 /// One row: words of bits or keys, and the columns that are not sure.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn row_avx512<P: Real, const KIND: u8>(
     row: &Row<'_>,
     products: &[P],
@@ -309,18 +315,6 @@ fn row_body<P: Real, const KIND: u8>(
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn row_avx2<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
-    row_body::<P, KIND>(row, products, codes, keys, unsure);
-}
-
 fn one_row<P: Real, const KIND: u8>(
     row: &Row<'_>,
     products: &[P],
@@ -328,18 +322,15 @@ fn one_row<P: Real, const KIND: u8>(
     keys: &mut [i64],
     unsure: &mut Vec<u32>,
 ) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-            // SAFETY: the processor has AVX-512F and DQ.
-            return unsafe { row_avx512::<P, KIND>(row, products, codes, keys, unsure) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { row_avx2::<P, KIND>(row, products, codes, keys, unsure) };
-        }
+    match Instructions::best() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the proof of the match.
+        Instructions::Avx512(_) => unsafe { row_avx512::<P, KIND>(row, products, codes, keys, unsure) },
+        others => others.run(
+            #[inline(always)]
+            || row_body::<P, KIND>(row, products, codes, keys, unsure),
+        ),
     }
-    row_body::<P, KIND>(row, products, codes, keys, unsure);
 }
 
 const ROWS_A_TASK: usize = 256;
@@ -388,7 +379,7 @@ fn run<P: Real, const KIND: u8>(
             let (codes, keys) = (&mut codes[i * words..(i + 1) * words], &mut keys[i * a_row..(i + 1) * a_row]);
             #[cfg(target_arch = "x86_64")]
             match &quick {
-                // SAFETY: `Columns::of` has asked the processor for AVX-512F and DQ.
+                // SAFETY: `Columns` holds the proof.
                 Some(all) => unsafe { row_quick::<P, KIND>(&row, all, products, codes, keys, &mut unsure) },
                 None => one_row::<P, KIND>(&row, products, codes, keys, &mut unsure),
             }
@@ -519,7 +510,7 @@ mod tests {
                     #[cfg(target_arch = "x86_64")]
                     if let Some(all) = Columns::of::<f32>(affine, &half) {
                         other_unsure.clear();
-                        // SAFETY: `Columns::of` has asked the processor.
+                        // SAFETY: `Columns` holds the proof.
                         unsafe { row_quick::<f32, { $kind }>(&row, &all, &values, &mut others, &mut other_keys, &mut other_unsure) };
                         for &at in &unsure {
                             other_keys[at as usize] = 0;

@@ -22,6 +22,9 @@ mod decide;
 
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::features::Avx512;
+use crate::cpu::features::Instructions;
 use crate::{Error, Result};
 pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
 
@@ -141,7 +144,7 @@ fn sums<const N: usize, X: Real, A: Real>(x: &[X], a: [&[A]; N], term: impl Fn(f
 
 /// Eight values from `at` on as `f64`.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 #[inline]
 fn load<X: Real>(x: &[X], at: usize) -> std::arch::x86_64::__m512d {
     use std::arch::x86_64::{_mm256_loadu_ps, _mm512_cvtps_pd, _mm512_loadu_pd};
@@ -154,7 +157,7 @@ fn load<X: Real>(x: &[X], at: usize) -> std::arch::x86_64::__m512d {
 
 /// Products of `N` pairs of rows in the fixed order, eight columns at once.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 #[inline]
 fn products_avx512<const N: usize, X: Real, A: Real>(x: [&[X]; N], a: [&[A]; N]) -> [f64; N] {
     use std::arch::x86_64::{_mm512_add_pd, _mm512_mul_pd, _mm512_setzero_pd, _mm512_storeu_pd};
@@ -213,13 +216,7 @@ fn dots_body<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn dots_avx2<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
-    dots_body(x, a, out);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn dots_avx512<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
     let d = x.len();
     let mut four = out.chunks_exact_mut(4);
@@ -236,18 +233,15 @@ fn dots_avx512<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
 
 /// x·aⱼ for every row aⱼ of a matrix, in the fixed order; wider registers do the same operations.
 pub fn dots<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has AVX-512F.
-            return unsafe { dots_avx512(x, a, out) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { dots_avx2(x, a, out) };
-        }
+    match Instructions::best() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the proof of the match.
+        Instructions::Avx512(_) => unsafe { dots_avx512(x, a, out) },
+        others => others.run(
+            #[inline(always)]
+            || dots_body(x, a, out),
+        ),
     }
-    dots_body(x, a, out);
 }
 
 /// Every xᵢ·aⱼ in the fixed order, row by row.
@@ -320,8 +314,8 @@ fn some_exact<X: Real, A: Real>(
     out: &mut [f64],
 ) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") {
-        // SAFETY: the processor has AVX-512F.
+    if Avx512::detect().is_some() {
+        // SAFETY: the proof was found just now.
         return unsafe { some_exact_avx512(x, a, d, (rows, columns), measure, out) };
     }
     for ((out, &i), &j) in out.iter_mut().zip(rows).zip(columns) {
@@ -338,7 +332,7 @@ fn one_exact<X: Real, A: Real>(x: &[X], a: &[A], measure: Measure) -> f64 {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn some_exact_avx512<X: Real, A: Real>(
     x: &[X],
     a: &[A],
@@ -414,7 +408,7 @@ fn square_norms_body<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn square_norms_avx512<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
     let mut four = out.chunks_exact_mut(4);
     for (out, x) in four.by_ref().zip(x.chunks_exact(4 * d)) {
@@ -425,26 +419,17 @@ fn square_norms_avx512<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
     square_norms_body(&x[x.len() - rest.len() * d..], d, rest);
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn square_norms_avx2<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
-    square_norms_body(x, d, out);
-}
-
 /// Squared norms of rows, in the fixed order; wider registers do the same operations.
 fn square_norms<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has AVX-512F.
-            return unsafe { square_norms_avx512(x, d, out) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { square_norms_avx2(x, d, out) };
-        }
+    match Instructions::best() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the proof of the match.
+        Instructions::Avx512(_) => unsafe { square_norms_avx512(x, d, out) },
+        others => others.run(
+            #[inline(always)]
+            || square_norms_body(x, d, out),
+        ),
     }
-    square_norms_body(x, d, out);
 }
 
 /// For each row a number from its norm to 1.001 times it, 0 for a row of zeros; `f32` rows in less time than [`norms`].
@@ -453,12 +438,12 @@ fn square_norms<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
 /// As [`norms`].
 pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<X>() == 4 && d > 0 && d < 1 << 12 && is_x86_feature_detected!("avx512f") {
+    if size_of::<X>() == 4 && d > 0 && d < 1 << 12 && Avx512::detect().is_some() {
         // SAFETY: `f32` by its size, the trait is sealed.
         let x: &[f32] = unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
         let mut found = vec![0.0; x.len() / d];
         let some = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
-            // SAFETY: the processor has AVX-512F.
+            // SAFETY: the proof was found above.
             unsafe { rough_norms(x, d, out) };
             for (row, (out, x)) in out.iter_mut().zip(x.chunks_exact(d)).enumerate() {
                 // Squares that overflow or vanish in `f32` are summed anew.
@@ -481,7 +466,7 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
 /// Norms of rows summed in `f32`, made larger by more than a sum of 4,096 squares, each within 1 ± 2^-24 a step, loses:
 /// (4096 + 8) 2^-24 < 0.00025 of the square.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn rough_norms(x: &[f32], d: usize, out: &mut [f64]) {
     use std::arch::x86_64::{
         _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_maskz_loadu_ps, _mm512_reduce_add_ps, _mm512_setzero_ps,

@@ -1,10 +1,9 @@
 //! Looking into buckets: searches, and the join of a table with itself.
 
-#![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
-
 use super::table::{Table, sketch_word};
 use super::{Layout, Search};
-use crate::cpu::popcount::{Kernel, Lanes, ScalarLanes, distance};
+use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
+use crate::cpu::prefetch::prefetch_at;
 use crate::search::hamming::scan::tile::Sink;
 
 /// Bytes of a part of a table, half of a second-level cache.
@@ -56,11 +55,19 @@ struct Probe {
     to: u32,
 }
 
-/// Asks for the cache line of an element soon to be read.
-#[inline(always)]
-fn prefetch<T>(slice: &[T], at: usize) {
-    if let Some(element) = slice.get(at) {
-        crate::cpu::prefetch::prefetch(std::ptr::from_ref(element).cast());
+/// `Job::run` as work for lanes of any width.
+struct Work<'a, S> {
+    job: &'a Job<'a>,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> LaneWork for Work<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller vouches for `L`.
+        unsafe { self.job.run::<L, S>(self.sink) }
     }
 }
 
@@ -73,39 +80,7 @@ impl<'a> Job<'a> {
     }
 
     pub(super) fn dispatch<S: Sink>(&self, kernel: Kernel, sink: &mut S) {
-        match kernel {
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => {
-                #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt,bmi1")]
-                fn run<S: Sink>(job: &Job<'_>, sink: &mut S) {
-                    // SAFETY: the AVX-512 extensions are enabled for this function.
-                    unsafe { job.run::<crate::cpu::popcount::x86::Avx512Lanes, S>(sink) }
-                }
-                assert!(Kernel::available().contains(&kernel));
-                // SAFETY: the line above has asked the processor.
-                unsafe { run(self, sink) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => {
-                #[target_feature(enable = "avx2,popcnt")]
-                fn run<S: Sink>(job: &Job<'_>, sink: &mut S) {
-                    // SAFETY: AVX2 is enabled for this function.
-                    unsafe { job.run::<crate::cpu::popcount::x86::Avx2Lanes, S>(sink) }
-                }
-                assert!(Kernel::available().contains(&kernel));
-                // SAFETY: the line above has asked the processor.
-                unsafe { run(self, sink) }
-            }
-            #[cfg(target_arch = "aarch64")]
-            Kernel::Neon => {
-                // SAFETY: NEON is part of every 64-bit ARM.
-                unsafe { self.run::<crate::cpu::popcount::arm::NeonLanes, S>(sink) }
-            }
-            _ => {
-                // SAFETY: the scalar lanes need no special instructions.
-                unsafe { self.run::<ScalarLanes, S>(sink) }
-            }
-        }
+        kernel.run(Work { job: self, sink });
     }
 
     /// # Safety
@@ -143,7 +118,7 @@ impl<'a> Job<'a> {
                     let high = (part ^ key >> low) as usize;
                     for flip in &flips[bounds[high]..bounds[high + 1]] {
                         let bucket = key ^ flip;
-                        prefetch(&table.starts, bucket as usize);
+                        prefetch_at(&table.starts, bucket as usize);
                         probes[gathered] = Probe { query: number as u32, from: bucket, to: 0 };
                         gathered += 1;
                         if gathered == PROBES {
@@ -243,7 +218,7 @@ impl<'a> Job<'a> {
                     if begin == stop {
                         continue;
                     }
-                    prefetch(entries, begin as usize * self.stride(table));
+                    prefetch_at(entries, begin as usize * self.stride(table));
                     let query = if whole { entry } else { table.slots[entry as usize] };
                     probes[gathered] = Probe { query, from: begin, to: stop };
                     gathered += 1;
@@ -305,13 +280,13 @@ impl<'a> Job<'a> {
             let bucket = probe.from as usize;
             (probe.from, probe.to) = (table.starts[bucket], table.starts[bucket + 1]);
             if entries.is_empty() {
-                prefetch(&table.slots, probe.from as usize);
+                prefetch_at(&table.slots, probe.from as usize);
                 continue;
             }
             let (from, to) = (probe.from as usize * words, probe.to as usize * words);
             for line in 0..LINES {
                 if from + 8 * line < to {
-                    prefetch(entries, from + 8 * line);
+                    prefetch_at(entries, from + 8 * line);
                 }
             }
         }
@@ -337,7 +312,7 @@ impl<'a> Job<'a> {
         if entries.is_empty() {
             for probe in probes {
                 for &slot in &table.slots[probe.from as usize..probe.to as usize] {
-                    prefetch(fps, slot as usize * words);
+                    prefetch_at(fps, slot as usize * words);
                 }
             }
         }
@@ -361,7 +336,7 @@ impl<'a> Job<'a> {
                 if whole {
                     report(probe.query, entry, &entries[entry * words..][..words]);
                 } else {
-                    prefetch(&table.slots, entry);
+                    prefetch_at(&table.slots, entry);
                     passed.push((probe.query, entry as u32));
                 }
             };
@@ -394,7 +369,7 @@ impl<'a> Job<'a> {
             }
         }
         for &(_, entry) in &passed {
-            prefetch(fps, table.slots[entry as usize] as usize * words);
+            prefetch_at(fps, table.slots[entry as usize] as usize * words);
         }
         for (number, entry) in passed {
             let slot = table.slots[entry as usize] as usize;

@@ -12,14 +12,12 @@
 //! the saving, never a result: what passes is counted in full. With AVX-512 prefixes are counted in 16-bit pieces
 //! (`quarters.rs`).
 
-#![allow(clippy::inline_always, reason = "lanes are inlined into the functions that enable their instructions")]
-
 #[cfg(target_arch = "x86_64")]
 mod quarters;
 pub(crate) mod tile;
 
-use crate::cpu::popcount::{Kernel, Lanes, ScalarLanes, distance};
-use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, first_test, pack_halves, transpose};
+use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
+use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, enough_pieces, first_test, pack_halves, transpose};
 
 /// Queries below which rows are not transposed: a few queries do not earn it back.
 const FEW: usize = 4;
@@ -37,52 +35,29 @@ pub(crate) fn scan<S: Sink>(
     sink: &mut S,
 ) {
     let job = Job { words, rows, first_row, queries };
-    match kernel {
-        Kernel::Scalar => {
-            // SAFETY: the scalar lanes need no special instructions.
-            unsafe { job.run::<ScalarLanes, S>(limits, sink) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx2 => {
-            #[target_feature(enable = "avx2,popcnt")]
-            fn run<S: Sink>(job: &Job<'_>, limits: &mut [u32], sink: &mut S) {
-                // SAFETY: AVX2 is enabled for this function.
-                unsafe { job.run::<crate::cpu::popcount::x86::Avx2Lanes, S>(limits, sink) }
-            }
-            assert!(std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt"));
-            // SAFETY: the line above has asked the processor.
-            unsafe { run(&job, limits, sink) }
-        }
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx512 => {
-            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt,bmi1")]
-            fn run<S: Sink>(job: &Job<'_>, limits: &mut [u32], sink: &mut S) {
-                // SAFETY: the AVX-512 extensions are enabled for this function.
-                unsafe { job.run::<crate::cpu::popcount::x86::Avx512Lanes, S>(limits, sink) }
-            }
-            assert!(
-                std::arch::is_x86_feature_detected!("avx512vpopcntdq")
-                    && std::arch::is_x86_feature_detected!("avx512bw")
-                    && std::arch::is_x86_feature_detected!("avx512vl")
-                    && std::arch::is_x86_feature_detected!("bmi1")
-            );
-            if let Some(pieces) = job.pieces(limits) {
-                return quarters::scan(pieces, words, rows, first_row, queries, limits, sink);
-            }
-            // SAFETY: the line above has asked the processor.
-            unsafe { run(&job, limits, sink) }
-        }
-        #[cfg(target_arch = "aarch64")]
-        Kernel::Neon => {
-            // SAFETY: NEON is part of every 64-bit ARM.
-            unsafe { job.run::<crate::cpu::popcount::arm::NeonLanes, S>(limits, sink) }
-        }
-        // A kernel of another architecture: never in `Kernel::available`.
-        #[allow(unreachable_patterns, reason = "all kernels of this architecture are matched above")]
-        _ => {
-            // SAFETY: the scalar lanes need no special instructions.
-            unsafe { job.run::<ScalarLanes, S>(limits, sink) }
-        }
+    #[cfg(target_arch = "x86_64")]
+    if let Kernel::Avx512(proof) = kernel
+        && let Some(pieces) = job.pieces(limits)
+    {
+        return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, sink);
+    }
+    kernel.run(Work { job, limits, sink });
+}
+
+/// `Job::run` as work for lanes of any width.
+struct Work<'a, S> {
+    job: Job<'a>,
+    limits: &'a mut [u32],
+    sink: &'a mut S,
+}
+
+impl<S: Sink> LaneWork for Work<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        // SAFETY: the caller vouches for `L`.
+        unsafe { self.job.run::<L, S>(self.limits, self.sink) }
     }
 }
 
@@ -99,7 +74,7 @@ impl Job<'_> {
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
         let most = limits.iter().copied().max()?;
         let few = self.queries.len() < FEW * self.words;
-        if few || most <= HALF_LIMIT { None } else { quarters::pieces(self.words, most) }
+        if few || most <= HALF_LIMIT { None } else { enough_pieces(self.words, most) }
     }
 
     /// # Safety

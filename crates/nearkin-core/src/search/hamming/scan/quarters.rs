@@ -16,26 +16,19 @@ use std::arch::x86_64::{
     _mm512_set1_epi16, _mm512_xor_si512,
 };
 
-use super::tile::{MOST_PIECES, Sink, TILE_WORDS, emit, enough_pieces};
+use super::tile::{MOST_PIECES, Sink, TILE_WORDS, emit};
+use crate::cpu::features::Avx512Bits;
 
 /// Rows of a vector, and of a branch.
 const LANES: usize = 32;
 const BRANCH: usize = 2 * LANES;
 
-/// How many pieces to count for this limit, if fewer than all decide and the processor can.
-pub(crate) fn pieces(words: usize, limit: u32) -> Option<usize> {
-    if !(is_x86_feature_detected!("avx512bitalg") && is_x86_feature_detected!("avx512bw")) {
-        return None;
-    }
-    enough_pieces(words, limit)
-}
-
-/// As [`super::scan`], with the first `pieces` pieces as the prefix.
+/// As [`super::scan`], with the first `pieces` pieces as the prefix, on a processor of the proof.
 ///
 /// # Panics
-/// If the processor lacks the instructions, or `pieces` is not from [`pieces`].
+/// If `pieces` is not from [`enough_pieces`](super::tile::enough_pieces).
 pub(crate) fn scan<S: Sink>(
-    pieces: usize,
+    (_proof, pieces): (Avx512Bits, usize),
     words: usize,
     rows: &[u64],
     first_row: u32,
@@ -43,14 +36,13 @@ pub(crate) fn scan<S: Sink>(
     limits: &mut [u32],
     sink: &mut S,
 ) {
-    assert!(is_x86_feature_detected!("avx512bitalg") && is_x86_feature_detected!("avx512bw"));
     let tile_rows = (4 * TILE_WORDS / pieces).next_multiple_of(BRANCH);
     let mut tile = vec![0_u16; tile_rows * pieces];
     for (number, rows) in rows.chunks(tile_rows * words).enumerate() {
         let stride = (rows.len() / words).next_multiple_of(BRANCH);
         pack(rows, words, stride, &mut tile[..stride * pieces]);
         let tile = Tile { words, rows, first: first_row + (number * tile_rows) as u32, stride, columns: &tile };
-        // SAFETY: the processor was asked above; the tile holds `pieces` columns of `stride` pieces.
+        // SAFETY: the caller has the proof; the tile holds `pieces` columns of `stride` pieces.
         unsafe {
             match pieces {
                 3 => tile.meet::<3, S>(queries, limits, sink),
@@ -91,7 +83,9 @@ impl Tile<'_> {
     ///
     /// # Safety
     /// The processor has the instructions; `columns` holds `PIECES * stride` pieces, and `stride` is a multiple of `BRANCH`.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bitalg,popcnt,bmi1")]
+    #[target_feature(
+        enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    )]
     unsafe fn meet<const PIECES: usize, S: Sink>(&self, queries: &[u64], limits: &mut [u32], sink: &mut S) {
         debug_assert!(self.columns.len() >= PIECES * self.stride && self.stride.is_multiple_of(BRANCH));
         let count = |from: *const u16, piece: __m512i| {

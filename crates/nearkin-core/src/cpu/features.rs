@@ -1,0 +1,196 @@
+//! What the processor can do, asked in one place: named sets of instructions, and values that prove them.
+//!
+//! | set | first processors | what its kernels take from it |
+//! |---|---|---|
+//! | [`Popcnt`] | 2008, Nehalem | counts of set bits in one instruction |
+//! | [`Avx2`] | 2013, Haswell | 256-bit integers |
+//! | [`Avx512`] | 2017, Skylake servers | 512-bit registers and masks; bytes, words and 64-bit products in them |
+//! | [`Avx512Bits`] | 2019, Ice Lake; 2022, Zen 4 | besides: bytes by a table, packed bytes, set bits of each lane |
+//! | [`Neon`] | every 64-bit ARM | 128-bit registers |
+//!
+//! **A value is the proof.** The fields are private and `detect` is the only way to a value, so whoever holds an [`Avx2`]
+//! runs on a processor that has those instructions, and a call of a function with that set's `#[target_feature]` is sound.
+//! A kernel that names its instructions enables exactly the features of one set (`tests/test_layering.py` compares the
+//! lists), and is called, in an `unsafe` block, where such a value was found. A loop that leaves the instructions to the
+//! compiler needs no `unsafe`: `run` compiles it for the set.
+//!
+//! Cost: the processor is asked once; `detect` then loads one byte and tests one bit. All forms of a kernel give
+//! the same bits, so what is found decides about time alone.
+
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Set once the processor was asked.
+#[cfg(target_arch = "x86_64")]
+const ASKED: u8 = 1 << 7;
+
+/// The bits of the sets that this processor has, and [`ASKED`]; 0 before the first question.
+#[cfg(target_arch = "x86_64")]
+static FOUND: AtomicU8 = AtomicU8::new(0);
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn found() -> u8 {
+    match FOUND.load(Ordering::Relaxed) {
+        0 => ask(),
+        found => found,
+    }
+}
+
+/// Another architecture has none of the sets.
+#[cfg(not(target_arch = "x86_64"))]
+const fn found() -> u8 {
+    0
+}
+
+macro_rules! x86_sets {
+    ($($(#[$doc:meta])* $name:ident, $bit:literal: $($feature:tt),+;)+) => {
+        #[cfg(target_arch = "x86_64")]
+        #[cold]
+        fn ask() -> u8 {
+            let mut found = ASKED;
+            $(if $(std::arch::is_x86_feature_detected!($feature))&&+ {
+                found |= 1 << $bit;
+            })+
+            FOUND.store(found, Ordering::Relaxed);
+            found
+        }
+
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name(());
+
+        impl $name {
+            /// The proof, if this processor has the instructions.
+            #[inline]
+            pub fn detect() -> Option<Self> {
+                (found() & 1 << $bit != 0).then_some(Self(()))
+            }
+
+            /// What `work` gives, compiled for these instructions as far as it is inlined: write the closure
+            /// `#[inline(always)]`, and what it calls too.
+            #[inline]
+            pub fn run<R>(self, work: impl FnOnce() -> R) -> R {
+                $(#[cfg_attr(target_arch = "x86_64", target_feature(enable = $feature))])+
+                fn compiled<R>(work: impl FnOnce() -> R) -> R {
+                    work()
+                }
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `self` proves that the processor has the features.
+                let result = unsafe { compiled(work) };
+                #[cfg(not(target_arch = "x86_64"))]
+                let result = compiled(work);
+                result
+            }
+        })+
+    };
+}
+
+x86_sets! {
+    /// Counts of set bits.
+    Popcnt, 0: "popcnt";
+    /// 256-bit integers.
+    Avx2, 1: "avx2", "popcnt";
+    /// 512-bit registers: AVX-512 F, BW, DQ and VL, as all servers with AVX-512 have them.
+    Avx512, 2: "avx512bw", "avx512dq", "avx512vl", "bmi1", "bmi2", "popcnt";
+    /// [`Avx512`] with its instructions for bytes and bits: VBMI, VBMI2, BITALG, VPOPCNTDQ.
+    Avx512Bits, 3: "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512bitalg",
+        "avx512vpopcntdq", "bmi1", "bmi2", "popcnt";
+}
+
+/// 128-bit registers of 64-bit ARM, part of its base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neon(());
+
+impl Neon {
+    /// The proof, on 64-bit ARM.
+    #[inline]
+    pub fn detect() -> Option<Self> {
+        cfg!(target_arch = "aarch64").then_some(Self(()))
+    }
+}
+
+/// The instructions that a plain loop is compiled for: the same bits at another speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// Those that every processor of the architecture has.
+    Portable,
+    /// Those of AVX2.
+    Avx2(Avx2),
+    /// Those of AVX-512.
+    Avx512(Avx512),
+}
+
+impl Instructions {
+    /// All that this processor runs, slowest first.
+    pub fn available() -> Vec<Self> {
+        let found = [Some(Self::Portable), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
+        found.into_iter().flatten().collect()
+    }
+
+    /// The fastest that this processor runs.
+    #[inline]
+    pub fn best() -> Self {
+        match (Avx512::detect(), Avx2::detect()) {
+            (Some(proof), _) => Self::Avx512(proof),
+            (None, Some(proof)) => Self::Avx2(proof),
+            (None, None) => Self::Portable,
+        }
+    }
+
+    /// What `work` gives, compiled for these instructions; as for [`Avx2::run`].
+    #[inline(always)]
+    pub fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        match self {
+            Self::Portable => work(),
+            Self::Avx2(proof) => proof.run(work),
+            Self::Avx512(proof) => proof.run(work),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(always)]
+    fn ones(values: &[u64]) -> u32 {
+        values.iter().map(|value| value.count_ones()).sum()
+    }
+
+    #[test]
+    fn sets_grow_and_answers_stay() {
+        // Every processor with a set has those that it contains.
+        assert!(Popcnt::detect().is_some() || Avx2::detect().is_none());
+        assert!(Avx2::detect().is_some() || Avx512::detect().is_none());
+        assert!(Avx512::detect().is_some() || Avx512Bits::detect().is_none());
+        assert_eq!(cfg!(target_arch = "aarch64"), Neon::detect().is_some());
+        for _ in 0..3 {
+            assert_eq!(Some(&Instructions::best()), Instructions::available().last());
+        }
+    }
+
+    #[test]
+    fn a_loop_gives_the_same_under_all_instructions() {
+        let values: Vec<u64> = (0..1000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let expected = ones(&values);
+        for instructions in Instructions::available() {
+            assert_eq!(
+                expected,
+                instructions.run(
+                    #[inline(always)]
+                    || ones(&values)
+                )
+            );
+        }
+        if let Some(popcnt) = Popcnt::detect() {
+            assert_eq!(
+                expected,
+                popcnt.run(
+                    #[inline(always)]
+                    || ones(&values)
+                )
+            );
+        }
+    }
+}
