@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,22 @@ class Done:
         return [json.loads(line) for line in self.lines]
 
 
+@contextmanager
+def standard_input(data: bytes) -> Iterator[None]:
+    """A context in which standard input, the stream and the descriptor below it, holds these bytes."""
+    before = os.dup(0)
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(data)
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+            with mock.patch.object(sys, "stdin", open(0, encoding="utf-8", closefd=False)):
+                yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+
+
 def call(*arguments: object, stdin: bytes = b"") -> Done:
     """The outcome of one call in this process."""
     from nearkin.cli.app import run as run_here
@@ -76,7 +94,7 @@ def call(*arguments: object, stdin: bytes = b"") -> Done:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in range(2))
     with ExitStack() as stack:
         stack.enter_context(mock.patch.dict(os.environ, ENVIRONMENT))
-        stack.enter_context(mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "utf-8")))
+        stack.enter_context(standard_input(stdin))
         stack.enter_context(redirect_stdout(out))
         stack.enter_context(redirect_stderr(err))
         code = run_here([str(argument) for argument in arguments])

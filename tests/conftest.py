@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+
+from command import TEXTS
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -22,3 +25,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Five texts: one, an unlike one, a near-duplicate and a copy of the first, and one without any letter."""
+    path = tmp_path / "corpus.jsonl"
+    rows = [{"id": name, "text": text, "n": i, "from": "x"} for i, (name, text) in enumerate(TEXTS.items())]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def similar(tmp_path: Path) -> Path:
+    """Seventeen texts of seventeen words; two of them differ in two words."""
+    path = tmp_path / "similar.jsonl"
+    words = [f"word{i}" for i in range(17)]
+    texts = [" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) for i in range(len(words))]
+    path.write_text("".join(json.dumps({"id": f"t{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
+    return path

@@ -1,78 +1,288 @@
-"""The command line, run as its users run it."""
+"""The command as a whole: its commands and their help, exit codes, pipes, terminals, and what ends a run."""
 
 from __future__ import annotations
 
-import gzip
-import json
+import io
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
 import nearkin as nk
-from command import ROOT, TEXTS, run
+from command import ENVIRONMENT, ROOT, TEXTS, call, run
+from nearkin.cli import app as door
+from nearkin.cli.app import app
+
+COMMANDS = {
+    "dedup": "nearkin dedup corpus.jsonl --out clean",
+    "pairs": "nearkin pairs corpus.jsonl",
+    "hash": "nearkin hash corpus.jsonl",
+    "compare": "nearkin compare old.txt new.txt",
+    "recipe": "nearkin recipe 'word:3|count|xxh3|simhash:64'",
+    "keywords": "nearkin keywords news.jsonl",
+    "idf fit": "nearkin idf fit corpus.jsonl",
+    "search": "nearkin search corpus.nks",
+    "index build": "nearkin index build corpus.jsonl.gz",
+    "index add": "nearkin index add corpus.nks",
+    "index remove": "nearkin index remove corpus.nks",
+    "index info": "nearkin index info corpus.nks",
+    "evaluate": "nearkin evaluate clean",
+    "tune": "nearkin tune corpus.jsonl",
+    "ssdeep hash": "nearkin ssdeep hash --recursive",
+    "ssdeep compare": "nearkin ssdeep compare",
+    "ssdeep search": "nearkin ssdeep search --known",
+    "ssdeep cluster": "nearkin ssdeep cluster",
+}
+
+# Options of one name that do different things in different commands, each declared where it is used.
+DIFFERENT = {
+    "--out": "a folder, an index, a table",
+    "--recipe": "of texts, of digests; of tune, what is tried",
+    "--bits": "of tune, what is tried",
+    "--threshold": "a similarity, or a score",
+    "--ids": "of fingerprints in a .npy file; of index remove, names in a text file",
+    "--id-column": "of evaluate, in the table of the truth",
+    "--text": "of search, a query; of compare, whether the arguments are texts",
+    "--verify": "of dedup and pairs, a measure; of index info, whether the file is read",
+}
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    path = tmp_path / "corpus.jsonl"
-    lines = [
-        json.dumps({"id": name, "text": text, "n": i, "from": "x"}) for i, (name, text) in enumerate(TEXTS.items())
-    ]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+def commands(group: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command of the program with its full name."""
+    group = typer.main.get_command(app) if group is None else group
+    for part, command in group.commands.items():
+        full = f"{name} {part}".strip()
+        if hasattr(command, "commands"):
+            yield from commands(command, full)
+        else:
+            yield full, command
 
 
-def lines_of(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def options(command: Any) -> Iterator[Any]:
+    return (parameter for parameter in command.params if parameter.param_type_name == "option")
 
 
-def test_dedup_writes_what_is_kept_and_why(corpus: Path, tmp_path: Path) -> None:
-    """Kept has the input's own lines, clusters names the kept document, the summary counts."""
-    out = tmp_path / "out"
-    done = run("dedup", corpus, "--out", out, "--id-column", "id", "--source-column", "from")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == b""
-    original = corpus.read_text().splitlines()
-    assert [original[0], original[1], original[4]] == (out / "kept.jsonl").read_text().splitlines()
-    clusters = lines_of(out / "clusters.jsonl")
-    assert [("a", "a", "kept"), ("c", "a", "near"), ("d", "a", "exact")] == [
-        (row["id"], row["representative"], row["reason"]) for row in clusters
-    ]
-    assert [("c", "a"), ("d", "a")] == [(row["id"], row["representative"]) for row in lines_of(out / "pairs.jsonl")]
-    summary = json.loads((out / "summary.json").read_text())
-    assert (5, 3, 2, 1, 0) == tuple(
-        summary[key] for key in ("documents", "kept", "removed", "without_features", "malformed")
+def test_every_command_is_known_here() -> None:
+    """The list above, on which other tests stand, is whole."""
+    assert sorted(COMMANDS) == sorted(name for name, _ in commands())
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_lists_every_option_with_its_meaning(name: str) -> None:
+    """In the order of declaration, the first line says what the command does, and the examples end it."""
+    done = call(*name.split(), "--help")
+    assert (0, "") == (done.code, done.err)
+    assert done == call(*name.split(), "-h")
+    shown = " ".join(done.out.replace("│", " ").split())
+    command = dict(commands())[name]
+    assert " ".join((command.help or "").split("\n\n")[0].split()) in shown
+    listed = re.findall(r"^│ (?:\*\s+|\s*)(--[a-z0-9-]+)", done.out, re.MULTILINE)
+    declared = [parameter.opts[0] for parameter in options(command) if parameter.opts[0] != "--help"]
+    assert declared == [option for option in listed if option != "--help"]
+    for parameter in options(command):
+        assert " ".join((parameter.help or "").split()) in shown, parameter.opts
+        assert parameter.help, parameter.opts
+    assert COMMANDS[name] in shown.split("Example", maxsplit=1)[1]
+
+
+def test_an_option_is_the_same_in_every_command() -> None:
+    """One long name has one short form and one help, but for those that are named above with a reason."""
+    seen: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for name, command in commands():
+        for parameter in options(command):
+            kind = (*sorted(parameter.opts), *parameter.secondary_opts, parameter.help or "")
+            seen.setdefault(parameter.opts[0], {}).setdefault(kind, []).append(name)
+    assert set(DIFFERENT) == {option for option, kinds in seen.items() if len(kinds) > 1}
+    assert {"-o"} == {short for kind in seen["--out"] for short in kind if re.fullmatch("-[a-z]", short)}
+    assert {"-t"} == {short for kind in seen["--threshold"] for short in kind if re.fullmatch("-[a-z]", short)}
+
+
+def test_no_command_gives_one_short_form_to_two_options() -> None:
+    """Nor does an option of a command hide the one for help."""
+    for name, command in commands():
+        forms = [form for parameter in options(command) for form in (*parameter.opts, *parameter.secondary_opts)]
+        assert len(forms) == len(set(forms)), name
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    """So it is for a group; the commands are listed with what they do."""
+    for arguments, listed in (((), ("dedup", "search", "ssdeep", "tune")), (("index",), ("build", "add", "remove"))):
+        done = call(*arguments)
+        shown = done.out + done.err
+        assert all(re.search(rf"^│ {name} +[A-Z]", shown, re.MULTILINE) for name in listed)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    """On standard output, alone."""
+    assert f"nearkin {nk.__version__}\n" == call("--version").out
+
+
+def test_the_module_runs_as_the_command() -> None:
+    """`python -m nearkin`, with its arguments, output and exit codes."""
+    done = run("--version")
+    assert (0, f"nearkin {nk.__version__}", b"") == (done.returncode, done.stdout.decode().strip(), done.stderr)
+    missing = run("hash", "/no/such/file")
+    assert (1, b"") == (missing.returncode, missing.stdout)
+    assert (2, b"") == ((wrong := run("hash", "--bits", "many", "x")).returncode, wrong.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dedpu"], "No such command 'dedpu'"),
+        (["index", "bild"], "No such command 'bild'"),
+        (["dedup", "x", "-o", "y", "--treshold", "0.5"], "No such option: --treshold"),
+        (["dedup", "x", "-o", "y", "--threshold", "high"], "Invalid value for '--threshold' / '-t'"),
+        (["dedup", "x"], "Missing option '--out'"),
+        (["dedup"], "Missing argument 'inputs"),
+        (["hash", "x", "--bits", "6.5"], "Invalid value for '--bits'"),
+        (["hash", "x", "--bits"], "--bits"),
+        (["ssdeep", "compare", "a"], "Missing argument 'b'"),
+        (["ssdeep", "cluster", "x", "--linkage", "centered"], "'centered' is not one of 'centred', 'connected'"),
+        (["ssdeep", "compare", "a", "b", "-t", "101"], "Invalid value for '--threshold' / '-t'"),
+        (["evaluate", "x"], "Missing option '--truth'"),
+    ],
+)
+def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
+    """Commands, options and values that Typer refuses: exit code 2, the word, and no traceback."""
+    done = call(*arguments)
+    assert (2, "") == (done.code, done.out)
+    # How Typer writes the name of an argument depends on its version.
+    assert message.casefold() in done.message.casefold()
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["hash", "/no/such/file.jsonl"], "/no/such/file.jsonl"),
+        (["compare", "/no/such/a", "/no/such/b"], "No such file or directory: '/no/such/a'"),
+        (["search", "/no/such/index", "--text", "a"], "/no/such/index"),
+        (["index", "info", "/no/such/index"], "/no/such/index"),
+        (["index", "remove", "/no/such/index", "1"], "/no/such/index"),
+        (["evaluate", "/no/such/run", "--truth", "/no/such/truth"], "/no/such/"),
+        (["recipe", "stop:@/no/such/list|word:1"], "/no/such/list"),
+        (["ssdeep", "compare", "/no/such/a", "3::"], "/no/such/a"),
+    ],
+)
+def test_what_is_missing_is_named(arguments: list[str], message: str) -> None:
+    """A file that is not there is a failure, exit code 1, and its name is in the message."""
+    done = call(*arguments)
+    assert (1, "") == (done.code, done.out)
+    assert message in done.message
+    assert done.err.startswith("nearkin: ")
+
+
+def test_debug_shows_where_a_failure_came_from() -> None:
+    """The traceback, with the error's own type; without --debug there is a message alone."""
+    with pytest.raises(FileNotFoundError):
+        call("--debug", "compare", "/no/such/a", "/no/such/b")
+    shown = run("--debug", "recipe", "nonsense")
+    assert (1, True) == (shown.returncode, b"nearkin.errors.ParameterError" in shown.stderr)
+    assert b"Traceback" not in run("recipe", "nonsense").stderr
+
+
+def test_a_message_is_safe_for_a_terminal(tmp_path: Path) -> None:
+    """Control characters of a file's name are escaped."""
+    done = call("compare", tmp_path / "a\x1b[31mred", tmp_path / "b")
+    assert (1, False, True) == (done.code, "\x1b" in done.err, r"\x1b[31mred" in done.err)
+
+
+def test_an_error_of_our_own_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What no door has words for goes through with its traceback."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault of nearkin")
+
+    monkeypatch.setattr(door, "app", broken)
+    with pytest.raises(RuntimeError, match="a fault of nearkin"):
+        door.run(["recipe"])
+
+
+def test_an_interrupt_ends_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """130, and a message that says that nothing was written."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(door, "app", interrupted)
+    done = call("recipe")
+    assert (130, "nearkin: interrupted; nothing was written\n") == (done.code, done.err)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of a POSIX system")
+def test_a_signal_leaves_no_output(tmp_path: Path) -> None:
+    """SIGINT while standard input is read: exit code 130, no folder, no traceback."""
+    command = [sys.executable, "-m", "nearkin", "dedup", "-", "--format", "txt", "-o", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"one text\n")
+        process.stdin.flush()
+        # The folder of the output is begun, so the corpus is being read.
+        deadline = time.monotonic() + 30
+        while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert (130, False) == (process.returncode, b"Traceback" in err)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a pipe of a POSIX system")
+@pytest.mark.parametrize("lines", [2, 20_000])
+def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path, lines: int) -> None:
+    """With less output than a pipe holds, and with more: exit code 0, and nothing on standard error."""
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("".join(f"text number {i}\n" for i in range(lines)))
+    for command in (["hash", corpus], ["pairs", corpus, "-q", "--threshold", "1"], ["recipe"]):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run(
+            [sys.executable, "-m", "nearkin", *map(str, command)], stdout=write, stderr=subprocess.PIPE, check=False
+        )
+        os.close(write)
+        assert (0, b"") == (done.returncode, done.stderr), command
+
+
+def test_output_in_pipes_is_utf8(tmp_path: Path) -> None:
+    """Whatever the locale says: what one command prints another one reads; what has no form is escaped."""
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("线程池 и пул\n", "utf-8")
+    command = [sys.executable, "-m", "nearkin", "keywords", str(corpus), "--recipe", "word:1|count|top:all"]
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert "пул" in done.stdout.decode("utf-8")
+
+
+def test_standard_output_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that can't be set up, as notebooks have it, is written as it is."""
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "argv", ["nearkin", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        door.main()
+    assert (0, f"nearkin {nk.__version__}\n") == (ended.value.code, out.getvalue())
+
+
+def test_the_command_line_imports_neither_rich_nor_the_doors_it_does_not_need() -> None:
+    """A cold start pays for what it uses: no tables, no plots, no modules of one system alone."""
+    code = (
+        "import sys; import nearkin; base = set(sys.modules); import nearkin.cli.app; "
+        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - base}))"
     )
-    assert nk.__version__ == summary["version"]
-    assert nk.Recipe(summary["recipe"]).digest == summary["recipe_digest"]
-    assert {"hash", "cluster"} <= set(summary["timings"])
-    assert [{"source": "x", "documents": 5, "removed": 2, "share": 0.4}] == summary["sources"]
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set() == {"rich", "filelock", "fcntl", "resource", "matplotlib", "sklearn"} & set(loaded)
 
 
-def test_a_second_run_removes_nothing(tmp_path: Path) -> None:
-    """The job on its own output, over the sample corpus."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert run("dedup", ROOT / "samples/licences.jsonl.gz", "-o", first, "--id-column", "id", "-q").returncode == 0
-    assert run("dedup", first / "kept.jsonl.gz", "-o", second, "--id-column", "id", "-q").returncode == 0
-    assert json.loads((second / "summary.json").read_text())["removed"] == 0
-
-
-def test_threads_and_doors_give_the_same_answer(tmp_path: Path) -> None:
-    """One thread, two threads and the Python call agree on the sample corpus."""
-    sample = ROOT / "samples/licences.jsonl.gz"
-    for threads in ("1", "2"):
-        done = run("dedup", sample, "-o", tmp_path / threads, "--id-column", "id", "-q", "--threads", threads)
-        assert done.returncode == 0, done.stderr
-    one, two = ((tmp_path / threads / "clusters.jsonl").read_text() for threads in ("1", "2"))
-    assert one == two
-    with gzip.open(sample, "rt", encoding="utf8") as file:
-        rows = [json.loads(line) for line in file]
-    result = nk.dedup([row["text"] for row in rows], ids=[row["id"] for row in rows])
-    assert [json.loads(line)["id"] for line in one.splitlines()] == result.clusters["id"]
-
-
-def test_readme_shows_what_the_command_prints(tmp_path: Path) -> None:
+def test_the_readme_shows_what_the_command_prints(tmp_path: Path) -> None:
     """The first console block of the README is the output of its command, but for the time it takes."""
     readme = (ROOT / "README.md").read_text()
     block = re.search(r"```console\n\$ nearkin (dedup samples.*?)\n(.*?)```", readme, re.DOTALL)
@@ -89,134 +299,12 @@ def test_readme_shows_what_the_command_prints(tmp_path: Path) -> None:
     assert rows[1].splitlines() == (tmp_path / "demo-out" / "clusters.jsonl").read_text().splitlines()[:2]
 
 
-def test_standard_input_and_output(corpus: Path) -> None:
-    """- reads a pipe and prints what is kept; the summary stays on standard error."""
-    done = run("dedup", "-", "--format", "jsonl", "--out", "-", "--id-column", "id", stdin=corpus.read_bytes())
-    assert done.returncode == 0, done.stderr
-    assert ["a", "b", "e"] == [json.loads(line)["id"] for line in done.stdout.splitlines()]
-    assert b"removed" in done.stderr
-
-
-def test_json_prints_the_summary(corpus: Path, tmp_path: Path) -> None:
-    """--json prints one object that programs can read."""
-    done = run("dedup", corpus, "--out", tmp_path / "out", "--json")
-    assert json.loads(done.stdout)["kept"] == 3
-
-
-def test_keep_max_of_a_column(corpus: Path, tmp_path: Path) -> None:
-    """The best document by a field stays."""
-    out = tmp_path / "out"
-    assert run("dedup", corpus, "-o", out, "--id-column", "id", "--keep", "max:n").returncode == 0
-    assert ["b", "d", "e"] == [row["id"] for row in lines_of(out / "kept.jsonl")]
-
-
-def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
-    """New documents that match an older one are removed; the older one is named."""
-    new = tmp_path / "new.jsonl"
-    new.write_text(json.dumps({"id": "new", "text": TEXTS["b"].upper()}) + "\n")
-    out = tmp_path / "out"
-    done = run("dedup", new, "--against", corpus, "-o", out, "--id-column", "id")
-    assert done.returncode == 0, done.stderr
-    assert (out / "kept.jsonl").read_text() == ""
-    [row] = lines_of(out / "clusters.jsonl")
-    assert ("new", "b", "near-old") == (row["id"], row["representative"], row["reason"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["--threshold", "1.5"], 2, "threshold=1.5 is not allowed; use a similarity above 0 and up to 1"),
-        (["--radius", "200"], 2, "use a whole number from 0 to bits=128"),
-        (["--recipe", "char:0|count|xxh3|simhash:64"], 2, "n=0 is not allowed; use 1 to 64"),
-        (["--recipe", "nonsense"], 2, "'nonsense' is not one of them"),
-        (["--keep", "max"], 2, "use first, last, longest, shortest, max:COLUMN or min:COLUMN"),
-        (["--verify", "magic"], 2, "use jaccard, containment, indel, signature, none"),
-        (["--text-column", "missing"], 1, "missing"),
-        (["--nonsense"], 2, "No such option"),
-    ],
-)
-def test_bad_options_say_what_is_allowed(
-    corpus: Path, tmp_path: Path, arguments: list[str], code: int, message: str
-) -> None:
-    """The message says found, allowed, mend; nothing is written; no traceback."""
-    done = run("dedup", corpus, "-o", tmp_path / "out", *arguments)
-    assert code == done.returncode, done.stderr
-    assert message in " ".join(done.stderr.decode().split())
-    assert b"Traceback" not in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_path: Path) -> None:
-    """They are skipped and counted, or an error with --strict."""
-    corpus.write_text(corpus.read_text() + '{"id": "x", "text": \n{"id": "y"}\n')
-    done = run("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
-    assert done.returncode == 0
-    assert b"line 6" in done.stderr
-    assert b"line 7" in done.stderr
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["malformed"] == 2
-    strict = run("dedup", corpus, "-o", tmp_path / "strict", "--id-column", "id", "--strict")
-    assert strict.returncode == 1
-    assert b"line 6" in strict.stderr
-    assert not (tmp_path / "strict").exists()
-
-
-def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
-    """A folder with files is never written into unless it is an earlier output and --overwrite says so."""
-    out = tmp_path / "out"
-    assert run("dedup", corpus, "-o", out).returncode == 0
-    assert run("dedup", corpus, "-o", out).returncode == 2
-    assert run("dedup", corpus, "-o", out, "--overwrite").returncode == 0
-
-
-def test_hash_prints_an_id_and_hexadecimal_digits(corpus: Path) -> None:
-    """One line per document; a text without letters has none."""
-    done = run("hash", corpus, "--id-column", "id", "--bits", "64")
-    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
-    expected = nk.fingerprint([TEXTS["a"]], nk.Recipe().with_(bits=64))[0]
-    assert ["a", f"{int(expected):016x}"] == rows[0]
-    assert ["e", "-"] == rows[4]
-
-
-def test_compare_shows_distance_similarity_and_differing_features() -> None:
-    """The articles' two texts."""
-    done = run("compare", "--text", "how are u?", "how are you?", "--json", "--recipe", "simhash-pypi")
-    found = json.loads(done.stdout)
-    assert 12 == found["distance"]
-    assert (["areu"], ["arey", "reyo", "eyou"]) == (found["only_a"], found["only_b"])
-    assert 1 - 2 / 22 == pytest.approx(found["indel"])
-    assert 3 / 7 == pytest.approx(found["jaccard"])
-    shown = run("compare", "--text", "how are u?", "how are you?").stdout.decode()
-    assert "only in b    'arey', 'reyo', 'eyou'" in shown
-
-
-def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None:
-    """A file that is not UTF-8 is an error that says where and how to mend it."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    one.write_text("some text")
-    two.write_bytes(b"caf\xe9")
-    done = run("compare", one, two)
-    assert 1 == done.returncode
-    assert "is not UTF-8 at byte 3" in done.stderr.decode()
-
-
-def test_pairs_prints_every_verified_pair(corpus: Path) -> None:
-    """Copies too, each pair once."""
-    done = run("pairs", corpus, "--id-column", "id")
-    found = {tuple(line.split("\t")[:2]) for line in done.stdout.decode().splitlines()}
-    assert {("a", "c"), ("a", "d")} <= found
-    assert len(found) == len(done.stdout.decode().splitlines())
-
-
-def test_recipe_prints_every_slot() -> None:
-    """Text form, digest, JSON."""
-    text, digest, slots = run("recipe", "word:3|count|xxh3|simhash:64").stdout.decode().splitlines()
-    recipe = nk.Recipe("word:3|count|xxh3|simhash:64")
-    assert (str(recipe), recipe.digest, recipe.to_json()) == (text, digest, slots)
-
-
-def test_help_and_version() -> None:
-    """Every command has help with an example."""
-    assert f"nearkin {nk.__version__}" == run("--version").stdout.decode().strip()
-    for command in ("dedup", "hash", "compare", "pairs", "recipe"):
-        shown = run(command, "--help").stdout.decode()
-        assert f"nearkin {command} " in shown.split("Options", maxsplit=1)[1] or "Example" in shown
+def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that print leave the working folder and their inputs as they are."""
+    monkeypatch.chdir(tmp_path)
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n".join(TEXTS.values()))
+    before = corpus.read_bytes()
+    for command in (["hash", corpus], ["pairs", corpus], ["keywords", corpus], ["dedup", corpus, "-o", "-"]):
+        assert 0 == call(*command).code
+    assert ([corpus], before) == (list(tmp_path.iterdir()), corpus.read_bytes())

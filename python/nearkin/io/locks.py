@@ -54,7 +54,8 @@ def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]
     """
     from filelock import FileLock, Timeout
 
-    target = Path(os.path.realpath(path, strict=True))
+    Path(path).stat()
+    target = Path(os.path.realpath(path))
     # Everybody who may write the folder may take the lock, whoever made its file.
     lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0, mode=0o666)
     try:

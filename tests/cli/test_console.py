@@ -1,0 +1,174 @@
+"""The terminal: nearkin.cli.console, on pipes and on terminals."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command import ENVIRONMENT, standard_input
+from nearkin import ssdeep
+from nearkin.cli import console
+from nearkin.cli.console import Reading, Refusals, escaped, printable, read_text, show_table, worded
+from nearkin.errors import InputError, ParameterError
+
+pty = pytest.importorskip("pty", reason="a terminal of a POSIX system")
+
+
+def on_a_terminal(*arguments: str | Path, columns: int = 80) -> tuple[int, str]:
+    """Exit code of a command whose standard output and error are a terminal, and what is seen there."""
+    main, side = pty.openpty()
+    environment = {**os.environ, **ENVIRONMENT, "COLUMNS": str(columns), "TERM": "xterm"}
+    command = [sys.executable, "-m", "nearkin", *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=side, stderr=side, env=environment) as process:
+        os.close(side)
+        seen = b""
+        try:
+            while part := os.read(main, 1 << 16):
+                seen += part
+        except OSError:
+            # What Linux says when the other side is closed.
+            pass
+    os.close(main)
+    return process.returncode, seen.decode()
+
+
+def test_bars_are_shown_on_a_terminal_and_taken_away(similar: Path, tmp_path: Path) -> None:
+    """The stages of a job, drawn and erased; --quiet shows none of it."""
+    code, seen = on_a_terminal("dedup", similar, "-o", tmp_path / "out")
+    assert 0 == code, seen
+    assert all(stage in seen for stage in ("hash", "cluster", "documents read in"))
+    # The cursor is hidden while bars are drawn, and comes back.
+    assert seen.index("\x1b[?25l") < seen.index("\x1b[?25h") < seen.index("documents read in")
+    assert (0, "") == on_a_terminal("dedup", similar, "-o", tmp_path / "quiet", "--quiet")
+
+
+def test_bars_of_files_are_shown_on_a_terminal(tmp_path: Path) -> None:
+    """Of hashing, with how many there are."""
+    for i in range(3):
+        (tmp_path / f"{i}").write_bytes(bytes([i]) * 5000)
+    code, seen = on_a_terminal("ssdeep", "hash", "--json", *sorted(tmp_path.iterdir()))
+    assert (0, True) == (code, "3/3" in seen)
+
+
+def test_a_table_fits_the_terminal(tmp_path: Path) -> None:
+    """Long cells are folded there, and whole in a pipe."""
+    path = tmp_path / ("long-name-" * 12)
+    path.write_bytes(b"x" * 5000)
+    _, seen = on_a_terminal("ssdeep", "hash", "--table", path, columns=60)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+    lines = [line.rstrip() for line in plain.splitlines() if "│" in line or "┃" in line]
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 60
+
+
+def test_errors_on_a_terminal_are_words(tmp_path: Path) -> None:
+    """The same message as in a pipe."""
+    code, seen = on_a_terminal("dedup", tmp_path / "none.jsonl", "-o", tmp_path / "out", columns=400)
+    assert (1, True) == (code, "nearkin: error: " in seen)
+
+
+def test_a_table_in_a_pipe_keeps_long_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever their length; text that looks like markup is text; columns can be flush right."""
+    cells = ["x" * 5000, "[bold]not markup[/]"]
+    show_table(["one", "two"], [cells], right=["two"])
+    printed = capsys.readouterr()
+    assert all(cell in printed.out for cell in cells)
+    show_table(["n", "what"], [["1", "a"], ["100", "b"]], header=False, lines=False, right=["n"], err=True)
+    assert ["  1  a", "100  b"] == [line.rstrip() for line in capsys.readouterr().err.splitlines()]
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_what_is_printable_can_be_written_anywhere(text: str) -> None:
+    """No control characters, no lone surrogates; printable text is itself."""
+    shown = printable(text)
+    assert shown.isprintable()
+    assert shown == shown.encode("utf-8").decode("utf-8")
+    assert (shown == text) == text.isprintable()
+    assert escaped(text) == escaped(text).encode("utf-8").decode("utf-8")
+    assert all("\ud800" <= c <= "\udfff" for c in text if c not in escaped(text))
+
+
+def test_a_remedy_is_worded_for_this_door() -> None:
+    """What Python mends by strict=False, the command mends by --lenient; other errors keep their words."""
+    with pytest.raises(InputError) as found:
+        ssdeep.compare("7:a:b", "3::")
+    assert "strict=False" == found.value.remedy
+    assert str(found.value).endswith("a digest reads `size:part:part`, or pass strict=False for old data")
+    assert worded(found.value).endswith("a digest reads `size:part:part`, or add --lenient for old data")
+    assert "strict" not in worded(found.value)
+    with pytest.raises(InputError) as lenient:
+        ssdeep.compare("7", "3::", strict=False)
+    assert str(lenient.value) == worded(lenient.value)
+    assert "strict" not in str(lenient.value)
+
+
+def test_errors_of_the_system_are_worded_once() -> None:
+    """The core's messages name the file themselves; Python's have it apart."""
+    assert "reading /x: No such file" == worded(OSError(2, "reading /x: No such file"))
+    assert "[Errno 2] No such file: '/x'" == worded(OSError(2, "No such file", "/x"))
+    assert "plain words" == worded("plain words")
+
+
+@pytest.mark.parametrize(
+    ("refused", "found", "code"), [(False, True, 0), (False, False, 3), (True, True, 1), (True, False, 1)]
+)
+def test_the_exit_code_says_what_happened(refused: bool, found: bool, code: int) -> None:
+    """A failure before nothing found."""
+    refusals = Refusals()
+    if refused:
+        refusals.refuse_at("name", ParameterError("reason"))
+    try:
+        refusals.end(found=found)
+        ended = 0
+    except typer.Exit as error:
+        ended = error.exit_code
+    assert code == ended
+
+
+def test_text_comes_from_files_and_standard_input(tmp_path: Path) -> None:
+    """The name - is standard input; what is not UTF-8 is named."""
+    path = tmp_path / "text"
+    path.write_bytes("näher".encode())
+    assert "näher" == read_text(str(path))
+    with standard_input("näher".encode()):
+        assert "näher" == read_text("-")
+    with standard_input(b"\xe4"), pytest.raises(InputError, match="standard input: is not UTF-8 at byte 0"):
+        read_text("-")
+
+
+def test_reading_reports_what_was_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At the end, not if an error ends the context."""
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"text": "a"}\n{\n')
+    with Reading().reported([str(path)]) as corpus:
+        assert 1 == sum(len(batch.texts) for batch in corpus.batches())
+        assert "" == capsys.readouterr().err
+    assert "line 2" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="other"), Reading().reported([str(path)]):
+        raise ValueError("other")
+    assert "" == capsys.readouterr().err
+
+
+def test_bars_are_for_terminals_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere progress is taken and not shown."""
+    for quiet in (False, True):
+        with console.progress_bars(quiet=quiet) as progress:
+            progress("stage", 1, None)
+    assert ("", "") == tuple(capsys.readouterr())
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with console.progress_bars(quiet=False) as progress:
+        progress("one", 1, 2)
+        progress("one", 2, 2)
+        progress("two", 5, None)
+    assert all(part in terminal.getvalue() for part in ("one", "2/2", "two"))

@@ -1,0 +1,381 @@
+"""`nearkin dedup` and `nearkin pairs`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import nearkin as nk
+from command import ROOT, TEXTS, call, json_lines, run, write_jsonl
+
+
+def kept(out: Path) -> list[str]:
+    return [row["id"] for row in json_lines(out / "kept.jsonl")]
+
+
+def summary(out: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads((out / "summary.json").read_text())
+    return found
+
+
+def test_dedup_writes_what_is_kept_and_why(corpus: Path, tmp_path: Path) -> None:
+    """Kept has the input's own lines, clusters names the kept document, the summary counts."""
+    out = tmp_path / "out"
+    done = call("dedup", corpus, "--out", out, "--id-column", "id", "--source-column", "from")
+    assert (0, "") == (done.code, done.out), done.err
+    original = corpus.read_text().splitlines()
+    assert [original[0], original[1], original[4]] == (out / "kept.jsonl").read_text().splitlines()
+    clusters = json_lines(out / "clusters.jsonl")
+    assert [("a", "a", "kept"), ("c", "a", "near"), ("d", "a", "exact")] == [
+        (row["id"], row["representative"], row["reason"]) for row in clusters
+    ]
+    assert [("c", "a"), ("d", "a")] == [(row["id"], row["representative"]) for row in json_lines(out / "pairs.jsonl")]
+    found = json.loads((out / "summary.json").read_text())
+    assert (5, 3, 2, 1, 0) == tuple(
+        found[key] for key in ("documents", "kept", "removed", "without_features", "malformed")
+    )
+    assert nk.__version__ == found["version"]
+    assert nk.Recipe(found["recipe"]).digest == found["recipe_digest"]
+    assert {"hash", "cluster"} <= set(found["timings"])
+    assert [{"source": "x", "documents": 5, "removed": 2, "share": 0.4}] == found["sources"]
+    expected = {"inputs": [str(corpus)], "format": "jsonl", "text_column": "text", "id_column": "id"}
+    assert expected == {key: found[key] for key in expected}
+    assert ("kept.jsonl", corpus.stat().st_size, []) == (
+        found["kept_file"],
+        found["bytes_read"],
+        found["malformed_first"],
+    )
+
+
+def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Path) -> None:
+    """On standard error: counts, reasons, what made candidates, the recipe, and an example."""
+    done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
+    lines = [" ".join(line.split()) for line in done.err.splitlines() if line.strip()]
+    assert lines[0].startswith("5 documents read in ")
+    assert [
+        f"3 kept in {tmp_path / 'out' / 'kept.jsonl'}",
+        "2 removed (40.0%) in 1 clusters, the largest of 3",
+        "1 of them exact copies",
+        "1 of them near-duplicates: jaccard similarity of at least 0.8",
+        "1 without any letter: kept, never compared",
+    ] == lines[1:6]
+    assert f"recipe {nk.Recipe()}" == lines[7]
+    assert "for example c is removed for a (near, similarity 1.00)" == lines[8]
+    assert "" == call("dedup", corpus, "-o", tmp_path / "quiet", "-q").err
+
+
+def test_a_second_run_removes_nothing(tmp_path: Path) -> None:
+    """The job on its own output, over the sample corpus."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert 0 == call("dedup", ROOT / "samples/licences.jsonl.gz", "-o", first, "--id-column", "id", "-q").code
+    assert 0 == call("dedup", first / "kept.jsonl.gz", "-o", second, "--id-column", "id", "-q").code
+    assert 0 == summary(second)["removed"]
+
+
+def test_threads_and_doors_give_the_same_answer(tmp_path: Path) -> None:
+    """One thread, two threads and the Python call agree on the sample corpus."""
+    sample = ROOT / "samples/licences.jsonl.gz"
+    for threads in ("1", "2"):
+        done = run("dedup", sample, "-o", tmp_path / threads, "--id-column", "id", "-q", "--threads", threads)
+        assert 0 == done.returncode, done.stderr
+    one, two = ((tmp_path / threads / "clusters.jsonl").read_text() for threads in ("1", "2"))
+    assert one == two
+    with gzip.open(sample, "rt", encoding="utf8") as file:
+        rows = [json.loads(line) for line in file]
+    result = nk.dedup([row["text"] for row in rows], ids=[row["id"] for row in rows])
+    assert [json.loads(line)["id"] for line in one.splitlines()] == result.clusters["id"]
+
+
+def test_standard_input_and_output(corpus: Path) -> None:
+    """- reads a pipe and prints what is kept; the summary stays on standard error, --json or not."""
+    arguments = ("dedup", "-", "--format", "jsonl", "--out", "-", "--id-column", "id")
+    for options, said in (((), True), (("--json",), True), (("--quiet",), False)):
+        done = call(*arguments, *options, stdin=corpus.read_bytes())
+        assert 0 == done.code, done.err
+        assert ["a", "b", "e"] == [row["id"] for row in done.objects()]
+        assert said == ("removed (40.0%)" in done.err)
+        assert "kept in" not in done.err
+
+
+def test_json_prints_the_summary(corpus: Path, tmp_path: Path) -> None:
+    """One object that programs can read, equal to the file."""
+    done = call("dedup", corpus, "--out", tmp_path / "out", "--json")
+    assert (summary(tmp_path / "out"), "") == (done.json(), done.err)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("first", ["a", "b", "e"]),
+        ("last", ["b", "d", "e"]),
+        ("longest", ["b", "c", "e"]),
+        ("shortest", ["a", "b", "e"]),
+        ("max:n", ["b", "d", "e"]),
+        ("min:n", ["a", "b", "e"]),
+    ],
+)
+def test_keep_says_which_stays(corpus: Path, tmp_path: Path, rule: str, expected: list[str]) -> None:
+    """By place, by length, by a field."""
+    assert 0 == call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--keep", rule).code
+    assert expected == kept(tmp_path / "out")
+
+
+def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
+    """New documents that match an older one are removed; the older one is named; several older corpora count."""
+    new = write_jsonl(tmp_path / "new.jsonl", {"new": TEXTS["b"].upper(), "other": "Quite another matter altogether."})
+    older = write_jsonl(tmp_path / "older.jsonl", {"old": "Quite another matter altogether!"})
+    out = tmp_path / "out"
+    done = call("dedup", new, "--against", corpus, "-o", out, "--id-column", "id")
+    assert 0 == done.code, done.err
+    assert ["other"] == kept(out)
+    [row] = json_lines(out / "clusters.jsonl")
+    assert ("new", "b", "near-old") == (row["id"], row["representative"], row["reason"])
+    assert "1 of them match older documents" in done.message
+    done = call("dedup", new, "--against", corpus, "--against", older, "-o", out, "--id-column", "id", "--overwrite")
+    assert (0, []) == (done.code, kept(out))
+
+
+def test_the_threshold_decides_what_matches(similar: Path, tmp_path: Path) -> None:
+    """A low one removes all but one, a high one nothing; the short form is the same option."""
+    for option, count in (("--threshold", 0.2), ("-t", 0.2), ("--threshold", 1.0)):
+        out = tmp_path / f"{option}{count}"
+        assert 0 == call("dedup", similar, "-o", out, option, count, "--recipe", "word:1", "--radius", 128).code
+        assert (16 if count == 0.2 else 0) == summary(out)["removed"]
+
+
+def test_the_radius_bounds_candidates(similar: Path, tmp_path: Path) -> None:
+    """At radius 0 no near-duplicate is a candidate; it stands in the summary, as the one that follows does."""
+    for radius, candidates in ((0, True), (128, False)):
+        out = tmp_path / str(radius)
+        assert 0 == call("dedup", similar, "-o", out, "-r", radius, "-t", 0.6).code
+        assert (radius, candidates) == (summary(out)["radius"], 0 == summary(out)["candidates"])
+    done = call("dedup", similar, "-o", tmp_path / "none", "-t", 0.6)
+    assert f"within {summary(tmp_path / 'none')['radius']} bits" in done.message
+
+
+def test_recipe_family_and_bits_make_the_recipe(corpus: Path, tmp_path: Path) -> None:
+    """The options change one slot each; the summary names the whole."""
+    made = {
+        (): nk.Recipe(),
+        ("--bits", "64"): nk.Recipe().with_(bits=64),
+        ("--recipe", "simhash-pypi"): nk.Recipe.preset("simhash-pypi"),
+        ("--recipe", "word:2|count|xxh3|simhash:64", "--bits", "256"): nk.Recipe("word:2|count|xxh3|simhash:256"),
+        ("--family", "simhash:192"): nk.Recipe().with_(bits=192),
+        ("--family", "minhash:64"): nk.Recipe().with_text("minhash:64"),
+    }
+    for options, recipe in made.items():
+        out = tmp_path / "-".join(["out", *options]).replace(":", "_").replace("|", "_")
+        assert 0 == call("dedup", corpus, "-o", out, *options).code
+        assert (str(recipe), recipe.digest) == (summary(out)["recipe"], summary(out)["recipe_digest"])
+
+
+def test_recall_holds_with_minhash_alone(corpus: Path, tmp_path: Path) -> None:
+    """Bands that reach it, named in the summary; with SimHash the option is refused."""
+    out = tmp_path / "out"
+    done = call("dedup", corpus, "-o", out, "--family", "minhash", "--recall", "0.99")
+    found = summary(out)
+    assert (0, True) == (done.code, float(str(found["expected_recall"])) >= 0.99)
+    assert f"{found['num_bands']} bands of {found['num_rows']}, recall " in done.message
+    refused = call("dedup", corpus, "-o", tmp_path / "other", "--recall", "0.99")
+    assert (2, True) == (refused.code, "recall" in refused.err)
+
+
+def test_a_second_family_confirms_candidates(corpus: Path, tmp_path: Path) -> None:
+    """It stands in the summary; one that is no family is refused."""
+    out = tmp_path / "out"
+    assert 0 == call("dedup", corpus, "-o", out, "--family", "minhash", "--confirm", "simhash:128").code
+    assert "simhash:128" in json.dumps(summary(out))
+    assert 2 == call("dedup", corpus, "-o", tmp_path / "x", "--family", "minhash", "--confirm", "magic").code
+
+
+@pytest.mark.parametrize("measure", ["jaccard", "containment", "indel", "none"])
+def test_candidates_are_verified_by_a_measure(corpus: Path, tmp_path: Path, measure: str) -> None:
+    """The copy with other punctuation goes by each of them; without one the summary says so."""
+    out = tmp_path / "out"
+    done = call("dedup", corpus, "-o", out, "--id-column", "id", "--verify", measure)
+    assert (0, measure) == (done.code, summary(out)["verify"])
+    assert ["a", "b", "e"] == kept(out)
+    assert ("not verified: within" in done.message) == (measure == "none")
+
+
+def test_signatures_verify_with_minhash(corpus: Path, tmp_path: Path) -> None:
+    """`--verify signature` compares values of the signatures."""
+    out = tmp_path / "out"
+    done = call("dedup", corpus, "-o", out, "--id-column", "id", "--family", "minhash", "--verify", "signature")
+    assert (0, ["a", "b", "e"]) == (done.code, kept(out))
+
+
+def test_clusters_are_centred_or_chains(similar: Path, tmp_path: Path) -> None:
+    """Components take chains in; an unknown rule is refused."""
+    for rule in ("absorb", "components"):
+        assert 0 == call("dedup", similar, "-o", tmp_path / rule, "--cluster", rule, "-t", 0.6).code
+        assert rule == summary(tmp_path / rule)["cluster"]
+    assert int(str(summary(tmp_path / "components")["kept"])) <= int(str(summary(tmp_path / "absorb")["kept"]))
+    done = call("dedup", similar, "-o", tmp_path / "x", "--cluster", "magic")
+    assert (2, True) == (done.code, "cluster" in done.err)
+
+
+def test_links_are_those_of_the_removed_or_all(similar: Path, tmp_path: Path) -> None:
+    """All verified links name two documents each, of which neither needs to stay."""
+    for links, columns in (("representatives", {"id", "representative"}), ("all", {"left", "right"})):
+        out = tmp_path / links
+        options = ("-t", "0.2", "-r", "128", "--recipe", "word:1")
+        assert 0 == call("dedup", similar, "-o", out, "--links", links, *options).code
+        rows = json_lines(out / "pairs.jsonl")
+        assert columns == set(rows[0]) - {"distance", "similarity"}
+        assert (16 if links == "representatives" else 17 * 16 // 2) == len(rows)
+    assert 2 == call("dedup", similar, "-o", tmp_path / "x", "--links", "some").code
+
+
+def test_a_source_that_loses_much_more_is_warned_of(tmp_path: Path) -> None:
+    """Removals are counted by a column."""
+    path = tmp_path / "corpus.jsonl"
+    rows = [{"text": "the same text again and again", "from": "copies"}] * 30
+    rows += [{"text": f"text {i} of its own {i * i} {i * 7919}", "from": f"site{i % 5}"} for i in range(200)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = call("dedup", path, "-o", tmp_path / "out", "--source-column", "from", "-q")
+    warnings = summary(tmp_path / "out")["warnings"]
+    assert isinstance(warnings, list)
+    assert [f"nearkin: warning: {text}" for text in warnings] == done.err.splitlines()
+    assert any("copies" in text for text in warnings)
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "txt", "jsonl.gz"])
+def test_what_is_kept_has_the_format_of_the_input(tmp_path: Path, form: str) -> None:
+    """Formats are told by the names; tables have the format too."""
+    path, out = tmp_path / f"corpus.{form}", tmp_path / "out"
+    rows = [{"id": name, "body": text} for name, text in TEXTS.items()]
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif form in ("csv", "tsv"):
+        comma = "," if form == "csv" else "\t"
+        path.write_text(f"id{comma}body\n" + "".join(f'{row["id"]}{comma}"{row["body"]}"\n' for row in rows))
+    elif form == "txt":
+        path.write_text("".join(f"{row['body']}\n" for row in rows))
+    else:
+        path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    columns = () if form == "txt" else ("--text-column", "body", "--id-column", "id")
+    done = call("dedup", path, "-o", out, *columns, "--json")
+    assert (0, 3, f"kept.{form}") == (done.code, done.json()["kept"], done.json()["kept_file"]), done.err
+    assert (out / f"kept.{form}").is_file()
+
+
+def test_a_format_is_named_where_names_do_not_tell(tmp_path: Path) -> None:
+    """`--format`; an unknown one is refused, as are columns that a format does not have."""
+    path = tmp_path / "corpus.data"
+    path.write_text("\n".join(TEXTS.values()))
+    assert 0 == call("dedup", path, "-o", tmp_path / "out", "--format", "txt", "-q").code
+    for options in (("--format", "xml"), ("--format", "txt", "--id-column", "id")):
+        assert 2 == call("dedup", path, "-o", tmp_path / "x", *options).code
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--threshold", "1.5"], 2, "threshold=1.5 is not allowed; use a similarity above 0 and up to 1"),
+        (["--radius", "200"], 2, "use a whole number from 0 to bits=128"),
+        (["--recipe", "char:0|count|xxh3|simhash:64"], 2, "n=0 is not allowed; use 1 to 64"),
+        (["--recipe", "nonsense"], 2, "'nonsense' is not one of them"),
+        (["--family", "nonsense"], 2, "family"),
+        (["--bits", "7.5"], 2, "Invalid value for '--bits'"),
+        (["--keep", "max"], 2, "use first, last, longest, shortest, max:COLUMN or min:COLUMN"),
+        (["--keep", "first:n"], 2, "use first, last, longest, shortest, max:COLUMN or min:COLUMN"),
+        (["--keep", "newest"], 2, "keep"),
+        (["--verify", "magic"], 2, "use jaccard, containment, indel, signature, none"),
+        (["--threads", "-1"], 2, "threads"),
+        (["--text-column", "missing"], 1, "missing"),
+        (["--against", "/no/such/file.jsonl"], 1, "/no/such/file.jsonl"),
+        (["--nonsense"], 2, "No such option"),
+    ],
+)
+def test_bad_options_say_what_is_allowed(
+    corpus: Path, tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    """The message says found, allowed, mend; nothing is written; no traceback."""
+    done = call("dedup", corpus, "-o", tmp_path / "out", *arguments)
+    assert code == done.code, done.err
+    assert message in done.message
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_path: Path) -> None:
+    """They are skipped and counted, the first five named, or an error with --strict."""
+    corpus.write_text(corpus.read_text() + '{"id": "x", "text": \n{"id": "y"}\n')
+    done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
+    assert 0 == done.code
+    assert all(f"skipped: {corpus}, line {line}" in done.err for line in (6, 7))
+    assert "2 records skipped that can't be read" in done.message
+    assert (2, 2) == (summary(tmp_path / "out")["malformed"], len(list(summary(tmp_path / "out")["malformed_first"])))  # type: ignore[call-overload]
+    strict = call("dedup", corpus, "-o", tmp_path / "strict", "--id-column", "id", "--strict")
+    assert (1, True) == (strict.code, "line 6" in strict.err)
+    assert not (tmp_path / "strict").exists()
+    corpus.write_text(corpus.read_text() + "{\n" * 10)
+    many = call("dedup", corpus, "-o", tmp_path / "many", "--id-column", "id", "-q")
+    assert (5, True) == (many.err.count("skipped: "), "skipped 12 records in all" in many.err)
+
+
+def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
+    """A folder with files is never written into unless it is an earlier output and --overwrite says so."""
+    out = tmp_path / "out"
+    assert 0 == call("dedup", corpus, "-o", out).code
+    again = call("dedup", corpus, "-o", out)
+    assert (2, True) == (again.code, "--overwrite" in again.err)
+    assert 0 == call("dedup", corpus, "-o", out, "--overwrite").code
+    (out / "notes.txt").write_text("mine")
+    assert 2 == call("dedup", corpus, "-o", out, "--overwrite").code
+    assert "mine" == (out / "notes.txt").read_text()
+
+
+def test_the_folder_of_the_output_is_made(corpus: Path, tmp_path: Path) -> None:
+    """With those above it; a path below a file is refused."""
+    out = tmp_path / "deep" / "deeper" / "out"
+    assert 0 == call("dedup", corpus, "-o", out, "-q").code
+    assert (out / "kept.jsonl").is_file()
+    assert 0 != call("dedup", corpus, "-o", corpus / "out", "-q").code
+
+
+def test_pairs_prints_every_verified_pair(corpus: Path) -> None:
+    """Copies too, each pair once: left, right, distance, similarity."""
+    done = call("pairs", corpus, "--id-column", "id")
+    rows = [line.split("\t") for line in done.lines]
+    assert [("a", "c"), ("a", "d")] == sorted((left, right) for left, right, _, _ in rows)
+    assert {("0", "1.0000")} == {(far, alike) for _, _, far, alike in rows}
+    printed = call("pairs", corpus, "--id-column", "id", "--json").objects()
+    assert [["a", "c", 0, 1.0]] == [list(row.values()) for row in printed if (row["left"], row["right"]) == ("a", "c")]
+    assert {"left", "right", "distance", "similarity"} == set(printed[0])
+
+
+def test_pairs_that_are_not_verified_have_no_similarity(corpus: Path) -> None:
+    """- in lines, null in JSON; copies are alike without verification."""
+    options = ("--id-column", "id", "--verify", "none", "--radius", "0")
+    rows = [line.split("\t") for line in call("pairs", corpus, *options).lines]
+    assert {("c", "-"), ("d", "1.0000")} == {(right, alike) for _, right, _, alike in rows}
+    printed = call("pairs", corpus, *options, "--json").objects()
+    assert {("c", None), ("d", 1.0)} == {(row["right"], row["similarity"]) for row in printed}
+
+
+def test_options_of_pairs_change_what_is_found(similar: Path) -> None:
+    """Threshold, radius, recipe and bits, each with its effect."""
+    base = ("pairs", similar, "--recipe", "word:1", "-r", "128")
+    assert 17 * 16 // 2 == len(call(*base, "-t", "0.2").lines)
+    assert [] == call(*base, "-t", "1").lines
+    assert [] == call(*base, "-t", "0.2", "-r", "0").lines
+    assert [] != call(*base, "-t", "0.2", "--bits", "256", "-r", "256").lines
+    assert 2 == call(*base, "--bits", "64").code
+    assert 2 == call(*base, "-t", "0").code
+    assert 2 == call(*base, "--verify", "magic").code
+
+
+def test_pairs_reads_what_it_can(corpus: Path) -> None:
+    """Records that can't be read are reported after the progress, or stop it."""
+    corpus.write_text(corpus.read_text() + "{\n")
+    done = call("pairs", corpus, "--id-column", "id", "--threads", "1", "--format", "jsonl", "-q")
+    assert (0, 2, True) == (done.code, len(done.lines), "line 6" in done.err)
+    assert (1, []) == ((strict := call("pairs", corpus, "--strict")).code, strict.lines)

@@ -1,0 +1,103 @@
+"""Locks of files that are replaced as a whole: nearkin.io.locks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from nearkin.errors import StoreLockedError
+from nearkin.io.locks import changing
+
+HOLD = """
+import sys
+from nearkin.io.locks import changing
+with changing(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "index"
+    path.write_bytes(b"content")
+    return path
+
+
+def test_a_second_process_is_told(path: Path) -> None:
+    """As long as the first one holds the lock; killed, it holds it no more."""
+    for kill in (False, True):
+        command = [sys.executable, "-c", HOLD, str(path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert b"held" == process.stdout.readline().strip()
+            with pytest.raises(StoreLockedError, match="another process is changing the index; run again") as found:
+                changing(path, "index").__enter__()
+            assert str(path) == found.value.place
+            if kill:
+                process.kill()
+            process.communicate()
+        with changing(path):
+            assert b"content" == path.read_bytes()
+
+
+def test_a_second_thread_is_told(path: Path) -> None:
+    """The lock is not one of the process alone."""
+    errors: list[Exception] = []
+
+    def other() -> None:
+        try:
+            changing(path).__enter__()
+        except StoreLockedError as error:
+            errors.append(error)
+
+    with changing(path):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert 1 == len(errors)
+
+
+def test_an_error_inside_ends_the_lock(path: Path) -> None:
+    """The next one may change the file."""
+    with pytest.raises(KeyError), changing(path):
+        raise KeyError
+    with changing(path):
+        pass
+
+
+def test_the_file_may_be_replaced_under_the_lock(path: Path) -> None:
+    """The lock is on its name: who comes next meets it, whatever lies there by then."""
+    with changing(path):
+        (path.parent / "aside").write_bytes(b"new")
+        (path.parent / "aside").replace(path)
+        with pytest.raises(StoreLockedError):
+            changing(path).__enter__()
+    assert b"new" == path.read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a right there")
+def test_a_link_stands_for_its_file(path: Path) -> None:
+    """Two names of one file are one lock."""
+    link = path.parent / "link"
+    link.symlink_to(path)
+    with changing(link), pytest.raises(StoreLockedError):
+        changing(path).__enter__()
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """And nothing is left beside it."""
+    with pytest.raises(FileNotFoundError):
+        changing(tmp_path / "none").__enter__()
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_the_guarded_file_is_never_written(path: Path) -> None:
+    """The lock lies in an empty file of its own."""
+    with changing(path):
+        pass
+    assert {"index": b"content", ".index.lock": b""} == {one.name: one.read_bytes() for one in path.parent.iterdir()}
