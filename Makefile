@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup check format test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
+.PHONY: setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep
 
@@ -36,9 +36,19 @@ check: setup
 	$(BIN)/ruff format --check .
 	cargo clippy --quiet --all-targets -- -D warnings
 	$(BIN)/ruff check .
+	$(MAKE) --no-print-directory lint-workflows
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest nearkin._core --mypy-config-file pyproject.toml
 	$(MAKE) --no-print-directory test
+
+# The recipes of continuous integration: by their schema, and by actionlint where it is installed.
+lint-workflows: $(VENV)/.tools
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	if command -v actionlint >/dev/null; then actionlint; fi
+
+# The source archive, in dist.
+sdist: $(VENV)/.tools
+	$(BIN)/maturin sdist --out dist
 
 format: setup
 	cargo fmt --all
