@@ -70,7 +70,7 @@ class Source:
     regular : bool
         Whether it can be read twice: a file, not a pipe.
     document : str
-        For a file that is a document: its path relative to the folder that was named.
+        For a file that is a document: its path relative to the folder that was named, with / on every system.
     """
 
     name: str
@@ -175,7 +175,12 @@ def _single(name: str, format: Format | None) -> tuple[Format, Source]:
         raise unreadable(name, f"the name says no format; rename it or give format: {', '.join(get_args(Format))}")
     if not name.isprintable() and told == "files":
         _printable(name, name)
-    return told, Source(name, path, compression_of(name), regular, document=name if told == "files" else "")
+    return told, Source(name, path, compression_of(name), regular, document=_document(name) if told == "files" else "")
+
+
+def _document(path: str) -> str:
+    """A path as an id: parted by / on every system, so that the same folder gives the same ids."""
+    return path.replace(os.sep, "/")
 
 
 def _printable(document: str, name: str) -> None:
@@ -212,7 +217,8 @@ def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple
         document = os.path.relpath(name, folder)
         document = os.path.join(folder, document) if several else document  # noqa: PTH118
         _printable(document, name)
-        sources.append(("files", Source(name, Path(name), compression_of(name), regular=True, document=document)))
+        source = Source(name, Path(name), compression_of(name), regular=True, document=_document(document))
+        sources.append(("files", source))
     return sources
 
 

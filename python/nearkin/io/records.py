@@ -208,16 +208,10 @@ class RecordCorpus(Corpus):
         breaks = np.flatnonzero(starts[1:] != ends[:-1])
         run_starts = starts[np.r_[0, breaks + 1]] - starts[0]
         run_ends = ends[np.r_[breaks, len(ends) - 1]] - starts[0]
-        block = bytearray(int(run_ends[-1]))
-        view = memoryview(block)
-        filled = 0
-        while filled < len(block):
-            count = os.preadv(descriptor, [view[filled:]], places.base + int(starts[0]) + filled)
-            if not count:
-                raise unreadable(
-                    self._sources[places.source].name, "the file is shorter than it was when it was read first"
-                )
-            filled += count
+        # One read from the first kept row to the last, over what lies between.
+        first, length = np.array([places.base + int(starts[0])]), run_ends[-1:].astype(np.uint32)
+        block = read_at(descriptor, first, length, self._sources[places.source].name)
+        view = block.data
         if open_line:
             stream.write(b"\n")
         if len(run_starts) == 1:
@@ -225,7 +219,7 @@ class RecordCorpus(Corpus):
         else:
             runs = [view[a:b] for a, b in zip(run_starts.tolist(), run_ends.tolist(), strict=True)]
             stream.write(b"".join(runs))
-        return block[-1] != 0x0A
+        return bool(block[-1] != 0x0A)
 
 
 class JsonlCorpus(RecordCorpus):

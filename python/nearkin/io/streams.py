@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -178,6 +179,9 @@ class Spool:
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self.folder, prefix="nearkin-", buffering=0)  # noqa: SIM115
         view = memoryview(data).cast("B")
+        if sys.platform == "win32":
+            # Reading rows again moves the position there.
+            self._file.seek(self.size)
         while len(view):
             written = self._file.write(view)
             self.size += written
@@ -326,7 +330,12 @@ def read_at(descriptor: int, starts: NDArray[np.int64], lengths: NDArray[np.uint
     InputError
         The file is shorter than it was.
     """
+    number = descriptor
+    if sys.platform == "win32":
+        import msvcrt
+
+        number = msvcrt.get_osfhandle(descriptor)
     try:
-        return read_spans(descriptor, starts, lengths)
+        return read_spans(number, starts, lengths)
     except InputError as error:
         raise unreadable(source, f"{error.reason}; run again when nothing writes to it") from None
