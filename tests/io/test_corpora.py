@@ -442,7 +442,7 @@ def test_numbers_are_read_from_columns_of_any_kind(tmp_path: Path) -> None:
     path.write_text('{"text": "a", "n": "high"}\n')
     with open_corpus(path, extra_columns=["n"]) as corpus:
         (batch,) = corpus.batches()
-        with pytest.raises(InputError, match="row 0: column 'n' holds 'high', which is no number"):
+        with pytest.raises(InputError, match="row 0: column 'n' holds 'high', which is not a number"):
             batch.columns["n"].numbers("n")
 
 

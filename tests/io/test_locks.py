@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nearkin.errors import StoreLockedError
-from nearkin.io.locks import changing
+from nearkin.io.locks import changing, hold
 
 HOLD = """
 import sys
@@ -101,3 +101,38 @@ def test_the_guarded_file_is_never_written(path: Path) -> None:
     with changing(path):
         pass
     assert {"index": b"content", ".index.lock": b""} == {one.name: one.read_bytes() for one in path.parent.iterdir()}
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from nearkin.io.locks import hold
+lock = hold(Path(sys.argv[1]))
+print("held" if lock else "busy", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    """While one process holds the lock no other gets it; after its death anybody does."""
+    path = tmp_path / "lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert b"held\n" == process.stdout.readline()
+        assert hold(path) is None
+        process.kill()
+        process.wait(30)
+    lock = hold(path)
+    assert lock is not None
+    assert hold(path) is None
+    lock.release()
+
+
+def test_a_symbolic_link_is_no_lock(tmp_path: Path) -> None:
+    """What a link names is neither made nor opened."""
+    (tmp_path / "lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="lock"):
+        hold(tmp_path / "lock")
+    assert not (tmp_path / "victim").exists()

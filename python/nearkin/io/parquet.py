@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -168,7 +168,7 @@ class ParquetCorpus(Corpus):
         first = self.rows
         lengths = np.diff(texts.offsets).astype(np.uint32)
         self._texts_at.append(_Place(first, self._spool.size, lengths, texts.nulls))
-        self._spool.write(np.ascontiguousarray(texts.data[texts.offsets[0] : texts.offsets[-1]]))
+        self._spool.write(np.ascontiguousarray(texts.data[texts.offsets[0] : texts.offsets[-1]]).data)
         self.rows += len(texts)
         if self.id_column is None:
             ids = Column.integers(np.arange(first, self.rows, dtype=np.int64))
@@ -230,7 +230,7 @@ def _write_rows(file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.Parque
         writer.write_table(pa.Table.from_batches(waiting))
 
 
-def _options(metadata: pq.FileMetaData) -> dict[str, Any]:
+def _options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
     """The codec of each column and the format version, as the file has them."""
     if not metadata.num_row_groups:
         return {}
@@ -291,7 +291,7 @@ def texts_of(array: pa.Array) -> PackedTexts:
         array = array.dictionary_decode()
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         array = array.cast(pa.large_string())
-    width: Any = np.int32 if pa.types.is_string(array.type) else np.int64
+    width = np.dtype(np.int32) if pa.types.is_string(array.type) else np.dtype(np.int64)
     valid, offsets, data = array.buffers()
     if offsets is None or not len(array):
         return PackedTexts(np.zeros(len(array) + 1, np.int64), np.zeros(0, np.uint8), np.arange(array.null_count))

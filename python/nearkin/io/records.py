@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -335,4 +335,4 @@ def _grown(source: Source, buffer: NDArray[np.uint8], filled: int, what: str) ->
     return grown
 
 
-__all__: list[Any] = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "RecordCorpus"]
+__all__ = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "RecordCorpus"]

@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,23 @@ from nearkin._core import read_spans
 from nearkin.errors import InputError
 from nearkin.io.inputs import Compression, Signature, Source, unreadable
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 # Compressed bytes that are fetched at once, and the most that one call decompresses.
 _CHUNK = 1 << 18
 
 _MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+
+
+class ByteStream(Protocol):
+    """What bytes are read from: an unbuffered file, or one of the readers here."""
+
+    def read(self, size: int = -1, /) -> bytes | None:
+        """At most `size` bytes; none at the end."""
+
+    def readinto(self, buffer: Buffer, /) -> int | None:
+        """Fill the start of `buffer`; the number of bytes, 0 at the end."""
 
 
 class GzipReader(io.RawIOBase):
@@ -43,23 +56,23 @@ class GzipReader(io.RawIOBase):
         Bytes that are no gzip, or that do not match their checksum.
     """
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: ByteStream) -> None:
         self._raw = raw
-        self._member: Any = None
+        self._member: zlib._Decompress | None = None
         self._waiting = b""
 
     def readable(self) -> bool:
         """True."""
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Buffer) -> int:
         """Fill the start of `buffer`; the number of bytes, 0 at the end of the stream."""
         view = memoryview(buffer).cast("B")
         if not len(view):
             return 0
         while True:
             if not self._waiting:
-                self._waiting = self._raw.read(_CHUNK)
+                self._waiting = self._raw.read(_CHUNK) or b""
             if self._member is None:
                 if not self._waiting:
                     return 0
@@ -79,14 +92,15 @@ class GzipReader(io.RawIOBase):
                 return len(out)
 
 
-def decompressed(raw: Any, compression: Compression) -> Any:
+def decompressed(raw: ByteStream, compression: Compression) -> ByteStream:
     """A stream with `readinto` over the decompressed bytes of `raw`."""
     if compression == "gz":
         return GzipReader(raw)
     if compression == "zst":
         import pyarrow as pa
 
-        return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        stream: ByteStream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        return stream
     return raw
 
 
@@ -102,7 +116,7 @@ class Compressor(io.RawIOBase):
         """True."""
         return True
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         """Compress all of `data`."""
         self._raw.write(self._member.compress(data))
         return memoryview(data).nbytes
@@ -141,7 +155,7 @@ class Sink:
         self._at = 0
         self.closed = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Buffer) -> int:
         """Write all of `data`."""
         view = memoryview(data)
         self._stream.write(view)
@@ -174,7 +188,7 @@ class Spool:
         self._file: IO[bytes] | None = None
         self.size = 0
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Buffer) -> None:
         """Append."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self.folder, prefix="nearkin-", buffering=0)  # noqa: SIM115
@@ -227,21 +241,19 @@ class Reader:
         self.signature: Signature | None = None
         self.spooled_at: int | None = None
         self.bytes_read = 0
-        self._raw: Any = None
-        self._stream: Any = None
 
     def __enter__(self) -> Reader:
         source = self.source
-        self._raw = os.fdopen(os.dup(0), "rb", 0) if source.path is None else source.path.open("rb", 0)
+        self._raw: io.FileIO = os.fdopen(os.dup(0), "rb", 0) if source.path is None else source.path.open("rb", 0)
         compression = source.compression
-        self._counted: Any = _Counted(self._raw)
+        self._counted = _Counted(self._raw)
         if source.regular:
             self.signature = Signature.of(os.fstat(self._raw.fileno()))
         else:
             compression = self._counted.peek_compression()
         if not source.plain:
             self.spooled_at = self._spool.size
-        self._stream = decompressed(self._counted, compression) if compression else self._counted
+        self._stream: ByteStream = decompressed(self._counted, compression)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -297,7 +309,7 @@ def check_signature(source: Source, signature: Signature, status: os.stat_result
 class _Counted(io.RawIOBase):
     """Counts the bytes that are taken from a raw file, and may look at its first ones."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: ByteStream) -> None:
         self._raw = raw
         self._ahead = b""
         self.count = 0
@@ -310,7 +322,7 @@ class _Counted(io.RawIOBase):
             self._ahead += more
         return next((kind for magic, kind in _MAGIC.items() if self._ahead.startswith(magic)), "")
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Buffer) -> int:
         view = memoryview(buffer).cast("B")
         if self._ahead and len(view):
             count = min(len(view), len(self._ahead))

@@ -11,11 +11,14 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nearkin.errors import InputError
 from nearkin.io.inputs import Source, resolve, unreadable
 from nearkin.io.streams import Reader, Spool
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 # A field of CSV may be a whole document.
 _FIELD = 256 << 20
@@ -71,7 +74,7 @@ def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = Non
 class _Nowhere(Spool):
     """A table is read once."""
 
-    def write(self, data: Any) -> None:
+    def write(self, data: Buffer) -> None:
         """Nothing."""
 
 
@@ -85,7 +88,7 @@ class _Raw(io.RawIOBase):
         """True."""
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: Buffer) -> int:
         """Fill the start of `buffer`; the number of bytes, 0 at the end."""
         return self._reader.fill(memoryview(buffer).cast("B"))
 

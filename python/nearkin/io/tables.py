@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from nearkin.errors import bad_parameter
 from nearkin.io.inputs import Format
 from nearkin.io.output import OutputDir
 from nearkin.io.values import Column, Scalar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Rows that are Python objects at the same time.
 _PIECE = 1 << 14
@@ -92,12 +95,12 @@ def _piece(values: TableColumn, start: int) -> list[Scalar]:
 
 def _json_piece(values: TableColumn, start: int) -> Iterable[str]:
     """Some rows as JSON; a column of one type, which nearly all are, takes no step of Python a value."""
-    plain: Any = _plain(values, start)
+    plain = _plain(values, start)
     kinds = set(map(type, plain))
     if kinds == {int}:
         return map(repr, plain)
     if kinds == {str}:
-        return map(encode_basestring, plain)
+        return map(encode_basestring, cast("list[str]", plain))
     if kinds == {float}:
         texts = list(map(repr, plain))
         return ["null" if text == "nan" else text for text in texts] if "nan" in texts else texts
@@ -144,7 +147,7 @@ def _write_parquet(file: IO[bytes], columns: Mapping[str, TableColumn]) -> None:
     pq.write_table(table, pa.PythonFile(Sink(file), "w"), compression="zstd")
 
 
-def _arrow(values: TableColumn) -> Any:
+def _arrow(values: TableColumn) -> pa.Array:
     """An Arrow column; one that mixes strings and numbers becomes strings."""
     import pyarrow as pa
 

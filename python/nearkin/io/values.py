@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,13 @@ class PackedTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: Any) -> Any:
+    @overload
+    def __getitem__(self, row: SupportsIndex) -> str: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+
+    def __getitem__(self, row: SupportsIndex | slice) -> str | list[str]:
         """The text of a row; "" where it is null."""
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
@@ -114,7 +120,7 @@ class Column(Sequence[Scalar]):
     values : (n,) int64
         The integer, the float's bits, or 0 and 1.
     offsets, data
-        Strings and the digits of integers beyond 64 bits, as in `Texts`.
+        Strings and the digits of integers beyond 64 bits, as in `PackedTexts`.
 
     Examples
     --------
@@ -183,7 +189,13 @@ class Column(Sequence[Scalar]):
     def __len__(self) -> int:
         return len(self.kinds)
 
-    def __getitem__(self, row: Any) -> Any:
+    @overload
+    def __getitem__(self, row: SupportsIndex) -> Scalar: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[Scalar]: ...
+
+    def __getitem__(self, row: SupportsIndex | slice) -> Scalar | list[Scalar]:
         """The value of a row."""
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
@@ -252,7 +264,7 @@ class Column(Sequence[Scalar]):
             try:
                 numbers[row] = np.nan if value is None else float(value)
             except (ValueError, OverflowError):  # noqa: PERF203 - the message names the value's row
-                reason = f"column {name!r} holds {value!r}, which is no number; use a column of numbers"
+                reason = f"column {name!r} holds {value!r}, which is not a number; use a column of numbers"
                 raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
         return numbers
 
