@@ -87,6 +87,30 @@ impl Error {
     }
 }
 
+/// Checks that an argument has as many values as another one asks for.
+///
+/// # Errors
+/// A [`Error::Parameter`] with both numbers.
+pub fn check_length(name: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::parameter(name, format!("{found} values"), format!("{expected} values")))
+}
+
+/// Checks that offsets start at 0, ascend, and end at `total`.
+///
+/// # Errors
+/// A [`Error::Parameter`] that says how many offsets there are, and where they must end.
+pub fn check_offsets(offsets: &[i64], total: usize) -> Result<()> {
+    let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(total as i64));
+    if ends && offsets.is_sorted() {
+        return Ok(());
+    }
+    let found = format!("{} numbers", offsets.len());
+    Err(Error::parameter("offsets", found, format!("ascending numbers from 0 to {total}")))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -125,5 +149,21 @@ mod tests {
     fn a_message_says_found_and_allowed() {
         let error = Error::parameter("radius", 70, "0 to bits=64");
         assert_eq!("radius=70 is not allowed; use 0 to bits=64", error.to_string());
+    }
+
+    #[test]
+    fn lengths_and_offsets_are_checked() {
+        assert!(check_length("weights", 3, 3).is_ok());
+        let error = check_length("weights", 2, 3).expect_err("too few");
+        assert_eq!("weights=2 values is not allowed; use 3 values", error.to_string());
+        for (offsets, total) in [(vec![0], 0), (vec![0, 0], 0), (vec![0, 2, 2, 5], 5)] {
+            assert!(check_offsets(&offsets, total).is_ok(), "{offsets:?}");
+        }
+        for (offsets, total) in [(vec![], 0), (vec![1], 1), (vec![0, 3, 2, 4], 4), (vec![0, 2], 3), (vec![-1, 2], 2)] {
+            let error = check_offsets(&offsets, total).expect_err("not ascending from 0 to the total");
+            let expected =
+                format!("offsets={} numbers is not allowed; use ascending numbers from 0 to {total}", offsets.len());
+            assert_eq!(expected, error.to_string());
+        }
     }
 }

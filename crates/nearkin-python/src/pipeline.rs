@@ -1,4 +1,5 @@
-//! Verification and absorption: texts of candidates, kept ready, and the order in which documents absorb one another.
+//! Verification and absorption: texts of candidates, kept ready, and the order in which documents absorb one another. Nothing about
+//! hashing or similarity is decided here.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
@@ -7,10 +8,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use nearkin_core::Error;
 use nearkin_core::pipeline::absorb::{self, Fingerprints};
 use nearkin_core::pipeline::verify::{Cache, Measure};
+use nearkin_core::text::contents;
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use rayon::prelude::*;
 
 use crate::convert::texts::Texts;
 use crate::convert::{check_offsets, check_places, same_length};
@@ -219,18 +220,7 @@ fn near_in_batch(
 #[pyfunction]
 fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
-    let (hashes, lengths): (Vec<[u64; 2]>, Vec<u64>) = detached(py, || {
-        (0..texts.len())
-            .into_par_iter()
-            .with_min_len(64)
-            .map(|i| {
-                texts.prefetch(i + 1);
-                let text = texts.get(i).unwrap_or_default();
-                let value = xxhash_rust::xxh3::xxh3_128(text.as_bytes());
-                ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
-            })
-            .unzip()
-    })?;
+    let (hashes, lengths) = detached(py, || contents::content_hashes(&texts))?;
     Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
 }
 

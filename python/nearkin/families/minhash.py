@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from nearkin._core import MinHashCore, signature_differences
+from nearkin._core import signature_differences
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.recipe import Recipe, Scheme
 from nearkin.text.batches import Texts, in_batches
@@ -94,17 +94,16 @@ def signature(
     [1.0, 0.7, 0.0]
     """
     recipe = Recipe.of(DEFAULT if recipe is None else recipe)
-    core = minhash_core(recipe)
-    values, counts = in_batches(lambda batch: core.signatures(recipe.core, batch), texts, value_type(recipe))
+    check_minhash(recipe)
+    values, counts = in_batches(recipe.core.signatures, texts, value_type(recipe))
     shaped = values.reshape(-1, recipe.num_perm)
     return (shaped, counts) if return_counts else shaped
 
 
-def minhash_core(recipe: Recipe) -> MinHashCore:
-    """The compiled family of a recipe."""
+def check_minhash(recipe: Recipe) -> None:
+    """Raise ParameterError for a recipe of another family."""
     if recipe.family != "minhash":
         raise bad_parameter("family", recipe.family, "minhash, as in " + DEFAULT)
-    return MinHashCore(recipe.num_perm, recipe.scheme, recipe.value_bits)
 
 
 def value_type(recipe: Recipe) -> type[np.uint32] | type[np.uint64]:
@@ -213,7 +212,6 @@ class MinHash:
         seed: int = 0,
     ) -> None:
         self.recipe = Recipe(f"given|{hash}:{seed}|minhash:{num_perm}").with_(scheme=scheme, value_bits=value_bits)
-        self._core = minhash_core(self.recipe)
 
     def _rows(self, flat: Signatures) -> Signatures:
         return flat.reshape(-1, self.recipe.num_perm)
@@ -237,7 +235,7 @@ class MinHash:
                 raise bad_parameter("documents", repr(document), "lists of features; nearkin.signature reads texts")
             features.extend(feature if isinstance(feature, bytes) else feature.encode() for feature in document)
             offsets.append(len(features))
-        return self._rows(self._core.signatures_given(self.recipe.core, np.array(offsets, np.int64), features))
+        return self._rows(self.recipe.core.signatures_given(np.array(offsets, np.int64), features))
 
     def signature_hashes(
         self, hashes: NDArray[np.uint64] | Sequence[NDArray[np.uint64]], offsets: npt.ArrayLike | None = None
@@ -266,7 +264,7 @@ class MinHash:
         if array.dtype != np.uint64 or array.ndim != 1:
             raise bad_parameter("hashes", f"{array.ndim}-dimensional {array.dtype}", "one-dimensional uint64")
         bounds = np.ascontiguousarray(offsets, np.int64)
-        return self._rows(self._core.signatures_hashed(bounds, np.ascontiguousarray(array)))
+        return self._rows(self.recipe.core.signatures_hashed(bounds, np.ascontiguousarray(array)))
 
     def signature_csr(self, rows: csr_array | csr_matrix) -> Signatures:
         """Signatures of the rows of a SciPy CSR matrix: the set of columns that are not zero."""
@@ -283,4 +281,4 @@ class MinHash:
             raise mismatch("number of signatures", len(left), len(right))
         if left.dtype != value_type(self.recipe) or right.dtype != left.dtype:
             raise mismatch("type of values", f"{left.dtype} and {right.dtype}", np.dtype(value_type(self.recipe)))
-        return self._rows(self._core.merge(left.reshape(-1), right.reshape(-1)))
+        return self._rows(self.recipe.core.merge(left.reshape(-1), right.reshape(-1)))

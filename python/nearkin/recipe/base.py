@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import MismatchError, bad_parameter, mismatch
 
 __all__ = ["FrozenRecipe"]
 
@@ -15,19 +16,22 @@ _R = TypeVar("_R", bound="FrozenRecipe")
 
 
 class FrozenRecipe:
-    """Slots that are filled once. A subclass names them with their defaults, and fills and checks them in `_fill`."""
+    """Slots that are filled once. A subclass names them with their defaults, and fills and checks them in `_fill`.
 
-    _defaults: ClassVar[dict[str, Any]]
+    Slots that were not checked yet, from a text or a user, are a `dict[str, object]`.
+    """
+
+    _defaults: ClassVar[Mapping[str, object]]
 
     @classmethod
-    def _slots_of(cls, family: Any) -> dict[str, Any]:
+    def _slots_of(cls, family: object) -> Mapping[str, object]:
         """The slots of a family with their defaults: all, where a recipe has one family."""
         return cls._defaults
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._slots_of(getattr(self, "family", None)))
 
-    def _fill(self, slots: dict[str, Any]) -> None:
+    def _fill(self, slots: dict[str, object]) -> None:
         raise NotImplementedError
 
     @property
@@ -36,7 +40,7 @@ class FrozenRecipe:
         raise NotImplementedError
 
     @classmethod
-    def _of_slots(cls: type[_R], slots: dict[str, Any]) -> _R:
+    def _of_slots(cls: type[_R], slots: dict[str, object]) -> _R:
         recipe = cls.__new__(cls)
         recipe._fill(slots)
         return recipe
@@ -58,10 +62,18 @@ class FrozenRecipe:
         ParameterError
             If it is no JSON form of a recipe.
         """
+        return cls._of_json(text)
+
+    @classmethod
+    def _of_json(cls: type[_R], text: str, revive: Callable[[dict[str, object]], dict[str, object]] = dict) -> _R:
+        """The recipe of a JSON form, whose slots `revive` puts in place of what stands in it by its digest."""
         try:
             slots = json.loads(text)
             versions = slots.pop("versions")
-            recipe = cls._of_slots({name: slots.pop(name) for name in cls._slots_of(slots.get("family"))})
+            found = {name: slots.pop(name) for name in cls._slots_of(slots.get("family"))}
+            recipe = cls._of_slots(revive(found))
+        except MismatchError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise bad_parameter("recipe", f"JSON with {error!r}", "the text of Recipe.to_json()") from error
         if versions != recipe.versions:
@@ -72,7 +84,7 @@ class FrozenRecipe:
 
     def to_json(self) -> str:
         """Every slot and the version of each part, as JSON with sorted keys."""
-        slots: dict[str, Any] = {name: self._slot(name) for name in self._names()}
+        slots = {name: self._slot(name) for name in self._names()}
         return json.dumps(
             {**slots, "versions": self.versions}, sort_keys=True, ensure_ascii=False, separators=(",", ":")
         )
@@ -82,7 +94,7 @@ class FrozenRecipe:
         """First 16 hexadecimal digits of SHA-256 of the JSON form."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
-    def with_(self: _R, **slots: Any) -> _R:
+    def with_(self: _R, **slots: object) -> _R:
         """The recipe with other values in the slots named: `recipe.with_(bits=64)`."""
         allowed = self._slots_of(slots.get("family", getattr(self, "family", None)))
         unknown = sorted(set(slots) - set(allowed))
@@ -100,9 +112,10 @@ class FrozenRecipe:
             if left != right:
                 raise mismatch(f"recipe slot {name}", left, right)
 
-    def _slot(self, name: str) -> Any:
+    def _slot(self, name: str) -> object:
         """The value of a slot as it is compared and written."""
-        return getattr(self, name)
+        value: object = getattr(self, name)
+        return value
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -113,5 +126,5 @@ class FrozenRecipe:
     def __hash__(self) -> int:
         return hash(self.to_json())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., FrozenRecipe], tuple[object, ...]]:
         return (type(self).from_json, (self.to_json(),))

@@ -8,43 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
-from typing import Any, Literal, Protocol, get_args
+from collections.abc import Iterable, Mapping
+from typing import Literal, Protocol, TypedDict, get_args
 
 from nearkin._core import IdfCore, feature_hash_names
 from nearkin.errors import bad_parameter, mismatch
 
 Norm = Literal["nfkc", "nfc", "none"]
-
-
 Case = Literal["fold", "lower", "keep"]
-
-
 Letters = Literal["word", "python", "all"]
-
-
 Cut = Literal["uax29", "jieba", "script"]
-
-
 Features = Literal["char", "word", "given"]
-
-
 Weight = Literal["count", "binary", "log", "idf", "textrank", "given"]
-
+Family = Literal["simhash", "minhash"]
+Scheme = Literal["one", "fast", "classic"]
 
 STOP_LISTS = ("en", "ja", "jieba", "zh")
 """Names of the lists of stop words that nearkin carries."""
 
-
 IDF_TABLES = ("cppjieba", "jieba")
 """Names of the IDF tables that nearkin carries."""
-
-
-Family = Literal["simhash", "minhash"]
-
-
-Scheme = Literal["one", "fast", "classic"]
-
 
 DEFAULT = "char:4|binary|xxh3|simhash:128"
 """The recipe that `dedup` takes when it is not told another; docs/quality.md has the measurements behind it."""
@@ -62,7 +45,38 @@ class IdfTable(Protocol):
         """Its compiled form."""
 
 
-DEFAULTS: dict[str, Any] = {
+class TextSlots(TypedDict):
+    """Slots of every recipe, once they are checked."""
+
+    norm: Norm
+    case: Case
+    letters: Letters
+    cut: Cut
+    user_words: str
+    stop: tuple[str, ...]
+    stop_words: tuple[str, ...]
+    min_length: int
+    tags: tuple[str, ...]
+    features: Features
+    n: int
+    weight: Weight
+    idf: IdfTable | str | None
+    top: str
+    hash: str
+    seed: int
+    family: Family
+
+
+class Slots(TextSlots, total=False):
+    """Those of a recipe and of its family."""
+
+    bits: int
+    num_perm: int
+    scheme: Scheme
+    value_bits: Literal[32, 64]
+
+
+DEFAULTS: TextSlots = {
     "norm": "nfkc",
     "case": "fold",
     "letters": "word",
@@ -82,96 +96,121 @@ DEFAULTS: dict[str, Any] = {
     "family": "simhash",
 }
 
-
-FAMILIES: dict[str, dict[str, Any]] = {
+FAMILIES: dict[str, Mapping[str, int | str]] = {
     "simhash": {"bits": 128},
     "minhash": {"num_perm": 128, "scheme": "one", "value_bits": 32},
 }
 """Slots of each family, with their defaults."""
 
-
 RANGES = {"min_length": (1, 64), "n": (1, 64), "seed": (0, (1 << 64) - 1), "bits": (1, 1024), "num_perm": (1, 512)}
+"""Least and largest value of each slot that is a number. Given features have n 0."""
 
+CHOICES: dict[str, tuple[int | str, ...]] = {"scheme": get_args(Scheme), "value_bits": (32, 64)}
+"""Values of a family's slots that are one of a few."""
 
 NAMED = {"norm": get_args(Norm), "case": get_args(Case), "letters": get_args(Letters), "cut": get_args(Cut)}
-
+"""Values of the slots that the text form names with a colon."""
 
 ALLOWED = (
     "segments norm:, case:, letters:, cut:, user:, stop:, min_length:, tags:, then char:N, word:N or given, "
     "count, binary, log, idf:TABLE, textrank or given, top:N, a hash, simhash:BITS or minhash:NUM_PERM"
 )
 
-
 DIGEST = "[0-9a-f]{16}"
 
 
-def parse(text: str) -> dict[str, Any]:
-    """Slots of a text form; ParameterError for what is unknown, given twice or missing."""
-    values: dict[str, Any] = {}
+_Pairs = list[tuple[str, object]]
+"""Slots and their values, in the order in which they stand."""
 
-    def put(name: str, value: object) -> None:
-        if name in values:
-            raise bad_parameter("recipe", text, f"one {name}, not two")
-        values[name] = value
 
+def parse(text: str) -> dict[str, object]:
+    """Slots of a text form, not checked together; ParameterError for what is unknown or given twice.
+
+    The slots `stop_digest` and `user` are the digests of words that are given beside the text.
+    """
+    values: dict[str, object] = {}
     for segment in text.split("|"):
         name, _, argument = segment.strip().partition(":")
-        if name in NAMED:
-            if argument not in NAMED[name]:
-                raise bad_parameter(name, argument, ", ".join(NAMED[name]))
-            put(name, argument)
-        elif name == "stop" and argument:
-            digests = [part for part in argument.split(",") if re.fullmatch(DIGEST, part)]
-            names = [part for part in argument.split(",") if part not in digests]
-            unknown = [part for part in names if part not in STOP_LISTS]
-            if len(digests) > 1 or unknown:
-                allowed = f"names of lists ({', '.join(STOP_LISTS)}) and at most one digest of stop words"
-                raise bad_parameter("stop", ",".join(unknown) or argument, allowed)
-            put("stop", names)
-            put("stop_digest", digests[0] if digests else None)
-        elif name == "user" and re.fullmatch(DIGEST, argument):
-            put("user", argument)
-        elif name == "min_length":
-            put("min_length", number_of(name, argument))
-        elif name == "tags" and argument:
-            put("tags", argument.split(","))
-        elif name == "top":
-            put("top", argument)
-        elif name in ("char", "word"):
-            put("features", name)
-            put("n", number_of(name, argument))
-        elif name == "given" and not argument:
-            # Stands once for features and weights together.
-            put("features", "given")
-            values.setdefault("n", 0)
-            put("weight", "given")
-        elif name in ("count", "binary", "log", "textrank") and not argument:
-            put("weight", name)
-        elif name == "idf" and (argument in IDF_TABLES or re.fullmatch(DIGEST, argument)):
-            put("weight", name)
-            put("idf", argument)
-        elif name == "simhash":
-            put("family", name)
-            put("bits", number_of(name, argument))
-        elif name == "minhash":
-            put("family", name)
-            count, *rest = argument.split(":")
-            put("num_perm", number_of(name, count))
-            for part in rest:
-                if part in get_args(Scheme):
-                    put("scheme", part)
-                elif part in ("32", "64"):
-                    put("value_bits", int(part))
-                else:
-                    raise bad_parameter(
-                        "minhash", repr(part), "minhash:NUM_PERM, then one, fast or classic, then 32 or 64"
-                    )
-        elif name in feature_hash_names():
-            put("hash", name)
-            put("seed", number_of(name, argument) if argument else 0)
-        else:
+        found = _word_segment(name, argument) or _feature_segment(name, argument) or _hash_segment(name, argument)
+        if found is None:
             raise bad_parameter("recipe", text, ALLOWED + f"; {segment!r} is not one of them")
+        for slot, value in found:
+            if slot in values:
+                raise bad_parameter("recipe", text, f"one {slot}, not two")
+            values[slot] = value
+    if values.get("features") == "given":
+        values["n"] = 0
     return values
+
+
+def _word_segment(name: str, argument: str) -> _Pairs | None:
+    """What is read of a text: characters and words."""
+    if name in NAMED:
+        if argument not in NAMED[name]:
+            raise bad_parameter(name, argument, ", ".join(NAMED[name]))
+        return [(name, argument)]
+    if name == "stop" and argument:
+        return _stop_segment(argument)
+    if name == "user" and re.fullmatch(DIGEST, argument):
+        return [("user", argument)]
+    if name == "min_length":
+        return [("min_length", number_of(name, argument))]
+    if name == "tags" and argument:
+        return [("tags", argument.split(","))]
+    return None
+
+
+def _stop_segment(argument: str) -> _Pairs:
+    """Names of lists, and the digest of further words."""
+    digests = [part for part in argument.split(",") if re.fullmatch(DIGEST, part)]
+    names = [part for part in argument.split(",") if part not in digests]
+    unknown = [part for part in names if part not in STOP_LISTS]
+    if len(digests) > 1 or unknown:
+        allowed = f"names of lists ({', '.join(STOP_LISTS)}) and at most one digest of stop words"
+        raise bad_parameter("stop", ",".join(unknown) or argument, allowed)
+    return [("stop", names), ("stop_digest", digests[0] if digests else None)]
+
+
+def _feature_segment(name: str, argument: str) -> _Pairs | None:
+    """What a feature is, what it weighs, and how many are kept."""
+    if name in ("char", "word"):
+        return [("features", name), ("n", number_of(name, argument))]
+    if name == "given" and not argument:
+        # Stands once for features and weights together.
+        return [("features", "given"), ("weight", "given")]
+    if name in ("count", "binary", "log", "textrank") and not argument:
+        return [("weight", name)]
+    if name == "idf" and (argument in IDF_TABLES or re.fullmatch(DIGEST, argument)):
+        return [("weight", name), ("idf", argument)]
+    if name == "top":
+        return [("top", argument)]
+    return None
+
+
+def _hash_segment(name: str, argument: str) -> _Pairs | None:
+    """The hash of a feature, and what the features become."""
+    if name == "simhash":
+        return [("family", name), ("bits", number_of(name, argument))]
+    if name == "minhash":
+        return _minhash_segment(argument)
+    if name in feature_hash_names():
+        return [("hash", name), ("seed", number_of(name, argument) if argument else 0)]
+    return None
+
+
+def _minhash_segment(argument: str) -> _Pairs:
+    """Values of a signature, then scheme and bits in any order."""
+    count, *rest = argument.split(":")
+    found: _Pairs = [("family", "minhash"), ("num_perm", number_of("minhash", count))]
+    for part in rest:
+        if part in CHOICES["scheme"]:
+            found.append(("scheme", part))
+        elif part in map(str, CHOICES["value_bits"]):
+            found.append(("value_bits", int(part)))
+        else:
+            allowed = "minhash:NUM_PERM, then one, fast or classic, then 32 or 64"
+            raise bad_parameter("minhash", repr(part), allowed)
+    return found
 
 
 def number_of(name: str, argument: str) -> int:
@@ -186,7 +225,7 @@ def digest_of(words: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
-def word_set(slot: str, names: Any) -> tuple[str, ...]:
+def word_set(slot: str, names: object) -> tuple[str, ...]:
     """A set of words, sorted."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise bad_parameter(slot, repr(names), "an iterable of words, such as a list of str")
@@ -196,15 +235,17 @@ def word_set(slot: str, names: Any) -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
-def lines_of(words: Any) -> str:
+def lines_of(words: object) -> str:
     """A user's words, one per line, without empty lines; their order counts, since later ones replace earlier ones."""
+    if not isinstance(words, Iterable):
+        raise bad_parameter("user_words", repr(words), "lines such as 'word 3 n'")
     lines = words.split("\n") if isinstance(words, str) else list(words)
     if not all(isinstance(line, str) for line in lines):
         raise bad_parameter("user_words", repr(lines), "lines such as 'word 3 n'")
     return "\n".join(line for line in (line.strip() for line in lines) if line)
 
 
-def with_beside(slots: dict[str, Any], user_words: str | Iterable[str], idf: IdfTable | None) -> dict[str, Any]:
+def with_beside(slots: dict[str, object], user_words: str | Iterable[str], idf: IdfTable | None) -> dict[str, object]:
     """Slots with what is given beside their digests, if it is what the digests say."""
     lines = lines_of(user_words)
     digest = slots.pop("user", None)

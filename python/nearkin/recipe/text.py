@@ -23,22 +23,19 @@ Unassigned code points are the exception: a later Unicode version may give them 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
-from nearkin._core import IdfCore, RecipeCore
-from nearkin.errors import MismatchError, bad_parameter, mismatch
+from nearkin._core import RecipeCore
+from nearkin.errors import bad_parameter, mismatch
 from nearkin.recipe.base import FrozenRecipe
+from nearkin.recipe.checks import checked, compiled
 from nearkin.recipe.grammar import (
-    ALLOWED,
     DEFAULT,
     DEFAULTS,
     FAMILIES,
     IDF_TABLES,
     NAMED,
-    RANGES,
     STOP_LISTS,
     Case,
     Cut,
@@ -50,10 +47,8 @@ from nearkin.recipe.grammar import (
     Scheme,
     Weight,
     digest_of,
-    lines_of,
     parse,
     with_beside,
-    word_set,
 )
 
 VERSION = 1
@@ -148,7 +143,7 @@ class Recipe(FrozenRecipe):
     _defaults = DEFAULTS
 
     @classmethod
-    def _slots_of(cls, family: Any) -> dict[str, Any]:
+    def _slots_of(cls, family: object) -> Mapping[str, object]:
         # An unknown family has the slots that all have; `_fill` refuses it.
         return {**DEFAULTS, **FAMILIES.get(family, {})} if isinstance(family, str) else DEFAULTS
 
@@ -190,57 +185,9 @@ class Recipe(FrozenRecipe):
         slots["stop_words"] = stop_words
         self._fill(with_beside(slots, user_words, idf))
 
-    def _fill(self, slots: dict[str, Any]) -> None:
-        if slots.get("family", DEFAULTS["family"]) not in FAMILIES:
-            raise bad_parameter("family", repr(slots["family"]), " or ".join(FAMILIES))
-        slots = {**self._slots_of(slots.get("family", "simhash")), **slots}
-        stop_digest = slots.pop("stop_digest", None)
-        slots["stop_words"] = word_set("stop_words", slots["stop_words"])
-        if stop_digest is not None and stop_digest != digest_of(slots["stop_words"]):
-            found = f"words with stop:{digest_of(slots['stop_words'])}"
-            raise mismatch("stop words", f"recipe with stop:{stop_digest}", found)
-        slots["stop"] = word_set("stop", slots["stop"])
-        slots["tags"] = word_set("tags", slots["tags"])
-        slots["user_words"] = lines_of(slots["user_words"])
-        if slots["features"] == "given":
-            slots["n"] = 1
-        for name, (least, most) in RANGES.items():
-            if name not in slots:
-                continue
-            value = slots[name]
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise bad_parameter(name, repr(value), f"{least} to {most}")
-        for tag in slots["tags"]:
-            if not re.fullmatch("[a-z]+", tag):
-                raise bad_parameter("tags", repr(tag), "tags of small letters, such as n,ns,v,vn")
-        for name in ("cut", "weight", "top", "hash"):
-            if not isinstance(slots[name], str):
-                raise bad_parameter(name, repr(slots[name]), ALLOWED)
-        if slots["features"] == "given":
-            slots["n"] = 0
-        if (slots["features"] == "given") != (slots["weight"] == "given"):
-            raise bad_parameter(
-                "weight", slots["weight"], "given with given features, count, binary, log, idf or textrank with others"
-            )
-        if slots["features"] == "given" and slots["top"] != "all":
-            raise bad_parameter("top", slots["top"], "all with given features")
-        if (slots["idf"] is not None) != (slots["weight"] == "idf"):
-            raise bad_parameter("idf", slots["idf"], "a table with the weight idf, none with others")
-        if slots["family"] == "minhash":
-            for name, allowed in (("scheme", get_args(Scheme)), ("value_bits", (32, 64))):
-                if slots[name] not in allowed:
-                    raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))
-            if slots["weight"] not in ("binary", "given"):
-                raise bad_parameter("weight", slots["weight"], "binary with minhash, which compares sets")
-            if slots["top"] != "all":
-                raise bad_parameter("top", slots["top"], "all with minhash, which compares whole sets")
-        compiled = {name: value for name, value in slots.items() if name not in ("family", *FAMILIES["minhash"])}
-        compiled["bits"] = slots.get("bits")
-        table = slots["idf"]
-        compiled["idf"] = IdfCore.named(table) if isinstance(table, str) else None if table is None else table.core
-        for name in ("stop", "stop_words", "tags"):
-            compiled[name] = list(slots[name])
-        self.__dict__.update(slots, core=RecipeCore(**compiled))
+    def _fill(self, slots: dict[str, object]) -> None:
+        filled = checked(slots)
+        self.__dict__.update(filled, core=compiled(filled))
 
     @classmethod
     def preset(cls, name: str) -> Recipe:
@@ -276,21 +223,12 @@ class Recipe(FrozenRecipe):
         ParameterError
             If it is no JSON form of a recipe.
         """
-        try:
-            slots = json.loads(text)
-            versions = slots.pop("versions")
-            found = {name: slots.pop(name) for name in cls._slots_of(slots.get("family"))}
-            found["user"] = found.pop("user_words") or None
-            recipe = cls._of_slots(with_beside(found, user_words, idf))
-        except MismatchError:
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise bad_parameter("recipe", f"JSON with {error!r}", "the text of Recipe.to_json()") from error
-        if versions != recipe.versions:
-            raise mismatch("versions of the recipe", versions, recipe.versions)
-        if slots:
-            raise bad_parameter("recipe", f"slot {sorted(slots)[0]}", "the slots " + ", ".join(recipe._names()))
-        return recipe
+
+        def revive(slots: dict[str, object]) -> dict[str, object]:
+            slots["user"] = slots.pop("user_words") or None
+            return with_beside(slots, user_words, idf)
+
+        return cls._of_json(text, revive)
 
     @property
     def versions(self) -> dict[str, int]:
@@ -302,12 +240,13 @@ class Recipe(FrozenRecipe):
         """Words of 64 bits in a fingerprint."""
         return (self.bits + 63) // 64
 
-    def _slot(self, name: str) -> Any:
+    def _slot(self, name: str) -> object:
         """The value of a slot as it is compared and written: what is given beside the recipe by its digest."""
-        value = getattr(self, name)
         if name == "user_words":
-            return digest_of(value.split("\n")) if value else ""
-        return value.digest if name == "idf" and value is not None and not isinstance(value, str) else value
+            return digest_of(self.user_words.split("\n")) if self.user_words else ""
+        if name == "idf":
+            return self.idf if self.idf is None or isinstance(self.idf, str) else self.idf.digest
+        return super()._slot(name)
 
     def with_text(self, text: str) -> Recipe:
         """The recipe with other values in the slots that a text form names, which may leave any of them out.
@@ -335,7 +274,7 @@ class Recipe(FrozenRecipe):
     def __str__(self) -> str:
         return _text_form(self)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., Recipe], tuple[object, ...]]:
         return (_rebuild, (self.to_json(), self.user_words, None if isinstance(self.idf, str) else self.idf))
 
 
@@ -344,7 +283,8 @@ def _rebuild(text: str, user_words: str, idf: IdfTable | None) -> Recipe:
 
 
 def _text_form(recipe: Recipe) -> str:
-    parts = [f"{name}:{getattr(recipe, name)}" for name in NAMED if getattr(recipe, name) != DEFAULTS[name]]
+    defaults = recipe._slots_of(recipe.family)
+    parts = [f"{name}:{getattr(recipe, name)}" for name in NAMED if getattr(recipe, name) != defaults[name]]
     if recipe.user_words:
         parts.append(f"user:{recipe._slot('user_words')}")
     stop = [*recipe.stop, *([digest_of(recipe.stop_words)] if recipe.stop_words else [])]

@@ -11,6 +11,7 @@
 //!
 //! Cost: one hash per feature and sorting the distinct ones. A feature is identified by XXH3-64.
 
+use crate::error::check_length;
 use crate::hash::xxh3;
 use crate::text::idf::Idf;
 use crate::text::textrank;
@@ -45,6 +46,28 @@ pub enum Table {
 }
 
 impl Table {
+    /// A table that nearkin carries: `jieba` or `cppjieba`.
+    ///
+    /// # Errors
+    /// Any other name.
+    pub fn named(name: &str) -> Result<Self> {
+        match name {
+            "jieba" => Ok(Self::Jieba),
+            "cppjieba" => Ok(Self::CppJieba),
+            other => Err(Error::parameter("idf", other, "jieba, cppjieba, or a digest with its table")),
+        }
+    }
+
+    /// The table of `features` and their `values`; anything else has `unknown`.
+    ///
+    /// # Errors
+    /// Numbers of features and values that differ.
+    pub fn fitted(features: &[impl AsRef<[u8]>], values: &[f64], unknown: f64) -> Result<Self> {
+        check_length("values", values.len(), features.len())?;
+        let entries = features.iter().map(AsRef::as_ref).zip(values.iter().copied());
+        Ok(Self::Own(Arc::new(Idf::new(features.len(), entries, unknown))))
+    }
+
     /// The table itself.
     pub fn get(&self) -> &Idf {
         match self {

@@ -1,7 +1,9 @@
 //! Text to weighted features: normalise (`unicode`), cut words (`ascii_words`, `cut`, `jieba`), drop stop words, tokenise
-//! (`tokenizer`), weigh (`idf`, `textrank`) and keep the heaviest (`keywords`).
+//! (`tokenizer`), weigh (`idf`, `textrank`) and keep the heaviest (`keywords`). `words` holds words that were found, `contents` what
+//! exact copies share.
 
 mod ascii_words;
+pub mod contents;
 pub mod cut;
 pub mod idf;
 pub mod jieba;
@@ -10,3 +12,4 @@ pub mod stopwords;
 pub mod textrank;
 pub mod tokenizer;
 pub mod unicode;
+pub mod words;

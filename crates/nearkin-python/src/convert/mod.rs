@@ -2,17 +2,14 @@
 
 pub(crate) mod texts;
 
-use nearkin_core::Error;
+use nearkin_core::{Error, error};
 use pyo3::prelude::*;
 
-use crate::errors::to_python;
+use crate::errors::{IntoPython, to_python};
 
 /// Checks that an argument has as many values as another one asks for.
 pub(crate) fn same_length(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(to_python(Error::parameter(name, format!("{found} values"), format!("{expected} values"))))
+    error::check_length(name, found, expected).into_python()
 }
 
 /// Checks that places are those of `texts` texts.
@@ -27,10 +24,5 @@ pub(crate) fn check_places(name: &'static str, places: &[u32], texts: usize) -> 
 
 /// Checks that offsets start at 0, ascend, and end at `total`.
 pub(crate) fn check_offsets(offsets: &[i64], total: usize) -> PyResult<()> {
-    let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(total as i64));
-    if ends && offsets.is_sorted() {
-        return Ok(());
-    }
-    let found = format!("{} numbers", offsets.len());
-    Err(to_python(Error::parameter("offsets", found, format!("ascending numbers from 0 to {total}"))))
+    error::check_offsets(offsets, total).into_python()
 }

@@ -1,4 +1,4 @@
-//! Signatures of families that are not a recipe's own.
+//! Signatures: how they are compared.
 
 pub(crate) mod minhash;
 

@@ -1,16 +1,14 @@
-//! `IdfCore`: tables of inverse document frequencies.
+//! `IdfCore`: tables of inverse document frequencies, looked up and weighed in [`nearkin_core::text`]. Nothing about weights is
+//! decided here.
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use std::sync::Arc;
-
-use nearkin_core::Error;
-use nearkin_core::text::idf::{Idf, smoothed};
+use nearkin_core::text::idf::smoothed;
 use nearkin_core::text::keywords::Table;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::errors::to_python;
+use crate::errors::IntoPython;
 use crate::threads::detached;
 
 /// A table that recipes weigh by.
@@ -25,25 +23,14 @@ impl IdfCore {
     #[new]
     fn new(py: Python<'_>, features: Vec<Vec<u8>>, values: PyReadonlyArray1<'_, f64>, unknown: f64) -> PyResult<Self> {
         let values = values.as_slice()?;
-        if values.len() != features.len() {
-            let found = format!("{} values", values.len());
-            return Err(to_python(Error::parameter("values", found, format!("{} values", features.len()))));
-        }
-        let idf = detached(py, || {
-            let entries = features.iter().map(Vec::as_slice).zip(values.iter().copied());
-            Idf::new(features.len(), entries, unknown)
-        })?;
-        Ok(Self { table: Table::Own(Arc::new(idf)) })
+        let table = detached(py, || Table::fitted(&features, values, unknown))?.into_python()?;
+        Ok(Self { table })
     }
 
     /// A table that nearkin carries: `jieba` or `cppjieba`.
     #[staticmethod]
     fn named(name: &str) -> PyResult<Self> {
-        match name {
-            "jieba" => Ok(Self { table: Table::Jieba }),
-            "cppjieba" => Ok(Self { table: Table::CppJieba }),
-            other => Err(to_python(Error::parameter("idf", other, "jieba, cppjieba, or a digest with its table"))),
-        }
+        Ok(Self { table: Table::named(name).into_python()? })
     }
 
     /// The values of features.

@@ -4,70 +4,14 @@
 //! ideographs, are therefore looked up in a table of those made last, at the place that their hash says; a longer one is made anew.
 //! The table has a place for every second word of a call, at most 2^14 of 32 bytes, so that it stays in the cache.
 
+use nearkin_core::text::words::{ROOM, Words};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 /// Bytes of a key: the word's, zeros, its length in the last one.
-const KEY: usize = 16;
+const KEY: usize = ROOM;
 const PLACES: usize = 1 << 14;
 const FEWEST: usize = 1 << 6;
-
-/// Words of one text until they become Python's, parts of it or one behind the other.
-#[derive(Default)]
-pub(crate) struct Words {
-    text: Vec<u8>,
-    /// Where each word starts and ends.
-    spans: Vec<(usize, usize)>,
-}
-
-impl Words {
-    /// Adds a word behind the others.
-    pub(crate) fn push(&mut self, word: &[u8]) {
-        let start = self.text.len();
-        self.text.extend_from_slice(word);
-        self.spans.push((start, self.text.len()));
-    }
-
-    /// Adds the part from `start` to `end` of `text`, which is the same in every call.
-    #[inline]
-    pub(crate) fn push_part(&mut self, text: &[u8], start: usize, end: usize) {
-        if self.text.is_empty() {
-            self.text.reserve_exact(text.len() + KEY);
-            self.text.extend_from_slice(text);
-        }
-        self.spans.push((start, end));
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// The words as text.
-    pub(crate) fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.spans.iter().map(|&(start, end)| text_of(&self.text[start..end]))
-    }
-
-    /// The words as Python's strings.
-    pub(crate) fn into_list<'py>(mut self, py: Python<'py>, made: &mut Made<'py>) -> PyResult<Bound<'py, PyList>> {
-        let length = self.text.len();
-        // So that the bytes of a key can be read behind every word's first.
-        self.text.resize(length + KEY, 0);
-        PyList::new(py, self.spans.iter().map(|&(start, end)| made.string(py, &self.text, start, end)))
-    }
-}
-
-/// All words one behind the other, where each ends, and how many there are up to the end of each text; both begin with 0.
-pub(crate) fn joined(found: &[Words]) -> (Vec<u8>, Vec<i64>, Vec<i64>) {
-    let (mut bytes, mut ends, mut lists) = (Vec::new(), vec![0], vec![0]);
-    for words in found {
-        for &(start, end) in &words.spans {
-            bytes.extend_from_slice(&words.text[start..end]);
-            ends.push(bytes.len() as i64);
-        }
-        lists.push(ends.len() as i64 - 1);
-    }
-    (bytes, ends, lists)
-}
 
 /// Words are whole characters of normalised UTF-8.
 fn text_of(word: &[u8]) -> &str {
@@ -90,6 +34,12 @@ impl Made<'_> {
 }
 
 impl<'py> Made<'py> {
+    /// The words of a text as Python's strings.
+    pub(crate) fn list(&mut self, py: Python<'py>, words: Words) -> PyResult<Bound<'py, PyList>> {
+        let (text, spans) = words.into_padded();
+        PyList::new(py, spans.iter().map(|&(start, end)| self.string(py, &text, start, end)))
+    }
+
     /// The string from `start` to `end`, behind which lie at least `KEY` bytes more.
     #[inline]
     fn string(&mut self, py: Python<'py>, text: &[u8], start: usize, end: usize) -> Bound<'py, PyString> {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import signature_differences
 from nearkin.errors import bad_parameter
-from nearkin.families.minhash import minhash_core
+from nearkin.families.minhash import check_minhash
 from nearkin.pipeline.candidates.base import (
     CandidateBatch,
     CandidateLists,
@@ -61,11 +61,11 @@ class MinHashCandidates:
     def __init__(
         self, recipe: Recipe, threshold: float, recall: float | None = None, *, by_share: bool = False
     ) -> None:
+        check_minhash(recipe)
         self.recipe = recipe
         self.threshold = threshold
         self.by_share = by_share
         self.banding = choose_bands(threshold, RECALL if recall is None else recall, recipe.num_perm)
-        self._core = minhash_core(recipe)
 
     @property
     def share(self) -> float:
@@ -74,7 +74,7 @@ class MinHashCandidates:
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Signatures, `(n, num_perm)`, and feature counts."""
-        values, counts = self._core.signatures(self.recipe.core, texts)
+        values, counts = self.recipe.core.signatures(texts)
         return values.reshape(-1, self.recipe.num_perm), counts
 
     def search(self, values: Values) -> CandidateSearch:

@@ -507,17 +507,24 @@ fn minima(mixed: &[u64], a: &[u64], b: &[u64], least: &mut [u64]) {
 
 /// In how many places the rows of `a` and `b` differ; an array of one row is compared with all of the other. A row without features
 /// differs from everything in all.
-pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Vec<u16> {
+///
+/// # Errors
+/// Numbers of rows that differ while neither is one; values that are no whole rows of `num_perm`.
+pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u16>> {
     fn row<V>(values: &[V], rows: usize, i: usize, num_perm: usize) -> &[V] {
         let at = if rows == 1 { 0 } else { i * num_perm };
         &values[at..at + num_perm]
     }
-    let (rows_a, rows_b) = (a.len() / num_perm, b.len() / num_perm);
-    (0..rows_a.max(rows_b))
-        .into_par_iter()
-        .with_min_len(1024)
-        .map(|i| different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm)))
-        .collect()
+    let (rows_a, rows_b) = (a.len() / num_perm.max(1), b.len() / num_perm.max(1));
+    if rows_a != rows_b && rows_a != 1 && rows_b != 1 {
+        return Err(Error::mismatch("number of rows", rows_a, rows_b));
+    }
+    if num_perm == 0 || rows_a * num_perm != a.len() || rows_b * num_perm != b.len() {
+        return Err(Error::parameter("num_perm", num_perm, "the values of a signature"));
+    }
+    let rows = if rows_a == 1 { rows_b } else { rows_a };
+    let differing = |i| different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm));
+    Ok((0..rows).into_par_iter().with_min_len(1024).map(differing).collect())
 }
 
 /// In how many places two signatures differ: all, if one is of a set without features.

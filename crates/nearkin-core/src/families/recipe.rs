@@ -1,0 +1,530 @@
+//! The recipe: which slots there are, what each decides, and the batch functions that follow from them.
+//!
+//! A recipe is compiled once from plain slots ([`Slots`]) and then hashes any number of batches, in parallel. What the slots
+//! decide, from the text to the values:
+//!
+//! | slots | decide |
+//! |---|---|
+//! | `norm`, `case`, `letters` | the characters that are read ([`crate::text::unicode`]) |
+//! | `cut`, `user_words`, `stop`, `stop_words`, `min_length`, `tags` | which words are kept ([`crate::text::tokenizer`]) |
+//! | `features`, `n` | what a feature is: `char` or `word` n-grams; `given` for features from outside, without a tokenizer |
+//! | `weight`, `idf`, `top` | what a feature weighs, and how many are kept ([`crate::text::keywords`]) |
+//! | `hash`, `seed` | the hash of a feature ([`crate::hash`]) |
+//! | `family` | `simhash`: bits; `minhash`: values, scheme, bits per value |
+//!
+//! Rules between slots: features and weights are given together, and then none is left out; the weight `textrank` ranks single
+//! words; a table of inverse document frequencies belongs to the weight `idf`; `minhash` compares whole sets, so that it takes
+//! the weight `binary` (or given features) and `top` all.
+//!
+//! Where all features are kept and weigh their count or one, a fingerprint is summed in integers, bit by bit ([`Weight`]); any
+//! other recipe goes through [`Keywords`] and sums in `f64`. For one set of weights both give the same bits.
+//!
+//! A null text has no feature: fingerprint 0, signature of largest values, no word, no keyword. Results depend on the slots and the
+//! texts alone, not on the number of threads.
+//!
+//! Tests: each slot against a plain definition, and the committed golden values, in `tests`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::error::{check_length, check_offsets};
+use crate::families::minhash::{MinHash, Scheme, Value};
+use crate::families::simhash::{SimHash, Weight};
+use crate::hash::FeatureHash;
+use crate::text::cut::Cut;
+use crate::text::idf::DocumentFrequencies;
+use crate::text::jieba::parse_user_words;
+use crate::text::keywords::{KeywordScratch, Keywords, Table, Top, Weighting};
+use crate::text::stopwords;
+use crate::text::tokenizer::{Kind, Scratch, TextSource, Tokenizer};
+use crate::text::unicode::{Case, Form, Letters};
+use crate::text::words::Words;
+use crate::{Error, Result};
+
+#[cfg(test)]
+mod tests;
+
+/// The slots of a recipe, by the names and values of its text form; the default is the recipe
+/// `char:4|binary|xxh3|simhash:128`.
+#[derive(Clone)]
+pub struct Slots<'a> {
+    /// `nfkc`, `nfc` or `none`.
+    pub norm: &'a str,
+    /// `fold`, `lower` or `keep`.
+    pub case: &'a str,
+    /// `word`, `python` or `all`.
+    pub letters: &'a str,
+    /// `uax29`, `jieba` or `script`.
+    pub cut: &'a str,
+    /// Words for the dictionary of `jieba` or `script`, one per line: `word`, then a frequency and a tag if wanted.
+    pub user_words: &'a str,
+    /// Names of lists of stop words.
+    pub stop: &'a [String],
+    /// Further stop words.
+    pub stop_words: &'a [String],
+    /// Least number of characters of a word, 1 to 64.
+    pub min_length: usize,
+    /// Parts of speech that are kept, all if none is named.
+    pub tags: &'a [String],
+    /// `char`, `word` or `given`.
+    pub features: &'a str,
+    /// Length of an n-gram, 1 to 64; not looked at with given features.
+    pub n: usize,
+    /// `count`, `binary`, `log`, `idf`, `textrank` or `given`.
+    pub weight: &'a str,
+    /// The table of the weight `idf`.
+    pub idf: Option<Table>,
+    /// `all`, a number, or a share such as `10%`.
+    pub top: &'a str,
+    /// Name of a feature hash.
+    pub hash: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// What the features become.
+    pub family: Family<'a>,
+}
+
+/// What the features become, with the slots of each family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family<'a> {
+    /// Fingerprints.
+    SimHash {
+        /// Width, 1 to 1024.
+        bits: u32,
+    },
+    /// Signatures.
+    MinHash {
+        /// Values of a signature, 1 to 512.
+        num_perm: usize,
+        /// `one`, `fast` or `classic`.
+        scheme: &'a str,
+        /// Bits of a value, 32 or 64.
+        value_bits: u32,
+    },
+}
+
+impl Default for Slots<'_> {
+    fn default() -> Self {
+        Self {
+            norm: "nfkc",
+            case: "fold",
+            letters: "word",
+            cut: "uax29",
+            user_words: "",
+            stop: &[],
+            stop_words: &[],
+            min_length: 1,
+            tags: &[],
+            features: "char",
+            n: 4,
+            weight: "binary",
+            idf: None,
+            top: "all",
+            hash: "xxh3",
+            seed: 0,
+            family: Family::SimHash { bits: 128 },
+        }
+    }
+}
+
+/// A recipe compiled for use.
+pub struct Recipe {
+    /// None for features from outside.
+    tokenizer: Option<Tokenizer>,
+    /// How features are summed in integers; none if they are weighed.
+    plain: Option<Weight>,
+    keywords: Keywords,
+    hash: FeatureHash,
+    family: Kernel,
+}
+
+/// The family, compiled.
+enum Kernel {
+    SimHash(SimHash),
+    MinHash { family: MinHash, wide: bool },
+}
+
+/// Signatures, row by row, in values of the recipe's width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signatures {
+    /// Values of 32 bits.
+    Narrow(Vec<u32>),
+    /// Values of 64 bits.
+    Wide(Vec<u64>),
+}
+
+/// Weights of given features.
+#[derive(Clone, Copy, Debug)]
+pub enum Weights<'a> {
+    /// Whole numbers, summed exactly.
+    Integers(&'a [i64]),
+    /// Finite numbers, summed in an order of their own.
+    Floats(&'a [f64]),
+}
+
+impl Weights<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Integers(weights) => weights.len(),
+            Self::Floats(weights) => weights.len(),
+        }
+    }
+}
+
+/// What a feature is; none for features from outside.
+fn kind(slots: &Slots<'_>) -> Result<Option<Kind>> {
+    match slots.features {
+        "char" => Ok(Some(Kind::Char(slots.n))),
+        "word" => Ok(Some(Kind::Word(slots.n))),
+        "given" => Ok(None),
+        other => Err(Error::parameter("features", other, "char, word or given")),
+    }
+}
+
+/// The reader of texts. Its slots are checked for features from outside too, which it is not made for.
+fn tokenizer(slots: &Slots<'_>, kind: Option<Kind>) -> Result<Option<Tokenizer>> {
+    let norm = Form::new(slots.norm)?;
+    let case = Case::new(slots.case)?;
+    let letters = Letters::new(slots.letters)?;
+    let mut stop_words = slots.stop_words.to_vec();
+    for name in slots.stop {
+        stop_words.extend(stopwords::list(name)?);
+    }
+    let user_words = parse_user_words(slots.user_words)?;
+    let Some(kind) = kind else { return Ok(None) };
+    let tokenizer = Tokenizer::new(kind, norm, case, letters, &stop_words)?;
+    let user_words = tokenizer.normalise(user_words);
+    tokenizer.with_words(Cut::new(slots.cut, &user_words)?, slots.min_length, slots.tags).map(Some)
+}
+
+/// What a feature weighs, and how it is summed in integers if all are kept.
+fn weighting(slots: &Slots<'_>, kind: Option<Kind>) -> Result<(Weighting, Option<Weight>)> {
+    match (slots.weight, &slots.idf) {
+        ("count" | "given", _) => Ok((Weighting::Count, Some(Weight::Count))),
+        ("binary", _) => Ok((Weighting::Binary, Some(Weight::Binary))),
+        ("log", _) => Ok((Weighting::Log, None)),
+        ("idf", Some(table)) => Ok((Weighting::Idf(table.clone()), None)),
+        ("textrank", _) if kind == Some(Kind::Word(1)) => Ok((Weighting::TextRank, None)),
+        ("textrank", _) => Err(Error::parameter("weight", "textrank", "textrank with word:1 alone")),
+        (other, _) => {
+            let allowed = "count, binary, log, idf (with a table), textrank or given";
+            Err(Error::parameter("weight", other, allowed))
+        }
+    }
+}
+
+/// The rules between slots that no single one of them can check.
+fn check_together(slots: &Slots<'_>) -> Result<()> {
+    let given = slots.features == "given";
+    if given != (slots.weight == "given") {
+        let allowed = "given with given features, count, binary, log, idf or textrank with others";
+        return Err(Error::parameter("weight", slots.weight, allowed));
+    }
+    if given && slots.top != "all" {
+        return Err(Error::parameter("top", slots.top, "all with given features"));
+    }
+    if slots.idf.is_some() && slots.weight != "idf" {
+        return Err(Error::parameter("idf", "a table", "a table with the weight idf, none with others"));
+    }
+    if matches!(slots.family, Family::MinHash { .. }) {
+        if !matches!(slots.weight, "binary" | "given") {
+            return Err(Error::parameter("weight", slots.weight, "binary with minhash, which compares sets"));
+        }
+        if slots.top != "all" {
+            return Err(Error::parameter("top", slots.top, "all with minhash, which compares whole sets"));
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Family<'a> {
+    /// The family called `name`, which takes those of the slots that are its own.
+    ///
+    /// # Errors
+    /// Any name but `simhash` and `minhash`.
+    pub fn named(name: &str, bits: u32, num_perm: usize, scheme: &'a str, value_bits: u32) -> Result<Self> {
+        match name {
+            "simhash" => Ok(Self::SimHash { bits }),
+            "minhash" => Ok(Self::MinHash { num_perm, scheme, value_bits }),
+            other => Err(Error::parameter("family", other, "simhash or minhash")),
+        }
+    }
+}
+
+impl Kernel {
+    fn new(family: Family<'_>, hash: FeatureHash) -> Result<Self> {
+        match family {
+            Family::SimHash { bits } => Ok(Self::SimHash(SimHash::new(bits, hash)?)),
+            Family::MinHash { num_perm, scheme, value_bits } => {
+                let wide = match value_bits {
+                    32 => false,
+                    64 => true,
+                    other => return Err(Error::parameter("value_bits", other, "32 or 64")),
+                };
+                Ok(Self::MinHash { family: MinHash::new(num_perm, Scheme::new(scheme)?)?, wide })
+            }
+        }
+    }
+}
+
+impl Recipe {
+    /// The recipe of these slots.
+    ///
+    /// # Errors
+    /// A slot that is unknown, out of its range, or does not go with another one.
+    pub fn new(slots: &Slots<'_>) -> Result<Self> {
+        let kind = kind(slots)?;
+        check_together(slots)?;
+        let tokenizer = tokenizer(slots, kind)?;
+        let (weighting, plain) = weighting(slots, kind)?;
+        let top = Top::new(slots.top)?;
+        let hash = FeatureHash::new(slots.hash, slots.seed)?;
+        let family = Kernel::new(slots.family, hash)?;
+        let plain = plain.filter(|_| top == Top::All);
+        Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), hash, family })
+    }
+
+    /// The reader of texts.
+    ///
+    /// # Errors
+    /// The recipe is for given features.
+    pub fn tokenizer(&self) -> Result<&Tokenizer> {
+        self.tokenizer.as_ref().ok_or_else(|| {
+            let allowed = "char:n or word:n to read texts; given takes features and weights";
+            Error::parameter("features", "given", allowed)
+        })
+    }
+
+    fn simhash(&self) -> Result<&SimHash> {
+        match &self.family {
+            Kernel::SimHash(simhash) => Ok(simhash),
+            Kernel::MinHash { .. } => Err(Error::parameter("family", "minhash", "simhash for fingerprints")),
+        }
+    }
+
+    /// The family of signatures, and whether a value has 64 bits.
+    fn minhash(&self) -> Result<(&MinHash, bool)> {
+        match &self.family {
+            Kernel::MinHash { family, wide } => Ok((family, *wide)),
+            Kernel::SimHash(_) => {
+                let allowed = "minhash, as in char:4|binary|xxh3|minhash:128";
+                Err(Error::parameter("family", "simhash", allowed))
+            }
+        }
+    }
+
+    /// Fingerprints of texts, `bits / 64` values each, rounded up, and how many features each text has: all occurrences with the
+    /// weight `count`, distinct ones with `binary`, kept ones if they are weighed.
+    ///
+    /// # Errors
+    /// The recipe is for given features or for signatures.
+    pub fn fingerprints(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<u64>, Vec<u64>)> {
+        let (tokenizer, simhash) = (self.tokenizer()?, self.simhash()?);
+        let mut out = vec![0; texts.len() * simhash.words()];
+        let mut counts = vec![0; texts.len()];
+        match self.plain {
+            Some(weight) => simhash.texts(tokenizer, weight, texts, &mut out, &mut counts),
+            None => simhash.keywords(tokenizer, &self.keywords, texts, &mut out, &mut counts),
+        }
+        Ok((out, counts))
+    }
+
+    /// Fingerprints of documents whose features are given: document d has the features and weights from `offsets[d]` to
+    /// `offsets[d + 1]`; a feature that stands twice has the sum of its weights.
+    ///
+    /// # Errors
+    /// Offsets or weights that do not belong to the features; a recipe for signatures.
+    pub fn fingerprints_given(
+        &self,
+        offsets: &[i64],
+        features: &[impl AsRef<[u8]> + Sync],
+        weights: Weights<'_>,
+    ) -> Result<Vec<u64>> {
+        let simhash = self.simhash()?;
+        check_offsets(offsets, features.len())?;
+        check_length("weights", weights.len(), features.len())?;
+        Ok(each_document(offsets, simhash.words(), |document, out| {
+            let names = features[document.clone()].iter().map(AsRef::as_ref);
+            match weights {
+                Weights::Integers(weights) => simhash.integers(names.zip(weights[document].iter().copied()), out),
+                Weights::Floats(weights) => simhash.floats(names.zip(weights[document].iter().copied()), out),
+            }
+        }))
+    }
+
+    /// Fingerprints of the rows of a CSR matrix: column c is the feature of its eight little-endian bytes.
+    ///
+    /// # Errors
+    /// Offsets or weights that do not belong to the columns; a recipe for signatures.
+    pub fn fingerprints_csr(&self, offsets: &[i64], columns: &[i64], weights: &[f64]) -> Result<Vec<u64>> {
+        let simhash = self.simhash()?;
+        check_offsets(offsets, columns.len())?;
+        check_length("weights", weights.len(), columns.len())?;
+        Ok(each_document(offsets, simhash.words(), |row, out| {
+            let names: Vec<[u8; 8]> = columns[row.clone()].iter().map(|column| column.to_le_bytes()).collect();
+            simhash.floats(names.iter().map(<[u8; 8]>::as_slice).zip(weights[row].iter().copied()), out);
+        }))
+    }
+
+    /// Signatures of texts, and how many features each text has, all occurrences.
+    ///
+    /// # Errors
+    /// The recipe is for given features or for fingerprints.
+    pub fn signatures(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Signatures, Vec<u64>)> {
+        fn of<V: Value>(
+            recipe: &Recipe,
+            family: &MinHash,
+            texts: &(impl TextSource + ?Sized),
+        ) -> Result<(Vec<V>, Vec<u64>)> {
+            let tokenizer = recipe.tokenizer()?;
+            let mut out = vec![V::NONE; texts.len() * family.num_perm()];
+            let mut counts = vec![0; texts.len()];
+            family.texts(tokenizer, recipe.hash.word(0), texts, &mut out, &mut counts);
+            Ok((out, counts))
+        }
+        let (family, wide) = self.minhash()?;
+        if wide {
+            of(self, family, texts).map(|(values, counts)| (Signatures::Wide(values), counts))
+        } else {
+            of(self, family, texts).map(|(values, counts)| (Signatures::Narrow(values), counts))
+        }
+    }
+
+    /// Signatures of documents whose features are given: document d has the features from `offsets[d]` to `offsets[d + 1]`, of
+    /// which repeated ones count once.
+    ///
+    /// # Errors
+    /// Offsets that do not belong to the features; a recipe for fingerprints.
+    pub fn signatures_given(&self, offsets: &[i64], features: &[impl AsRef<[u8]> + Sync]) -> Result<Signatures> {
+        self.minhash()?;
+        check_offsets(offsets, features.len())?;
+        let hash = self.hash.word(0);
+        let hashes: Vec<u64> = features.iter().map(|feature| hash.hash(feature.as_ref())).collect();
+        self.signatures_hashed(offsets, &hashes)
+    }
+
+    /// Signatures of sets of ready hashes: set d has those from `offsets[d]` to `offsets[d + 1]`.
+    ///
+    /// # Errors
+    /// Offsets that do not belong to the hashes; a recipe for fingerprints.
+    pub fn signatures_hashed(&self, offsets: &[i64], hashes: &[u64]) -> Result<Signatures> {
+        fn of<V: Value>(family: &MinHash, offsets: &[i64], hashes: &[u64]) -> Vec<V> {
+            let mut out = vec![V::NONE; (offsets.len() - 1) * family.num_perm()];
+            family.sets(offsets, hashes, &mut out);
+            out
+        }
+        let (family, wide) = self.minhash()?;
+        check_offsets(offsets, hashes.len())?;
+        Ok(if wide {
+            Signatures::Wide(of(family, offsets, hashes))
+        } else {
+            Signatures::Narrow(of(family, offsets, hashes))
+        })
+    }
+
+    /// Signatures of the unions of the sets of `left` and `right`, row by row.
+    ///
+    /// # Errors
+    /// Values of another width than the recipe's; sides of different length, or not of whole rows; a recipe for fingerprints.
+    pub fn merge(&self, left: Signatures, right: &Signatures) -> Result<Signatures> {
+        fn of<V: Value>(family: &MinHash, mut left: Vec<V>, right: &[V]) -> Result<Vec<V>> {
+            if left.len() != right.len() || !left.len().is_multiple_of(family.num_perm()) {
+                return Err(Error::mismatch("number of values", left.len(), right.len()));
+            }
+            family.merge(&mut left, right);
+            Ok(left)
+        }
+        let (family, wide) = self.minhash()?;
+        match (left, right) {
+            (Signatures::Narrow(left), Signatures::Narrow(right)) if !wide => {
+                of(family, left, right).map(Signatures::Narrow)
+            }
+            (Signatures::Wide(left), Signatures::Wide(right)) if wide => of(family, left, right).map(Signatures::Wide),
+            (left, right) => Err(Error::mismatch(
+                "type of values",
+                format!("{} and {}", left.type_name(), right.type_name()),
+                if wide { "uint64" } else { "uint32" },
+            )),
+        }
+    }
+
+    /// The words of each text that are kept, in order.
+    ///
+    /// # Errors
+    /// The recipe is for given features.
+    pub fn words(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<Words>> {
+        let tokenizer = self.tokenizer()?;
+        let find = |scratch: &mut Scratch, i| {
+            let mut found = Words::default();
+            tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |text, start, end, kept| {
+                if kept {
+                    found.push_part(text, start, end);
+                }
+            });
+            found
+        };
+        Ok((0..texts.len()).into_par_iter().with_min_len(16).map_init(Scratch::default, find).collect())
+    }
+
+    /// The features of each text that are kept and their weights, the heaviest first.
+    ///
+    /// # Errors
+    /// The recipe is for given features.
+    pub fn keywords(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<(Words, Vec<f64>)>> {
+        let tokenizer = self.tokenizer()?;
+        let find = |scratch: &mut KeywordScratch, i| {
+            self.keywords.find(tokenizer, texts.get(i).unwrap_or_default(), scratch);
+            let mut names = Words::default();
+            scratch.features().for_each(|(name, _)| names.push(name));
+            (names, scratch.features().map(|(_, weight)| weight).collect())
+        };
+        Ok((0..texts.len()).into_par_iter().with_min_len(16).map_init(KeywordScratch::default, find).collect())
+    }
+
+    /// The features of one text and how often each occurs, in order of first occurrence.
+    ///
+    /// # Errors
+    /// The recipe is for given features.
+    pub fn features(&self, text: &str) -> Result<Vec<(String, u64)>> {
+        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut found: Vec<(String, u64)> = Vec::new();
+        self.tokenizer()?.features(text, &mut Scratch::default(), |feature| {
+            if let Some(&place) = places.get(feature) {
+                found[place].1 += 1;
+            } else {
+                places.insert(feature.to_vec(), found.len());
+                found.push((String::from_utf8_lossy(feature).into_owned(), 1));
+            }
+        });
+        Ok(found)
+    }
+
+    /// Counts in how many texts each feature occurs. A text without features is a document too, a null is none.
+    ///
+    /// # Errors
+    /// The recipe is for given features.
+    pub fn count_documents(&self, counted: &mut DocumentFrequencies, texts: &(impl TextSource + ?Sized)) -> Result<()> {
+        counted.add(self.tokenizer()?, texts);
+        Ok(())
+    }
+}
+
+impl Signatures {
+    fn type_name(&self) -> &'static str {
+        match self {
+            Self::Narrow(_) => "uint32",
+            Self::Wide(_) => "uint64",
+        }
+    }
+}
+
+/// `words` values per document, which `fill(document, out)` writes in parallel, the document as the range of its features.
+fn each_document(offsets: &[i64], words: usize, fill: impl Fn(Range<usize>, &mut [u64]) + Sync) -> Vec<u64> {
+    let mut out = vec![0; (offsets.len() - 1) * words];
+    out.par_chunks_mut(words).zip(offsets.par_windows(2)).for_each(|(out, ends)| {
+        fill(ends[0] as usize..ends[1] as usize, out);
+    });
+    out
+}

@@ -1,0 +1,112 @@
+//! Words of texts as lists of spans: the text once, and where each word starts and ends in it.
+//!
+//! Words of a text that is read lie in a copy of it, 16 bytes per word beside the text; words that are made one by one stand behind
+//! each other. A copy has [`ROOM`] bytes of capacity behind the text, so that a reader that loads words
+//! as whole blocks can pad it without another copy.
+
+/// Bytes of room behind a text.
+pub const ROOM: usize = 16;
+
+/// Words of one text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    text: Vec<u8>,
+    /// Where each word starts and ends.
+    spans: Vec<(usize, usize)>,
+}
+
+impl Words {
+    /// Adds a word behind the others.
+    pub fn push(&mut self, word: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(word);
+        self.spans.push((start, self.text.len()));
+    }
+
+    /// Adds the part from `start` to `end` of `text`, which is the same in every call.
+    #[inline]
+    pub fn push_part(&mut self, text: &[u8], start: usize, end: usize) {
+        if self.text.is_empty() {
+            self.text.reserve_exact(text.len() + ROOM);
+            self.text.extend_from_slice(text);
+        }
+        self.spans.push((start, end));
+    }
+
+    /// How many words there are.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is no word.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The words as bytes.
+    pub fn bytes(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.spans.iter().map(|&(start, end)| &self.text[start..end])
+    }
+
+    /// The words as text.
+    pub fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
+        // Words are whole characters of normalised UTF-8.
+        self.bytes().map(|word| std::str::from_utf8(word).unwrap_or_default())
+    }
+
+    /// The text with [`ROOM`] zeros behind it, and where each word starts and ends.
+    pub fn into_padded(mut self) -> (Vec<u8>, Vec<(usize, usize)>) {
+        self.text.resize(self.text.len() + ROOM, 0);
+        (self.text, self.spans)
+    }
+}
+
+/// All words one behind the other, where each ends, and how many there are up to the end of each text; both begin with 0.
+pub fn joined(found: &[Words]) -> (Vec<u8>, Vec<i64>, Vec<i64>) {
+    let (mut bytes, mut ends, mut lists) = (Vec::new(), vec![0], vec![0]);
+    for words in found {
+        for word in words.bytes() {
+            bytes.extend_from_slice(word);
+            ends.push(bytes.len() as i64);
+        }
+        lists.push(ends.len() as i64 - 1);
+    }
+    (bytes, ends, lists)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_come_back_whichever_way_they_were_added(lists in prop::collection::vec(prop::collection::vec("\\PC{1,5}", 0..5), 0..4)) {
+            let mut found = Vec::new();
+            for list in &lists {
+                let (mut pushed, mut parts) = (Words::default(), Words::default());
+                let text = list.concat();
+                let mut start = 0;
+                for word in list {
+                    pushed.push(word.as_bytes());
+                    parts.push_part(text.as_bytes(), start, start + word.len());
+                    start += word.len();
+                }
+                prop_assert_eq!((list.len(), list.is_empty()), (parts.len(), parts.is_empty()));
+                prop_assert_eq!(list, &parts.strings().collect::<Vec<_>>());
+                prop_assert_eq!(&pushed, &parts);
+                let (padded, spans) = parts.clone().into_padded();
+                prop_assert_eq!([text.as_bytes(), &[0; ROOM]].concat(), padded);
+                prop_assert_eq!(list.len(), spans.len());
+                found.push(parts);
+            }
+            let (bytes, ends, counts) = joined(&found);
+            let all = lists.concat();
+            prop_assert_eq!(all.concat().into_bytes(), bytes.clone());
+            let words: Vec<&[u8]> = ends.windows(2).map(|pair| &bytes[pair[0] as usize..pair[1] as usize]).collect();
+            prop_assert_eq!(all.iter().map(String::as_bytes).collect::<Vec<_>>(), words);
+            let lengths: Vec<usize> = counts.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
+            prop_assert_eq!(lists.iter().map(Vec::len).collect::<Vec<_>>(), lengths);
+        }
+    }
+}
