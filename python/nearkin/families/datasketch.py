@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from typing import Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from numpy.typing import NDArray
 from nearkin.errors import bad_parameter
 
 DatasketchScheme = Literal["affine32", "affine64", "legacy"]
+
+_Numbers: TypeAlias = NDArray[np.uint32 | np.uint64]
+_Width = TypeVar("_Width", np.uint32, np.uint64)
 
 _MOST = 1 << 16
 """Largest number of values."""
@@ -47,7 +50,7 @@ def datasketch_signature(
     *,
     seed: int = 1,
     scheme: DatasketchScheme = "affine32",
-) -> NDArray[Any]:
+) -> _Numbers:
     """Signatures equal to those of `datasketch.MinHash` after an update with each feature.
 
     Parameters
@@ -81,7 +84,13 @@ def datasketch_signature(
     for name, value, least, most in (("num_perm", num_perm, 1, _MOST), ("seed", seed, 0, (1 << 32) - 1)):
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise bad_parameter(name, repr(value), f"{least} to {most}")
-    function = _Legacy(num_perm, seed) if scheme == "legacy" else _Affine(num_perm, seed, scheme)
+    function: _Legacy | _Affine[np.uint32] | _Affine[np.uint64]
+    if scheme == "legacy":
+        function = _Legacy(num_perm, seed)
+    elif scheme == "affine32":
+        function = _Affine(num_perm, seed, np.uint32)
+    else:
+        function = _Affine(num_perm, seed, np.uint64)
     rows = [function.signature(_hashes(document, function.size)) for document in documents]
     return np.array(rows, function.type).reshape(-1, num_perm)
 
@@ -95,17 +104,17 @@ def _hashes(document: Iterable[str | bytes], size: int) -> NDArray[np.uint64]:
     return np.unique(np.frombuffer(digests, f"<u{size}").astype(np.uint64))
 
 
-class _Affine:
+class _Affine(Generic[_Width]):
     """a fmix(h) + b, modulo two to the width."""
 
-    def __init__(self, num_perm: int, seed: int, scheme: str) -> None:
-        width = 32 if scheme == "affine32" else 64
-        self.size = width // 8
-        self.type: Any = np.uint32 if width == 32 else np.uint64
+    def __init__(self, num_perm: int, seed: int, kind: type[_Width]) -> None:
+        self.type: type[_Width] = kind
+        self.size = np.dtype(kind).itemsize
+        width = 8 * self.size
         random = np.random.RandomState(seed)
         halves = random.randint(0, 1 << (width - 1), num_perm, dtype=self.type)
         self.a = halves * self.type(2) + self.type(1)
-        self.b = random.randint(0, 1 << width, num_perm, dtype=self.type)
+        self.b: NDArray[_Width] = random.randint(0, 1 << width, num_perm, dtype=self.type)
         # Shifts and factors of MurmurHash3's finalisers.
         shifts, factors = (
             ((16, 13, 16), (0x85EBCA6B, 0xC2B2AE35))
@@ -115,7 +124,7 @@ class _Affine:
         self.shifts = [self.type(shift) for shift in shifts]
         self.factors = [self.type(factor) for factor in factors]
 
-    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[Any]:
+    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[_Width]:
         least = np.full(len(self.a), np.iinfo(self.type).max, self.type)
         mixed = hashes.astype(self.type)
         for shift, factor in zip(self.shifts, self.factors, strict=False):
@@ -130,7 +139,7 @@ class _Legacy:
     """(a h + b) folded to 61 and then to 32 bits."""
 
     size = 4
-    type: Any = np.uint64
+    type = np.uint64
 
     def __init__(self, num_perm: int, seed: int) -> None:
         self.prime = np.uint64((1 << 61) - 1)
@@ -138,7 +147,7 @@ class _Legacy:
         drawn = [random.randint(1 - i % 2, self.prime, dtype=np.uint64) for i in range(2 * num_perm)]
         self.a, self.b = np.array(drawn[0::2], np.uint64), np.array(drawn[1::2], np.uint64)
 
-    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[Any]:
+    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         most = np.uint64((1 << 32) - 1)
         least = np.full(len(self.a), most, np.uint64)
         for part in _parts(hashes, len(self.a)):
@@ -146,6 +155,6 @@ class _Legacy:
         return least
 
 
-def _parts(hashes: NDArray[Any], num_perm: int) -> Iterable[NDArray[Any]]:
+def _parts(hashes: NDArray[_Width], num_perm: int) -> Iterable[NDArray[_Width]]:
     step = max(1, _PART // num_perm)
     return (hashes[start : start + step] for start in range(0, len(hashes), step))

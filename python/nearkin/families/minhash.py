@@ -23,7 +23,7 @@ Dahlgaard, Knudsen and Thorup (FOCS 2017). Kernel: `crates/nearkin-core/src/fami
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from nearkin.text.batches import Texts, in_batches
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
 
-Signatures = NDArray[Any]
+Signatures: TypeAlias = NDArray[np.uint32 | np.uint64]
 """`(n, num_perm)`, uint32 or uint64."""
 
 DEFAULT = "char:4|binary|xxh3|minhash:128"
@@ -46,14 +46,14 @@ DEFAULT = "char:4|binary|xxh3|minhash:128"
 
 @overload
 def signature(
-    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[False] = False
+    texts: Texts, recipe: Recipe | str | None = None, *, return_counts: Literal[False] = False
 ) -> Signatures: ...
 @overload
 def signature(
-    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[True]
+    texts: Texts, recipe: Recipe | str | None = None, *, return_counts: Literal[True]
 ) -> tuple[Signatures, NDArray[np.uint64]]: ...
 def signature(
-    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: bool = False
+    texts: Texts, recipe: Recipe | str | None = None, *, return_counts: bool = False
 ) -> Signatures | tuple[Signatures, NDArray[np.uint64]]:
     """MinHash signatures of texts.
 
@@ -216,7 +216,7 @@ class MinHash:
     def _rows(self, flat: Signatures) -> Signatures:
         return flat.reshape(-1, self.recipe.num_perm)
 
-    def signature(self, documents: Iterable[Iterable[str | bytes] | Mapping[str, Any]]) -> Signatures:
+    def signature(self, documents: Iterable[Iterable[str | bytes] | Mapping[str, object]]) -> Signatures:
         """Signatures of documents given as features.
 
         Parameters

@@ -15,7 +15,7 @@ Kernel: `crates/nearkin-core/src/families/simhash.rs`. The law is tested in `tes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,14 @@ Fingerprints = NDArray[np.uint64]
 
 @overload
 def fingerprint(
-    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[False] = False
+    texts: Texts, recipe: Recipe | str | None = None, *, return_counts: Literal[False] = False
 ) -> Fingerprints: ...
 @overload
 def fingerprint(
-    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: Literal[True]
+    texts: Texts, recipe: Recipe | str | None = None, *, return_counts: Literal[True]
 ) -> tuple[Fingerprints, NDArray[np.uint64]]: ...
 def fingerprint(
-    texts: Texts | Any, recipe: Recipe | str | None = None, *, return_counts: bool = False
+    texts: Texts, recipe: Recipe | str | None = None, *, return_counts: bool = False
 ) -> Fingerprints | tuple[Fingerprints, NDArray[np.uint64]]:
     """Fingerprints of texts.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,8 @@ def hash_texts(
         if ids is not None:
             raise bad_parameter("ids", "ids beside a Corpus", "None: a corpus reads its own id column")
         return hash_corpus(texts, candidate_source, report, columns)
-    batches: list[TextBatch] = list(iterate_batches(texts))
+    # What is no sequence is Arrow's: one batch, which the core reads.
+    batches = cast("list[TextBatch]", list(iterate_batches(texts)))
     parts = [_HashedBatch(candidate_source, batch) for batch in batches]
     n = sum(len(part.counts) for part in parts)
     id_column = Column.integers(np.arange(n)) if ids is None else as_column(ids)

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    pass
-
 
 _BATCH = 1 << 16
 """Texts that are taken from an iterator at once."""
 
 
-Texts = Iterable[str | None]
-"""Strings, None for a missing one; or any object with Arrow strings (pyarrow, pandas, polars, ...)."""
+class ArrowStream(Protocol):
+    """Strings in chunks, by the Arrow PyCapsule interface: a column of pyarrow, pandas 3 or polars."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule that holds an `ArrowArrayStream`."""
+
+
+class ArrowArray(Protocol):
+    """Strings in one array, by the Arrow PyCapsule interface."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Capsules that hold an `ArrowSchema` and an `ArrowArray`."""
+
+
+Texts: TypeAlias = Iterable[str | None] | ArrowStream | ArrowArray
+"""Strings, None for a missing one; or any object with Arrow strings (pyarrow, pandas, polars, ...), which is read in
+place, as `nearkin.io.PackedTexts` is."""
+
+_Values = TypeVar("_Values", bound=np.unsignedinteger)
 
 
 def in_batches(
-    hashed: Callable[[Any], tuple[NDArray[Any], NDArray[np.uint64]]], texts: Any, kind: type[np.unsignedinteger[Any]]
-) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+    hashed: Callable[[Texts], tuple[NDArray[_Values], NDArray[np.uint64]]], texts: Texts, kind: type[_Values]
+) -> tuple[NDArray[_Values], NDArray[np.uint64]]:
     """Values of type `kind` and feature counts of all texts, hashed batch by batch."""
     parts = [hashed(batch) for batch in iterate_batches(texts)]
     if len(parts) == 1:
@@ -32,22 +45,21 @@ def in_batches(
     return np.concatenate(values + [part[0] for part in parts]), np.concatenate(counts + [part[1] for part in parts])
 
 
-def iterate_batches(texts: Any) -> Iterable[Any]:
+def iterate_batches(texts: Texts) -> Iterable[Texts]:
     """`texts` whole where it can be read in place, else lists of a bounded number of strings."""
     if isinstance(texts, np.ndarray):
-        texts = texts.tolist()
+        return [texts.tolist()]
     if (
         hasattr(texts, "__arrow_c_stream__")
         or hasattr(texts, "__arrow_c_array__")
+        or (hasattr(texts, "offsets") and hasattr(texts, "data"))
         or isinstance(texts, (str, list, tuple))
     ):
-        return [texts]
-    if hasattr(texts, "offsets") and hasattr(texts, "data"):
         return [texts]
     if hasattr(texts, "to_numpy") and hasattr(texts, "tolist"):
         # A pandas column that is not of Arrow's string type: missing values are NaN.
         return [[None if isinstance(text, float) else text for text in texts.tolist()]]
-    return _lists(iter(texts))
+    return _lists(texts)
 
 
 def _lists(texts: Iterable[str | None]) -> Iterable[list[str | None]]:

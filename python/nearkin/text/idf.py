@@ -20,10 +20,10 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from nearkin.errors import CorruptStoreError, FormatVersionError, bad_parameter,
 from nearkin.io import replace_file
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
+
+if TYPE_CHECKING:
+    from nearkin.io import Corpus
 
 VERSION = 1
 """Version of the file's format."""
@@ -76,7 +79,7 @@ class Idf:
         frequencies: NDArray[np.uint32],
         *,
         min_df: int = 1,
-        rules: dict[str, Any],
+        rules: dict[str, object],
     ) -> None:
         self.documents = documents
         self.features = list(features)
@@ -85,7 +88,7 @@ class Idf:
         self.rules = rules
 
     @classmethod
-    def fit(cls, texts: Texts | Any, recipe: Recipe | str | None = None, *, min_df: int = 1) -> Idf:
+    def fit(cls, texts: Texts | Corpus, recipe: Recipe | str | None = None, *, min_df: int = 1) -> Idf:
         """Count in how many texts each feature occurs, in one pass, batch by batch.
 
         Parameters
@@ -106,13 +109,12 @@ class Idf:
         if isinstance(min_df, bool) or not isinstance(min_df, int) or not 1 <= min_df < 1 << 32:
             raise bad_parameter("min_df", min_df, "1 to 4294967295")
         counter = IdfCounter(made.core)
-        batches = getattr(texts, "batches", None)
-        for batch in iterate_batches(texts) if batches is None else (found.texts for found in batches()):
+        for batch in _batches(texts):
             counter.add(batch)
         documents, features, frequencies = counter.finish(min_df)
         return cls(documents, features, frequencies, min_df=min_df, rules=_rules(made))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in ("core", "_lines")}
 
     def __len__(self) -> int:
@@ -200,11 +202,18 @@ class Idf:
             raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
 
 
+def _batches(texts: Texts | Corpus) -> Iterable[Texts]:
+    """Texts in batches, those of a corpus as it reads them."""
+    if hasattr(texts, "batches"):
+        return (batch.texts for batch in texts.batches())
+    return iterate_batches(texts)
+
+
 def _unescape(feature: bytes) -> bytes:
     return re.sub(rb"\\(.)", lambda found: b"\n" if found[1] == b"n" else found[1], feature)
 
 
-def _rules(recipe: Recipe) -> dict[str, Any]:
+def _rules(recipe: Recipe) -> dict[str, object]:
     """The slots that say what a feature is, as JSON has them."""
     slots = json.loads(recipe.to_json())
     return {name: slots[name] for name in _TEXT_SLOTS}

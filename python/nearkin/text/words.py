@@ -13,27 +13,36 @@ Kernels: `crates/nearkin-core/src/text/keywords.rs`, `textrank.rs`, `cut.rs` and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args, overload
 
+import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 KEYWORDS = "zh-keywords"
 """The recipe that `keywords` takes when it is not told another."""
 
 Result = Literal["lists", "arrow"]
 
+_Joined: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]
+"""Bytes of all words, where each ends, how many end with each list."""
+
 
 @overload
-def words(texts: Texts | Any, recipe: Recipe | str | None = None) -> list[list[str]]: ...
+def words(texts: Texts, recipe: Recipe | str | None = None) -> list[list[str]]: ...
 @overload
-def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Literal["lists"]) -> list[list[str]]: ...
+def words(texts: Texts, recipe: Recipe | str | None = None, *, result: Literal["lists"]) -> list[list[str]]: ...
 @overload
-def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Literal["arrow"]) -> Any: ...
-def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Result = "lists") -> Any:
+def words(texts: Texts, recipe: Recipe | str | None = None, *, result: Literal["arrow"]) -> pa.ChunkedArray: ...
+def words(
+    texts: Texts, recipe: Recipe | str | None = None, *, result: Result = "lists"
+) -> list[list[str]] | pa.ChunkedArray:
     """The words of each text, in order, normalised, as a recipe cuts and keeps them.
 
     Parameters
@@ -70,13 +79,13 @@ def words(texts: Texts | Any, recipe: Recipe | str | None = None, *, result: Res
     return [found for batch in iterate_batches(texts) for found in made.core.words(batch)]
 
 
-def _as_arrow(batches: Iterable[tuple[NDArray[Any], ...]]) -> Any:
+def _as_arrow(batches: Iterable[_Joined]) -> pa.ChunkedArray:
     """Lists of strings from their bytes and offsets, without a copy."""
     import pyarrow as pa
 
     kind = pa.large_list(pa.large_string())
 
-    def chunk(data: NDArray[Any], ends: NDArray[Any], lists: NDArray[Any]) -> Any:
+    def chunk(data: NDArray[np.uint8], ends: NDArray[np.int64], lists: NDArray[np.int64]) -> pa.Array:
         buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
         strings = pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers)
         return pa.Array.from_buffers(kind, len(lists) - 1, [None, pa.py_buffer(lists)], children=[strings])
@@ -85,7 +94,7 @@ def _as_arrow(batches: Iterable[tuple[NDArray[Any], ...]]) -> Any:
 
 
 def keywords(
-    texts: Texts | Any, recipe: Recipe | str | None = None, *, top: int | str | None = None
+    texts: Texts, recipe: Recipe | str | None = None, *, top: int | str | None = None
 ) -> list[list[tuple[str, float]]]:
     """The features of each text that weigh most, with their weights, the heaviest first.
 
