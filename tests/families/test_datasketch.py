@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import ParameterError
-from nearkin.families import datasketch_signature
+from nearkin.families import datasketch, datasketch_signature
 
 SCHEMES = ("affine32", "affine64", "legacy")
 
@@ -37,9 +40,9 @@ def test_golden_values_of_the_package_hold(scheme: str) -> None:
 )
 def test_values_are_those_of_the_package(features: list[str], num_perm: int, seed: int, scheme: str) -> None:
     """Whatever the set, the number of values, the seed and the scheme; types too."""
-    datasketch = pytest.importorskip("datasketch")
+    package = pytest.importorskip("datasketch")
     encoded = [feature.encode() for feature in features]
-    peer = datasketch.MinHash(num_perm=num_perm, seed=seed, scheme=scheme)
+    peer = package.MinHash(num_perm=num_perm, seed=seed, scheme=scheme)
     for feature in encoded:
         peer.update(feature)
     found = datasketch_signature([encoded], num_perm, seed=seed, scheme=scheme)  # type: ignore[arg-type]
@@ -49,10 +52,10 @@ def test_values_are_those_of_the_package(features: list[str], num_perm: int, see
 
 def test_sets_beyond_one_part_are_those_of_the_package() -> None:
     """20,000 features make several parts with 128 values."""
-    datasketch = pytest.importorskip("datasketch")
+    package = pytest.importorskip("datasketch")
     features = [str(i) for i in range(20_000)]
     for scheme in SCHEMES:
-        peer = datasketch.MinHash(scheme=scheme)
+        peer = package.MinHash(scheme=scheme)
         peer.update_batch([feature.encode() for feature in features])
         found = datasketch_signature([features], scheme=scheme)  # type: ignore[arg-type]
         assert np.array_equal(peer.hashvalues, found[0])
@@ -79,3 +82,81 @@ def test_what_is_out_of_range_is_an_error() -> None:
     ):
         with pytest.raises(ParameterError, match="is not allowed; use"):
             build()  # type: ignore[no-untyped-call]
+
+
+def definition(hashes: set[bytes], num_perm: int, seed: int, scheme: str) -> list[int]:
+    """The table of the module's header in plain integers; the constants from NumPy's frozen streams."""
+    random = np.random.RandomState(seed)
+    if scheme == "legacy":
+        prime = (1 << 61) - 1
+        pairs = [
+            (int(random.randint(1, prime, dtype=np.uint64)), int(random.randint(0, prime, dtype=np.uint64)))
+            for _ in range(num_perm)
+        ]
+        values = [int.from_bytes(hashlib.sha1(name, usedforsecurity=False).digest()[:4], "little") for name in hashes]
+        most = (1 << 32) - 1
+        return [min([most, *((a * h + b) % (1 << 64) % prime & most for h in values)]) for a, b in pairs]
+    width = 32 if scheme == "affine32" else 64
+    kind: Any = np.uint32 if width == 32 else np.uint64
+    halves = random.randint(0, 1 << (width - 1), num_perm, dtype=kind)
+    terms = random.randint(0, 1 << width, num_perm, dtype=kind)
+    most = (1 << width) - 1
+    steps = (
+        ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1))
+        if width == 32
+        else ((33, 0xFF51AFD7ED558CCD), (33, 0xC4CEB9FE1A85EC53), (33, 1))
+    )
+    mixed = []
+    for name in hashes:
+        h = int.from_bytes(hashlib.sha1(name, usedforsecurity=False).digest()[: width // 8], "little")
+        for shift, factor in steps:
+            h = (h ^ h >> shift) * factor & most
+        mixed.append(h)
+    return [
+        min([most, *(((2 * int(half) + 1) * h + int(term)) & most for h in mixed)])
+        for half, term in zip(halves, terms, strict=True)
+    ]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    features=st.lists(st.text(max_size=5), max_size=20),
+    num_perm=st.integers(1, 40),
+    seed=st.integers(0, 2**32 - 1),
+    scheme=st.sampled_from(SCHEMES),
+)
+def test_values_are_those_of_the_definition(features: list[str], num_perm: int, seed: int, scheme: str) -> None:
+    """The formulas of the header, in plain integers; the set without features among them."""
+    expected = definition({feature.encode() for feature in features}, num_perm, seed, scheme)
+    found = datasketch_signature([features], num_perm, seed=seed, scheme=scheme)  # type: ignore[arg-type]
+    assert (np.uint32 if scheme == "affine32" else np.uint64) == found.dtype
+    assert expected == found[0].tolist()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_parts_change_no_value(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many products are held at once."""
+    features = [str(i) for i in range(50)]
+    expected = datasketch_signature([features], 8, scheme=scheme)  # type: ignore[arg-type]
+    monkeypatch.setattr(datasketch, "_PART", 20)
+    assert expected.tolist() == datasketch_signature([features], 8, scheme=scheme).tolist()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_perm": 0}, "num_perm=0 is not allowed; use 1 to 65536"),
+        ({"num_perm": True}, "num_perm=True is not allowed; use 1 to 65536"),
+        ({"num_perm": 4.0}, "num_perm=4.0 is not allowed; use 1 to 65536"),
+        ({"num_perm": 65537}, "num_perm=65537 is not allowed; use 1 to 65536"),
+        ({"seed": -1}, "seed=-1 is not allowed; use 0 to 4294967295"),
+        ({"seed": 1 << 32}, "seed=4294967296 is not allowed; use 0 to 4294967295"),
+        ({"scheme": "murmur"}, "scheme='murmur' is not allowed; use affine32, affine64 or legacy"),
+        ({"documents": ["text"]}, "documents='text' is not allowed; use lists of features"),
+        ({"documents": [b"text"]}, "documents=b'text' is not allowed; use lists of features"),
+    ],
+)
+def test_messages_say_what_is_allowed(arguments: dict[str, Any], message: str) -> None:
+    """Each argument's range is in its error."""
+    with pytest.raises(ParameterError, match=message):
+        datasketch_signature(**{"documents": [["a"]], **arguments})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -154,3 +156,93 @@ def test_recipes_of_both_families_have_forms_of_their_own() -> None:
     with pytest.raises(MismatchError, match="family"):
         nk.Recipe("simhash:128").check_same(nk.Recipe("minhash:128"))
     assert nk.Recipe("simhash:64") == nk.Recipe("minhash:128").with_(family="simhash", bits=64)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: nk.MinHash(513), "num_perm=513 is not allowed; use 1 to 512"),
+        (
+            lambda: nk.signature(["a"], "simhash:64"),
+            r"family=simhash is not allowed; use minhash, as in char:4\|binary",
+        ),
+        (lambda: nk.fingerprint(["a"], "minhash:64"), "family=minhash is not allowed; use simhash for fingerprints"),
+        (
+            lambda: nk.signature(["a"], "given|minhash:64"),
+            "features=given is not allowed; use char:n or word:n to read",
+        ),
+        (lambda: nk.MinHash().signature(["text"]), "documents='text' is not allowed; use lists of features"),
+        (
+            lambda: nk.MinHash().signature_hashes(np.zeros(3, np.uint64)),
+            "offsets=None is not allowed; use where each set begins and the end, or a list of arrays",
+        ),
+        (
+            lambda: nk.MinHash().signature_hashes(np.zeros(3, np.int64), [0, 3]),
+            "hashes=1-dimensional int64 is not allowed; use one-dimensional uint64",
+        ),
+        (
+            lambda: nk.MinHash().signature_hashes(np.zeros(3, np.uint64), [0, 4]),
+            "offsets=2 numbers is not allowed; use ascending numbers from 0 to 3",
+        ),
+        (lambda: nk.minhash_similarity([1.5], [1.5]), "a=an array of float64 is not allowed; use uint32 or uint64"),
+        (
+            lambda: nk.MinHash(4).merge(np.zeros((2, 3), np.uint32), np.zeros((2, 3), np.uint32)),
+            r"a=an array of shape \(2, 3\) is not allowed; use shape \(n, 4\) or \(4,\)",
+        ),
+    ],
+)
+def test_messages_say_what_is_allowed(build: Callable[[], object], message: str) -> None:
+    """Each refusal names the argument, what was found, and what is allowed."""
+    with pytest.raises(ParameterError, match=message):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda: nk.minhash_similarity(np.zeros(3, np.uint32), np.zeros(3, np.uint64)),
+            "type of values differs: uint32 against uint64",
+        ),
+        (
+            lambda: nk.minhash_similarity(np.zeros(3, np.uint32), np.zeros(4, np.uint32)),
+            "values of a signature differs: 3 against 4",
+        ),
+        (
+            lambda: nk.minhash_similarity(np.zeros((2, 3), np.uint32), np.zeros((3, 3), np.uint32)),
+            "number of rows differs: 2 against 3",
+        ),
+        (
+            lambda: nk.MinHash(3).merge(np.zeros((2, 3), np.uint32), np.zeros((3, 3), np.uint32)),
+            "number of signatures differs: 2 against 3",
+        ),
+        (
+            lambda: nk.MinHash(3).merge(np.zeros((2, 3), np.uint64), np.zeros((2, 3), np.uint64)),
+            "type of values differs: uint64 and uint64 against uint32",
+        ),
+    ],
+)
+def test_signatures_that_were_made_otherwise_do_not_meet(build: Callable[[], object], message: str) -> None:
+    """Width, type and number must agree; one signature meets any number."""
+    with pytest.raises(MismatchError, match=message):
+        build()
+
+
+@given(
+    sets=st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=30), max_size=6),
+    scheme=st.sampled_from(["one", "fast", "classic"]),
+    bits=st.sampled_from([32, 64]),
+)
+def test_hashes_in_one_array_and_in_a_list_are_the_same_sets(
+    sets: list[list[int]], scheme: Literal["one", "fast", "classic"], bits: Literal[32, 64]
+) -> None:
+    """Order and repetition do not count; each set is signed by itself."""
+    family = nk.MinHash(16, scheme=scheme, value_bits=bits)
+    arrays = [np.array(found, np.uint64) for found in sets]
+    offsets = [sum(len(found) for found in sets[:i]) for i in range(len(sets) + 1)]
+    flat = np.array([value for found in sets for value in found], np.uint64)
+    expected = family.signature_hashes(flat, offsets)
+    assert ((len(sets), 16), np.dtype(f"uint{bits}")) == (expected.shape, expected.dtype)
+    assert expected.tolist() == family.signature_hashes([np.append(found, found)[::-1] for found in arrays]).tolist()
+    for found, row in zip(arrays, expected, strict=True):
+        assert row.tolist() == family.signature_hashes(found, [0, len(found)])[0].tolist()

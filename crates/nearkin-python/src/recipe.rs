@@ -123,7 +123,7 @@ impl RecipeCore {
 
     /// Fingerprints, one array of words, and feature counts.
     fn fingerprints(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
-        let (values, counts) = self.of_texts(py, texts, |recipe, texts| recipe.fingerprints(texts))?;
+        let (values, counts) = self.of_texts(py, texts, Recipe::fingerprints)?;
         Ok((values.into_pyarray(py).unbind(), counts.into_pyarray(py).unbind()))
     }
 
@@ -161,7 +161,7 @@ impl RecipeCore {
 
     /// Signatures, one array of values, and feature counts.
     fn signatures(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, Array<u64>)> {
-        let (values, counts) = self.of_texts(py, texts, |recipe, texts| recipe.signatures(texts))?;
+        let (values, counts) = self.of_texts(py, texts, Recipe::signatures)?;
         Ok((array_of(py, values), counts.into_pyarray(py).unbind()))
     }
 
@@ -198,7 +198,7 @@ impl RecipeCore {
 
     /// The words of each text that are kept, in order.
     fn words<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let found = self.of_texts(py, texts, |recipe, texts| recipe.words(texts))?;
+        let found = self.of_texts(py, texts, Recipe::words)?;
         let mut made = Made::new(found.iter().map(Words::len).sum());
         let lists = found.into_iter().map(|words| made.list(py, words));
         PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
@@ -213,7 +213,7 @@ impl RecipeCore {
 
     /// The features of each text that are kept, with their weights, the heaviest first.
     fn keywords<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let found = self.of_texts(py, texts, |recipe, texts| recipe.keywords(texts))?;
+        let found = self.of_texts(py, texts, Recipe::keywords)?;
         let lists = found.iter().map(|(names, weights)| {
             let names = names.strings().map(|name| PyString::new(py, name));
             PyList::new(py, names.zip(weights.iter().copied()))

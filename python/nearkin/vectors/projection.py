@@ -155,5 +155,5 @@ def pack_bits(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
 
 def unpack_bits(words: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint8]:
     """Bits of `(n, words)` fingerprints as `(n, count)` of 0 and 1."""
-    little = words.astype("<u8", copy=False).view(np.uint8).reshape(len(words), -1)
+    little = words.astype("<u8", copy=False).view(np.uint8).reshape(len(words), 8 * words.shape[1])
     return np.unpackbits(little, axis=1, count=count, bitorder="little")

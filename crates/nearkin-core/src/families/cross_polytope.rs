@@ -209,6 +209,7 @@ fn vertex(i: usize, y: &[f64]) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn matrix_of(polytope: &Polytope, d: usize) -> Vec<Vec<f64>> {
         let columns: Vec<Vec<f64>> = (0..d)
@@ -221,6 +222,32 @@ mod tests {
             })
             .collect();
         (0..columns[0].len()).map(|i| columns.iter().map(|column| column[i]).collect()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_transform_is_the_hadamard_matrix(power in 0_u32..7, seed: u64) {
+            // Entry (i, j) is −1 to the number of bits that i and j share; whole numbers, so that sums are exact.
+            let size = 1_usize << power;
+            let x: Vec<f64> = (0..size as u64).map(|i| (random::word(seed, i) % 19) as f64 - 9.0).collect();
+            let sign = |i: usize, j: usize| if (i & j).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
+            let expected: Vec<f64> = (0..size).map(|i| (0..size).map(|j| sign(i, j) * x[j]).sum()).collect();
+            let mut found = x;
+            hadamard(&mut found);
+            prop_assert_eq!(expected, found);
+        }
+
+        #[test]
+        fn every_form_of_a_rotation_is_the_plain_one(d in 1_usize..200, seed: u64) {
+            let size = d.next_power_of_two();
+            let words = size.div_ceil(64);
+            let signs: Vec<u64> = (0..3 * words as u64).map(|i| random::word(seed, i)).collect();
+            let x: Vec<f64> = (0..size as u64).map(|i| random::gaussian(random::word(!seed, i))).collect();
+            let (mut plain, mut best) = (x.clone(), x);
+            rotate_body(&mut plain, &signs, words);
+            rotate(&mut best, &signs, words);
+            prop_assert_eq!(plain, best);
+        }
     }
 
     #[test]

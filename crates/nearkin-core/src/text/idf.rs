@@ -191,6 +191,7 @@ mod tests {
     use super::*;
     use crate::text::tokenizer::Kind;
     use crate::text::unicode::{Case, Form, Letters};
+    use proptest::prelude::*;
 
     #[test]
     fn jiebas_table_has_its_values() {
@@ -199,6 +200,61 @@ mod tests {
         assert_eq!(10.8561552143, idf.get("升职".as_bytes()));
         assert_eq!(11.9547675029, idf.get(b"CEO"));
         assert_eq!(CPPJIEBA_UNKNOWN, Idf::jieba(true).get(b"CEO"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_gives_each_feature_its_value(
+            entries in prop::collection::btree_map("[a-d]{0,4}|\\PC{1,3}", -9.0_f64..9.0, 0..80),
+            others in prop::collection::vec("[a-d]{0,4}", 20),
+        ) {
+            let table = entries.iter().map(|(feature, &value)| (feature.as_bytes(), value));
+            let idf = Idf::new(entries.len(), table, 10.0);
+            for feature in entries.keys().chain(&others) {
+                prop_assert_eq!(entries.get(feature).copied().unwrap_or(10.0), idf.get(feature.as_bytes()));
+            }
+        }
+
+        #[test]
+        fn frequencies_are_plain_counts_in_batches_of_any_size(
+            texts in prop::collection::vec("([a-e]{1,2} ){0,6}", 0..40), batch in 1_usize..50, min_df in 1_u32..4
+        ) {
+            let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+            let mut expected = std::collections::BTreeMap::<&str, u32>::new();
+            for text in &texts {
+                for word in text.split_whitespace().collect::<std::collections::BTreeSet<_>>() {
+                    *expected.entry(word).or_default() += 1;
+                }
+            }
+            let mut counted = DocumentFrequencies::default();
+            texts.chunks(batch).for_each(|batch| counted.add(&tokenizer, batch));
+            let kept: Vec<(&[u8], u32)> =
+                expected.iter().filter(|count| *count.1 >= min_df).map(|(word, &df)| (word.as_bytes(), df)).collect();
+            prop_assert_eq!(texts.len() as u64, counted.documents());
+            prop_assert_eq!(kept, counted.features(min_df).expect("valid"));
+        }
+
+        #[test]
+        fn rarer_features_weigh_more(documents in 1_u64..1_000_000, df in 0_u64..1_000_000) {
+            let df = df % (documents + 1);
+            let expected = ((1.0 + documents as f64) / (1.0 + df as f64)).ln() + 1.0;
+            prop_assert!((expected - smoothed(documents, df)).abs() < 1e-12);
+            prop_assert!(df == documents || smoothed(documents, df) > smoothed(documents, df + 1));
+        }
+    }
+
+    #[test]
+    fn many_chunks_count_as_one() {
+        let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+        let texts: Vec<String> = (0..3 * CHUNK + 7).map(|i| format!("all w{}", i % 10)).collect();
+        let mut counted = DocumentFrequencies::default();
+        counted.add(&tokenizer, texts.as_slice());
+        let found = counted.features(1).expect("valid");
+        assert_eq!(
+            (texts.len() as u64, Some(&(&b"all"[..], texts.len() as u32))),
+            (counted.documents(), found.first())
+        );
+        assert_eq!(texts.len() as u32, found[1..].iter().map(|feature| feature.1).sum::<u32>());
     }
 
     #[test]

@@ -269,6 +269,34 @@ mod tests {
 
     proptest! {
         #[test]
+        fn top_is_a_number_or_a_share_rounded_up(distinct in 0_usize..10_000, number in 1_u32..10_000, share in 1_u32..=100) {
+            prop_assert_eq!(distinct, Top::All.of(distinct));
+            let fixed = Top::new(&number.to_string()).expect("a number");
+            prop_assert_eq!((Top::Fixed(number), distinct.min(number as usize)), (fixed, fixed.of(distinct)));
+            let percent = Top::new(&format!("{share}%")).expect("a share");
+            let expected = (0..=distinct).find(|kept| 100 * kept >= distinct * share as usize).expect("at most all");
+            prop_assert_eq!((Top::Percent(share), expected), (percent, percent.of(distinct)));
+        }
+
+        #[test]
+        fn equal_weights_stand_in_the_order_of_first_occurrence(words in prop::collection::vec("[a-f]{1,2}", 0..60)) {
+            let mut expected: Vec<&String> = Vec::new();
+            for word in &words {
+                if !expected.contains(&word) {
+                    expected.push(word);
+                }
+            }
+            let text = words.join(" ");
+            let found: Vec<String> = find(Weighting::Binary, "all", &text).into_iter().map(|pair| pair.0).collect();
+            prop_assert_eq!(expected, found.iter().collect::<Vec<_>>());
+            let counted = find(Weighting::Count, "all", &text);
+            let place = |name: &str| words.iter().position(|word| word == name);
+            for pair in counted.windows(2) {
+                prop_assert!(pair[0].1 > pair[1].1 || place(&pair[0].0) < place(&pair[1].0));
+            }
+        }
+
+        #[test]
         fn counts_are_plain_counts(words in prop::collection::vec("[a-e]{1,4}", 0..900)) {
             let mut expected = std::collections::BTreeMap::<String, f64>::new();
             for word in &words {

@@ -42,6 +42,28 @@ mod tests {
     use crate::hash::xxh3;
 
     #[test]
+    fn every_name_has_its_list_and_others_say_which_there_are() {
+        for name in NAMES {
+            let words = list(name).expect("known");
+            assert!(!words.is_empty() && words.iter().all(|word| !word.is_empty()), "{name}");
+        }
+        let error = list("fr").expect_err("unknown").to_string();
+        assert_eq!("stop=fr is not allowed; use one of en, ja, jieba, zh", error);
+    }
+
+    #[test]
+    fn mixtures_are_all_ways_to_write_a_word() {
+        let mut found: Vec<String> = mixtures("be").collect();
+        found.sort();
+        assert_eq!(vec!["BE", "Be", "bE", "be"], found);
+        for word in JIEBA {
+            let found: std::collections::HashSet<String> = mixtures(word).collect();
+            assert_eq!(1 << word.len(), found.len());
+            assert!(found.iter().all(|mixture| mixture.eq_ignore_ascii_case(word)));
+        }
+    }
+
+    #[test]
     fn the_lists_are_those_of_the_recipes_version() {
         let digest = |name| {
             let mut words = list(name).expect("known");

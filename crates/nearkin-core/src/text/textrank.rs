@@ -119,6 +119,7 @@ pub fn rank(tokens: &[Option<u32>], names: &[&[u8]]) -> Vec<(u32, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_word_between_all_others_ranks_first() {
@@ -128,6 +129,55 @@ mod tests {
         assert_eq!(vec![0, 1, 2, 3], ranks.iter().map(|found| found.0).collect::<Vec<_>>());
         assert_eq!(1.0, ranks[1].1);
         assert!(ranks.iter().all(|&(word, rank)| word == 1 || rank < 1.0));
+    }
+
+    /// The header's rule, word by word, in maps: the ranks of the words that have an edge.
+    fn definition(tokens: &[Option<u32>], names: &[&[u8]]) -> Vec<(u32, f64)> {
+        // Edges in the order in which they first appear, with their weights.
+        let mut edges: Vec<((u32, u32), f64)> = Vec::new();
+        for (i, a) in tokens.iter().enumerate() {
+            for b in &tokens[i + 1..tokens.len().min(i + WINDOW)] {
+                if let (Some(a), Some(b)) = (a, b) {
+                    match edges.iter_mut().find(|(pair, _)| *pair == (*a, *b)) {
+                        Some((_, weight)) => *weight += 1.0,
+                        None => edges.push(((*a, *b), 1.0)),
+                    }
+                }
+            }
+        }
+        let mut words: Vec<u32> = Vec::new();
+        for ((a, b), _) in &edges {
+            for word in [a, b] {
+                if !words.contains(word) {
+                    words.push(*word);
+                }
+            }
+        }
+        let at = |word: u32| -> Vec<(u32, f64)> {
+            let both = edges.iter().flat_map(|&((a, b), weight)| [(a, b, weight), (b, a, weight)]);
+            both.filter(|edge| edge.0 == word).map(|edge| (edge.1, edge.2)).collect()
+        };
+        let sum = |word: u32| at(word).iter().fold(0.0, |sum, edge| sum + edge.1);
+        let mut ranks: HashMap<u32, f64> = words.iter().map(|&word| (word, 1.0 / words.len() as f64)).collect();
+        let mut order = words.clone();
+        order.sort_by_key(|&word| names[word as usize]);
+        for _ in 0..ROUNDS {
+            for &word in &order {
+                let found = at(word).iter().fold(0.0, |found, &(other, w)| found + w / sum(other) * ranks[&other]);
+                ranks.insert(word, (1.0 - DAMPING) + DAMPING * found);
+            }
+        }
+        let least = ranks.values().copied().fold(f64::MAX, f64::min);
+        let most = ranks.values().copied().fold(0.0, f64::max);
+        words.into_iter().map(|word| (word, (ranks[&word] - least / 10.0) / (most - least / 10.0))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_are_those_of_the_definition(tokens in prop::collection::vec(prop::option::weighted(0.8, 0_u32..7), 0..60)) {
+            let names: [&[u8]; 7] = [b"wine", b"a", b"red", "\u{4e2d}".as_bytes(), b"b", b"zz", b"m"];
+            prop_assert_eq!(definition(&tokens, &names), rank(&tokens, &names));
+        }
     }
 
     #[test]

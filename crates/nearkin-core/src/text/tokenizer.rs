@@ -647,6 +647,30 @@ mod tests {
         }
 
         #[test]
+        fn word_grams_are_windows_of_the_words_that_are_kept(
+            text in any_text(), n in 1_usize..5, least in 1_usize..4, cut in prop::sample::select(vec!["uax29", "jieba", "script"])
+        ) {
+            let make = |n| {
+                let cut = Cut::new(cut, &[]).expect("known");
+                let stop = ["b".to_owned()];
+                let made = Tokenizer::new(Kind::Word(n), Form::Nfkc, Case::Fold, Letters::Word, &stop);
+                made.expect("valid").with_words(cut, least, &[]).expect("valid")
+            };
+            let mut kept: Vec<String> = Vec::new();
+            make(n).words(&text, &mut Scratch::default(), |text, start, end, is_kept| {
+                if is_kept {
+                    kept.push(utf8(&text[start..end]).to_owned());
+                }
+            });
+            prop_assert!(kept.iter().all(|word| word.chars().count() >= least && word != "b"));
+            let expected: Vec<String> = match kept.len() {
+                0 => vec![],
+                length => kept.windows(n.min(length)).map(|window| window.join(" ")).collect(),
+            };
+            prop_assert_eq!(expected, features(&make(n), &text));
+        }
+
+        #[test]
         fn distinct_features_are_a_set(text in any_text()) {
             let tokenizer = tokenizer(Kind::Char(2));
             let mut ids = Vec::new();

@@ -639,6 +639,49 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn differences_are_counted_place_by_place(
+            a in prop::collection::vec(0_u32..3, 0..60), num_perm in 1_usize..6, single: bool
+        ) {
+            let rows = a.len() / num_perm;
+            let a = &a[..rows * num_perm];
+            let b: Vec<u32> = a.iter().map(|value| value / 2).collect();
+            let b = if single && rows > 0 { &b[..num_perm] } else { &b };
+            let expected: Vec<u16> = (0..rows)
+                .map(|row| {
+                    let other = if b.len() == num_perm { 0 } else { row };
+                    (0..num_perm).map(|i| u16::from(a[row * num_perm + i] != b[other * num_perm + i])).sum()
+                })
+                .collect();
+            prop_assert_eq!(&expected, &differences(a, b, num_perm).expect("whole rows"));
+            prop_assert_eq!(expected, differences(b, a, num_perm).expect("whole rows"));
+        }
+    }
+
+    #[test]
+    fn rows_that_can_not_be_compared_are_refused() {
+        let error = differences(&[0_u32; 4], &[0; 6], 2).expect_err("two rows and three").to_string();
+        assert_eq!("number of rows differs: 2 against 3; compare only what was made alike", error);
+        for (a, b, num_perm) in [(3, 3, 2), (2, 3, 2), (2, 2, 0)] {
+            let error = differences(&vec![0_u64; a], &vec![0; b], num_perm).expect_err("no whole rows").to_string();
+            assert_eq!(format!("num_perm={num_perm} is not allowed; use the values of a signature"), error);
+        }
+        assert_eq!(Vec::<u16>::new(), differences::<u32>(&[], &[0, 0], 2).expect("no rows"));
+    }
+
+    #[test]
+    fn schemes_and_numbers_out_of_range_are_refused() {
+        assert_eq!(
+            "scheme=two is not allowed; use one, fast or classic",
+            Scheme::new("two").expect_err("unknown").to_string()
+        );
+        for num_perm in [0, MAX_PERM + 1] {
+            let error = MinHash::new(num_perm, Scheme::One).err().map(|error| error.to_string());
+            assert_eq!(Some(format!("num_perm={num_perm} is not allowed; use 1 to 512")), error);
+        }
+    }
+
     #[test]
     fn sets_without_features_differ_from_everything() {
         assert_eq!(2, different(&[u32::MAX, u32::MAX], &[u32::MAX, u32::MAX]));

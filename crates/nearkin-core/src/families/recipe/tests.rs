@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::Value as Json;
 
 use super::*;
+use crate::families::minhash::Sketch;
 use crate::text::idf::{Idf, smoothed};
 
 fn recipe(slots: &Slots<'_>) -> Recipe {
@@ -69,6 +70,15 @@ fn signs(features: &[(Vec<u8>, f64)], hash: FeatureHash, bits: u32) -> Vec<u64> 
 
 fn bytes(features: &[(String, f64)]) -> Vec<(Vec<u8>, f64)> {
     features.iter().map(|(name, weight)| (name.clone().into_bytes(), *weight)).collect()
+}
+
+/// Where parts of these lengths begin, and the end.
+fn offsets_of(lengths: impl Iterator<Item = usize>) -> Vec<i64> {
+    let ends = lengths.scan(0, |end, length| {
+        *end += length as i64;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -146,8 +156,7 @@ proptest! {
     ) {
         let slots = Slots { features: "given", weight: "given", family: Family::SimHash { bits }, ..Slots::default() };
         let recipe = recipe(&slots);
-        let mut offsets = vec![0];
-        documents.iter().for_each(|document| offsets.push(offsets.last().unwrap_or(&0) + document.len() as i64));
+        let offsets = offsets_of(documents.iter().map(Vec::len));
         let features: Vec<&str> = documents.iter().flatten().map(|pair| pair.0.as_str()).collect();
         let integers: Vec<i64> = documents.iter().flatten().map(|pair| pair.1).collect();
         let floats: Vec<f64> = integers.iter().map(|&weight| weight as f64).collect();
@@ -165,8 +174,7 @@ proptest! {
         rows in prop::collection::vec(prop::collection::btree_map(any::<i64>(), -9_i32..10, 0..6), 0..5)
     ) {
         let recipe = recipe(&Slots { features: "given", weight: "given", ..Slots::default() });
-        let mut offsets = vec![0];
-        rows.iter().for_each(|row| offsets.push(offsets.last().unwrap_or(&0) + row.len() as i64));
+        let offsets = offsets_of(rows.iter().map(std::collections::BTreeMap::len));
         let columns: Vec<i64> = rows.iter().flat_map(|row| row.keys().copied()).collect();
         let weights: Vec<f64> = rows.iter().flat_map(|row| row.values().map(|&value| f64::from(value))).collect();
         let names: Vec<[u8; 8]> = columns.iter().map(|column| column.to_le_bytes()).collect();
@@ -192,7 +200,7 @@ proptest! {
             let found = wide.features(text).expect("reads texts");
             let ids: Vec<u64> = found.iter().map(|(name, _)| FeatureHash::Xxh3(seed).hash(name.as_bytes())).collect();
             let mut row = vec![0_u64; num_perm];
-            family.hashes(&ids, &mut Default::default(), &mut row);
+            family.hashes(&ids, &mut Sketch::default(), &mut row);
             expected.extend(row);
             features.extend(found.into_iter().map(|(name, _)| name));
             hashes.extend(ids);
