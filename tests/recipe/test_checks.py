@@ -166,6 +166,12 @@ def test_a_recipe_of_json_has_the_slots_of_its_family() -> None:
         nk.Recipe.from_json(json.dumps(slots))
 
 
+def test_a_recipe_shows_its_text_form() -> None:
+    """`repr` is the call that makes it."""
+    assert "Recipe('char:4|binary|xxh3|simhash:128')" == repr(nk.Recipe())
+    assert nk.Recipe() != "char:4|binary|xxh3|simhash:128"
+
+
 def test_unknown_slots_are_named_with_the_known_ones() -> None:
     """`with_` says which slots there are."""
     with pytest.raises(ParameterError, match=r"slot=size is not allowed; use one of norm, case, .*bits"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -216,6 +218,33 @@ def test_damaged_tables_are_refused(tmp_path: Path, change: Any) -> None:
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(errors.CorruptStoreError, match=r"table\.idf is damaged"):
         nk.Idf.load(path)
+
+
+def test_a_table_that_lacks_a_line_is_refused(tmp_path: Path) -> None:
+    """Its head says how many features there are, and the checksum alone would not tell."""
+    path = tmp_path / "table.idf"
+    nk.Idf.fit(CORPUS, "word:1").save(path)
+    head, _, body = path.read_bytes().partition(b"\n")
+    slots = json.loads(head)
+    rest = b"".join(body.splitlines(keepends=True)[1:])
+    slots["sha256"] = hashlib.sha256(rest).hexdigest()
+    path.write_bytes(json.dumps(slots).encode() + b"\n" + rest)
+    with pytest.raises(
+        errors.CorruptStoreError, match=f"{slots['features'] - 1} features where {slots['features']} are"
+    ):
+        nk.Idf.load(path)
+
+
+def test_a_corpus_is_counted_as_its_texts_are(tmp_path: Path) -> None:
+    """`fit` takes what `nearkin.io.open_corpus` gives, batch by batch."""
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in CORPUS), encoding="utf-8")
+    expected = nk.Idf.fit(CORPUS, "word:1")
+    assert expected.digest == nk.Idf.fit(nk.io.open_corpus([path]), "word:1").digest
+    assert (
+        f"Idf({len(CORPUS) - CORPUS.count(None)} documents, {len(expected)} features, digest {expected.digest})"
+        == repr(expected)
+    )
 
 
 def test_newer_tables_and_absurd_parameters_are_refused(tmp_path: Path) -> None:

@@ -86,6 +86,17 @@ def test_batches_change_no_bit_and_are_checked_one_by_one(monkeypatch: pytest.Mo
     assert [(0, 256), (256, 256), (512, 256), (768, 232)] == seen
 
 
+def test_few_rows_are_checked_too() -> None:
+    """Rows that skip BLAS are given with their lengths, 0 for zeros alone."""
+    seen: list[list[float]] = []
+
+    def check(batch: Rows, norms: NDArray[np.float64]) -> None:
+        seen.append(norms.tolist())
+
+    Projection(np.ones((3, 2)), np.zeros(3)).sign_codes(as_rows(np.array([[3.0, 4.0], [0.0, 0.0]])), check)
+    assert [[5.0, 0.0]] == seen
+
+
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_products_lie_within_their_bounds(wide: bool, sparse: bool) -> None:
