@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,6 +28,8 @@ TEXTS = {
     "d": "The quick brown fox jumps over the lazy dog.",
     "e": "...",
 }
+
+needs_ssdeep = pytest.mark.skipif(shutil.which("ssdeep") is None, reason="the program ssdeep is not installed")
 
 # Wide enough that no message is folded, and no colours.
 ENVIRONMENT = {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}

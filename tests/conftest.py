@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,3 +45,10 @@ def similar(tmp_path: Path) -> Path:
     texts = [" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) for i in range(len(words))]
     path.write_text("".join(json.dumps({"id": f"t{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
     return path
+
+
+@pytest.fixture(scope="session")
+def ssdeep_vectors(shared: Path) -> dict[str, Any]:
+    """Digests and scores that the real program and library gave."""
+    found: dict[str, Any] = json.loads((shared / "vectors" / "ssdeep_public.json").read_text())
+    return found

@@ -1,0 +1,170 @@
+"""Digests in files: nearkin.ssdeep.lists."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from command import ROOT, needs_ssdeep
+from nearkin.errors import InputError
+from nearkin.search.digests import is_digest_index
+from nearkin.ssdeep.lists import read_digests
+
+
+@needs_ssdeep
+def test_lists_are_those_of_the_real_program(tmp_path: Path) -> None:
+    """Names with quotation marks, commas, backslashes and bytes that are not UTF-8: read and written exactly."""
+    names = [b'a "quoted" name', b"comma,colon:", b"back\\slash\\", b"\xff\xfe", "名".encode(), b"plain", b'\\"']
+    paths = []
+    for i, name in enumerate(names):
+        path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+        path.write_bytes(random.Random(i).randbytes(3000 + i))
+        paths.append(path)
+    written = subprocess.run(["ssdeep", "-b", *paths], capture_output=True, check=True).stdout
+    entries = nk.ssdeep.read_list(written)
+    assert names == [os.fsencode(name) for _, name in entries]
+    assert nk.ssdeep.hash_files(paths) == [digest for digest, _ in entries]
+    assert written == nk.ssdeep.write_list(entries)
+
+
+@needs_ssdeep
+def test_the_real_program_reads_our_lists_and_gives_our_scores(tmp_path: Path) -> None:
+    """Its matches of our list against itself are those of the index."""
+    data = random.Random(7).randbytes(30_000)
+    entries = [(nk.ssdeep.hash(data[i * 900 :] + bytes([i])), f"f{i}") for i in range(12)]
+    path = tmp_path / "list"
+    path.write_bytes(nk.ssdeep.write_list(entries))
+    done = subprocess.run(["ssdeep", "-x", path], capture_output=True, text=True, check=False)
+    theirs = {(m[1], m[2], int(m[3])) for m in re.finditer(r":(f\d+) matches .*?:(f\d+) \((\d+)\)", done.stdout)}
+    index = nk.DigestIndex()
+    index.add([name for _, name in entries], [digest for digest, _ in entries])
+    pairs = index.pairs()
+    ours = set(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True))
+    assert len(ours) > 10
+    assert {(*sorted(pair[:2]), pair[2]) for pair in theirs} == ours
+
+
+def test_a_broken_list_names_its_line() -> None:
+    """No header, no record, a name cut off."""
+    head = b"ssdeep,1.1--blocksize:hash:hash,filename\n"
+    for text, message in (
+        (b'3::,"x"\n', "line 1: no header"),
+        (head + b"what\n", "line 2: no record"),
+        (head + b'3::,"cut', "line 2: the name has no closing"),
+    ):
+        with pytest.raises(InputError, match=message):
+            nk.ssdeep.read_list(text)
+    # What does not begin a record goes on with the name.
+    assert [("3::", 'x"\n7::,"y')] == nk.ssdeep.read_list(head + b'3::,"x\\"\n7::,\\"y"')
+
+
+NAMES = st.binary(min_size=1, max_size=30).filter(lambda name: b"\0" not in name and b"\n" not in name)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["3::", "3:aaX8v:aV", "96:abc:de"]), NAMES.map(os.fsdecode)), max_size=5))
+def test_what_is_written_is_read(entries: list[tuple[str, str]]) -> None:
+    """Names of any bytes that a file may have."""
+    assert entries == nk.ssdeep.read_list(nk.ssdeep.write_list(entries))
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_crash_the_readers(content: bytes) -> None:
+    """They are entries or an error with the line."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "list"
+        for head in (b"", b"ssdeep,1.1--blocksize:hash:hash,filename\n", b"{"):
+            path.write_bytes(head + content)
+            fault: InputError | None = None
+            try:
+                entries = list(read_digests(path))
+            except InputError as error:
+                entries, fault = [], error
+            assert fault is None or str(fault).startswith(f"{path}, line ")
+            assert all(isinstance(entry.digest, str) and isinstance(entry.name, str) for entry in entries)
+
+
+def test_each_form_is_told_by_its_first_bytes(tmp_path: Path) -> None:
+    """A list of the program, JSON lines, bare digests; JSON alone names a recipe."""
+    path = tmp_path / "known"
+    path.write_bytes(nk.ssdeep.write_list([("3:aaX8v:aV", "a"), ("3::", "b")]))
+    plain = nk.ssdeep.DigestRecipe()
+    assert [("3:aaX8v:aV", "a", plain), ("3::", "b", plain)] == list(read_digests(path))
+    rows = [
+        {"digest": "3::", "path": "p", "recipe": "space|ssdeep"},
+        {"digest": "6::", "path": "q", "recipe": "ssdeep"},
+    ]
+    path.write_text("\n" + "\n\n".join(map(json.dumps, rows)))
+    found = list(read_digests(path))
+    assert [("3::", "p", "space|ssdeep"), ("6::", "q", "ssdeep")] == [(*entry[:2], str(entry[2])) for entry in found]
+    path.write_bytes(b"3::\r\n\n  6:a:b  \n\xff\n")
+    assert [("3::", f"{path}:1"), ("6:a:b", f"{path}:3"), ("\udcff", f"{path}:4")] == [
+        entry[:2] for entry in read_digests(path)
+    ]
+    path.write_bytes(b"")
+    assert [] == list(read_digests(str(path)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"digest": "3::"}', '{"digest": "3::", "path": "a", "recipe": "xml|ssdeep"}', "{", '{"a": 1}', "[1]", "null"],
+)
+def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
+    """With its file; what stands before it is read."""
+    path = tmp_path / "known"
+    path.write_text('{"digest": "3::", "path": "a", "recipe": "ssdeep"}\n' + line + "\n")
+    entries = read_digests(path)
+    assert "a" == next(entries).name
+    with pytest.raises(InputError, match="line 2: no entry of `nearkin ssdeep hash --json`") as found:
+        next(entries)
+    assert f"{path}, line 2" == found.value.place
+
+
+def test_a_broken_list_names_its_file_and_line(tmp_path: Path) -> None:
+    """As `read_list` names the line."""
+    path = tmp_path / "known"
+    path.write_bytes(b"ssdeep,1.1--blocksize:hash:hash,filename\nwhat\n")
+    with pytest.raises(InputError, match="line 2: no record") as found:
+        list(read_digests(path))
+    assert f"{path}, line 2" == found.value.place
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of a POSIX system")
+def test_what_may_never_end_is_not_opened(tmp_path: Path) -> None:
+    """A FIFO, a device and a directory are refused; a pipe of the shell is read."""
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path):
+        with pytest.raises(InputError, match="not a regular file; name a list"):
+            list(read_digests(path))
+        assert not is_digest_index(path)
+    with pytest.raises(FileNotFoundError):
+        list(read_digests(tmp_path / "none"))
+    read, write = os.pipe()
+    os.write(write, b"3:aaX8v:aV\n")
+    os.close(write)
+    assert ["3:aaX8v:aV"] == [entry.digest for entry in read_digests(f"/dev/fd/{read}")]
+    os.close(read)
+
+
+def test_an_index_is_told_by_its_first_bytes(tmp_path: Path) -> None:
+    """A saved one of any version; no list, no empty file, nothing that is not there."""
+    nk.DigestIndex().save(tmp_path / "index")
+    assert is_digest_index(tmp_path / "index")
+    for name in ("digests-v1.nkd", "digests-v2.nkd"):
+        assert is_digest_index(ROOT / "tests" / "fixtures" / name)
+    (tmp_path / "list").write_bytes(nk.ssdeep.write_list([]))
+    (tmp_path / "empty").touch()
+    assert not is_digest_index(tmp_path / "list")
+    assert not is_digest_index(tmp_path / "empty")
+    with pytest.raises(FileNotFoundError):
+        is_digest_index(tmp_path / "none")
