@@ -61,6 +61,8 @@ pub enum Error {
         /// The newest version that this build reads.
         newest: u32,
     },
+    /// The caller asked the computation to end; nothing changed.
+    Stopped,
     /// The operating system refused.
     Io {
         /// What was being done, with the file's name.
@@ -127,6 +129,7 @@ impl fmt::Display for Error {
                     "format version {found} is newer than {newest}, the newest that this build reads; upgrade nearkin"
                 )
             }
+            Self::Stopped => write!(f, "stopped by the caller; nothing changed"),
             Self::Io { action, source } => write!(f, "{action}: {source}"),
         }
     }

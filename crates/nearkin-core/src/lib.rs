@@ -5,7 +5,7 @@
 //! (`search`), over arrays in memory or in a mapped file (`segment`). *Verify*: texts of candidates are compared, and
 //! documents absorb one another in keep order (`pipeline`). `records` reads the lines of a corpus.
 //!
-//! Modules build on the ones to their left only: `error` · `cpu` · `hash` · `segment` · `records` · `vectors` · `text` ·
+//! Modules build on the ones to their left only: `error` · `stop` · `cpu` · `hash` · `segment` · `records` · `vectors` · `text` ·
 //! `families` · `ssdeep` · `search` · `pipeline`.
 
 pub mod cpu;
@@ -17,6 +17,7 @@ pub mod records;
 pub mod search;
 pub mod segment;
 pub mod ssdeep;
+pub mod stop;
 pub mod text;
 pub mod vectors;
 

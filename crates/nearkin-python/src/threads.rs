@@ -3,11 +3,23 @@
 //! rayon's global pool dies with `fork`: the child has its queue but not its threads, so the first call would wait for
 //! ever. The pool here is therefore our own, made on first use and remembered with the process id that made it; a
 //! child sees another id and makes its own pool. Results never depend on the number of threads.
+//!
+//! **Signals.** While the pool works, the calling thread waits without the GIL and looks for signals twenty times a second. A
+//! handler that raises (Ctrl-C does) sets the [`Stop`] of the call; its loops end, and the exception is raised in place of
+//! the result. Handlers run while the call holds its object's lock: one that uses the same object waits for ever, as
+//! with any lock.
+//!
+//! **Locks and the GIL.** A call that holds a lock waits for the GIL when it looks for signals, so no lock of an object is ever
+//! waited for with the GIL held: `detached_with` takes locks without it.
 
+use std::cell::RefCell;
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use nearkin_core::Error;
+use nearkin_core::stop::Stop;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -22,8 +34,13 @@ struct Pool {
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { process: 0, threads: 0, workers: None });
 
+/// Time between two looks for signals.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Processors of this process; the system is asked once, since that takes some 30 microseconds.
 fn available() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
+    static AVAILABLE: OnceLock<usize> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
 fn pool() -> PyResult<Arc<ThreadPool>> {
@@ -48,11 +65,74 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
+/// The pool as one call uses it.
+pub(crate) struct Workers {
+    pool: Arc<ThreadPool>,
+    stop: Stop,
+    /// What a signal's handler raised meanwhile.
+    raised: RefCell<Option<PyErr>>,
+}
+
+impl Workers {
+    fn new() -> PyResult<Self> {
+        Ok(Self { pool: pool()?, stop: Stop::new(), raised: RefCell::new(None) })
+    }
+
+    /// Runs `work` in the pool and looks for signals meanwhile; the GIL must be released.
+    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let ended = (Mutex::new(None), Condvar::new());
+        let stop = &self.stop;
+        self.pool.in_place_scope(|scope| {
+            scope.spawn(|_| {
+                let found = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
+                *ended.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+                ended.1.notify_one();
+            });
+            let mut found = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
+            while found.is_none() {
+                let (guard, waited) = ended.1.wait_timeout(found, LOOK).unwrap_or_else(PoisonError::into_inner);
+                found = guard;
+                if waited.timed_out() && found.is_none() {
+                    drop(found);
+                    self.look();
+                    found = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        });
+        let found = ended.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            Some(Ok(value)) => value,
+            Some(Err(panic)) => resume_unwind(panic),
+            None => unreachable!("the scope has waited for it"),
+        }
+    }
+
+    /// Runs handlers of signals that have come; one that raises stops the call.
+    fn look(&self) {
+        if self.stop.is_set() {
+            return;
+        }
+        if let Err(raised) = Python::attach(|py| py.check_signals()) {
+            self.raised.replace(Some(raised));
+            self.stop.set();
+        }
+    }
+
+    /// The value, or what a handler raised.
+    fn end<T>(self, value: T) -> PyResult<T> {
+        match self.raised.into_inner() {
+            None => Ok(value),
+            Some(raised) => Err(raised),
+        }
+    }
+}
+
 /// Runs `work` in the pool with the GIL released. `work` must not touch Python objects, nor wait for a lock: a worker
 /// that waits for its own tasks takes up others meanwhile, and one that wants the lock that it holds would never end.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let pool = pool()?;
-    Ok(py.detach(|| pool.install(work)))
+    let workers = Workers::new()?;
+    let value = Released(&workers).run(py, |workers| workers.install(work));
+    workers.end(value)
 }
 
 /// As `detached` where that is `worth` it; else the calling thread does it at once, with the GIL held: for work of some ten
@@ -61,14 +141,30 @@ pub(crate) fn detached_if<T: Send>(py: Python<'_>, worth: bool, work: impl FnOnc
     if worth { detached(py, work) } else { Ok(work()) }
 }
 
-/// As `detached`, with what `lock` gives: locks are taken by the calling thread, outside of the pool.
+/// As `detached`, with what `lock` gives: locks are taken by the calling thread, outside of the pool and without the GIL.
 pub(crate) fn detached_with<G, T: Send>(
     py: Python<'_>,
     lock: impl FnOnce() -> G + Send,
-    work: impl FnOnce(&ThreadPool, G) -> T + Send,
+    work: impl FnOnce(&Workers, G) -> T + Send,
 ) -> PyResult<T> {
-    let pool = pool()?;
-    Ok(py.detach(|| work(&pool, lock())))
+    let workers = Workers::new()?;
+    let value = Released(&workers).run(py, |workers| work(workers, lock()));
+    workers.end(value)
+}
+
+/// The workers of a call in a stretch without the GIL.
+struct Released<'a>(&'a Workers);
+
+// SAFETY: `py.detach` runs its closure on the calling thread, so the cell of `Workers` is never reached by another.
+unsafe impl Send for Released<'_> {}
+
+impl Released<'_> {
+    fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(&Workers) -> T + Send) -> T {
+        py.detach(move || {
+            let released = self;
+            work(released.0)
+        })
+    }
 }
 
 /// Sets how many threads batch calls of this process use: 1 or more, or None for one per core.

@@ -1,0 +1,126 @@
+//! Stopping a long computation from outside: a flag that its loops read.
+//!
+//! A caller makes a [`Stop`], runs the computation [`within`](Stop::within) it, and sets it from another thread. Code that
+//! may take long asks `Stop::current()` once, before its loop, and then [`check`](Stop::check) or
+//! [`is_set`](Stop::is_set) in every task: at least every tenth of a second, at most every few microseconds.
+//!
+//! **What a computation owes.** After the flag is set its result is thrown away, so loops may end early with anything. What
+//! changes an object does its long work first, then calls `check`, and only then changes the object, in a short step
+//! that nothing interrupts: a stopped call leaves the object as it was.
+//!
+//! The current flag belongs to a thread. A task that another thread takes up (rayon) does not inherit it: the closure
+//! carries the `Stop` along, and enters it with `within` where it calls code that asks for the current one.
+//!
+//! Cost: an uncontended read of one byte per check.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{Error, Result};
+
+thread_local! {
+    static CURRENT: RefCell<Stop> = const { RefCell::new(Stop(None)) };
+}
+
+/// A flag that asks a computation to end; clones are the same flag. The default one is never set.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Option<Arc<AtomicBool>>);
+
+/// Puts the flag of before back when a computation ends, by a panic too.
+struct Restore(Stop);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.with(|current| current.replace(std::mem::take(&mut self.0)));
+    }
+}
+
+impl Stop {
+    /// A flag that can be set.
+    pub fn new() -> Self {
+        Self(Some(Arc::new(AtomicBool::new(false))))
+    }
+
+    /// The flag of the computation that this thread runs; one that is never set outside of any.
+    pub fn current() -> Self {
+        CURRENT.with(|current| current.borrow().clone())
+    }
+
+    /// Runs `work` with this as the current flag of the thread.
+    pub fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _restore = Restore(CURRENT.with(|current| current.replace(self.clone())));
+        work()
+    }
+
+    /// Asks the computation to end.
+    pub fn set(&self) {
+        if let Some(flag) = &self.0 {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the computation is to end.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Nothing, or the error of a computation that was stopped.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] once the flag is set.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        if self.is_set() { Err(Error::Stopped) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_current_within_its_computation_alone() {
+        let (outer, inner) = (Stop::new(), Stop::new());
+        assert!(!Stop::current().is_set());
+        outer.within(|| {
+            inner.within(|| {
+                inner.set();
+                assert!(Stop::current().is_set());
+            });
+            assert!(!Stop::current().is_set());
+            outer.set();
+            assert!(matches!(Stop::current().check(), Err(Error::Stopped)));
+        });
+        assert!(Stop::current().check().is_ok());
+    }
+
+    #[test]
+    fn a_panic_puts_the_flag_of_before_back() {
+        let stop = Stop::new();
+        stop.set();
+        let caught = std::panic::catch_unwind(|| stop.within(|| panic!("on purpose")));
+        assert!(caught.is_err());
+        assert!(!Stop::current().is_set());
+    }
+
+    #[test]
+    fn another_thread_sees_what_it_carries() {
+        let stop = Stop::new();
+        stop.within(|| {
+            let carried = Stop::current();
+            std::thread::scope(|scope| {
+                scope.spawn(|| carried.set());
+            });
+            assert!(Stop::current().is_set());
+        });
+    }
+
+    #[test]
+    fn the_default_flag_is_never_set() {
+        let never = Stop::default();
+        never.set();
+        assert!(!never.is_set());
+    }
+}
