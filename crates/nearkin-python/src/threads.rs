@@ -112,7 +112,11 @@ impl Workers {
         if self.stop.is_set() {
             return;
         }
-        if let Err(raised) = Python::attach(|py| py.check_signals()) {
+        let looked = Python::attach(|py| -> PyResult<()> {
+            py.check_signals()?;
+            Ok(())
+        });
+        if let Err(raised) = looked {
             self.raised.replace(Some(raised));
             self.stop.set();
         }
