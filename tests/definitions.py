@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from rapidfuzz.distance import Indel
 
 import nearkin as nk
 import reference
+from nearkin.pipeline.candidates import MinHashCandidates
 
 VERIFIED = nk.Recipe("letters:python|char:2|count|xxh3|simhash:64")
 
@@ -90,3 +94,60 @@ WORDS = ["red", "green", "blue", "wine", "cheese", "東京", "Übung", "x"]
 
 def outcome(result: nk.DedupResult) -> list[Any]:
     return [result.kept, result.kept_rows.tolist(), *result.clusters.columns.values(), result.pairs["id"]]
+
+
+def check_search(source: Any, values: Any, match: Callable[[int, int], bool], similarity: Any = None) -> None:
+    """A family's search equals its definition over all pairs: `find`, `pairs` and `within`, which absorbs in order.
+
+    `similarity` of two rows is what the family says of them; None where texts decide.
+    """
+    n = len(values)
+    added = np.arange(0, n, 2)
+    search = source.search(values)
+    assert 0 == len(search)
+    search.add(added[: n // 4])
+    search.add(added[n // 4 :])
+    assert len(added) == len(search)
+
+    found = search.find(values)
+    lists = [found.places[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(n)]
+    assert [[j for j in added.tolist() if match(i, j)] for i in range(n)] == lists
+    pairs = search.pairs()
+    ends = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
+    expected = [(i, j) for i in added.tolist() for j in added.tolist() if i < j and match(i, j)]
+    assert expected == sorted(zip(*(side.tolist() for side in ends), strict=True))
+    if similarity is None:
+        assert found.similarity is None
+        assert pairs.similarity is None
+    else:
+        owners = np.repeat(np.arange(n), np.diff(found.offsets))
+        for left, right, given in (
+            (owners, found.places, found.similarity),
+            (pairs.left, pairs.right, pairs.similarity),
+        ):
+            expected_similarity = [similarity(i, j) for i, j in zip(left.tolist(), right.tolist(), strict=True)]
+            assert expected_similarity == pytest.approx(given.tolist(), abs=1e-12)
+            assert expected_similarity == pytest.approx(source.similarities(values[left], values[right]).tolist())
+
+    places = np.arange(1, n)
+    batch = search.within(places)
+    numbers = range(len(places))
+    close = [a for a in numbers if any(a != b and match(a + 1, b + 1) for b in numbers)]
+    assert close == batch.close.tolist()
+    by, _, verified, _ = batch.absorb(None, places[batch.close], 0.0)
+    kept = reference.absorb(close, lambda a, b: match(a + 1, b + 1))
+    assert [-1 if kept[a] == a else close.index(kept[a]) for a in close] == by.tolist()
+    assert 0 == verified
+
+
+def equal_values(values: Any, i: int, j: int) -> int:
+    """In how many values two signatures agree."""
+    return int((values[i] == values[j]).sum())
+
+
+def shares_band(source: MinHashCandidates, values: Any, i: int, j: int) -> bool:
+    """The definition of a MinHash candidate: all values of some band agree, and enough of all values."""
+    b, r = source.banding.num_bands, source.banding.num_rows
+    one, other = (values[row][: b * r].reshape(b, r) for row in (i, j))
+    least = math.ceil(source.share * len(values[i]) - 1e-9)
+    return bool((one == other).all(axis=1).any()) and equal_values(values, i, j) >= least

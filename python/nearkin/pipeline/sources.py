@@ -138,7 +138,9 @@ class NumberSource(FingerprintSource):
         if corpus.format == "txt":
             parted = [value.rpartition("\t") for value in values]
             if self.read == 0:
-                self.numbered = not any(tab for _, tab, _ in parted)
+                # The first line that is not empty says whether ids stand in front.
+                tabs = (tab for value, (_, tab, _) in zip(values, parted, strict=True) if value.strip())
+                self.numbered = not next(tabs, "")
             for row, (name, tab, _) in enumerate(parted):
                 if bool(tab) == self.numbered and values[row].strip():
                     reason = "an id, which the first line has not" if tab else "no id, which the first line has"
@@ -200,7 +202,7 @@ class ArraySource(FingerprintSource):
                 part = from_bytes(part, self.bits)
             elif part.dtype.kind == "i":
                 part = from_signed(part)
-            names: Any = range(first, first + len(part))
+            names: Sequence[int | str] = range(first, first + len(part))
             if self._ids is not None:
                 names = self._ids[first : first + _BATCH].tolist()
             yield FingerprintBatch(names, np.ascontiguousarray(part, np.uint64), np.ones(len(part), bool))

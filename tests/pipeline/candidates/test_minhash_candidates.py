@@ -12,11 +12,102 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from definitions import near_duplicates, same
-from nearkin.errors import ParameterError
+from definitions import check_search, equal_values, near_duplicates, same, shares_band
+from nearkin.errors import MismatchError, ParameterError
 from nearkin.pipeline import cluster
+from nearkin.pipeline.candidates import MinHashCandidates
+from nearkin.search.bands import BandIndex
 
 RECIPE = "word:1|binary|xxh3|minhash:128"
+
+
+# The source alone
+
+
+def signed(threshold: float, *, by_share: bool = False, recall: float | None = None) -> tuple[MinHashCandidates, Any]:
+    """A source, and the signatures of texts with near-duplicates."""
+    source = MinHashCandidates(nk.Recipe(RECIPE), threshold, recall, by_share=by_share)
+    values, counts = source.hash([*near_duplicates(60), "one of a kind altogether"])
+    return source, values[counts > 0]
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9])
+def test_candidates_share_a_band_and_enough_values(threshold: float) -> None:
+    """Against all pairs of signatures; texts decide."""
+    source, values = signed(threshold)
+    check_search(source, values, lambda i, j: shares_band(source, values, i, j))
+    assert np.isnan(source.similarities(values, values)).all()
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6, 0.9])
+def test_the_share_of_equal_values_verifies_by_itself(threshold: float) -> None:
+    """From the threshold on, with the share as the similarity."""
+    source, values = signed(threshold, by_share=True)
+    check_search(
+        source,
+        values,
+        lambda i, j: shares_band(source, values, i, j),
+        lambda i, j: equal_values(values, i, j) / 128,
+    )
+
+
+def test_distances_count_values_that_differ() -> None:
+    """Row by row; none of none."""
+    source, values = signed(0.5)
+    expected = [128 - equal_values(values, i, len(values) - 1 - i) for i in range(len(values))]
+    assert expected == source.distances(values, values[::-1]).tolist()
+    assert [] == source.distances(values[:0], values[:0]).tolist()
+
+
+@pytest.mark.parametrize("by_share", [False, True])
+def test_the_nearest_entry_of_an_index_with_enough_equal_values_counts(by_share: bool) -> None:
+    """By the bands of the index; ties by id; None for none."""
+    source, values = signed(0.8, by_share=by_share)
+    index = BandIndex.of(source.banding, source.recipe)
+    index.add([f"f{row:02}" for row in range(4)], values[:4])
+    older = source.older_index(index)
+    assert older is not None
+    found, distances = older.nearest(values)
+    some = 0
+    for row in range(len(values)):
+        near = [
+            (128 - equal_values(values, row, at), f"f{at:02}")
+            for at in range(4)
+            if shares_band(source, values, row, at)
+        ]
+        best = min(near) if near else (0, None)
+        some += bool(near)
+        assert (best[1], best[0]) == (found[row], distances[row])
+    assert 4 <= some < len(values)
+
+
+def test_an_index_of_other_signatures_is_a_mismatch() -> None:
+    """Of another recipe, or of an unknown one; what is no BandIndex is none of this family's."""
+    source, _ = signed(0.5)
+    for index in (nk.BandIndex(recipe="word:2|binary|xxh3|minhash:128"), nk.BandIndex(num_perm=128)):
+        with pytest.raises(MismatchError):
+            source.older_index(index)
+    assert source.older_index(nk.HammingIndex(64)) is None
+    assert source.older_index(["a text"]) is None
+
+
+def test_the_summary_says_what_is_expected_of_the_bands() -> None:
+    """Those of `nearkin.theory.choose_bands`, at a recall of 0.95 unless another one is asked for."""
+    for recall in (None, 0.8):
+        source, _ = signed(0.7, recall=recall)
+        bands = nk.theory.choose_bands(0.7, 0.95 if recall is None else recall, 128)
+        assert {
+            "num_perm": 128,
+            "num_bands": bands.num_bands,
+            "num_rows": bands.num_rows,
+            "least_equal_values": bands.least,
+            "expected_recall": bands.recall,
+            "expected_precision": bands.precision,
+        } == source.summary()
+        assert bands.least / 128 == source.share
+
+
+# Deduplication
 
 
 @pytest.mark.parametrize("rule", ["absorb", "components"])
