@@ -3,8 +3,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use std::fs::File;
-use std::os::fd::BorrowedFd;
-use std::os::unix::fs::FileExt;
 
 use nearkin_core::Error;
 use nearkin_core::records::csv;
@@ -166,11 +164,12 @@ fn invalid_utf8(
 
 /// The bytes of an open file at `starts` with `lengths`, back to back. Starts are ascending.
 ///
-/// The file's position does not move. A file that ends before a span does is an `Input` error.
+/// The file is given by its descriptor, on Windows by its handle. Its position does not move, but on Windows, where
+/// every read moves it. A file that ends before a span does is an `Input` error.
 #[pyfunction]
 fn read_spans(
     py: Python<'_>,
-    descriptor: i32,
+    descriptor: i64,
     starts: PyReadonlyArray1<'_, i64>,
     lengths: PyReadonlyArray1<'_, u32>,
 ) -> PyResult<Py<PyArray1<u8>>> {
@@ -179,15 +178,53 @@ fn read_spans(
         let error = Error::parameter("spans", "a negative or missing number", "an open file, a start and length each");
         return Err(crate::errors::to_python(error));
     }
-    // SAFETY: the descriptor is not -1, and is only borrowed to be duplicated; a closed one gives EBADF.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::input("file", "it is shorter than it was when it was read first"),
         _ => Error::Io { action: "reading records again".to_owned(), source },
     };
-    let file = File::from(borrowed.try_clone_to_owned().map_err(failed).into_python()?);
+    let file = duplicated(descriptor).map_err(failed).into_python()?;
     let bytes = detached(py, || gather(&file, starts, lengths).map_err(failed))?.into_python()?;
     Ok(bytes.into_pyarray(py).unbind())
+}
+
+/// Another open file over the same one.
+#[cfg(unix)]
+fn duplicated(descriptor: i64) -> std::io::Result<File> {
+    let number = i32::try_from(descriptor).map_err(std::io::Error::other)?;
+    // SAFETY: the descriptor is not -1, and is only borrowed to be duplicated; a closed one gives EBADF.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+    borrowed.try_clone_to_owned().map(File::from)
+}
+
+/// Another open file over the same one.
+#[cfg(windows)]
+fn duplicated(handle: i64) -> std::io::Result<File> {
+    // SAFETY: the handle is only borrowed to be duplicated; one that is not open gives an error.
+    let borrowed = unsafe { std::os::windows::io::BorrowedHandle::borrow_raw(handle as *mut std::ffi::c_void) };
+    borrowed.try_clone_to_owned().map(File::from)
+}
+
+/// Fills `buffer` from `start` on.
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], start: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, start)
+}
+
+/// Fills `buffer` from `start` on.
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut buffer: &mut [u8], mut start: u64) -> std::io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, buffer, start) {
+            Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                buffer = &mut buffer[count..];
+                start += count as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The widest gap between two records that is read over rather than jumped: a page's copy costs less than a call.
@@ -220,10 +257,10 @@ fn gather(file: &File, starts: &[i64], lengths: &[u32]) -> std::io::Result<Vec<u
     groups.into_par_iter().try_for_each_init(Vec::new, |scratch, (rows, span, group)| {
         let start = starts[rows.start] as u64;
         if rows.len() == 1 {
-            return file.read_exact_at(group, start);
+            return read_exact_at(file, group, start);
         }
         scratch.resize(span as usize, 0);
-        file.read_exact_at(scratch, start)?;
+        read_exact_at(file, scratch, start)?;
         let mut group = group;
         for row in rows {
             let (from, length) = ((starts[row] as u64 - start) as usize, lengths[row] as usize);
