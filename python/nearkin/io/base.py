@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, NearkinError, bad_parameter
-from nearkin.io.inputs import Compression, Format, Source
+from nearkin.io.inputs import Compression, Format, InputFile
 from nearkin.io.output import OutputDir
 from nearkin.io.streams import Spool, compressing
 from nearkin.io.values import Batch, Malformed, PackedTexts
@@ -53,7 +53,7 @@ class Corpus(ABC):
     def __init__(
         self,
         format: Format,
-        sources: list[Source],
+        sources: list[InputFile],
         *,
         text_column: str,
         id_column: str | None,

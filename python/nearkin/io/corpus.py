@@ -9,7 +9,7 @@ from typing import Any
 
 from nearkin.errors import bad_parameter
 from nearkin.io.base import Corpus
-from nearkin.io.inputs import Format, Source, resolve
+from nearkin.io.inputs import Format, InputFile, resolve
 
 
 def open_corpus(
@@ -76,7 +76,7 @@ def open_corpus(
 
 def _open(
     kind: Format,
-    sources: list[Source],
+    sources: list[InputFile],
     text_column: str,
     id_column: str | None,
     extra_columns: Iterable[str],

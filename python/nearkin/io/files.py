@@ -1,6 +1,6 @@
 """A corpus whose documents are files: each file's text is a document, its path the id.
 
-Files are read one after another into batches of a block's size. Of each only its path and signature stay in memory; a
+Files are read one after another into batches of a block's size. Of each only its path and stamp stay in memory; a
 text is looked up by reading its file again. What is kept is a list of paths, `kept.txt`, one per line, relative to the
 folder that was named (under several folders: with the folder's name before it). The files stay where they are.
 
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from nearkin._core import invalid_utf8
 from nearkin.io.base import BLOCK, LONGEST, Corpus
-from nearkin.io.inputs import Signature, Source, unreadable
-from nearkin.io.streams import Reader, Spool, check_signature
+from nearkin.io.inputs import FileStamp, InputFile, unreadable
+from nearkin.io.streams import Reader, Spool, check_stamp
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts, offsets_of
 
 _BOM = b"\xef\xbb\xbf"
@@ -38,27 +38,27 @@ class FileCorpus(Corpus):
     def _reset(self) -> None:
         super()._reset()
         self._rows_sources: list[int] = []
-        self._signatures: list[Signature | None] = []
+        self._stamps: list[FileStamp | None] = []
 
     def _read(self) -> Iterator[Batch]:
         parts: list[bytes] = []
         numbers: list[int] = []
-        signatures: list[Signature | None] = []
+        stamps: list[FileStamp | None] = []
         waiting = 0
         for number, source in enumerate(self._sources):
-            text, signature = self._content(source)
+            text, stamp = self._content(source)
             if text is None:
                 continue
             parts.append(text)
             numbers.append(number)
-            signatures.append(signature)
+            stamps.append(stamp)
             waiting += len(text)
             if waiting >= BLOCK:
-                yield from self._batch(parts, numbers, signatures)
-                parts, numbers, signatures, waiting = [], [], [], 0
-        yield from self._batch(parts, numbers, signatures)
+                yield from self._batch(parts, numbers, stamps)
+                parts, numbers, stamps, waiting = [], [], [], 0
+        yield from self._batch(parts, numbers, stamps)
 
-    def _content(self, source: Source) -> tuple[bytes | None, Signature | None]:
+    def _content(self, source: InputFile) -> tuple[bytes | None, FileStamp | None]:
         """The bytes of a file, or None when it is malformed."""
         with Reader(source, _Forget()) as reader:
             text = _whole(reader)
@@ -69,14 +69,14 @@ class FileCorpus(Corpus):
             line = 1 if text is None else _line_of_fault(text)
             self.malformed.add(BadRecord(source.name, line, reason))
             return None, None
-        return text, reader.signature
+        return text, reader.stamp
 
-    def _batch(self, parts: list[bytes], numbers: list[int], signatures: list[Signature | None]) -> Iterator[Batch]:
+    def _batch(self, parts: list[bytes], numbers: list[int], stamps: list[FileStamp | None]) -> Iterator[Batch]:
         if not parts:
             return
         first = self.rows
         self._rows_sources += numbers
-        self._signatures += signatures
+        self._stamps += stamps
         self.rows += len(parts)
         texts = PackedTexts(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8))
         yield Batch(first, texts, Column.of([self._sources[number].document for number in numbers]))
@@ -84,9 +84,9 @@ class FileCorpus(Corpus):
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         parts = []
         for row in rows.tolist():
-            source, signature = self._sources[self._rows_sources[row]], self._signatures[row]
+            source, stamp = self._sources[self._rows_sources[row]], self._stamps[row]
             with Reader(source, _Forget()) as reader:
-                if signature is not None and reader.signature != signature:
+                if stamp is not None and reader.stamp != stamp:
                     raise unreadable(
                         source.name, "the file changed since it was read; run again when nothing writes to it"
                     )
@@ -102,9 +102,9 @@ class FileCorpus(Corpus):
 
     def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
         for row in np.flatnonzero(mask).tolist():
-            source, signature = self._sources[self._rows_sources[row]], self._signatures[row]
-            if signature is not None and source.path is not None:
-                check_signature(source, signature, source.path.stat())
+            source, stamp = self._sources[self._rows_sources[row]], self._stamps[row]
+            if stamp is not None and source.path is not None:
+                check_stamp(source, stamp, source.path.stat())
             stream.write(source.document.encode() + b"\n")
 
 
@@ -112,7 +112,7 @@ def _whole(reader: Reader) -> bytes | None:
     """All bytes of a file without its mark, or None when there are too many."""
     parts: list[bytes] = []
     size = 0
-    expected = reader.signature.size + 1 if reader.signature is not None and not reader.source.compression else 1 << 16
+    expected = reader.stamp.size + 1 if reader.stamp is not None and not reader.source.compression else 1 << 16
     buffer = bytearray(max(1 << 10, min(expected, BLOCK)))
     while count := reader.fill(memoryview(buffer)):
         parts.append(bytes(memoryview(buffer)[:count]))

@@ -41,7 +41,7 @@ _TABLES = ("jsonl", "parquet", "csv", "tsv")
 
 
 @dataclass(frozen=True)
-class Signature:
+class FileStamp:
     """What tells whether a file is still the one that was read: device, inode, size, time of change."""
 
     device: int
@@ -50,13 +50,13 @@ class Signature:
     changed: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> Signature:
-        """The signature of a file's status."""
+    def of(cls, status: os.stat_result) -> FileStamp:
+        """The stamp of a file's status."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True)
-class Source:
+class InputFile:
     """One file, pipe or standard input.
 
     Parameters
@@ -104,7 +104,7 @@ def format_of(name: str) -> Format | None:
 
 def resolve(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None
-) -> tuple[Format, list[Source]]:
+) -> tuple[Format, list[InputFile]]:
     """The format and sources of a corpus.
 
     Parameters
@@ -126,7 +126,7 @@ def resolve(
     given = [os.fspath(inputs)] if isinstance(inputs, (str, os.PathLike)) else [os.fspath(path) for path in inputs]
     if not given:
         raise bad_parameter("inputs", "[]", "at least one path, glob, folder, or - for standard input")
-    found: list[tuple[Format, Source]] = []
+    found: list[tuple[Format, InputFile]] = []
     several = len(given) > 1
     for name in given:
         found += _expand(name, cast("Format | None", format), several=several)
@@ -144,13 +144,13 @@ def resolve(
     return first_format, [source for _, source in found]
 
 
-def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Format, Source]]:
+def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Format, InputFile]]:
     if name == STDIN:
         if format == "files":
             raise bad_parameter(
                 "format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt"
             )
-        return [(format or "jsonl", Source("standard input", None, "", regular=False))]
+        return [(format or "jsonl", InputFile("standard input", None, "", regular=False))]
     path = Path(name)
     if not path.exists():
         if not any(sign in name for sign in "*?["):
@@ -165,7 +165,7 @@ def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Fo
     return [_single(name, format)]
 
 
-def _single(name: str, format: Format | None) -> tuple[Format, Source]:
+def _single(name: str, format: Format | None) -> tuple[Format, InputFile]:
     path = Path(name)
     told = format or format_of(name)
     regular = stat.S_ISREG(path.stat().st_mode)
@@ -175,7 +175,9 @@ def _single(name: str, format: Format | None) -> tuple[Format, Source]:
         raise unreadable(name, f"the name says no format; rename it or give format: {', '.join(get_args(Format))}")
     if not name.isprintable() and told == "files":
         _printable(name, name)
-    return told, Source(name, path, compression_of(name), regular, document=_document(name) if told == "files" else "")
+    return told, InputFile(
+        name, path, compression_of(name), regular, document=_document(name) if told == "files" else ""
+    )
 
 
 def _document(path: str) -> str:
@@ -194,7 +196,7 @@ def _printable(document: str, name: str) -> None:
         )
 
 
-def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple[Format, Source]]:
+def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple[Format, InputFile]]:
     names = sorted(_walk(str(folder)), key=os.fsencode)
     if not names:
         raise unreadable(str(folder), "the folder has no files")
@@ -212,12 +214,12 @@ def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple
             if not chosen:
                 raise unreadable(str(folder), f"the folder has no {format} files")
             return [_single(name, first) for name in chosen]
-    sources: list[tuple[Format, Source]] = []
+    sources: list[tuple[Format, InputFile]] = []
     for name in names:
         document = os.path.relpath(name, folder)
         document = os.path.join(folder, document) if several else document  # noqa: PTH118
         _printable(document, name)
-        source = Source(name, Path(name), compression_of(name), regular=True, document=_document(document))
+        source = InputFile(name, Path(name), compression_of(name), regular=True, document=_document(document))
         sources.append(("files", source))
     return sources
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from nearkin._core import invalid_utf8
 from nearkin.io.base import BLOCK, Corpus
-from nearkin.io.inputs import Signature, Source, unreadable
-from nearkin.io.streams import Reader, Sink, Spool, check_signature, read_at
+from nearkin.io.inputs import FileStamp, InputFile, unreadable
+from nearkin.io.streams import Reader, Sink, Spool, check_stamp, read_at
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, PackedTexts, running
 
 # Decompressed bytes of a row group that is written.
@@ -49,7 +49,7 @@ class ParquetCorpus(Corpus):
         super()._reset()
         self._texts_at: list[_Place] = []
         self._bad: list[NDArray[np.int64]] = []
-        self._signatures: list[Signature | None] = []
+        self._stamps: list[FileStamp | None] = []
         self._schema: pa.Schema | None = None
         for copy in getattr(self, "_copies", {}).values():
             copy.close()
@@ -62,7 +62,7 @@ class ParquetCorpus(Corpus):
             copy.close()
 
     @contextmanager
-    def _open(self, number: int) -> Iterator[tuple[pq.ParquetFile, Signature | None]]:
+    def _open(self, number: int) -> Iterator[tuple[pq.ParquetFile, FileStamp | None]]:
         """The file, decompressed to a temporary one first if it is compressed as a whole or a pipe."""
         source = self._sources[number]
         if (source.compression or not source.regular) and number not in self._copies:
@@ -70,18 +70,18 @@ class ParquetCorpus(Corpus):
         copy = self._copies.get(number)
         handle = os.fdopen(os.dup(copy.descriptor()), "rb") if copy else open(source.path, "rb")  # type: ignore[arg-type]  # noqa: PTH123, SIM115
         with handle:
-            signature = None if copy else Signature.of(os.fstat(handle.fileno()))
+            stamp = None if copy else FileStamp.of(os.fstat(handle.fileno()))
             try:
                 with pq.ParquetFile(handle, buffer_size=1 << 20) as file:
-                    yield file, signature
+                    yield file, stamp
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise
                 raise unreadable(source.name, f"the Parquet file is damaged ({error}); fetch it again") from error
-            if signature is not None:
-                check_signature(source, signature, os.fstat(handle.fileno()))
+            if stamp is not None:
+                check_stamp(source, stamp, os.fstat(handle.fileno()))
 
-    def _copy(self, source: Source) -> Spool:
+    def _copy(self, source: InputFile) -> Spool:
         copy = Spool(self._spool.folder)
         with Reader(source, copy) as reader:
             buffer = memoryview(bytearray(BLOCK))
@@ -92,9 +92,9 @@ class ParquetCorpus(Corpus):
 
     def _read(self) -> Iterator[Batch]:
         for number, source in enumerate(self._sources):
-            with self._open(number) as (file, signature):
+            with self._open(number) as (file, stamp):
                 self._check_schema(source, file.schema_arrow)
-                self._signatures.append(signature)
+                self._stamps.append(stamp)
                 bad: list[NDArray[np.int64]] = []
                 row = 0
                 for arrow in self._arrow_batches(file):
@@ -104,8 +104,8 @@ class ParquetCorpus(Corpus):
                     if batch is not None:
                         yield batch
                 self._bad.append(np.concatenate([*bad, np.zeros(0, np.int64)]))
-            if signature is not None:
-                self.bytes_read += signature.size
+            if stamp is not None:
+                self.bytes_read += stamp.size
 
     def _arrow_batches(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         names = [self.text_column, *self.columns]
@@ -121,7 +121,7 @@ class ParquetCorpus(Corpus):
         for batch in file.iter_batches(batch_size=rows, columns=names):
             yield from _split(batch, names[0])
 
-    def _check_schema(self, source: Source, schema: pa.Schema) -> None:
+    def _check_schema(self, source: InputFile, schema: pa.Schema) -> None:
         if self._schema is None:
             for name in [self.text_column, *self.columns]:
                 count = len(schema.get_all_field_indices(name))
@@ -142,7 +142,7 @@ class ParquetCorpus(Corpus):
         if not schema.equals(self._schema, check_metadata=False):
             raise unreadable(source.name, _first_difference(schema, self._schema, self._sources[0].name))
 
-    def _batch(self, source: Source, row: int, arrow: pa.RecordBatch) -> tuple[NDArray[np.bool_], Batch | None]:
+    def _batch(self, source: InputFile, row: int, arrow: pa.RecordBatch) -> tuple[NDArray[np.bool_], Batch | None]:
         texts = texts_of(arrow.column(self.text_column))
         good = np.ones(arrow.num_rows, bool)
         reasons: dict[int, str] = {}
@@ -196,8 +196,8 @@ class ParquetCorpus(Corpus):
         writer = pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), self._schema, **options)
         try:
             for number, source in enumerate(self._sources):
-                with self._open(number) as (file, signature):
-                    if signature != self._signatures[number]:
+                with self._open(number) as (file, stamp):
+                    if stamp != self._stamps[number]:
                         raise unreadable(
                             source.name, "the file changed since it was read; run again when nothing writes to it"
                         )
@@ -258,7 +258,7 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _check_type(source: Source, name: str, kind: pa.DataType, *, text: bool) -> None:
+def _check_type(source: InputFile, name: str, kind: pa.DataType, *, text: bool) -> None:
     value = _value_type(kind)
     if text and not (_is_string(value) or pa.types.is_null(value)):
         raise unreadable(source.name, f"column {name!r} is {kind}; a text is a string")

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_lines
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
-from nearkin.io.inputs import Signature, Source, unreadable
-from nearkin.io.streams import Reader, check_signature, read_at
+from nearkin.io.inputs import FileStamp, InputFile, unreadable
+from nearkin.io.streams import Reader, check_stamp, read_at
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 _BOM = b"\xef\xbb\xbf"
@@ -47,7 +47,7 @@ class RecordCorpus(Corpus):
     def _reset(self) -> None:
         super()._reset()
         self._places: list[_Places] = []
-        self._signatures: dict[int, Signature | None] = {}
+        self._stamps: dict[int, FileStamp | None] = {}
 
     def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
         """The records of a block."""
@@ -57,7 +57,7 @@ class RecordCorpus(Corpus):
         """The records that lie back to back."""
         raise NotImplementedError
 
-    def _skip_header(self, source: Source, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
+    def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         """Bytes and lines before the first record, or None when the block is too short to tell."""
         return 0, 0
 
@@ -66,7 +66,7 @@ class RecordCorpus(Corpus):
             with Reader(source, self._spool) as reader:
                 yield from self._read_source(number, reader)
                 reader.check_unchanged()
-            self._signatures[number] = reader.signature
+            self._stamps[number] = reader.stamp
             self.bytes_read += reader.bytes_read
 
     def _read_source(self, number: int, reader: Reader) -> Iterator[Batch]:
@@ -133,7 +133,7 @@ class RecordCorpus(Corpus):
         extra = {name: columns[name] for name in self.extra_columns}
         return Batch(first, PackedTexts(records.offsets, records.data, records.nulls), ids, extra)
 
-    def _reject(self, source: Source, line: int, records: Records) -> None:
+    def _reject(self, source: InputFile, line: int, records: Records) -> None:
         first = [BadRecord(source.name, line + at, reason) for at, reason in records.malformed]
         for record in first[:-1]:
             self.malformed.add(record)
@@ -142,17 +142,17 @@ class RecordCorpus(Corpus):
     @contextmanager
     def _file(self, number: int) -> Iterator[int]:
         """The descriptor under which the rows of a source can be read again."""
-        source, signature = self._sources[number], self._signatures.get(number)
+        source, stamp = self._sources[number], self._stamps.get(number)
         if source.path is None or not source.plain:
             yield self._spool.descriptor()
             return
-        # There is no signature yet while the first pass is inside of the file.
+        # There is no stamp yet while the first pass is inside of the file.
         with source.path.open("rb", 0) as file:
-            if signature is not None:
-                check_signature(source, signature, os.fstat(file.fileno()))
+            if stamp is not None:
+                check_stamp(source, stamp, os.fstat(file.fileno()))
             yield file.fileno()
-            if signature is not None:
-                check_signature(source, signature, os.fstat(file.fileno()))
+            if stamp is not None:
+                check_stamp(source, stamp, os.fstat(file.fileno()))
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         parts: list[PackedTexts] = []
@@ -268,7 +268,7 @@ class CsvCorpus(RecordCorpus):
     def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
         return read_csv(block, *self._layout(), lengths=lengths)
 
-    def _skip_header(self, source: Source, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
+    def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         if end and not len(block):
             raise unreadable(source.name, "the file is empty; its first line must name the columns")
         try:
@@ -303,7 +303,7 @@ def _first_difference(found: list[str], expected: list[str], where: str) -> str:
     return f"{counts}; give files with the same columns"
 
 
-def _byte_order_mark(source: Source, block: NDArray[np.uint8]) -> int:
+def _byte_order_mark(source: InputFile, block: NDArray[np.uint8]) -> int:
     """Bytes of a UTF-8 mark. Other first bytes that can't be text of this format are an error."""
     head = block[:4].tobytes()
     if head.startswith(_BOM):
@@ -326,7 +326,7 @@ def _room(rest: int) -> int:
     return min(-(-2 * rest // BLOCK) * BLOCK, LONGEST)
 
 
-def _grown(source: Source, buffer: NDArray[np.uint8], filled: int, what: str) -> NDArray[np.uint8]:
+def _grown(source: InputFile, buffer: NDArray[np.uint8], filled: int, what: str) -> NDArray[np.uint8]:
     """A buffer of twice the size with the same bytes."""
     if len(buffer) >= LONGEST:
         raise unreadable(source.name, f"the {what} is longer than {LONGEST >> 20} MiB")

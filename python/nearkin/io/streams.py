@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import read_spans
 from nearkin.errors import InputError
-from nearkin.io.inputs import Compression, Signature, Source, unreadable
+from nearkin.io.inputs import Compression, FileStamp, InputFile, unreadable
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -129,20 +129,33 @@ class Compressor(io.RawIOBase):
             finally:
                 super().close()
 
+    def give_up(self) -> None:
+        """Take no more and leave the stream without its end."""
+        super().close()
+
 
 @contextmanager
 def compressing(raw: IO[bytes], compression: Compression) -> Iterator[IO[bytes]]:
     """A stream whose bytes arrive in `raw` compressed; the stream is ended only if the block succeeds."""
     if compression == "gz":
         stream = Compressor(raw)
-        yield stream  # type: ignore[misc]
+        try:
+            yield stream  # type: ignore[misc]
+        except BaseException:
+            stream.give_up()
+            raise
         stream.close()
     elif compression == "zst":
         import pyarrow as pa
 
-        sink = pa.CompressedOutputStream(pa.PythonFile(Sink(raw), "w"), "zstd")
-        yield sink
-        sink.close()
+        sink = Sink(raw)
+        packed = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd")
+        try:
+            yield packed
+        except BaseException:
+            sink.give_up()
+            raise
+        packed.close()
     else:
         yield raw
 
@@ -151,14 +164,15 @@ class Sink:
     """What pyarrow may write to: it counts where it is and never closes the stream."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+        self._stream: IO[bytes] | None = stream
         self._at = 0
         self.closed = False
 
     def write(self, data: Buffer) -> int:
         """Write all of `data`."""
         view = memoryview(data)
-        self._stream.write(view)
+        if self._stream is not None:
+            self._stream.write(view)
         self._at += view.nbytes
         return view.nbytes
 
@@ -172,6 +186,10 @@ class Sink:
     def close(self) -> None:
         """Take no more; the stream stays open."""
         self.closed = True
+
+    def give_up(self) -> None:
+        """Drop what is still written: a compressed stream that is freed writes its end."""
+        self._stream = None
 
 
 class Spool:
@@ -220,7 +238,7 @@ class Reader:
 
     Parameters
     ----------
-    source : Source
+    source : InputFile
         What to read.
     spool : Spool
         Takes the bytes of a compressed source or pipe.
@@ -229,16 +247,16 @@ class Reader:
     ----------
     spooled_at : int or None
         Where the bytes begin in the spool; None for a plain file, which is read again itself.
-    signature : Signature or None
+    stamp : FileStamp or None
         What the plain file was when it was opened.
     bytes_read : int
         Bytes taken from the source, compressed if it is.
     """
 
-    def __init__(self, source: Source, spool: Spool) -> None:
+    def __init__(self, source: InputFile, spool: Spool) -> None:
         self.source = source
         self._spool = spool
-        self.signature: Signature | None = None
+        self.stamp: FileStamp | None = None
         self.spooled_at: int | None = None
         self.bytes_read = 0
 
@@ -248,7 +266,7 @@ class Reader:
         compression = source.compression
         self._counted = _Counted(self._raw)
         if source.regular:
-            self.signature = Signature.of(os.fstat(self._raw.fileno()))
+            self.stamp = FileStamp.of(os.fstat(self._raw.fileno()))
         else:
             compression = self._counted.peek_compression()
         if not source.plain:
@@ -296,13 +314,13 @@ class Reader:
 
     def check_unchanged(self) -> None:
         """Raise InputError when the plain file is no longer what it was when it was opened."""
-        if self.signature is not None:
-            check_signature(self.source, self.signature, os.fstat(self._raw.fileno()))
+        if self.stamp is not None:
+            check_stamp(self.source, self.stamp, os.fstat(self._raw.fileno()))
 
 
-def check_signature(source: Source, signature: Signature, status: os.stat_result) -> None:
-    """Raise InputError when `status` is not that of the file that `signature` was taken of."""
-    if signature != Signature.of(status):
+def check_stamp(source: InputFile, stamp: FileStamp, status: os.stat_result) -> None:
+    """Raise InputError when `status` is not that of the file that `stamp` was taken of."""
+    if stamp != FileStamp.of(status):
         raise unreadable(source.name, "the file changed while it was being read; run again when nothing writes to it")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nearkin.errors import InputError
-from nearkin.io.inputs import Source, resolve, unreadable
+from nearkin.io.inputs import InputFile, resolve, unreadable
 from nearkin.io.streams import Reader, Spool
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ class _Raw(io.RawIOBase):
         return self._reader.fill(memoryview(buffer).cast("B"))
 
 
-def _bad(source: Source, line: int, reason: str) -> InputError:
+def _bad(source: InputFile, line: int, reason: str) -> InputError:
     place = f"{source.name}:{line}"
     return InputError(f"{place}: {reason}", place=place, file=source.name, line=line, reason=reason)
 
 
-def _jsonl(source: Source, text: Iterable[str], wanted: set[str] | None) -> dict[str, list[Any]]:
+def _jsonl(source: InputFile, text: Iterable[str], wanted: set[str] | None) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     rows = 0
     for number, line in enumerate(text, 1):
@@ -121,7 +121,7 @@ def _jsonl(source: Source, text: Iterable[str], wanted: set[str] | None) -> dict
     return found
 
 
-def _csv(source: Source, text: Iterator[str], kind: str, wanted: set[str] | None) -> dict[str, list[Any]]:
+def _csv(source: InputFile, text: Iterator[str], kind: str, wanted: set[str] | None) -> dict[str, list[Any]]:
     reader = csv.reader(text, delimiter="\t" if kind == "tsv" else ",", strict=True)
     before = csv.field_size_limit(_FIELD)
     try:
@@ -148,7 +148,7 @@ def _csv(source: Source, text: Iterator[str], kind: str, wanted: set[str] | None
         csv.field_size_limit(before)
 
 
-def _parquet(source: Source, wanted: set[str] | None) -> dict[str, list[Any]]:
+def _parquet(source: InputFile, wanted: set[str] | None) -> dict[str, list[Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,0 +1,96 @@
+"""nearkin.io.inputs: which files a name stands for, and of which format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nearkin.errors import InputError, ParameterError
+from nearkin.io import open_corpus
+from nearkin.io.inputs import _document, compression_of, format_of, resolve
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.jsonl", ("jsonl", "")),
+        ("a.NDJSON.GZ", ("jsonl", "gz")),
+        ("a.json.zst", ("jsonl", "zst")),
+        ("a.b.pq", ("parquet", "")),
+        ("a.csv", ("csv", "")),
+        ("a.tab", ("tsv", "")),
+        ("a.log.gz", ("txt", "gz")),
+        ("a", (None, "")),
+        ("a.gz", (None, "gz")),
+        ("a.txt.bz2", (None, "")),
+    ],
+)
+def test_a_name_says_format_and_compression(name: str, expected: tuple[str | None, str]) -> None:
+    """By its ending, in any case, under that of the compression."""
+    assert expected == (format_of(name), compression_of(name))
+
+
+def test_order_is_as_given_and_by_name_within(tmp_path: Path) -> None:
+    """Globs and folders are read by name; hidden files, hidden folders and folders behind links are passed over."""
+    for name in ("b.jsonl", "a.jsonl", ".c.jsonl", "sub/d.jsonl", ".git/e.jsonl", "z/f.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('{"text": "a"}\n')
+    (tmp_path / "link").symlink_to(tmp_path / "sub")
+    for given, expected in [
+        (tmp_path, ["a.jsonl", "b.jsonl", "sub/d.jsonl", "z/f.jsonl"]),
+        (tmp_path / "*.jsonl", ["a.jsonl", "b.jsonl"]),
+        ([tmp_path / "z", tmp_path / "*.jsonl"], ["z/f.jsonl", "a.jsonl", "b.jsonl"]),
+    ]:
+        kind, sources = resolve(given, None)  # type: ignore[arg-type]
+        assert ("jsonl", expected) == (kind, [str(Path(source.name).relative_to(tmp_path)) for source in sources])
+
+
+def test_a_file_with_the_name_of_a_glob_is_that_file(tmp_path: Path) -> None:
+    """A name that exists is never taken for a pattern."""
+    (tmp_path / "a[1].jsonl").write_text('{"text": "a"}\n')
+    (tmp_path / "a1.jsonl").write_text('{"text": "b"}\n')
+    _, (source,) = resolve(tmp_path / "a[1].jsonl", None)
+    assert "a[1].jsonl" == Path(source.name).name
+
+
+def test_a_folder_of_a_given_format_has_such_files(tmp_path: Path) -> None:
+    """The format chooses among the files; a folder without any of it is an error, as one without files is."""
+    (tmp_path / "a.csv").write_text("text\na\n")
+    (tmp_path / "b.txt").write_text("b\n")
+    assert ["b.txt"] == [Path(source.name).name for source in resolve(tmp_path, "txt")[1]]
+    assert ["a.csv", "b.txt"] == [source.document for source in resolve(tmp_path, "files")[1]]
+    with pytest.raises(InputError, match="the folder has no jsonl files"):
+        resolve(tmp_path, "jsonl")
+
+
+def test_standard_input_is_rows(tmp_path: Path) -> None:
+    """JSON lines unless said otherwise, never a file that is a document, and given once."""
+    kind, (source,) = resolve("-", None)
+    assert ("jsonl", None, False) == (kind, source.path, source.regular)
+    assert "csv" == resolve("-", "csv")[0]
+    with pytest.raises(ParameterError, match="a format of rows for standard input"):
+        resolve("-", "files")
+    with pytest.raises(InputError, match="given twice"):
+        resolve(["-", "-"], None)
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_text("")
+    with pytest.raises(InputError, match="given twice"):
+        resolve([tmp_path / "a.jsonl", tmp_path / "link.jsonl"], None)
+
+
+@pytest.mark.parametrize(("name", "said"), [(b"a\nb", "line break"), (b"a\xff", "not UTF-8")])
+def test_names_that_a_list_cannot_hold_are_refused(tmp_path: Path, name: bytes, said: str) -> None:
+    """A list of kept files has a path per line, in UTF-8."""
+    path = tmp_path / os.fsdecode(name)
+    path.write_text("text")
+    for given in (path, tmp_path):
+        with pytest.raises(InputError, match=said):
+            open_corpus(given, format="files")
+
+
+def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system's own separator is not in the id."""
+    monkeypatch.setattr(os, "sep", "\\")
+    assert "a/b c/d.txt" == _document("a\\b c\\d.txt")
