@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -115,3 +118,21 @@ def write_jsonl(path: Path, texts: dict[str, str]) -> Path:
     """A corpus of texts and their ids."""
     path.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()), "utf-8")
     return path
+
+
+def near_texts() -> list[str]:
+    """Sixty texts: twenty, a copy of each with a word changed, and one with ten changed."""
+    rng = random.Random(3)
+    words = [f"word{i}" for i in range(400)]
+    base = [rng.choices(words, k=80) for _ in range(20)]
+    near = [[*one[:40], "changed", *one[41:]] for one in base]
+    far = [[*one[:30], *rng.choices(words, k=10), *one[40:]] for one in base]
+    return [" ".join(one) for one in [*base, *near, *far]]
+
+
+def brute_force_distances(
+    fps: NDArray[np.uint64], query: NDArray[np.uint64], radius: int, ids: list[Any]
+) -> list[tuple[int, Any]]:
+    """Distance and id of everything within the radius of a query, by comparing all; nearest first, ties by id."""
+    found = [(int(np.unpackbits((row ^ query).view(np.uint8)).sum()), key) for row, key in zip(fps, ids, strict=True)]
+    return sorted((far, key) for far, key in found if far <= radius)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from command import TEXTS
+from command import TEXTS, near_texts, write_jsonl
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -52,3 +52,10 @@ def ssdeep_vectors(shared: Path) -> dict[str, Any]:
     """Digests and scores that the real program and library gave."""
     found: dict[str, Any] = json.loads((shared / "vectors" / "ssdeep_public.json").read_text())
     return found
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """`near_texts` with the ids d0 to d59, and one without any letter."""
+    path = tmp_path / "many.jsonl"
+    return write_jsonl(path, {f"d{i}": text for i, text in enumerate([*near_texts(), "..."])})

@@ -175,3 +175,130 @@ def test_a_recipe_goes_with_digests_and_is_never_mixed(folder: Path) -> None:
     assert 1 == run("search", "--known", folder / "index", folder / "text").code
     done = run("hash", "--recipe", "xml|ssdeep", folder / "text")
     assert (2, True) == (done.code, "any of 'html', 'lines' and 'space'" in done.err)
+
+
+@pytest.fixture
+def known(folder: Path) -> Path:
+    """The list of two files."""
+    path = folder.parent / f"{folder.name}.list"
+    path.write_bytes(run("hash", folder / "a", folder / "other").data)
+    return path
+
+
+def test_flags_of_hash_are_those_of_the_library(folder: Path) -> None:
+    """Alone and with a recipe, which they change."""
+    data = folder / "runs"
+    data.write_bytes(random.Random(2).randbytes(60_000) + bytes(30_000))
+    for options, flags in (
+        (["--eliminate-runs"], {"eliminate_runs": True}),
+        (["--no-truncate"], {"truncate": False}),
+        (["--eliminate-runs", "--no-truncate"], {"eliminate_runs": True, "truncate": False}),
+    ):
+        row = run("hash", "--json", *options, data).json()
+        recipe = nk.ssdeep.DigestRecipe().with_(**flags)
+        assert (recipe.hash(data), str(recipe)) == (row["digest"], row["recipe"])
+    row = run("hash", "--json", "--recipe", "ssdeep:notrunc", "--eliminate-runs", data).json()
+    assert "ssdeep:elimseq:notrunc" == row["recipe"]
+
+
+def test_a_search_is_limited_in_number_and_score(folder: Path, known: Path) -> None:
+    """At most k per input, the best first; nothing below the threshold."""
+    near = folder / "deep" / 'b "2"'
+    both = nk.ssdeep.write_list([(nk.ssdeep.hash(path), path.name) for path in (near, folder / "a")])
+    known.write_bytes(both)
+    rows = run("search", "--known", known, "--json", near).objects()
+    assert [100, nk.ssdeep.compare(nk.ssdeep.hash(near), nk.ssdeep.hash(folder / "a"))] == [
+        row["score"] for row in rows
+    ]
+    assert rows[:1] == run("search", "--known", known, "--json", "-k", 1, near).objects()
+    assert rows[:1] == run("search", "--known", known, "--json", "--threshold", 100, near).objects()
+    assert 2 == run("search", "--known", known, "-k", 0, near).code
+    assert 2 == run("search", "--known", known, "-t", 0, near).code
+
+
+def test_search_and_cluster_walk_directories_and_lists(folder: Path, known: Path) -> None:
+    """Files below a directory, names ended by NUL, entries of lists: all are inputs."""
+    expected = {"a", "other", 'b "2"'}
+    found = run("search", "--known", known, "--json", "--recursive", folder).objects()
+    assert expected == {Path(row["input"]).name for row in found}
+    names = b"\0".join(os.fsencode(folder / name) for name in ("a", "other"))
+    found = run("search", "--known", known, "--json", "--files0-from", "-", stdin=names).objects()
+    assert {"a", "other"} == {Path(row["input"]).name for row in found}
+    rows = run("cluster", "--json", "--list", known, "--files0-from", "-", stdin=names).objects()
+    assert [1, 1, 2, 2] == [row["cluster"] for row in rows]
+    done = run("search", "--known", known, folder)
+    assert (1, True) == (done.code, "add --recursive" in done.err)
+
+
+def test_the_linkage_decides_whether_chains_are_clusters(tmp_path: Path) -> None:
+    """Of three in a chain, of which the ends do not match."""
+    data = random.Random(3).randbytes(60_000)
+    for name, start in (("a", 0), ("b", 14_000), ("c", 28_000)):
+        (tmp_path / name).write_bytes(data[start : start + 30_000])
+    digests = nk.ssdeep.hash_files([tmp_path / name for name in "abc"])
+    threshold = min(nk.ssdeep.compare(digests[0], digests[1]), nk.ssdeep.compare(digests[1], digests[2]))
+    assert nk.ssdeep.compare(digests[0], digests[2]) < threshold
+    options = ("cluster", "-t", threshold, "--json", *(tmp_path / name for name in "abc"))
+    assert 2 == len(run(*options, "--linkage", "centred").objects())
+    assert 3 == len(run(*options, "--linkage", "connected").objects())
+    assert 2 == run(*options, "--linkage", "complete").code
+
+
+def test_tables_have_their_columns(folder: Path, known: Path) -> None:
+    """On request, or where nothing else was asked for; CSV begins with the same names."""
+    assert all(name in run("hash", "--table", folder / "a").out for name in ("digest", "path", "recipe"))
+    assert all(name in run("search", "--known", known, folder / "a").out for name in ("input", "known", "score"))
+    assert "score with the first" in run("cluster", "-r", folder).out
+    assert "cluster,path,score with the first" == run("cluster", "--csv", "-r", folder).lines[0]
+    assert "input,known,score" == run("search", "--csv", "--known", known, folder / "a").lines[0]
+    for command in (("search", "--known", known), ("cluster",), ("hash",)):
+        done = run(*command, "--json", "--csv", folder / "a")
+        assert (2, True) == (done.code, "use one of --json and --csv" in done.err)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of any bytes")
+def test_names_of_any_bytes_can_be_written(folder: Path) -> None:
+    """In every form: exactly in the list, escaped elsewhere."""
+    odd = folder / os.fsdecode(b"line\nend\xff")
+    odd.write_bytes(random.Random(5).randbytes(9000))
+    assert [str(odd)] == [name for _, name in nk.ssdeep.read_list(run("hash", odd).data)]
+    assert r"end\udcff" in run("hash", "--json", odd).json()["path"]
+    assert r"end\udcff" in run("hash", "--csv", odd).out
+    assert r"line\nend\udcff" in run("hash", "--table", odd).out
+
+
+def test_compare_speaks_json_of_a_score(folder: Path) -> None:
+    """Score, both digests, and how far to rely on it."""
+    digest = nk.ssdeep.hash(folder / "a")
+    found = run("compare", "--json", folder / "a", digest).json()
+    assert {"score": 100, "a": digest, "b": digest, "reliability": "good"} == found
+
+
+def test_a_damaged_index_is_named_and_the_rest_is_searched(folder: Path, known: Path) -> None:
+    """Exit code 1, and the matches of what could be read."""
+    index = nk.DigestIndex()
+    index.add(["x"], [nk.ssdeep.hash(folder / "a")])
+    index.save(folder / "index")
+    (folder / "index").write_bytes((folder / "index").read_bytes()[:-1])
+    done = run("search", "--known", folder / "index", "--known", known, "--json", folder / "a")
+    assert (1, True) == (done.code, f"nearkin: {folder / 'index'}" in done.err)
+    assert [str(folder / "a")] == [row["known"] for row in done.objects()]
+
+
+def test_an_old_digest_is_named_with_its_remedy(folder: Path) -> None:
+    """Of this command line, not of Python."""
+    bare = folder / "bare"
+    bare.write_text("7:abc:de\n")
+    for arguments in (
+        ("search", "--known", bare, folder / "a"),
+        ("cluster", "--list", bare),
+        ("compare", "7:abc:de", "3::"),
+    ):
+        done = run(*arguments)
+        assert (1, True, False) == (done.code, "add --lenient for old data" in done.err, "strict" in done.err)
+
+
+def test_hash_is_quiet_on_request(folder: Path) -> None:
+    """What can't be read is named all the same."""
+    done = run("hash", "--quiet", folder / "none", folder / "a")
+    assert (1, True) == (done.code, "none" in done.err)

@@ -1,0 +1,178 @@
+"""`nearkin dedup --family ssdeep`: files of folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from command import Done, call, json_lines
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """a, a copy of it, one that is nearly the same, and one that is not, in a tree."""
+    folder = tmp_path / "files"
+    (folder / "deep").mkdir(parents=True)
+    data = random.Random(0).randbytes(20_000)
+    (folder / "a").write_bytes(data)
+    (folder / "deep" / "copy").write_bytes(data)
+    (folder / "deep" / "near").write_bytes(data[:15_000] + b"edit" + data[15_000:])
+    (folder / "other").write_bytes(random.Random(1).randbytes(20_000))
+    return folder
+
+
+def dedup(*arguments: object, stdin: bytes = b"") -> Done:
+    return call("dedup", "--family", "ssdeep", *arguments, stdin=stdin)
+
+
+def names(path: Path) -> list[str]:
+    return [Path(os.fsdecode(name)).name for name in path.read_bytes().split(b"\0") if name]
+
+
+def test_the_output_lists_what_stays_and_what_goes(folder: Path, tmp_path: Path) -> None:
+    """Paths ended by NUL, tables with reasons and scores, a summary; no file is changed."""
+    out = tmp_path / "out"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    done = dedup(folder, "-o", out)
+    assert (0, "") == (done.code, done.out), done.err
+    assert (["a", "other"], ["copy", "near"]) == (names(out / "kept.nul"), names(out / "removed.nul"))
+    rows = {Path(row["id"]).name: row for row in json_lines(out / "clusters.jsonl")}
+    assert {"a": "kept", "copy": "exact", "near": "near"} == {name: row["reason"] for name, row in rows.items()}
+    digests = nk.ssdeep.hash_files([folder / "a", folder / "deep" / "near"])
+    assert nk.ssdeep.compare(*digests) == rows["near"]["similarity"]
+    assert 2 == len(json_lines(out / "pairs.jsonl"))
+    summary = json.loads((out / "summary.json").read_text())
+    expected = {"documents": 4, "kept": 2, "removed": 2, "threshold": 80, "recipe": "ssdeep", "inputs": [str(folder)]}
+    assert expected == {key: summary[key] for key in expected}
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_summary_is_words_or_json(folder: Path, tmp_path: Path) -> None:
+    """Words on standard error, or the object of the file on standard output, or nothing."""
+    done = dedup(folder, "-o", tmp_path / "out")
+    assert "nearkin: 4 files read" in done.err
+    assert f"2 kept, listed in {tmp_path / 'out' / 'kept.nul'}" in done.err
+    assert "2 removed from the list in 1 clusters: 1 exact copies, 1 with a score of at least 80" in done.err
+    assert "goes for" in done.err
+    done = dedup(folder, "-o", tmp_path / "json", "--json")
+    assert (json.loads((tmp_path / "json" / "summary.json").read_text()), "") == (done.json(), done.err)
+    assert ("", "") == ((done := dedup(folder, "-o", tmp_path / "quiet", "-q")).out, done.err)
+
+
+def test_standard_output_is_the_list_of_what_stays(folder: Path) -> None:
+    """For `xargs -0`; the summary stays on standard error."""
+    done = dedup(folder, "-o", "-")
+    assert [folder / "a", folder / "other"] == [Path(os.fsdecode(name)) for name in done.data.split(b"\0") if name]
+    assert "2 kept\n" in done.err
+
+
+def test_options_change_what_stays(folder: Path, tmp_path: Path) -> None:
+    """Threshold, keep rule, rule of clusters, links, recipe; each is in the summary or the answer."""
+    out = tmp_path / "out"
+    assert 0 == dedup(folder, "-o", out, "--threshold", 100).code
+    assert ["copy"] == names(out / "removed.nul")
+    assert 0 == dedup(folder, "-o", out, "--overwrite", "--keep", "longest").code
+    assert ["other", "near"] == sorted(names(out / "kept.nul"), reverse=True)
+    os.utime(folder / "deep" / "copy", (1, 1))
+    assert 0 == dedup(folder, "-o", out, "--overwrite", "--keep", "oldest").code
+    assert "copy" in names(out / "kept.nul")
+    assert 0 == dedup(folder, "-o", out, "--overwrite", "--links", "all", "--cluster", "components").code
+    assert {"left", "right"} <= set(json_lines(out / "pairs.jsonl")[0])
+    done = dedup(folder, "-o", out, "--overwrite", "--recipe", "space|ssdeep", "--json")
+    assert "space|ssdeep" == done.json()["recipe"]
+
+
+def test_older_files_come_as_paths_or_as_an_index(folder: Path, tmp_path: Path) -> None:
+    """What matches them goes, and the old name is given."""
+    new = tmp_path / "new"
+    new.mkdir()
+    (new / "again").write_bytes((folder / "a").read_bytes())
+    (new / "fresh").write_bytes(random.Random(5).randbytes(20_000))
+    index = nk.DigestIndex()
+    index.add(["the old one"], nk.ssdeep.hash_files([folder / "a"]))
+    index.save(tmp_path / "old.nkd")
+    for against, name in ((folder, str(folder / "a")), (tmp_path / "old.nkd", "the old one")):
+        out = tmp_path / f"out-{against.name}"
+        assert 0 == dedup(new, "-o", out, "--against", against).code
+        assert ["fresh"] == names(out / "kept.nul")
+        assert name == json_lines(out / "clusters.jsonl")[0]["representative"]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--text-column", "x"),
+        ("--id-column", "x"),
+        ("--format", "txt"),
+        ("--bits", "64"),
+        ("--radius", "3"),
+        ("--recall", "0.9"),
+        ("--confirm", "simhash"),
+        ("--verify", "jaccard"),
+        ("--source-column", "x"),
+    ],
+)
+def test_options_of_texts_are_refused(folder: Path, tmp_path: Path, option: tuple[str, str]) -> None:
+    """Given with their default, too: they would be without effect."""
+    done = dedup(folder, "-o", tmp_path / "out", *option)
+    assert (2, True) == (done.code, "not with --family ssdeep, which compares files as bytes" in done.err)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--threshold", "101"), "threshold=101"),
+        (("--threshold", "0.8"), "threshold=0.8"),
+        (("--keep", "best"), "keep"),
+        (("--cluster", "magic"), "cluster"),
+        (("--links", "some"), "links"),
+        (("--recipe", "xml|ssdeep"), "any of 'html', 'lines' and 'space'"),
+    ],
+)
+def test_values_out_of_range_are_refused(folder: Path, tmp_path: Path, option: tuple[str, str], message: str) -> None:
+    """With what is allowed; nothing is written."""
+    done = dedup(folder, "-o", tmp_path / "out", *option)
+    assert (2, True, False) == (done.code, message in done.err, (tmp_path / "out").exists()), done.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of a POSIX system")
+def test_files_that_can_not_be_read_are_named(folder: Path, tmp_path: Path) -> None:
+    """The others are done, exit code 1; with --strict the first one stops the run."""
+    os.mkfifo(folder / "fifo")
+    out = tmp_path / "out"
+    done = dedup(folder, folder / "none", "-o", out)
+    assert (1, True) == (done.code, "could not be read" in done.err)
+    assert all(name in done.err for name in ("fifo", "none"))
+    summary = json.loads((out / "summary.json").read_text())
+    assert (2, 2) == (summary["unreadable"], len(summary["unreadable_first"]))
+    assert ["a", "other"] == names(out / "kept.nul")
+    strict = dedup(folder, "-o", tmp_path / "strict", "--strict")
+    assert (1, False) == (strict.code, (tmp_path / "strict").exists())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes")
+def test_names_of_any_bytes_stand_exactly_in_the_lists(folder: Path, tmp_path: Path) -> None:
+    """In tables and messages what has no UTF-8 form is escaped."""
+    odd = Path(os.fsdecode(os.fsencode(folder) + b"/odd\n\xff"))
+    odd.write_bytes((folder / "other").read_bytes())
+    out = tmp_path / "out"
+    done = dedup(folder, "-o", out, "--keep", "last")
+    assert 0 == done.code, done.err
+    kept, removed = ((out / f"{name}.nul").read_bytes().split(b"\0") for name in ("kept", "removed"))
+    assert (os.fsencode(odd) in kept) != (os.fsencode(odd) in removed)
+    assert any("odd\n\\udcff" in row["id"] for row in json_lines(out / "clusters.jsonl"))
+    assert "odd\n" not in done.err
+
+
+def test_the_output_lies_outside_of_the_inputs(folder: Path, tmp_path: Path) -> None:
+    """A folder that is read is not written into; an earlier output is replaced on request alone."""
+    done = dedup(folder, "-o", folder / "out")
+    assert (2, False) == (done.code, (folder / "out").exists())
+    assert [0, 2, 0] == [dedup(folder, "-o", tmp_path / "out", *options).code for options in ((), (), ("--overwrite",))]
