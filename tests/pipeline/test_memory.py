@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -84,3 +85,10 @@ def test_windows_tells_its_largest_working_set(
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(ctypes, "WinDLL", lambda name: {"kernel32": Kernel32(succeeds)}[name], raising=False)
     assert expected == peak_memory_bytes()
+
+
+def test_the_package_imports_without_the_modules_of_posix() -> None:
+    """`resource` and `fcntl` are asked for where they are used, so that a system without them can import everything."""
+    code = "import sys; sys.modules['resource'] = sys.modules['fcntl'] = None; import nearkin, nearkin.cli.app"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (0, "") == (found.returncode, found.stderr)

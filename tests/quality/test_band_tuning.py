@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from test_tuning import corpus, jaccard
 
 import nearkin as nk
 from nearkin import errors
 from nearkin.theory import choose_bands
+from planted import corpus, jaccard
 
 RECIPE = "word:1|binary|xxh3|minhash:64:fast"
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from collections.abc import Iterable
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,33 +13,10 @@ import pytest
 import nearkin as nk
 from nearkin import errors
 from nearkin.io import open_corpus
-from nearkin.quality import truth
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.labels import ClusterLabels, PairLabels
-from nearkin.quality.truth import SampleFingerprints, beyond, similar_pairs, take_sample
-from nearkin.theory import simhash_difference
-
-WORDS = [a + b for a in ("ba", "do", "ki", "lu", "me", "ny", "sa", "to") for b in ("rn", "st", "ll", "ck", "m", "p")]
-
-
-def corpus(count: int, seed: int = 1, words: int = 40) -> list[str]:
-    """Documents of which every third is another one with up to eight words replaced."""
-    rng = random.Random(seed)
-    texts: list[str] = []
-    for row in range(count):
-        if row % 3 and texts:
-            text = rng.choice(texts[-30:]).split()
-            for _ in range(rng.randrange(9)):
-                text[rng.randrange(len(text))] = rng.choice(WORDS)
-        else:
-            text = [rng.choice(WORDS) for _ in range(words)]
-        texts.append(" ".join(text))
-    return texts
-
-
-def jaccard(recipe: nk.Recipe, a: str, b: str) -> float:
-    one, two = set(recipe.features_of(a)), set(recipe.features_of(b))
-    return len(one & two) / len(one | two) if one and two else 0.0
+from nearkin.quality.truth import SampleFingerprints
+from planted import WORDS, corpus, jaccard
 
 
 def brute(texts: list[str], recipe: nk.Recipe, threshold: float) -> dict[tuple[int, int], tuple[int, bool]]:
@@ -120,28 +95,6 @@ def test_the_same_arguments_give_the_same_result(tmp_path: Path) -> None:
         assert (first.curve.columns, first.by_length.columns) == (other.curve.columns, other.by_length.columns)
         assert (first.command(), first.truth, first.notes) == (other.command(), other.truth, other.notes)
     assert first.curve.columns != nk.tune(texts, threshold=0.6, sample=100, seed=1).curve.columns
-
-
-def test_pairs_by_a_wide_fingerprint_are_those_of_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted corpus of 400 documents. A pair at 0.6 is missed with probability 1e-4, and of the 362 true pairs most
-    lie well above; the seed is fixed, so the outcome is.
-    """
-    texts = list(dict.fromkeys(corpus(400)))
-    exact = similar_pairs(texts, nk.Recipe(), 0.6, lambda done: None)
-    monkeypatch.setattr(truth, "_BRUTE_FORCE", 0)
-    wide = similar_pairs(texts, nk.Recipe(), 0.6, lambda done: None)
-    assert len(exact.left) > 300
-    assert 0.0 == exact.missed < wide.missed < 2e-4
-    pairs = [set(zip(truth.left.tolist(), truth.right.tolist(), strict=True)) for truth in (exact, wide)]
-    assert pairs[0] == pairs[1]
-
-
-@pytest.mark.parametrize(("threshold", "bits", "radius"), [(0.8, 64, 13), (0.5, 20, 0), (0.9, 30, 30)])
-def test_the_tail_of_the_binomial(threshold: float, bits: int, radius: int) -> None:
-    """Against exact rational arithmetic."""
-    p = Fraction(simhash_difference(threshold))
-    expected = 1 - sum(math.comb(bits, d) * p**d * (1 - p) ** (bits - d) for d in range(radius + 1))
-    assert float(expected) == pytest.approx(beyond(threshold, bits, radius), rel=1e-9, abs=1e-15)
 
 
 def test_pairs_of_one_cluster_widen_the_interval() -> None:
@@ -256,19 +209,6 @@ def test_a_threshold_may_be_fixed_against_labels() -> None:
     tuned = nk.tune(texts, pairs=[(0, 1), (3, 4), (6, 7)], threshold=0.42, recipes=["char:4"], bits=[64], recall=0.5)
     assert {0.42} == set(tuned.settings["threshold"])
     assert 0.42 in tuned.thresholds["threshold"]
-
-
-def test_samples_depend_on_seed_and_order_alone() -> None:
-    """Missing texts are no documents; wanted ones come first; ids go along."""
-    texts = [f"text {i}" if i % 7 else None for i in range(1000)]
-    taken = take_sample(texts, None, 100, 5)
-    assert (100, 857) == (len(taken.texts), taken.documents)
-    assert taken.texts == [f"text {name}" for name in taken.names]
-    assert [int(name) for name in taken.names] == sorted(int(name) for name in taken.names)
-    assert taken.names == take_sample(texts, list(range(1000)), 100, 5).names
-    wanted = take_sample(texts, [f"x{i}" for i in range(1000)], 3, 5, {"x1", "x2", "x7", "x999", "x5", "none"})
-    assert {"x1", "x2", "x999", "x5"} == set(wanted.names)
-    assert ["a", "b"] == take_sample(["a", "b", "a"], None, 9, 0).without_copies().texts
 
 
 def test_texts_without_letters_are_never_near() -> None:

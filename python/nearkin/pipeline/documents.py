@@ -18,13 +18,12 @@ from nearkin.io import Column, Corpus
 from nearkin.io.values import INT, Scalar
 from nearkin.pipeline.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.pipeline.verify import LookUp, texts_by_row
+from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts, iterate_batches
 
 Progress = Callable[[str, int, "int | None"], None]
 """Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
-Ids: TypeAlias = Iterable[int | str]
-"""Ids of documents as they are given: a list, an array, a column."""
-Cells: TypeAlias = Iterable[Scalar]
+Cells: TypeAlias = Iterable[Scalar | np.integer[Any] | np.floating[Any]] | NDArray[Any]
 """Values of documents as they are given, one per document: a list, an array, a column."""
 
 
@@ -82,7 +81,9 @@ def as_column(values: Cells) -> Column:
         return Column.integers(np.ascontiguousarray(values, np.int64))
     if hasattr(values, "to_pylist"):
         return Column.of(values.to_pylist())
-    return Column.of(values.tolist() if hasattr(values, "tolist") else list(values))
+    # NumPy's numbers among them become Python's in the column.
+    cells: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)
+    return Column.of(cells)
 
 
 def hash_texts(

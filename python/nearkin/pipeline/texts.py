@@ -25,7 +25,7 @@ from nearkin.pipeline.candidates import (
     TextCandidateSource,
     check_recall,
 )
-from nearkin.pipeline.documents import Cells, Ids, Progress, as_column, check_distinct_ids, hash_texts, name_columns
+from nearkin.pipeline.documents import Cells, Progress, as_column, check_distinct_ids, hash_texts, name_columns
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.results import DedupResult
@@ -35,6 +35,7 @@ from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
 from nearkin.search.digests import DigestIndex
 from nearkin.search.hamming import HammingIndex
+from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts
 
 Verify = Literal["jaccard", "containment", "indel", "signature", "none"]

@@ -25,7 +25,7 @@ from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.minhash import signature
 from nearkin.io import Corpus
 from nearkin.pipeline.candidates import Values
-from nearkin.pipeline.documents import Ids, Progress
+from nearkin.pipeline.documents import Progress
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.quality.evaluation import wilson
@@ -33,6 +33,7 @@ from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sam
 from nearkin.quality.tuning import BOOTSTRAP_PAIRS, FEW, RESAMPLES, check_options, estimate_notes
 from nearkin.recipe import PRESETS, Recipe
 from nearkin.search.bands import BandIndex
+from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
 

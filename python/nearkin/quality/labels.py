@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import open_corpus, read_table
 from nearkin.io.values import Scalar
-from nearkin.pipeline.documents import Ids
+from nearkin.search.ids import Ids
 
 PAIR_COLUMNS = (
     ("left", "right"),

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from nearkin.families.simhash import fingerprint
 from nearkin.io import Corpus
-from nearkin.pipeline.documents import Ids
 from nearkin.pipeline.verify import similarity, texts_by_row
 from nearkin.recipe import Recipe
 from nearkin.search.hamming import HammingIndex, hamming
+from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_difference
 

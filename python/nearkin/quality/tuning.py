@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import Corpus
-from nearkin.pipeline.documents import Ids, Progress
+from nearkin.pipeline.documents import Progress
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import similarity
@@ -52,6 +52,7 @@ from nearkin.quality.truth import (
     widest,
 )
 from nearkin.recipe import Recipe
+from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
 
