@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import json
 import os
@@ -14,12 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from nearkin.errors import NearkinError, OutputError, ParameterError
-from nearkin.io import Column, OutputDir, open_corpus, replace_file, write_table
+from nearkin.io import OutputDir, open_corpus, replace_file, write_table
 from nearkin.io import aside as aside_module
 from nearkin.io import output as output_module
 from nearkin.io.output import SUMMARY, files_of_run
@@ -611,44 +608,12 @@ def test_a_killed_process_leaves_no_half_output(tmp_path: Path, exists: bool, si
     assert not staging.exists()
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "txt", "files", "csv", "tsv", "parquet"])
-def test_side_tables_are_written_in_the_corpus_format(tmp_path: Path, kind: str) -> None:
-    """Integers, floats, strings, missing values and mixed ids arrive in each format."""
-    columns = {
-        "id": Column.of(["a,b", 7, 'quote " 中', 2**70]),
-        "cluster": np.array([1, 1, 2, 3]),
-        "100% similar": np.array([0.5, np.nan, 1.0, 0.25]),
-        "reason": ["x", None, "line\nbreak", ""],
-    }
-    with OutputDir(tmp_path / "out") as out:
-        name = write_table(out, "clusters", columns, kind)  # type: ignore[arg-type]
-    path = tmp_path / "out" / name
-    if kind == "parquet":
-        table = pq.read_table(path).to_pydict()
-        assert ["a,b", "7", 'quote " 中', str(2**70)] == table["id"]
-        assert [0.5, None, 1.0, 0.25] == table["100% similar"]
-    elif kind in ("csv", "tsv"):
-        with path.open(newline="") as file:
-            rows = list(csv.reader(file, delimiter="\t" if kind == "tsv" else ","))
-        assert list(columns) == rows[0]
-        assert ["7", "1", "", ""] == rows[2]
-        assert 'quote " 中' == rows[3][0]
-        assert "line\nbreak" == rows[3][3]
-    else:
-        assert "clusters.jsonl" == name
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert {"id": 7, "cluster": 1, "100% similar": None, "reason": None} == lines[1]
-        assert [2**70, 3, 0.25, ""] == list(lines[3].values())
-    with pytest.raises(ParameterError, match="columns of one length"), OutputDir(tmp_path / "b") as out:
-        write_table(out, "clusters", {"a": [1], "b": []}, "jsonl")
-
-
-def test_tables_longer_than_a_piece_keep_every_row(tmp_path: Path) -> None:
-    """Pieces join without loss."""
-    rows = np.arange(40_000)
-    with OutputDir(tmp_path / "out") as out:
-        for kind in ("jsonl", "csv"):
-            write_table(out, "clusters", {"id": rows}, kind)
-    lines = (tmp_path / "out" / "clusters.jsonl").read_text().splitlines()
-    assert rows.tolist() == [json.loads(line)["id"] for line in lines]
-    assert rows.tolist() == [int(line) for line in (tmp_path / "out" / "clusters.csv").read_text().splitlines()[1:]]
+def test_an_output_folder_inside_of_an_input_folder_is_refused(tmp_path: Path) -> None:
+    """The next run over the same folder would read the output."""
+    (tmp_path / "a.txt").write_text("text")
+    with (
+        open_corpus(tmp_path) as corpus,
+        pytest.raises(ParameterError, match="a folder outside of"),
+        OutputDir(tmp_path / "out", inputs=corpus.inputs),
+    ):
+        pass

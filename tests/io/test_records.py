@@ -6,12 +6,14 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpora import encode, pack, read_all
 from nearkin.errors import InputError
 from nearkin.io import Corpus, open_corpus
 from nearkin.io import base as base_module
@@ -161,3 +163,116 @@ def test_a_header_longer_than_a_block_is_read_and_one_longer_than_a_record_refus
     path.write_text("text," + "x" * 10_000 + "\na,1\n")
     with open_corpus(path) as corpus, pytest.raises(InputError, match="the header is longer than 0 MiB"):
         texts_of(corpus)
+
+
+def test_bad_records_are_counted_with_file_and_line(tmp_path: Path) -> None:
+    """A record that can't be read has a file, a line and a reason, and no row; strict makes the first an error."""
+    lines = [
+        b'{"text": "a"}',
+        b"",
+        b"not json",
+        b'{"text": 7}',
+        b'{"body": "x"}',
+        b'{"text": "b\xff"}',
+        b'{"text": "c"}',
+    ]
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "first"}\n')
+    (tmp_path / "b.jsonl").write_bytes(b"\r\n".join(lines))
+    with open_corpus([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]) as corpus:
+        assert (["first", "a", "c"], [0, 1, 2]) == read_all(corpus)
+        assert 4 == corpus.malformed.count
+        assert [3, 4, 5, 6] == [record.line for record in corpus.malformed.first]
+        assert {str(tmp_path / "b.jsonl")} == {record.file for record in corpus.malformed.first}
+        assert 'no column "text"; this record has body' == corpus.malformed.first[2].reason
+        corpus.write_kept([0, 2], out := io.BytesIO())
+    assert b'{"text": "first"}\n{"text": "c"}' == out.getvalue()
+    with (
+        open_corpus(tmp_path / "b.jsonl", strict=True) as corpus,
+        pytest.raises(InputError, match=r"b.jsonl, line 3: invalid JSON") as caught,
+    ):
+        read_all(corpus)
+    assert (3, str(tmp_path / "b.jsonl")) == (caught.value.line, caught.value.file)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "txt", "csv"])
+def test_a_record_that_is_too_long_is_passed_over(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line without end, as a decompression bomb makes, costs no more memory than the limit, and is one bad record."""
+    monkeypatch.setattr(records_module, "BLOCK", 1 << 10)
+    monkeypatch.setattr(records_module, "LONGEST", 1 << 12)
+    path = pack(tmp_path / f"in.{kind}.gz", encode(kind, ["a", "b " * 40_000, "c", "d " * 1000]))
+    with open_corpus(path) as corpus:
+        texts, _ = read_all(corpus)
+        assert ["a", "c", "d " * 1000] == texts
+        (bad,) = corpus.malformed.first
+        assert (2 + (kind == "csv"), "the record is longer than 0 MiB") == (bad.line, bad.reason)
+        corpus.write_kept([1, 2], out := io.BytesIO())
+        assert "c" == corpus.texts([1])[0]
+    assert encode(kind, ["a", "b", "c", "d " * 1000]).splitlines()[-2:] == out.getvalue().splitlines()[-2:]
+
+
+def test_an_open_quote_spoils_one_line_not_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quote that is never closed is one bad record, at the end of the file as at the limit of a record's length."""
+    lines = ['text,id\n"never closed,0\n'] + [f"document {i},{i}\n" for i in range(1000)]
+    (tmp_path / "a.csv").write_text("".join(lines))
+    for longest in (1 << 28, 1 << 12):
+        monkeypatch.setattr(records_module, "BLOCK", 1 << 10)
+        monkeypatch.setattr(records_module, "LONGEST", longest)
+        with open_corpus(tmp_path / "a.csv", id_column="id") as corpus:
+            texts, ids = read_all(corpus)
+            assert [f"document {i}" for i in range(1000)] == texts
+            assert [str(i) for i in range(1000)] == ids
+            assert (1, 2) == (corpus.malformed.count, corpus.malformed.first[0].line)
+
+
+def test_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
+    """A byte order mark is no text, CRLF ends a line, and a missing last line end is mended when a row follows."""
+    (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"text": "a"}\r\n\r\n{"text": "b"}')
+    (tmp_path / "b.jsonl").write_bytes(b'{"text": "c"}')
+    with open_corpus([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]) as corpus:
+        assert ["a", "b", "c"] == read_all(corpus)[0]
+        corpus.write_kept([0, 1, 2], out := io.BytesIO())
+    assert b'{"text": "a"}\r\n{"text": "b"}\n{"text": "c"}' == out.getvalue()
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbftext,n\r\na,1\r\n\r\nb,2")
+    (tmp_path / "b.csv").write_bytes(b"text,n\nc,3\n")
+    with open_corpus(tmp_path / "*.csv", extra_columns=["n"]) as corpus:
+        assert ["a", "b", "c"] == read_all(corpus)[0]
+        corpus.write_kept([0, 1, 2], out := io.BytesIO())
+    assert b"text,n\r\na,1\r\nb,2\nc,3\n" == out.getvalue()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+json_rows = st.lists(
+    st.fixed_dictionaries(
+        {"text": st.text(max_size=30) | st.none(), "id": st.integers() | st.text(max_size=5)},
+        optional={
+            "score": st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none()
+        },
+    ).flatmap(lambda row: st.dictionaries(st.text(max_size=4), json_values, max_size=2).map(lambda more: more | row)),
+    max_size=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(rows=json_rows, ascii_only=st.booleans(), seed=st.integers(0, 2**32 - 1))
+def test_json_lines_are_what_json_says(tmp_path: Path, rows: list[dict[str, Any]], ascii_only: bool, seed: int) -> None:
+    """Texts, ids of any size and scores equal those of the json module; kept rows are the same bytes."""
+    lines = [json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n" for row in rows]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(lines))
+    mask = np.random.default_rng(seed).random(len(rows)) < 0.5
+    with open_corpus(path, id_column="id", extra_columns=["score"]) as corpus:
+        texts, ids = read_all(corpus)
+        assert [row["text"] or "" for row in rows] == texts
+        assert [row["id"] for row in rows] == ids
+        scores = [score for batch in corpus.batches() for score in batch.columns["score"]]
+        assert [row.get("score") for row in rows] == scores
+        assert [type(row.get("score")) for row in rows] == list(map(type, scores))
+        corpus.write_kept(mask, out := io.BytesIO())
+        assert [texts[row] for row in np.flatnonzero(mask)] == list(corpus.texts(np.flatnonzero(mask)))
+    assert b"".join(line for line, kept in zip(lines, mask, strict=True) if kept) == out.getvalue()

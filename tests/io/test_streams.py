@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpora import TEXTS, encode, pack, read_all
 from nearkin.errors import InputError
+from nearkin.io import Corpus, open_corpus
 from nearkin.io.inputs import Compression, resolve
 from nearkin.io.streams import GzipReader, Reader, Sink, Spool, compressing, decompressed, read_at
 
@@ -131,3 +133,45 @@ def test_a_sink_counts_and_leaves_the_stream_open() -> None:
         assert 3 == sink.tell()
         file.flush()
     assert (True, False, b"abc") == (sink.closed, out.closed, out.getvalue())
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_stream_that_is_cut_off_is_an_error(tmp_path: Path, kind: str, ending: str) -> None:
+    """A truncated or damaged compressed file is never taken for a shorter corpus."""
+    rng = np.random.default_rng(0)
+    whole = pack(
+        tmp_path / f"a.{kind}{ending}", encode(kind, [str(rng.integers(0, 2**60)) for _ in range(500)])
+    ).read_bytes()
+    bad = tmp_path / f"b.{kind}{ending}"
+    for damaged in (whole[:-1], whole[:-9], whole[: len(whole) // 2], whole[:3], whole + b"garbage!", b"plain text"):
+        bad.write_bytes(damaged)
+        with open_corpus(bad) as corpus, pytest.raises(InputError, match=f"b.{kind}{ending}: .*(damaged|cut off)"):
+            read_all(corpus)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_members_of_a_stream_are_read_one_after_another(tmp_path: Path, ending: str) -> None:
+    """Concatenated gzip members and zstd frames are one stream, as cat and pigz make them."""
+    one = pack(tmp_path / f"a.txt{ending}", b"one\ntw").read_bytes()
+    two = pack(tmp_path / f"a.txt{ending}", b"o\nthree\n").read_bytes()
+    (tmp_path / f"b.txt{ending}").write_bytes(one + two + pack(tmp_path / f"a.txt{ending}", b"").read_bytes())
+    with open_corpus(tmp_path / f"b.txt{ending}") as corpus:
+        assert ["one", "two", "three"] == read_all(corpus)[0]
+
+
+def test_the_spool_is_gone_at_the_end(tmp_path: Path) -> None:
+    """The spool has no name while it lives, and its room is free when the corpus is closed, also after an error."""
+    path = pack(tmp_path / "a.jsonl.gz", encode("jsonl", TEXTS))
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(KeyboardInterrupt), open_corpus(path, spool_dir=spool) as corpus:
+        interrupt(corpus)
+    assert [] == list(spool.iterdir())
+    assert opened == len(list(Path("/proc/self/fd").iterdir()))
+
+
+def interrupt(corpus: Corpus) -> None:
+    for _ in corpus.batches():
+        raise KeyboardInterrupt

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nearkin.errors import InputError
-from nearkin.io import BadRecord, Column, Malformed, PackedTexts
+from nearkin.io import BadRecord, Column, Malformed, PackedTexts, open_corpus
 
 texts_or_none = st.lists(st.text(max_size=8) | st.none(), max_size=12)
 scalars = st.lists(
@@ -100,3 +102,20 @@ def test_records_that_cannot_be_read_are_counted_and_the_first_kept() -> None:
     assert ("a.parquet", 3, "why", "a.parquet, row 3") == tuple(
         getattr(caught.value, name) for name in ("file", "line", "reason", "place")
     )
+
+
+def test_numbers_are_read_from_columns_of_any_kind(tmp_path: Path) -> None:
+    """A keep rule's column may hold integers, floats, nulls, booleans, or strings that write a number."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"text": "a", "n": 1, "s": "2.5"}\n{"text": "b", "n": 0.5, "s": 3}\n{"text": "c", "n": null, "s": null}\n'
+    )
+    with open_corpus(path, extra_columns=["n", "s"]) as corpus:
+        (batch,) = corpus.batches()
+        np.testing.assert_array_equal([1, 0.5, np.nan], batch.columns["n"].numbers("n"))
+        np.testing.assert_array_equal([2.5, 3, np.nan], batch.columns["s"].numbers("s"))
+    path.write_text('{"text": "a", "n": "high"}\n')
+    with open_corpus(path, extra_columns=["n"]) as corpus:
+        (batch,) = corpus.batches()
+        with pytest.raises(InputError, match="row 0: column 'n' holds 'high', which is not a number"):
+            batch.columns["n"].numbers("n")

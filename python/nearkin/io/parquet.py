@@ -162,7 +162,7 @@ class ParquetCorpus(Corpus):
             good[list(reasons)] = False
             if not good.any():
                 return good, None
-            kept = arrow.filter(pa.array(good))
+            kept = _filtered(arrow, good)
             texts = texts_of(kept.column(self.text_column))
             columns = {name: column_of(kept.column(name)) for name in self.columns}
         first = self.rows
@@ -218,7 +218,7 @@ def _write_rows(file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.Parque
     total = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, total))))
     for batch in file.iter_batches(batch_size=rows):
-        part = batch.filter(pa.array(kept[at : at + batch.num_rows]))
+        part = _filtered(batch, kept[at : at + batch.num_rows])
         at += batch.num_rows
         if part.num_rows:
             waiting.append(part)
@@ -228,6 +228,25 @@ def _write_rows(file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.Parque
             waiting, size = [], 0
     if waiting:
         writer.write_table(pa.Table.from_batches(waiting))
+
+
+def _filtered(batch: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:
+    """Some rows of a batch. Views of strings and bytes, which pyarrow can't filter, take the way over other types."""
+    chosen = pa.array(mask)
+    if not any(map(_is_view, batch.schema.types)):
+        return batch.filter(chosen)
+    columns = []
+    for column in batch.columns:
+        if _is_view(column.type):
+            plain = pa.large_string() if pa.types.is_string_view(column.type) else pa.large_binary()
+            columns.append(column.cast(plain).filter(chosen).cast(column.type))
+        else:
+            columns.append(column.filter(chosen))
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
 
 
 def _options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:

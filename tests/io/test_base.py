@@ -1,0 +1,198 @@
+"""nearkin.io.base: what holds for a corpus of any format: reading, looking up, writing what is kept."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from corpora import TEXTS, encode, pack, read_all, unpack
+from nearkin.errors import InputError, NearkinError, ParameterError
+from nearkin.io import OutputDir, open_corpus
+from nearkin.io import base as corpus_module
+from nearkin.io import parquet as parquet_module
+from nearkin.io import records as records_module
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "txt", "parquet"])
+def test_what_is_written_is_what_was_read(tmp_path: Path, kind: str, ending: str) -> None:
+    """Texts, ids and columns arrive; rows are looked up again; kept rows keep format, compression, order, schema."""
+    columns = {} if kind == "txt" else {"id_column": "id", "extra_columns": ["score"]}
+    expected = [text.replace("\n", " ") for text in TEXTS] if kind == "txt" else TEXTS
+    path = pack(tmp_path / f"in.{kind}{ending}", encode(kind, TEXTS))
+    with open_corpus(path, **columns) as corpus:  # type: ignore[arg-type]
+        texts, ids = read_all(corpus)
+        assert expected == texts
+        assert (list(range(6)) if kind == "txt" else [f"id{i}" for i in range(6)]) == ids
+        assert path.stat().st_size == corpus.bytes_read
+        assert [expected[1], expected[3], expected[3]] == list(corpus.texts([1, 3, 3]))
+        with OutputDir(tmp_path / "out") as out:
+            corpus.write_kept(np.array([True, False, True, True, False, True]), out)
+    kept = tmp_path / "out" / f"kept.{kind}{ending}"
+    assert [kept.name] == [path.name for path in (tmp_path / "out").iterdir()]
+    with open_corpus(kept, **columns) as again:  # type: ignore[arg-type]
+        assert [expected[i] for i in (0, 2, 3, 5)] == read_all(again)[0]
+    if kind == "parquet":
+        assert pq.read_schema(io.BytesIO(unpack(path))).equals(
+            pq.read_schema(io.BytesIO(unpack(kept))), check_metadata=True
+        )
+        assert "ZSTD" == pq.ParquetFile(io.BytesIO(unpack(kept))).metadata.row_group(0).column(1).compression
+    else:
+        with open_corpus(path, **columns) as corpus:  # type: ignore[arg-type]
+            read_all(corpus)
+            corpus.write_kept(range(6), whole := io.BytesIO())
+        assert unpack(path) == whole.getvalue()
+
+
+def test_reading_nothing_but_bad_records_is_an_error(tmp_path: Path) -> None:
+    """A mistyped column must not end as an empty output."""
+    (tmp_path / "a.jsonl").write_text('{"body": "a"}\n' * 9)
+    with (
+        open_corpus(tmp_path / "a.jsonl") as corpus,
+        pytest.raises(InputError, match=r"none of 9 records can be read; .* line 1: no column .*body"),
+    ):
+        read_all(corpus)
+
+
+def test_null_texts_are_rows_without_text(tmp_path: Path) -> None:
+    """A document without text is read, flagged and can be kept, in JSON lines and Parquet alike."""
+    (tmp_path / "a.jsonl").write_text('{"text": null}\n{"text": "b"}\n{"text": null}\n')
+    pq.write_table(pa.table({"text": pa.array([None, "b", None])}), tmp_path / "a.parquet")
+    for name in ("a.jsonl", "a.parquet"):
+        with open_corpus(tmp_path / name) as corpus:
+            (batch,) = corpus.batches()
+            assert (["", "b", ""], [0, 2]) == (list(batch.texts), batch.texts.nulls.tolist())
+            assert [None, "b", None] == batch.texts.to_arrow().to_pylist()
+            assert [0] == corpus.texts([0, 1]).nulls.tolist()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "txt", "parquet"])
+def test_small_blocks_give_the_same_corpus(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of any size hold the same rows, and a record longer than a block is read whole."""
+    texts = [f"document {i} " + "word " * (i * 7 % 90) for i in range(200)] + ["long " * 3000] + ["end"]
+    path = pack(tmp_path / f"in.{kind}.gz", encode(kind, texts))
+    with open_corpus(path) as corpus:
+        expected = read_all(corpus)
+    for module in (corpus_module, records_module, parquet_module):
+        monkeypatch.setattr(module, "BLOCK", 1 << 10)
+    with open_corpus(path) as corpus:
+        assert expected == read_all(corpus)
+        assert texts == expected[0]
+        rows = list(range(0, 202, 3))
+        assert [texts[row] for row in rows] == list(corpus.texts(rows))
+        assert ([], 0) == (list(corpus.texts([])), len(corpus.texts([])))
+        corpus.write_kept(rows, out := io.BytesIO())
+    (tmp_path / f"again.{kind}").write_bytes(out.getvalue())
+    with open_corpus(tmp_path / f"again.{kind}") as corpus:
+        assert [texts[row] for row in rows] == read_all(corpus)[0]
+
+
+def test_compressed_or_binary_data_under_another_name_is_told(tmp_path: Path) -> None:
+    """Files whose first bytes contradict their name say what they are."""
+    for name, data, said in [
+        ("a.jsonl", gzip.compress(b"{}"), "compressed with gzip; end its name in .gz"),
+        ("b.csv", b"\x28\xb5\x2f\xfdxxxx", "compressed with zstd"),
+        ("c.txt", "text".encode("utf-16"), "UTF-16; convert it to UTF-8"),
+        ("d.jsonl", encode("parquet", TEXTS), "is Parquet"),
+        ("e.parquet", b"PAR1 and then nothing", "Parquet file is damaged"),
+    ]:
+        (tmp_path / name).write_bytes(data)
+        with open_corpus(tmp_path / name) as corpus, pytest.raises(InputError, match=said):
+            read_all(corpus)
+
+
+def test_a_file_that_changes_is_an_error(tmp_path: Path) -> None:
+    """Rows are never looked up in, or copied from, a file that is not the one that was read."""
+    for kind in ("jsonl", "parquet", "txt"):
+        path = tmp_path / f"a.{kind}"
+        path.write_bytes(encode(kind, TEXTS))
+        with open_corpus(path) as corpus:
+            read_all(corpus)
+            path.write_bytes(encode(kind, TEXTS[::-1]))
+            os.utime(path, (1, 1))
+            with pytest.raises(InputError, match=r"changed while it was being read|changed since"):
+                corpus.write_kept([0], io.BytesIO())
+            if kind != "parquet":
+                with pytest.raises(InputError, match="changed while it was being read"):
+                    corpus.texts([0])
+        with open_corpus(path) as corpus:
+            reading = corpus.batches()
+            next(reading)
+            os.utime(path, (2, 2))
+            with pytest.raises(InputError, match="changed while it was being read"):
+                next(reading)
+
+
+STDIN = """
+import sys
+from nearkin.errors import NearkinError
+from nearkin.io import open_corpus
+with open_corpus("-", format=sys.argv[1]) as corpus:
+    texts = [text for batch in corpus.batches() for text in batch.texts]
+    assert texts[1] == list(corpus.texts([1]))[0]
+    try:
+        next(corpus.batches())
+        raise SystemExit("read twice")
+    except NearkinError:
+        pass
+    corpus.write_kept(range(0, len(texts), 2), sys.stdout.buffer)
+"""
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_standard_input_is_spooled(tmp_path: Path, kind: str, ending: str) -> None:
+    """A pipe is read like a file, compressed or not, and rows go to standard output."""
+    data = pack(tmp_path / f"a.{kind}{ending}", encode(kind, TEXTS)).read_bytes()
+    done = subprocess.run([sys.executable, "-c", STDIN, kind], input=data, capture_output=True, check=True)
+    (tmp_path / f"b.{kind}").write_bytes(done.stdout)
+    with open_corpus(tmp_path / f"b.{kind}") as corpus:
+        assert TEXTS[::2] == read_all(corpus)[0]
+
+
+def test_rows_are_checked(tmp_path: Path) -> None:
+    """Rows out of order or range, masks of a wrong length, and writing before reading are errors."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(encode("jsonl", TEXTS))
+    with open_corpus(path) as corpus:
+        with pytest.raises(NearkinError, match="not read to its end"):
+            corpus.write_kept([0], io.BytesIO())
+        read_all(corpus)
+        for rows in ([1, 0], [6], [-1]):
+            with pytest.raises(ParameterError, match="rows="):
+                corpus.texts(rows)
+        for kept in ([6], [-1], np.ones(5, bool)):
+            with pytest.raises(ParameterError, match="kept="):
+                corpus.write_kept(kept, io.BytesIO())
+        assert read_all(corpus) == read_all(corpus)
+        assert 6 == corpus.rows
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    data=st.binary(max_size=200), kind=st.sampled_from(["jsonl", "csv", "tsv", "txt", "parquet"]), pipe=st.booleans()
+)
+def test_any_bytes_give_rows_or_an_input_error(tmp_path: Path, data: bytes, kind: str, pipe: bool) -> None:
+    """No bytes under any name end otherwise than in rows, bad records or an InputError."""
+    path = tmp_path / f"a.{kind}{'.gz' if pipe else ''}"
+    path.write_bytes(gzip.compress(b"text\n" + data) if pipe else data)
+    with open_corpus(path) as corpus:
+        try:
+            texts, _ = read_all(corpus)
+        except InputError:
+            return
+        corpus.write_kept(range(len(texts)), out := io.BytesIO())
+        assert texts == list(corpus.texts(range(len(texts))))
+    if kind == "txt" and not corpus.malformed.count and not data.startswith(b"\xef\xbb\xbf"):
+        assert (b"text\n" + data if pipe else data) == out.getvalue()

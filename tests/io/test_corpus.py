@@ -1,0 +1,66 @@
+"""nearkin.io.open_corpus: what is refused before and while a corpus is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpora import read_all
+from nearkin.errors import InputError, ParameterError
+from nearkin.io import open_corpus
+
+
+def test_inputs_must_be_of_one_format_and_exist(tmp_path: Path) -> None:
+    """Everything that can be said about the inputs before reading is an error that names the input."""
+    for name in ("a.jsonl", "b.csv", "c.unknown", "d.jsonl.gz"):
+        (tmp_path / name).write_bytes(b"")
+    a = tmp_path / "a.jsonl"
+    for inputs, said in [
+        ([a, tmp_path / "b.csv"], "b.csv: is csv, while .*a.jsonl is jsonl; give inputs of one format"),
+        ([tmp_path], "b.csv: is csv, while .*a.jsonl is jsonl; .* format='files'"),
+        ([tmp_path / "none.jsonl"], "none.jsonl: no such file or folder"),
+        ([tmp_path / "*.parquet"], "no file matches"),
+        ([tmp_path / "c.unknown"], "the name says no format"),
+        ([a, tmp_path / "*.jsonl"], "given twice"),
+    ]:
+        with pytest.raises(InputError, match=said):
+            open_corpus(inputs)
+    with pytest.raises(ParameterError, match="at least one path"):
+        open_corpus([])
+    with pytest.raises(ParameterError, match=r"format='xml' is not allowed; use one of jsonl, parquet"):
+        open_corpus(a, format="xml")
+    with pytest.raises(ParameterError, match="neither the id nor an extra column"):
+        open_corpus(a, id_column="text")
+    with pytest.raises(ParameterError, match="no column for txt"):
+        open_corpus(tmp_path / "c.unknown", format="txt", id_column="id")
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(InputError, match="the folder has no files"):
+        open_corpus(tmp_path / "sub")
+    assert "jsonl" == open_corpus([a, tmp_path / "d.jsonl.gz"]).format
+
+
+def test_columns_must_exist_and_agree(tmp_path: Path) -> None:
+    """CSV and Parquet name the first column that is missing or differs between files."""
+    (tmp_path / "a.csv").write_text("id,text\n1,a\n")
+    (tmp_path / "b.csv").write_text("id,body\n1,a\n")
+    (tmp_path / "c.csv").write_text("id,text,more\n1,a,b\n")
+    pq.write_table(pa.table({"id": [1], "text": ["a"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["1"], "text": ["a"]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"id": [[1]], "text": [b"a"]}), tmp_path / "c.parquet")
+    for names, options, said in [
+        (["b.csv"], {}, "b.csv, line 1: no column 'text'; the header has id, body"),
+        (["a.csv", "b.csv"], {}, "b.csv, line 1: column 2 is 'body', while it is 'text' in .*a.csv"),
+        (["a.csv", "c.csv"], {}, "the header has 3 columns, while that of .*a.csv has 2"),
+        (["a.parquet", "b.parquet"], {}, "column 1 is id .string., while it is id .int64. in .*a.parquet"),
+        (["a.parquet"], {"text_column": "body"}, "no column 'body'; the file has id, text"),
+        (["a.parquet"], {"text_column": "id"}, "column 'id' is int64; a text is a string"),
+        (["c.parquet"], {}, "column 'text' is binary; a text is a string"),
+    ]:
+        with (
+            open_corpus([tmp_path / name for name in names], **options) as corpus,  # type: ignore[arg-type]
+            pytest.raises(InputError, match=said),
+        ):
+            read_all(corpus)

@@ -1,0 +1,101 @@
+"""nearkin.io.parquet: types, row groups, strings that are checked."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from corpora import read_all
+from nearkin.io import open_corpus
+
+
+def test_parquet_types_arrive_as_they_are(tmp_path: Path) -> None:
+    """Dictionary strings, all widths of numbers and nulls are read; schema, metadata and codecs are kept."""
+    columns = {
+        "text": pa.array(["a", "b", None, "a", "e"]).dictionary_encode(),
+        "id": pa.array([2**64 - 1, 1, 2, None, 4], pa.uint64()),
+        "small": pa.array([1, None, 3, 4, 5], pa.int8()),
+        "real": pa.array([0.5, None, 1.5, 2.5, 3.5], pa.float32()),
+        "flag": pa.array([True, False, None, True, True]),
+        "name": pa.array(["x", None, "z", "u", "v"], pa.large_string()),
+        "nested": pa.array([[1], [], None, [2, 3], [4]]),
+    }
+    table = pa.table(columns).replace_schema_metadata({"made by": "a test"})
+    pq.write_table(table, tmp_path / "a.parquet", compression={"text": "gzip", "id": "none"})
+    extra = ["small", "real", "flag", "name"]
+    with open_corpus(tmp_path / "a.parquet", id_column="id", extra_columns=extra) as corpus:
+        (batch,) = corpus.batches()
+        assert [2**64 - 1, 1, 2, 4] == list(batch.ids)
+        assert (["a", "b", "", "e"], [2]) == (list(batch.texts), batch.texts.nulls.tolist())
+        assert [1, None, 3, 5] == list(batch.columns["small"])
+        assert [0.5, None, 1.5, 3.5] == list(batch.columns["real"])
+        assert [True, False, None, True] == list(batch.columns["flag"])
+        assert ["x", None, "z", "v"] == list(batch.columns["name"])
+        (bad,) = corpus.malformed.first
+        assert "a.parquet, row 4: column 'id' holds null" in str(bad)
+        assert ["", "e"] == list(corpus.texts([2, 3]))
+        corpus.write_kept([0, 3], out := io.BytesIO())
+    kept = pq.read_table(io.BytesIO(out.getvalue()))
+    written = pq.read_table(tmp_path / "a.parquet")
+    assert written.take([0, 4]).equals(kept)
+    assert written.schema.equals(kept.schema, check_metadata=True)
+    metadata = pq.ParquetFile(io.BytesIO(out.getvalue())).metadata.row_group(0)
+    assert ["GZIP", "UNCOMPRESSED"] == [metadata.column(i).compression for i in (0, 1)]
+
+
+def test_parquet_strings_are_checked(tmp_path: Path) -> None:
+    """Parquet readers trust a file's strings; a kernel must not."""
+    raw = pa.array([b"good", b"b\xffd", b"fine"], pa.binary())
+    strings = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
+    pq.write_table(pa.table({"text": strings}), tmp_path / "a.parquet")
+    with open_corpus(tmp_path / "a.parquet") as corpus:
+        assert ["good", "fine"] == read_all(corpus)[0]
+        assert [2] == [bad.line for bad in corpus.malformed.first]
+        corpus.write_kept([1], out := io.BytesIO())
+    assert ["fine"] == pq.read_table(io.BytesIO(out.getvalue())).column("text").to_pylist()
+
+
+def test_parquet_texts_after_nested_columns_are_sized_by_their_own_column(tmp_path: Path) -> None:
+    """Batches follow from the text column's size wherever it stands."""
+    columns = {"nested": pa.array([{"a": 1, "b": 2}] * 50), "text": ["x" * 100] * 50}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet", use_dictionary=False)
+    with open_corpus(tmp_path / "a.parquet") as corpus:
+        assert (["x" * 100] * 50, list(range(50))) == read_all(corpus)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.null()]
+)
+def test_texts_of_every_string_type(tmp_path: Path, kind: pa.DataType) -> None:
+    """Row groups of any size, dictionaries and nulls give the texts of a plain list, looked up in ascending rows."""
+    texts = [None if row % 7 == 3 or kind == pa.null() else f"text {row % 5} 中" for row in range(50)]
+    array = pa.array(texts, pa.string() if pa.types.is_dictionary(kind) else kind)
+    array = array.dictionary_encode() if pa.types.is_dictionary(kind) else array
+    pq.write_table(pa.table({"n": range(50), "text": array}), tmp_path / "a.parquet", row_group_size=7)
+    expected = [text or "" for text in texts]
+    with open_corpus(tmp_path / "a.parquet", id_column="n") as corpus:
+        assert (expected, list(range(50))) == read_all(corpus)
+        rows = [0, 3, 3, 6, 7, 48, 49]
+        found = corpus.texts(rows)
+        assert [expected[row] for row in rows] == list(found)
+        assert [place for place, row in enumerate(rows) if texts[row] is None] == found.nulls.tolist()
+        corpus.write_kept(range(0, 50, 3), out := io.BytesIO())
+    kept = pq.read_table(io.BytesIO(out.getvalue()))
+    assert list(range(0, 50, 3)) == kept["n"].to_pylist()
+    assert texts[::3] == kept["text"].to_pylist()
+
+
+def test_files_without_rows(tmp_path: Path) -> None:
+    """An empty file has its schema and no rows, alone or beside others."""
+    for name, texts in (("a", []), ("b", ["x"])):
+        pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), tmp_path / f"{name}.parquet")
+    with open_corpus(tmp_path / "a.parquet") as corpus:
+        assert ([], []) == read_all(corpus)
+        corpus.write_kept([], out := io.BytesIO())
+    assert ["text"] == pq.read_schema(io.BytesIO(out.getvalue())).names
+    with open_corpus(tmp_path / "*.parquet") as corpus:
+        assert ["x"] == read_all(corpus)[0]
