@@ -22,6 +22,16 @@
 //! A null text has no feature: fingerprint 0, signature of largest values, no word, no keyword. Results depend on the slots and the
 //! texts alone, not on the number of threads.
 //!
+//! ```
+//! use nearkin_core::families::recipe::{Family, Recipe, Slots};
+//!
+//! let family = Family::SimHash { bits: 64 };
+//! let recipe = Recipe::new(&Slots { features: "word", n: 3, family, ..Slots::default() })?;
+//! let (fingerprints, counts) = recipe.fingerprints(["One, two, three, FOUR", ""].as_slice())?;
+//! assert_eq!((2, vec![2, 0]), (fingerprints.len(), counts));
+//! # Ok::<(), nearkin_core::Error>(())
+//! ```
+//!
 //! Tests: each slot against a plain definition, and the committed golden values, in `tests`.
 
 use std::collections::HashMap;
