@@ -7,7 +7,7 @@ summation, so that dense and sparse rows, and `float32` rows and the same values
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,16 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Matrix: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
-Vectors: TypeAlias = Any
+
+
+class Sparse(Protocol):
+    """A sparse matrix of SciPy, of any format."""
+
+    def tocsr(self) -> csr_array | csr_matrix:
+        """The same rows, compressed."""
+
+
+Vectors: TypeAlias = npt.ArrayLike | Sparse
 """`(n, d)` numbers: an array or what NumPy makes one of, or any SciPy sparse matrix."""
 
 
