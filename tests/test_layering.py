@@ -56,7 +56,7 @@ def imported(path: Path, known: set[str]) -> Iterator[str]:
 
 
 def test_every_module_has_its_place() -> None:
-    """Each module and folder of the package stands in the list of ARCHITECTURE.md, and none stands there twice."""
+    """Each module and folder of the package is in the list of ARCHITECTURE.md exactly once."""
     placed = [name for layer in python_layers() for name in layer]
     assert len(placed) == len(set(placed))
     tops = {name.split(".")[0] for name, _ in modules()} - {""}

@@ -2,7 +2,7 @@
 
 ```
 NearkinError
-├── ParameterError (ValueError)      an argument outside of its range
+├── ParameterError (ValueError)      an argument outside its range
 ├── MismatchError (ValueError)       two things made differently meet: bits, family, seed, recipe
 ├── InputError (ValueError)          a record or file that can't be read
 ├── OutputError (OSError)            output that could not be put in its place
@@ -62,7 +62,7 @@ def _rebuild(kind: type[NearkinError], message: str, context: dict[str, Any]) ->
 
 
 class ParameterError(NearkinError, ValueError):
-    """An argument outside of its range. Attributes: name, found, allowed."""
+    """An argument outside its range. Attributes: name, found, allowed."""
 
 
 class MismatchError(NearkinError, ValueError):

@@ -54,7 +54,7 @@ def s_curve(
     values : array
         Ascending values of what `family.collision_probability` takes.
     tables : iterable of (k, L), default ((1, 1),)
-        Hashes of a table and tables: one curve each.
+        Hashes per table and number of tables: one curve each.
     axes : matplotlib axes, optional
         New ones without it; `axes.figure.savefig` saves them.
 

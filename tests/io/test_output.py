@@ -333,7 +333,7 @@ def failure_of(call: Callable[[], None]) -> OutputError | None:
 
 
 def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) -> None:
-    """Where a run died between two renames its old output comes back, unless something stands there."""
+    """Where a run died between two renames its old output comes back, unless something is there."""
     target, hidden = tmp_path / "out", tmp_path / (".out.nearkin-" + "0" * 16)
     (hidden / "old").mkdir(parents=True)
     (hidden / "new").mkdir()
@@ -446,7 +446,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_whose_folder_cannot_be_synced_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first sync is the file's, the second its folder's; the error says what stands there."""
+    """The first sync is the file's, the second its folder's; the error says what is there."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
 
@@ -562,7 +562,7 @@ def test_inputs_are_never_written_over(tmp_path: Path) -> None:
         OutputDir(folder, overwrite=True, inputs=[folder / "kept.jsonl"]),
     ):
         pass
-    with pytest.raises(ParameterError, match="a folder outside of"), OutputDir(folder / "out", inputs=[folder]):
+    with pytest.raises(ParameterError, match="a folder outside"), OutputDir(folder / "out", inputs=[folder]):
         pass
     assert {"kept.jsonl": b'{"text": "a"}\n'} == files(folder)
 
@@ -613,7 +613,7 @@ def test_an_output_folder_inside_of_an_input_folder_is_refused(tmp_path: Path) -
     (tmp_path / "a.txt").write_text("text")
     with (
         open_corpus(tmp_path) as corpus,
-        pytest.raises(ParameterError, match="a folder outside of"),
+        pytest.raises(ParameterError, match="a folder outside"),
         OutputDir(tmp_path / "out", inputs=corpus.inputs),
     ):
         pass

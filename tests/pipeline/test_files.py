@@ -222,7 +222,7 @@ def test_wrong_arguments_say_what_is_allowed(tmp_path: Path) -> None:
             nk.dedup_files(paths, **options)
     with pytest.raises(ParameterError, match="an iterable of paths"):
         nk.dedup_files(str(tmp_path / "a"))
-    with pytest.raises(InputError, match="stands in rows 0 and 1"):
+    with pytest.raises(InputError, match="occurs in rows 0 and 1"):
         nk.dedup_files(paths * 2)
 
 

@@ -183,7 +183,7 @@ TEXTS = {
 
 
 def test_a_run_is_scored_by_links_and_clusters() -> None:
-    """Documents outside of its clusters are known to the run, so nothing of the truth is missing."""
+    """Documents outside its clusters are known to the run, so nothing of the truth is missing."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     scores = nk.evaluate(run, {"a": 0, "c": 0, "d": 0, "b": 1, "e": 1})
     assert (3, 0, 1) == of(scores.pairwise)
@@ -223,7 +223,7 @@ def test_documents_removed_for_older_ones_are_counted_apart() -> None:
 
 
 def test_a_run_may_be_the_truth() -> None:
-    """Two runs agree where both saw the same documents; documents outside of clusters are alone, not unknown."""
+    """Two runs agree where both saw the same documents; documents outside clusters are alone, not unknown."""
     run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
     scores = nk.evaluate(run, run)
     assert (1.0, 1.0, 5) == (scores.bcubed.precision, scores.bcubed.recall, scores.bcubed.documents)  # type: ignore[union-attr]

@@ -140,7 +140,7 @@ def test_a_table_is_one_file(tmp_path: Path) -> None:
 
 
 def test_a_run_of_tables_knows_its_documents() -> None:
-    """Kept documents outside of clusters belong to it."""
+    """Kept documents outside clusters belong to it."""
     clusters = {"id": [1, 2], "cluster": [0, 0], "representative": [1, 1], "reason": ["kept", "near"]}
     run = DedupRun.of_tables(clusters, {}, [1, 3])  # type: ignore[arg-type]
     assert ({"1", "2", "3"}, [("2", "1")], 0, None) == (run.documents, run.links, run.older, run.pairs)

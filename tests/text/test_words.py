@@ -250,7 +250,7 @@ def test_odd_texts_go_through_every_tokenizer(tokenizer: str) -> None:
 
 @given(text=strategies.texts())
 def test_words_are_parts_of_the_text_in_order(text: str) -> None:
-    """Without normalisation every word stands in the text, behind the one before it."""
+    """Without normalisation every word is in the text, behind the one before it."""
     for cut in ("jieba", "script"):
         at = 0
         for word in nk.words([text], f"norm:none|case:keep|cut:{cut}|word:1")[0]:

@@ -93,7 +93,7 @@ def test_short_texts_differ_as_the_exact_probability_says() -> None:
     """400 pairs of sets of 4 and 5 features, 256 bits each: the mean share of differing bits.
 
     n = 102,400 trials of independent bits. Hoeffding: P[|share - p| >= 0.01] <= 2 exp(-2 * 102400 * 0.01^2) = 3e-9. The
-    law of the angle would say 0.1515, or 0.1476 for these sizes; 0.1875 is far outside of that.
+    law of the angle would say 0.1515, or 0.1476 for these sizes; 0.1875 is far from it.
     """
     expected = simhash_difference_of_sets(4, 0, 1)
     assert 0.1875 == pytest.approx(expected)

@@ -52,7 +52,7 @@ _FAMILIES: dict[str, type[Family]] = {}
 class Probes(NamedTuple):
     """Hash values, and the next best values of each function with their costs.
 
-    The cost of changing several functions is the sum of their costs; the change of least cost is the most promising.
+    The cost of changing several functions is the sum of their costs; the change of lowest cost is the most promising.
     """
 
     values: Ints
@@ -152,7 +152,7 @@ class Family(ABC):
         Raises
         ------
         ParameterError
-            A parameter of the family outside of its range; X is no matrix of numbers.
+            A parameter of the family outside its range; X is not a matrix of numbers.
         InputError
             Too few rows; a row with NaN or infinite values; vectors that the family can't use. After any error the
             family is as it was.

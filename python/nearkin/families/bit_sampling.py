@@ -48,7 +48,7 @@ class BitSampling(Family):
 
     Notes
     -----
-    With limits, values outside of them are hashed as the nearer limit.
+    With limits, values outside them are hashed as the nearer limit.
 
     References
     ----------
@@ -121,7 +121,7 @@ class BitSampling(Family):
     def _check_learned(self) -> None:
         super()._check_learned()
         if self.columns_.min() < 0 or self.columns_.max() >= self.dimension_:
-            raise ValueError("columns_ lie outside of the dimension")
+            raise ValueError("columns_ lie outside the dimension")
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.zeros((len(rows), -(-self.bits // 64)), np.uint64)

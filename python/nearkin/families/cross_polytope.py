@@ -49,7 +49,7 @@ class CrossPolytope(Family):
         Values of a group (a table's hashes); all are one group without it.
     rotation : {"hadamard", "gaussian"}, default "hadamard"
         Three rounds of signs and Hadamard transforms (D is the power of two not below d), or a stored Gaussian matrix
-        (D is d), which costs d · dims a value and has the exact law.
+        (D is d), which costs d · dims per value and has the exact law.
     seed : int, default 0
         0 to 2**64 - 1.
 

@@ -1,7 +1,7 @@
 """Signatures with the values of the PyPI package datasketch, for comparison with stored ones.
 
 A feature's hash h is the first 4 bytes (8 for `affine64`) of the SHA-1 of its bytes, little-endian. Value i of a set is
-the least of its features' values:
+the smallest of its features' values:
 
 | scheme | in datasketch | value i of h | type |
 |---|---|---|---|

@@ -6,7 +6,7 @@ With p anchors from the data, K their centred kernel matrix and S a random set o
 
 w is about Gaussian in the span of the anchors, so bits agree with probability about 1 − arccos(c)/π, c the cosine of
 the two vectors after centring and projection on that span (Jiang, Que and Kulis: LSH after kernel PCA), within 0.01 to
-0.02 at t = 30. What lies outside of the span is not seen. Eigenvalues of K up to 1e-8 of the largest, and negative
+0.02 at t = 30. What lies outside the span is not seen. Eigenvalues of K up to 1e-8 of the largest, and negative
 ones of kernels that are not positive, are dropped. The centring of x is folded into the weights, so that a bit is one
 product with p kernel values.
 
@@ -238,7 +238,7 @@ class KernelLSH(Family):
     def _check_learned(self) -> None:
         super()._check_learned()
         if self.kernel == "precomputed" and not (0 <= self.anchors_.min() and self.anchors_.max() < self.dimension_):
-            raise ValueError("anchors_ lie outside of the dimension")
+            raise ValueError("anchors_ lie outside the dimension")
 
     def _derive(self) -> None:
         self._projection = Projection(self.weights_, self.offset_)

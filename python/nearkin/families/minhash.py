@@ -6,9 +6,9 @@ so that the share of equal values estimates the Jaccard similarity of the sets o
 
 | scheme | value i | cost |
 |---|---|---|
-| `one` | least hash in bin i of k; an empty bin takes that of the first full one in its own order | |A| + k |
+| `one` | smallest hash in bin i of k; an empty bin takes that of the first full one in its own order | |A| + k |
 | `fast` | the same by up to three hashes, one after the other; `classic` for bins still empty | 3 |A| + k |
-| `classic` | least value of function i of k | |A| k |
+| `classic` | smallest value of function i of k | |A| k |
 
 The variance of the share is J (1 − J) / k for `classic`, and about as much or less for `one`
 (`nearkin.theory.minhash_variance`), and less for `fast` (0.56 of it for 128 values and 160 features). A signature is
@@ -77,7 +77,7 @@ def signature(
     Raises
     ------
     TypeError
-        If a text is no string, or an Arrow array holds no strings.
+        If a text is not a string, or an Arrow array holds no strings.
     InputError
         If a string holds a lone surrogate.
     ParameterError
@@ -181,8 +181,8 @@ class MinHash:
     -----
     P[value i of A = value i of B] is the Jaccard similarity J of the sets. The share of equal values has the variance
     J (1 - J) / num_perm for `classic`; for the others see `nearkin.theory.minhash_variance`. Each value of `classic` is
-    the least of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random
-    x every feature of a set is equally likely to be the least one.
+    the smallest of (a x + b) mod 2^64 with odd a, x the mixed hash of a feature: a bijection of x, so that for random
+    x every feature of a set is equally likely to be the smallest one.
 
     References
     ----------

@@ -7,7 +7,7 @@
     kernel
 
 so at equal length the paired form is the better one for near vectors: at K = 0.88 0.051 against 0.525. The features
-are no codes: hash them with `Hyperplane`, or feed a linear model.
+are not codes: hash them with `Hyperplane`, or feed a linear model.
 
 Projections are made in `float64` in a fixed order, so features do not depend on the batch, on threads, or on whether
 rows are sparse; sine and cosine are NumPy's, which may differ in the last digit between machines.

@@ -1,4 +1,4 @@
-"""Shift-invariant kernel hashing (SKLSH): one bit a random wave, whether it lies above a random level.
+"""Shift-invariant kernel hashing (SKLSH): one bit per random wave, whether it lies above a random level.
 
     bit_j = 1 where cos(w_j·x + b_j) + t_j >= 0        w from the kernel's spectrum, b uniform in [0, 2π), t in [−1, 1]
 

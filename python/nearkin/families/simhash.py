@@ -65,7 +65,7 @@ def fingerprint(
     Raises
     ------
     TypeError
-        If a text is no string, or an Arrow array holds no strings.
+        If a text is not a string, or an Arrow array holds no strings.
     InputError
         If a string holds a lone surrogate.
     ParameterError
@@ -139,7 +139,7 @@ class SimHash:
         Raises
         ------
         ParameterError
-            For a weight that is no finite number or does not fit 64 bits.
+            For a weight that is not a finite number or does not fit 64 bits.
         """
         offsets = [0]
         features: list[bytes] = []

@@ -10,13 +10,13 @@ vectors in both:
 
 until, with `stop="loose"`, |mean o_ij − m/4| < 0.10 m/4 and std o_ij < 0.15 m/4 (the authors' C++ program), or, with
 `stop="strict"`, mean |o_ij − m/4| <= 0.10 m/4 and std o_ij <= 0.15 m/4 (the paper, the authors' MATLAB program). The
-forces push pivots outside of the data, and codes get worse when they drift far: the tolerances are the regulariser, so
-tighter ones are no gain. Radii are computed anew after the last move.
+forces push pivots outside the data, and codes get worse when they drift far: the tolerances are the regulariser, so
+tighter ones do not help. Radii are computed again after the last move.
 
 A ball is bounded, so balls cut closed regions: c balls in d dimensions make up to C(c−1, d) + Σ_{i<=d} C(c, i)
 regions, where c hyperplanes make Σ_{i<=d} C(c, i) (`nearkin.theory.ball_regions`). Vectors that share many balls are
 near one another, so codes are compared by the spherical Hamming distance |a xor b| / |a and b|. There is no collision
-law, and the distance is no key.
+law, and the distance is not a key.
 
 Cost: d multiplications per bit; fitting takes iterations · m · l · (d + l) operations on at most `samples` vectors.
 Sources: Heo, Lee, He, Chang and Yoon, Spherical Hashing (CVPR 2012; PAMI 2015). Differences: a radius lies half-way
@@ -256,7 +256,7 @@ class SphericalHash(Family):
 
     @property
     def num_alternatives(self) -> int:
-        """None: a ball's bit is no key of a bucket."""
+        """None: a ball's bit is not a key of a bucket."""
         return 0
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:

@@ -8,7 +8,7 @@ new     what will be `out`: a file or a folder, synced before it takes the place
 old     what `out` was, on systems that can't exchange two folders in one step
 ```
 
-The order is: write, sync every file, sync the folder, rename, sync the folder above. Where a folder stands in the
+The order is: write, sync every file, sync the folder, rename, sync the folder above. Where a folder is in the
 place, the two are exchanged in one step (Linux `renameat2`, macOS `renamex_np`); elsewhere the old one is renamed to
 `old` and the new one to the target. Only a process that dies between these two renames leaves no `out`; the next to
 write there (`recover`) brings the old one back before it removes the hidden folder.
@@ -110,14 +110,14 @@ class Aside:
         sync_parent(self.target)
 
     def put_folder(self) -> Path | None:
-        """Rename the new folder to the target; where the folder lies now that stood there before, if one did.
+        """Rename the new folder to the target; where the folder is now that was there before, if there was one.
 
         The caller syncs the folder above (`sync_parent`) when it is done with what was replaced.
 
         Raises
         ------
         OutputError
-            A rename failed; what stood there stands there again, or the message says where it is.
+            A rename failed; what was there is there again, or the message says where it is.
         """
         new, target, old = self.new, self.target, self.new.with_name(OLD)
         if not os.path.lexists(target):

@@ -29,7 +29,8 @@ def open_corpus(
     inputs : path, or iterable of paths
         Files, globs (`data/*.jsonl.gz`), folders, `-` for standard input; all of one format, each also .gz or .zst.
     format : str, optional
-        jsonl, parquet, csv, tsv, txt (a document per line) or files (a file per document); told by the names if None.
+        jsonl, parquet, csv, tsv, txt (a document per line) or files (a file per document); None to follow the file
+        names.
     text_column : str, default "text"
         The column of the text; of no meaning for txt and files.
     id_column : str, optional

@@ -1,8 +1,8 @@
 """From what a user names to what is read: paths, globs, folders and `-` become sources of one format.
 
-The format is told by the name's ending, under `.gz` or `.zst` if need be, or given; all inputs have the same. A folder
-is read for its `.jsonl`, `.parquet`, `.csv` or `.tsv` files if it has any, and otherwise every file in it is a
-document. Names that begin with a dot are passed over when a folder is read, and folders are never entered through a
+The format follows from the name's ending, under `.gz` or `.zst` if need be, or given; all inputs have the same. A
+folder is read for its `.jsonl`, `.parquet`, `.csv` or `.tsv` files if it has any, and otherwise every file in it is a
+document. Names that begin with a dot are skipped when a folder is read, and folders are never entered through a
 symbolic link. Order: as given; within a glob or a folder by name.
 """
 
@@ -66,7 +66,7 @@ class InputFile:
     path : Path or None
         None for standard input.
     compression : {"", "gz", "zst"}
-        Told by the name; a pipe's is told by its first bytes.
+        From the name; that of a pipe from its first bytes.
     regular : bool
         Whether it can be read twice: a file, not a pipe.
     document : str

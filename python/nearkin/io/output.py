@@ -160,7 +160,7 @@ class OutputDir:
         Raises
         ------
         ParameterError
-            No plain file name, one that was used already, or that of a file in the target that no earlier run wrote.
+            Not a plain file name, one that was used already, or that of a file in the target that no earlier run wrote.
         """
         if self._aside is None:
             raise NearkinError("the output is not open; use `with OutputDir(...) as out`")
@@ -197,7 +197,7 @@ class OutputDir:
                 allowed = f"a folder that holds no input; {path} lies in it and is never written over"
                 raise bad_parameter("out", str(self.target), allowed)
             if real in target.parents and real.is_dir():
-                allowed = f"a folder outside of {path}, which is an input and would be read with the output in it"
+                allowed = f"a folder outside {path}, which is an input and would be read with the output in it"
                 raise bad_parameter("out", str(self.target), allowed)
 
     def _entries_to_keep(self) -> list[str]:

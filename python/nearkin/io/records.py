@@ -108,7 +108,7 @@ class RecordCorpus(Corpus):
                     buffer = _grown(source, buffer, filled, "record")
                     continue
                 self.malformed.add(BadRecord(source.name, line, f"the record is longer than {LONGEST >> 20} MiB"))
-                # What was read of it is passed over up to its first line end, if it has one (a quote never closed).
+                # What was read of it is skipped up to its first line end, if it has one (a quote never closed).
                 found = buffer[:filled].tobytes().find(b"\n")
                 consumed, skipping = (filled, True) if found < 0 else (found + 1, False)
                 line += not skipping

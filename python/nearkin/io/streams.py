@@ -1,7 +1,7 @@
 """Bytes in and out: files, gzip, zstd, pipes, and the spool that lets a stream be read twice.
 
 A compressed stream is decompressed as it is read, a block at a time, so that memory does not grow with what it holds;
-a stream that ends early, or has bytes that are no part of it, is an error. gzip is zlib's (RFC 1952; several members
+a stream that ends early, or has bytes that are not part of it, is an error. gzip is zlib's (RFC 1952; several members
 follow one another as if they were one); zstd is pyarrow's.
 
 The spool is one temporary file without a name: the system frees it when the process ends, however it ends. It holds the

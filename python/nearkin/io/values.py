@@ -253,7 +253,7 @@ class Column(Sequence[Scalar]):
         Raises
         ------
         InputError
-            A value that is no number.
+            A value that is not a number.
         """
         if not np.any((self.kinds == TEXT) | (self.kinds == BIG_INT)):
             numbers = np.where(self.kinds == FLOAT, self.values.view(np.float64), self.values.astype(np.float64))
@@ -278,7 +278,7 @@ class Batch:
     first_row : int
         Number of the first row in the corpus, from 0; records that can't be read have none.
     texts : PackedTexts
-        A text a row.
+        A text per row.
     ids : Column
         Integers or strings, as given; row numbers when no id column was named.
     columns : mapping of str to Column

@@ -173,7 +173,7 @@ def check_distinct_ids(ids: Column, name: str) -> None:
         if value is None:
             raise InputError(f"{name}: row {row} has no id", place=f"row {row}", reason="no id")
         if value in seen:
-            reason = f"id {value!r} stands in rows {seen[value]} and {row}; ids must differ, or use row numbers"
+            reason = f"id {value!r} occurs in rows {seen[value]} and {row}; ids must differ, or use row numbers"
             raise InputError(f"{name}: {reason}", place=f"row {row}", reason=reason)
         seen[value] = row
 

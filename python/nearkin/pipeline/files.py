@@ -67,7 +67,7 @@ class _Options:
 
     @property
     def order(self) -> KeepRule:
-        """The rule of the order of visits: times of the last change stand in the column `keep`."""
+        """The rule of the order of visits: times of the last change are in the column `keep`."""
         if self.keep == "oldest":
             return "min"
         return "max" if self.keep == "newest" else self.keep
@@ -101,7 +101,7 @@ def dedup_files(
     keep : str, default "first"
         Which file of a cluster stays: first, last, longest, shortest, oldest, newest (by the time of its last
         change); `max` or `min` of `values`. Ties by path.
-    values : numbers, one a path; optional
+    values : numbers, one per path; optional
         For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
     against : iterable of paths, or a DigestIndex; optional
         Older files: what matches one of them is removed, and the result names it.
@@ -122,7 +122,7 @@ def dedup_files(
     Raises
     ------
     InputError
-        For what is no regular file, or changes while it is read.
+        For anything but a regular file, or changes while it is read.
     OSError
         If a file can't be read.
     ParameterError

@@ -11,7 +11,7 @@ from nearkin.io import Column
 
 Reason = Literal["kept", "exact", "near", "exact-old", "near-old"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
-"""Why a row stands in the clusters table: it is the one kept, has the same content as it, is similar to it, or has the
+"""Why a row is in the clusters table: it is the one kept, has the same content as it, is similar to it, or has the
 same content as, or is similar to, an older document."""
 
 

@@ -6,7 +6,7 @@
 4. *Keep*: the first of each cluster in keep order survives. A result names, for each removed text, the one kept, the
    distance, the verified similarity and the reason.
 
-The order of visits is fixed by the keep rule and ids, never by threads. Memory: about 40 bytes and one fingerprint a
+The order of visits is fixed by the keep rule and ids, never by threads. Memory: about 40 bytes and one fingerprint per
 document, an id, the search index of the kept ones, and what `nearkin.pipeline.cluster` holds of texts.
 """
 

@@ -7,7 +7,7 @@
 | `indel` | 1 − (insertions and deletions of characters) / (characters of both), of the texts as they are |
 
 Feature sets are distinct and unweighted; a set without features is similar to nothing, and so is the empty text.
-Cost: one pass over each text, O(features) a pair; `indel` O(characters² / 64) a pair.
+Cost: one pass over each text, O(features) per pair; `indel` O(characters² / 64) per pair.
 Kernel: `crates/nearkin-core/src/pipeline/verify.rs`.
 """
 
@@ -41,7 +41,7 @@ class TextComparison:
     measure: Measure
 
     def cache(self, budget: int) -> TextCache:
-        """An empty cache of what texts are compared by, of so many bytes between batches."""
+        """An empty cache of what texts are compared by, of this many bytes between batches."""
         return TextCache(self.recipe.core, self.measure, budget)
 
 

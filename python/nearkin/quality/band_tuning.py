@@ -1,8 +1,8 @@
 """Which values and bands find the wanted share of similar pairs, and at which cost; measured.
 
 A true pair is one whose features have at least the threshold's Jaccard similarity, as in `nearkin.tune`, on a sample
-taken likewise. The bands of `theory.choose_bands` have their recall for pairs at the very threshold, and pairs above it
-are found more often; on a corpus whose pairs lie well above it fewer candidates do. So all bands that a smaller or
+taken likewise. The bands of `theory.choose_bands` have their recall for pairs exactly at the threshold, and pairs above
+it are found more often; on a corpus whose pairs lie well above it fewer candidates do. So all bands that a smaller or
 larger nominal recall leads to are measured, for every number of values, and of those with the wanted recall the
 cheapest is advised: `nearkin dedup --recall` with that nominal recall takes just these bands.
 
@@ -128,7 +128,7 @@ def tune_bands(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> BandTuning:
-    """Measure which values and bands of MinHash find the wanted share of similar pairs at the least cost.
+    """Measure which values and bands of MinHash find the wanted share of similar pairs at the lowest cost.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def tune_bands(
 
 
 def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:
-    """The different bands of all nominal recalls that there are values for, with the least of these recalls each."""
+    """The different bands of all nominal recalls that there are values for, with the lowest of these recalls each."""
     found: dict[tuple[int, int, int], tuple[float, Banding]] = {}
     for nominal in _NOMINAL:
         try:

@@ -337,7 +337,7 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
     ParameterError
         For something that is neither pairs nor clusters.
     InputError
-        For ids that are none, or an id in two clusters.
+        For invalid ids, or an id in two clusters.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
     run, known = _labels(found, "found"), _labels(truth, "truth")
     complete = unlisted == "false"
     if isinstance(known, DedupRun):
-        # A run saw every document; those outside of its clusters are alone.
+        # A run saw every document; those outside its clusters are alone.
         labels = dict(known.clusters.labels)
         alone = sorted(known.documents - labels.keys())
         known = ClusterLabels([*labels, *alone], [*labels.values(), *[None] * len(alone)])

@@ -1,7 +1,7 @@
 """What is known or found about documents: pairs that match or don't, and clusters; in memory and in files.
 
 Ids are compared by their text, since a CSV file can't tell 7 from "7": two ids of one list that differ only in that are
-an error. A pair has no order, and stands once; an id stands in one cluster.
+an error. A pair has no order and occurs once; an id is in one cluster.
 
 | file | is read as |
 |---|---|
@@ -59,7 +59,7 @@ def names(ids: Iterable[object], what: str) -> list[str]:
             raise InputError(f"{what}: {reason}", place=what, reason=reason)
         text = str(value)
         if kinds.setdefault(text, type(value)) is not type(value):
-            reason = f"id {text} stands there as a number and as a string; ids are compared by their text"
+            reason = f"id {text} occurs as a number and as a string; ids are compared by their text"
             raise InputError(f"{what}: {reason}", place=what, reason=reason)
         result.append(text)
     return result
@@ -81,7 +81,7 @@ class PairLabels:
     labels : dict of (str, str) to bool
         Each pair once, the smaller text first.
     repeated, selves, contradictory : int
-        Pairs that stood more than once; pairs of an id with itself, and pairs with both labels, which are left out.
+        Pairs that occurred more than once; pairs of an id with itself, and pairs with both labels, which are left out.
 
     Raises
     ------
@@ -175,7 +175,7 @@ class ClusterLabels:
             key = (row,) if cluster is None else cluster
             number = numbers.setdefault(key, len(numbers))
             if labels.setdefault(name, number) != number:
-                reason = f"id {name} stands in two clusters; an id has one"
+                reason = f"id {name} is in two clusters; an id has one"
                 raise InputError(f"clusters: {reason}", place="clusters", reason=reason)
         object.__setattr__(self, "labels", labels)
 

@@ -1,13 +1,14 @@
 """What a radius is tuned against: a sample of documents, their true pairs, and distances.
 
-**Sample.** Every document gets a random key; the least ones are taken, so that the sample depends on the seed and the
-order of documents alone. A pair is in the sample with probability (sample / documents)², whatever its similarity, so
-recall and precision of a radius are those of the corpus; candidates per document grow with the corpus and are scaled.
+**Sample.** Every document gets a random key; the smallest ones are taken, so that the sample depends on the seed and
+the order of documents alone. A pair is in the sample with probability (sample / documents)², whatever its similarity,
+so recall and precision of a radius are those of the corpus; candidates per document grow with the corpus and are
+scaled.
 
 **True pairs** without labels are those whose features have at least the threshold's Jaccard similarity. Up to
 `_BRUTE_FORCE` pairs of documents all are compared. Above that, candidates come from a fingerprint of 256 bits of
 distinct features under another seed, within four standard deviations of the expected distance at the threshold, and are
-verified. A true pair at the very threshold is missed with probability `missed` (1e-4 at 0.8), those above it less
+verified. A true pair exactly at the threshold is missed with probability `missed` (1e-4 at 0.8), those above it less
 often. Recall is overstated by at most that share, since what is missed there may lie far apart elsewhere, too.
 
 Copies are collapsed before a search and found in any case, so the sample holds every text once where there are no
@@ -71,7 +72,7 @@ class Sample:
     documents : int
         Documents of the corpus, texts that are missing left out.
     copies : int
-        Texts of the sample that stood in it before, left out.
+        Texts of the sample that were in it before, left out.
     """
 
     texts: list[str]

@@ -9,7 +9,7 @@ each says itself what similar means, and only labels can say which is right.
 the t of the best F1 against the labels is taken, and then the smallest radius that finds the wanted share of the true
 pairs that are accepted there. The features of the best F1 are chosen.
 
-Of several widths the one of the least cost is chosen, by counts, so that the choice depends on arguments alone: a
+Of several widths the one of the lowest cost is chosen, by counts, so that the choice depends on arguments alone: a
 candidate that is no match costs `_CANDIDATE` of hashing a document, a further word of the fingerprint `_WORD`.
 A document that has a match stops there, so only candidates that are none count, scaled to the size of the corpus. The
 seconds in the result are measured, and decide nothing.
@@ -387,7 +387,7 @@ class _Counts:
 
 
 _Option = tuple[tuple[float, ...], _Counts, Setting, TruePairs]
-"""What may be advised: its cost, the least first; its counts, its row of the settings, the pairs to be found."""
+"""What may be advised: its cost, the lowest first; its counts, its row of the settings, the pairs to be found."""
 
 
 @dataclass
@@ -486,7 +486,7 @@ class _Tuner:
     def _judged(
         self, recipe: Recipe, known: _Known, similarities: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_], float]:
-        """Similarities of all judged pairs, which of them match, and the least threshold to try."""
+        """Similarities of all judged pairs, which of them match, and the lowest threshold to try."""
         if not known.complete:
             return similarities, known.match, 0.05
         # All pairs from the lowest threshold on, of which the labelled ones are taken out.

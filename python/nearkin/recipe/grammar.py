@@ -214,7 +214,7 @@ def _minhash_segment(argument: str) -> _Pairs:
 
 
 def number_of(name: str, argument: str) -> int:
-    """The whole number, of at most 64 bits, that stands behind the name of a slot."""
+    """The whole number, of at most 64 bits, behind the name of a slot."""
     if not re.fullmatch("[0-9]{1,20}", argument) or int(argument) >= 1 << 64:
         raise bad_parameter(name, repr(argument), "a whole number of at least 0")
     return int(argument)

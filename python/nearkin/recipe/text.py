@@ -80,7 +80,7 @@ class Recipe(FrozenRecipe):
     Parameters
     ----------
     text : str, default the default recipe
-        Text form; slots that it leaves out stand at their defaults.
+        Text form; slots that it leaves out have their defaults.
     stop_words : iterable of str, default none
         Words that are left out before word n-grams are built, compared after normalisation and case. Required where the
         text form names a `stop:` digest, to which they must belong.
@@ -101,7 +101,7 @@ class Recipe(FrozenRecipe):
     stop, stop_words : tuple of str
         Names of lists of stop words; further words that are left out.
     min_length : int
-        Least number of characters of a word, 1 to 64.
+        Smallest number of characters of a word, 1 to 64.
     tags : tuple of str
         Parts of speech that are kept, all if none is named; with `cut:jieba`.
     features, n : str, int

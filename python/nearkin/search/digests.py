@@ -219,7 +219,7 @@ class DigestIndex:
         ids : iterable of int or str, array or column
             Ids as they were given to `add`; row numbers if none were.
         missing_ok : bool, default=False
-            Whether ids that are not there are passed over.
+            Whether ids that are not there are skipped.
 
         Raises
         ------
@@ -277,7 +277,7 @@ class DigestIndex:
         MismatchError
             Queries of another recipe than the index's.
         ParameterError
-            A threshold outside of its range.
+            A threshold outside its range.
         """
         self._check_recipe(recipe)
         offsets, slots, scores, skipped = self._core.search(queries, self.strict, *self._limit(threshold, skip_hubs))
@@ -296,7 +296,7 @@ class DigestIndex:
         skip_hubs: int | None = None,
         recipe: DigestRecipe | str | None = None,
     ) -> DigestResult:
-        """The k highest scores of each query; of those at the last score, the least ids.
+        """The k highest scores of each query; of those at the last score, the smallest ids.
 
         Parameters
         ----------
@@ -313,7 +313,7 @@ class DigestIndex:
         MismatchError
             Queries of another recipe than the index's.
         ParameterError
-            A k below 1, a threshold outside of its range.
+            A k below 1, a threshold outside its range.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise bad_parameter("k", repr(k), "1 or more")
@@ -358,7 +358,7 @@ class DigestIndex:
         Raises
         ------
         ParameterError
-            A threshold or linkage outside of its range.
+            A threshold or linkage outside its range.
         """
         first, skipped = self._core.clusters(
             self._limit(threshold, skip_hubs)[0], linkage, self._limit(threshold, skip_hubs)[1]
@@ -381,7 +381,7 @@ class DigestIndex:
         Raises
         ------
         ParameterError
-            A value outside of its range.
+            A value outside its range.
         """
         if least < 2:
             raise bad_parameter("least", least, "2 or more")

@@ -47,7 +47,7 @@ def unsigned(values: Any, name: str) -> Fingerprints:
             try:
                 array = np.array(values, dtype=np.uint64)
             except (OverflowError, TypeError, ValueError):
-                raise bad_parameter(name, "values outside of uint64", "integers from 0 to 2**64 - 1") from None
+                raise bad_parameter(name, "values outside uint64", "integers from 0 to 2**64 - 1") from None
             if not all(isinstance(value, (int, np.integer)) for value in np.asarray(values, dtype=object).ravel()):
                 raise bad_parameter(name, "values that are not integers", "integers from 0 to 2**64 - 1")
     else:
@@ -101,7 +101,7 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
     MismatchError
         Widths differ, or the counts do and neither is one.
     ParameterError
-        Values outside of uint64.
+        Values outside uint64.
 
     Examples
     --------

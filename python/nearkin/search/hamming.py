@@ -99,7 +99,7 @@ class HammingIndex:
     Raises
     ------
     ParameterError
-        An argument outside of its range.
+        An argument outside its range.
     MismatchError
         `bits` are not those of the recipe.
 
@@ -268,7 +268,7 @@ class HammingIndex:
         ids : iterable of int or str, array or column
             Ids as they were given to `add`; row numbers if none were.
         missing_ok : bool, default=False
-            Whether ids that are not there are passed over.
+            Whether ids that are not there are skipped.
 
         Raises
         ------
@@ -310,7 +310,7 @@ class HammingIndex:
         Raises
         ------
         ParameterError
-            A radius or limit outside of its range, queries of another width.
+            A radius or limit outside its range, queries of another width.
 
         Examples
         --------
@@ -350,7 +350,7 @@ class HammingIndex:
         return SearchResult(offsets, ids, distances, None if limit is None else truncated)
 
     def nearest(self, queries: npt.ArrayLike, k: int = 10, *, rank: Rank = "hamming") -> SearchResult:
-        """The k nearest of each query; of those at the last distance, the least ids.
+        """The k nearest of each query; of those at the last distance, the smallest ids.
 
         Parameters
         ----------
@@ -413,7 +413,7 @@ class HammingIndex:
         Raises
         ------
         ParameterError
-            A radius or batch size outside of its range; while iterating, if the index was changed.
+            A radius or batch size outside its range; while iterating, if the index was changed.
 
         Notes
         -----
@@ -461,7 +461,7 @@ class HammingIndex:
         MismatchError
             An index of another width or recipe.
         ParameterError
-            A radius outside of its range, fingerprints of another width.
+            A radius outside its range, fingerprints of another width.
 
         Examples
         --------
@@ -495,7 +495,7 @@ class HammingIndex:
         Raises
         ------
         ParameterError
-            A radius or linkage outside of its range.
+            A radius or linkage outside its range.
 
         Notes
         -----

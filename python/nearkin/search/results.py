@@ -230,7 +230,7 @@ class SearchResult(QueryMatches[Matches]):
 class Pairs(IdPairs):
     """Pairs within a radius, sorted by left and right.
 
-    Of a search within one index each pair stands once, `left < right`. Of a join `left` is the other set's id and
+    A search within one index gives each pair once, `left < right`. Of a join `left` is the other set's id and
     `right` the index's.
 
     Attributes

@@ -80,7 +80,7 @@ class ListedDigest(NamedTuple):
     Attributes
     ----------
     digest : str
-        As it stands in the file; whether it is one is not checked.
+        As it is in the file; whether it is one is not checked.
     name : str
         What the file calls it; for a bare digest the file and its line, such as `known.txt:3`.
     recipe : DigestRecipe
@@ -93,7 +93,7 @@ class ListedDigest(NamedTuple):
 
 
 def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
-    r"""The entries of a file of digests, whichever of the three forms it has; told by its first bytes.
+    r"""The entries of a file of digests, in any of the three forms, recognised by its first bytes.
 
     Parameters
     ----------

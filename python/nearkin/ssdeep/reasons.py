@@ -65,7 +65,7 @@ class Explanation:
     equal : bool
         Whether the digests are equal without their runs, which scores 100 whatever their length.
     runs_removed : tuple of two int
-        Characters of each digest that were left out because more than three of a kind stood in a row.
+        Characters of each digest that were left out because more than three of a kind were in a row.
     compared : tuple of ComparedParts
         What was compared.
     reliability : {"none", "low", "fair", "good"}

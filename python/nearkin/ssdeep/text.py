@@ -26,7 +26,7 @@ STEPS = ("html", "lines", "space")
 
 # Elements whose content is no text, up to their end tag.
 _HIDDEN = frozenset({"script", "style", "template"})
-# Elements whose text stands by itself.
+# Elements whose text is separate.
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "fieldset", "figure", "footer", "form"}
     | {"h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "option", "p", "pre", "section"}

@@ -142,7 +142,7 @@ class Idf:
         return hashlib.sha256(b"%d\n" % self.documents + self._lines).hexdigest()[:16]
 
     def value(self, feature: str) -> float:
-        """The inverse document frequency of a feature, as it stands after normalisation."""
+        """The inverse document frequency of a feature, as it is after normalisation."""
         return float(self.core.values([feature.encode()])[0])
 
     def check(self, recipe: Recipe) -> None:

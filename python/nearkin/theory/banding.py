@@ -35,7 +35,7 @@ def minhash_variance(
     Notes
     -----
     `classic` has k independent functions: J (1 - J) / k. In `one`, f features fall into k bins, N of them are not
-    empty, and their least features are N of the f drawn without replacement. A bin that is not empty counts 1 + b
+    empty, and their smallest features are N of the f drawn without replacement. A bin that is not empty counts 1 + b
     times, b of the k - N empty bins having it as their source, so that with W the sum of the squares of these counts
 
         Var = J (1 - J) / k^2 · (E[W] f - k^2) / (f - 1),    E[W | N] = N + 3 (k - N) + (k - N)(k - N - 1) / N
@@ -176,7 +176,7 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
 
     Notes
     -----
-    For each number of rows the least number of bands with the recall is taken; more rows and more bands make a
+    For each number of rows the smallest number of bands with the recall is taken; more rows and more bands make a
     steeper curve. Of those that fit into the signature the one with the least waste wins (`Banding.waste`), and of
     equal ones the one with fewer bands. What the recall exceeds the wanted one by is spent on `least`: a candidate
     must agree in at least this many values. It is the largest number that a pair at the threshold misses with a

@@ -21,7 +21,7 @@ at most log2 n + 1 and 26, since a directory of 2^p starts replaces the search f
 blocks makes them. Cut f bits into r > k blocks; at least r - k of them agree, so C(r, k) tables, one for every choice
 of r - k blocks, sorted by these in front, find every match among the n / 2^p entries of equal key, p = (r - k) f / r.
 Within the other k f / r bits of a choice the same can be done again, with blocks of their own: C(r, k) times as many
-tables, and a longer key. With at most 2^t candidates per probe, the least number of tables is
+tables, and a longer key. With at most 2^t candidates per probe, the smallest number of tables is
 
     X(f, k, d) = 1                                                        if d <= t
     X(f, k, d) = min over r > k of C(r, k) X(k f / r, k, d - (r - k) f / r)       otherwise
@@ -113,7 +113,7 @@ def _key_bits(n: int) -> int:
 
 
 def _spread(keys: Sequence[int], n: int, radius: int) -> tuple[int, ...] | None:
-    """The radius of each table by least marginal probes and candidates, ties to the earlier; None if they can't reach.
+    """The radius of each table by lowest marginal probes and candidates, ties to the earlier; None if they can't reach.
 
     Going from radius r - 1 to r asks C(p, r) more buckets of n / 2^p entries.
     """
@@ -152,7 +152,7 @@ def hamming_cost(
     Raises
     ------
     ParameterError
-        An argument outside of its range.
+        An argument outside its range.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def hamming_cost(
     if method == "scan":
         return HammingCost(0, (), (), 0, n, 0, own)
     if method == "bits":
-        # Half of a query's bits are set, and half of the fingerprints stand in the list of each.
+        # Half of a query's bits are set, and half of the fingerprints are in the list of each.
         size = 4 * n * bits // 2
         return HammingCost(bits, (), (), bits / 2, n * bits / 4, size, own + size)
     if method == "multi" and blocks is None:
@@ -325,7 +325,7 @@ def tables_for(bits: int, radius: int, log2_n: float, log2_candidates: float) ->
     Raises
     ------
     ParameterError
-        An argument outside of its range, or no configuration of a million tables reaches t.
+        An argument outside its range, or no configuration of a million tables reaches t.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def normal_cdf(x: npt.ArrayLike) -> Floats:
 
 
 def in_range(name: str, values: npt.ArrayLike, least: float, most: float) -> Floats:
-    """`values` as float64, refused if any lies outside of [least, most] or is no number."""
+    """`values` as float64, refused if any lies outside [least, most] or is no number."""
     array = np.asarray(values, np.float64)
     bad = ~((array >= least) & (array <= most))
     if bad.any():

@@ -1,8 +1,8 @@
-"""Codes of projections that are the same whoever multiplies: BLAS first, the unsure places anew.
+"""Codes of projections that are the same whoever multiplies: BLAS first, the unsure places again.
 
 A code is defined by the product x·a in `float64` in one fixed order (core: `project`). The product that BLAS gives, in
 the type of the rows, differs from it by at most 2 γ ‖x‖ ‖a‖, γ = n u / (1 − n u), n = terms + 8, u = 2^-24 or 2^-53.
-Where the decision lies nearer to its boundary than that, it is made anew from the exact product; where more than 2% of
+Where the decision lies nearer to its boundary than that, it is made again from the exact product; where more than 2% of
 a `float32` batch are unsure (vectors far from the origin), the whole batch is multiplied in `float64` first. Bits of a
 few dense rows are made from exact products at once: that is less than the way through BLAS and back.
 

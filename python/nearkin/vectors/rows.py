@@ -142,7 +142,7 @@ class Rows:
 
     def product(self, transposed: Matrix) -> Matrix:
         """Rows times a `(d, m)` matrix, in the type of both, by whoever multiplies fastest."""
-        # What overflows is no finite number, and is computed anew.
+        # What overflows is no finite number, and is computed again.
         with np.errstate(over="ignore", invalid="ignore"):
             product = (self.values if self.values is not None else self.csr) @ transposed  # type: ignore[operator]
         return np.ascontiguousarray(product)

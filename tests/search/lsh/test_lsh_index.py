@@ -124,7 +124,7 @@ def test_codes_that_give_every_row_equal_brute_force(metric: Any) -> None:
 @pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
 @pytest.mark.parametrize("form", [np.float32, csr_array])
 def test_spherical_ranking_gives_the_rows_of_brute_force(form: Any, tmp_path: Path) -> None:
-    """The m rows at the least spherical distance of codes, ties by row; also after removal and from a file."""
+    """The m rows at the smallest spherical distance of codes, ties by row; also after removal and from a file."""
     X, Q = clustered(60, 700, dtype=np.float32), clustered(61, 9, dtype=np.float32)
     family = SphericalHash(bits=96, seed=5)
     index = nk.LSHIndex(family, filter="codes", rank="spherical", num_candidates=25).fit(form(X))

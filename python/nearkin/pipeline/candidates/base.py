@@ -52,7 +52,7 @@ class CandidateLists:
     def followed_by(self, other: CandidateLists) -> CandidateLists:
         """For each document its candidates here, then those of `other`."""
         counts = np.diff(self.offsets) + np.diff(other.offsets)
-        # The sort is stable: within a document what stands here stays in front.
+        # The sort is stable: within a document what is here stays in front.
         order = np.argsort(np.concatenate([self.owners(), other.owners()]), kind="stable")
         similarity = None
         if self.similarity is not None and other.similarity is not None:
@@ -139,7 +139,7 @@ class CandidateSource(Protocol):
         """Similarities of the rows of two arrays by the family itself; NaN where it says nothing."""
 
     def older_index(self, against: object) -> OlderIndex | None:
-        """`against`, if it is an index of this family; None if it is none.
+        """`against`, if it is an index of this family; None if it is not.
 
         Raises MismatchError unless it holds what this source hashes.
         """

@@ -44,7 +44,7 @@ class ConfirmedCandidates:
     first : SimHashCandidates or MinHashCandidates
         Proposes candidates; its distance is reported.
     second : SimHashCandidates or MinHashCandidates
-        Confirms those within its radius, or with its least number of equal values.
+        Confirms those within its radius, or with its smallest number of equal values.
     """
 
     equal: ClassVar[float] = 1.0

@@ -74,7 +74,7 @@ class SimHashCandidates:
         return np.asarray(found, np.int64).reshape(-1)
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
-        """NaN: a distance is no similarity of texts."""
+        """NaN: a distance is not a similarity of texts."""
         return np.full(len(left), np.nan)
 
     def older_index(self, against: object) -> OlderIndex | None:

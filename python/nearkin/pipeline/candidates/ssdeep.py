@@ -70,7 +70,7 @@ class DigestCandidates:
         return _scores(left[:, 0], right[:, 0])
 
     def older_index(self, against: object) -> OlderIndex | None:
-        """A DigestIndex of the recipe: the entry with the highest score counts, of those with the same the least id."""
+        """A DigestIndex of the recipe: the entry with the highest score counts, ties by the smallest id."""
         if not isinstance(against, DigestIndex):
             return None
         against.recipe.check_same(self.recipe)

@@ -104,7 +104,7 @@ class Contents:
         ids : iterable of int or str
             Ids as they were given; row numbers if none were.
         missing_ok : bool, default=False
-            Whether ids that are not there are passed over.
+            Whether ids that are not there are skipped.
 
         Raises
         ------

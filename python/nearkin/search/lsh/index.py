@@ -155,7 +155,7 @@ class LSHIndex(Links):
     # -- making
 
     def fit(self, X: Vectors, ids: Ids | None = None) -> Self:
-        """Fits the hash functions, and begins anew with these vectors.
+        """Fits the hash functions, and starts again with these vectors.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class LSHIndex(Links):
 
         Rows are sampled as queries and their true neighbours found; for each number of hashes, probes and (for
         p-stable keys with `width="auto"`) width, the tables that reach the recall follow from the share of sampled
-        tables in which neighbours meet; of the choices within the memory the one of least expected time is taken, or
+        tables in which neighbours meet; of the choices within the memory the one of shortest expected time is taken, or
         the codes that are ranked, if a scan is faster. Then recall is measured, and parameters grow until it is
         reached. Parameters that were given to the constructor are kept.
 

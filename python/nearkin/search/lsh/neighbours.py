@@ -1,7 +1,7 @@
 """The true nearest neighbours of some rows among all, by brute force in blocks: what recall is measured against.
 
 A block of distances is a matrix product (inner products, cosines, and ‖y‖² − 2 x·y, which orders as the Euclidean
-distance does) or, for the Manhattan distance, sums of differences. The distances of the k that remain are summed anew
+distance does) or, for the Manhattan distance, sums of differences. The distances of the k that remain are summed again
 in `float64`, so that they do not depend on the block. Cost: n d steps per query; memory: 2^24 distances at a time.
 """
 
@@ -22,7 +22,7 @@ def true_neighbours(rows: Rows, queries: Ints, metric: Metric, k: int) -> tuple[
     Returns
     -------
     (n_queries, k) int64, (n_queries, k) float64
-        Nearest first. Distances of the k are summed anew in float64.
+        Nearest first. Distances of the k are summed again in float64.
     """
     n = len(rows)
     asked = rows.take(queries)

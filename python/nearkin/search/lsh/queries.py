@@ -28,7 +28,7 @@ class Queries(Contents):
     def nearest(
         self, Q: Vectors, k: int = 10, *, num_probes: int | None = None, num_candidates: int | None = None
     ) -> SearchResult:
-        """The k nearest of each query's candidates; of those at the last distance, the least ids.
+        """The k nearest of each query's candidates; of those at the last distance, the smallest ids.
 
         Parameters
         ----------

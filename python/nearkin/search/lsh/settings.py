@@ -120,7 +120,7 @@ class Settings:
     width : float or None
         Width of a cell, in units of the distance, of a family that has one; else None.
     chosen : tuple of str
-        Names of the above that `fit` or `tune` chose; all others were given. The next fit chooses them anew.
+        Names of the above that `fit` or `tune` chose; all others were given. The next fit chooses them again.
     tuning : Tuning or None
         What `tune` expected and measured; None after `fit`.
     """
@@ -307,7 +307,7 @@ def why(given: Given, settings: Settings, words: int) -> str:
     if given.filter != "auto":
         return f'filter="{given.filter}" was given'
     if settings.tuning is not None:
-        return f"the least expected time of {settings.tuning.choices} choices that reach the recall"
+        return f"the shortest expected time of {settings.tuning.choices} choices that reach the recall"
     if settings.filter == "codes":
         return f"the family gives bits, and {words:,} words are scanned faster than enough tables are looked up"
     if given.family.kind != "bits":

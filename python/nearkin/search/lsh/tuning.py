@@ -1,4 +1,4 @@
-"""Parameters of an index of vectors from the data: a wanted recall within a memory, at the least expected time.
+"""Parameters of an index of vectors from the data: a wanted recall within a memory, at the shortest expected time.
 
 Theory needs the distances of neighbours and of any two rows. They are sampled from the data: 200 rows are taken for
 queries, their k true neighbours are found, and so are as many random rows. For h hashes per table and T probes, the
@@ -10,7 +10,7 @@ find it with
 
 which at T = 1 is the law 1 − (1 − p^h)^L with p^h measured instead of assumed (Slaney, Lifshits and He 2012 take p
 from the distances' histogram and a law; families without a law have none). The L that reaches the recall follows for
-each (h, T); of those whose tables fit the memory the one of least expected time wins. A scan of codes is weighed
+each (h, T); of those whose tables fit the memory the one of shortest expected time wins. A scan of codes is weighed
 beside them where the family gives bits: the m that holds the wanted share of neighbours is read from their ranks among
 the sampled codes. At last the index is made and its recall measured on the queries; where that, less two standard
 errors of the mean over queries, falls short, m, T or L grow until it does not: the recall of other queries varies about
@@ -128,7 +128,7 @@ class Sample:
 
 
 class Searcher(Protocol):
-    """What is tuned: an `LSHIndex`, whose module stands below this one."""
+    """What is tuned: an `LSHIndex`, whose module is below this one."""
 
     settings_: Settings
     family_: Family
@@ -378,7 +378,7 @@ def _shares(sample: Sample, family: Family, h: int, probes: list[int]) -> dict[i
 
 
 def _tables_for(shares: Floats, recall: float, most: int) -> int | None:
-    """The least number of tables whose expected recall is `recall`; None if `most` do not reach it."""
+    """The smallest number of tables whose expected recall is `recall`; None if `most` do not reach it."""
     shares = np.minimum(shares, 1 - 1e-12)
 
     def expected(tables: int) -> float:
