@@ -112,8 +112,8 @@ def test_ids_that_differ_are_fine(ids: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("ids", "message", "place"),
     [
-        ([7, 8, 7], "id 7 stands in rows 0 and 2", "row 2"),
-        (["a", "b", "b"], "id 'b' stands in rows 1 and 2", "row 2"),
+        ([7, 8, 7], "id 7 occurs in rows 0 and 2", "row 2"),
+        (["a", "b", "b"], "id 'b' occurs in rows 1 and 2", "row 2"),
         ([1, None, 2], "row 1 has no id", "row 1"),
         ([None], "row 0 has no id", "row 0"),
         ([2**70, 1, 2**70], "rows 0 and 2", "row 2"),
