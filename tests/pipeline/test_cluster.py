@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,8 +14,12 @@ from hypothesis import strategies as st
 import nearkin as nk
 import reference
 import strategies
-from definitions import Reference, dedup, near_duplicates, removed, same
+from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
 from nearkin.pipeline import cluster
+from nearkin.pipeline.candidates import SimHashCandidates
+from nearkin.pipeline.documents import hash_texts
+from nearkin.pipeline.older import HashedOlder
+from nearkin.pipeline.verify import TextComparison
 
 
 @settings(max_examples=100, deadline=None)
@@ -81,3 +87,82 @@ def test_a_large_cluster_is_compared_with_its_representative_alone() -> None:
     result = nk.dedup(texts, recipe="word:1|binary|xxh3|simhash:64", radius=20, threshold=0.8)
     assert [0] == result.kept
     assert 1999 == result.summary["verified"]
+
+
+# The rules alone
+
+
+def clusterer(
+    texts: list[str | None], old: list[str | None], threshold: float, measure: Any = "jaccard"
+) -> tuple[cluster.Clusterer, list[int], list[int]]:
+    """Distinct texts with features after distinct older ones, and the rows of both."""
+    source = SimHashCandidates(RECIPE, threshold, RADIUS)
+    new, before = (hash_texts(side, None, source, lambda *_: None, {}) for side in (texts, old))
+    older = HashedOlder(before, source)
+    rows = [row for row in range(len(texts)) if new.counts[row] and texts.index(texts[row]) == row]
+    rows = [row for row in rows if texts[row] not in old]
+    comparison = None if measure is None else TextComparison(RECIPE, measure)
+    held = [row for row in range(len(old)) if before.counts[row] and old.index(old[row]) == row]
+    places = np.array(rows, np.int64)
+    return cluster.Clusterer(source, comparison, threshold, new, places, older), rows, held
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    old=strategies.corpora(max_size=10),
+    new=strategies.corpora(max_size=14),
+    measure=st.sampled_from(["jaccard", "indel", None]),
+    batch=st.integers(1, 5),
+)
+def test_links_are_all_matches_with_new_documents(
+    old: list[str | None], new: list[str | None], measure: Any, batch: int
+) -> None:
+    """Sorted, each once, older documents first; none between older ones; with their similarity."""
+    made, rows, held = clusterer(new, old, 0.5, measure)
+    with mock.patch.object(cluster, "_BATCH", batch):
+        left, right, similarity = made.links()
+    by_definition = Reference(old + new, 0.5, measure or "none")
+    place = {row: row for row in held} | {len(old) + row: len(old) + at for at, row in enumerate(rows)}
+    expected = {
+        (place[i], place[j]): by_definition.similarity(i, j) if measure else math.nan
+        for i in place
+        for j in place
+        if i < j and j >= len(old) and by_definition.match(i, j)
+    }
+    assert sorted(expected) == list(zip(left.tolist(), right.tolist(), strict=True))
+    assert [expected[pair] for pair in sorted(expected)] == pytest.approx(similarity.tolist(), abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+def test_a_rule_counts_its_documents_and_its_work(rule: str) -> None:
+    """Every document is decided once; what verified is at most what was proposed; kept ones have no similarity."""
+    texts = near_duplicates(300)
+    made, rows, _ = clusterer(texts, texts[:40], 0.5)
+    told: list[int] = []
+    made.tick = told.append
+    with mock.patch.object(cluster, "_BATCH", 50):
+        found = getattr(made, rule)()
+    assert len(rows) == sum(told) == len(found.by)
+    assert max(told) <= 50
+    assert 0 < found.verified <= found.candidates
+    assert np.isnan(found.similarity[found.by < 0]).all()
+    assert not np.isnan(found.similarity[found.by >= 0]).any()
+    assert (found.by < 40 + np.arange(len(rows))).all()
+
+
+def test_nothing_to_decide_is_decided() -> None:
+    """No documents, with older ones and without."""
+    for old in ([], near_duplicates(20)):
+        made, _, _ = clusterer([], old, 0.5)
+        assert 0 == len(made.absorb().by) == len(made.components().by) == len(made.links()[0])
+
+
+@given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))
+def test_pieces_hold_as_many_characters_as_fit(lengths: list[int], most: int) -> None:
+    """In order, without gaps; a piece of more than the limit has one item, and the next item would not have fitted."""
+    with mock.patch.object(cluster, "_BATCH_CHARACTERS", most):
+        cuts = list(cluster._cuts(np.cumsum(lengths, dtype=np.int64), len(lengths)))
+    assert list(range(len(lengths))) == [at for start, end in cuts for at in range(start, end)]
+    for start, end in cuts:
+        assert sum(lengths[start:end]) <= most or end == start + 1
+        assert end == len(lengths) or sum(lengths[start : end + 1]) > most

@@ -16,6 +16,8 @@ import nearkin as nk
 import strategies
 from definitions import VERIFIED, expected_similarity
 from nearkin import errors
+from nearkin.io import PackedTexts
+from nearkin.pipeline.verify import TextComparison, baselines, texts_by_row
 
 
 @settings(max_examples=60, deadline=None)
@@ -99,3 +101,50 @@ def test_unknown_measures_are_errors() -> None:
     """The error names those there are."""
     with pytest.raises(errors.ParameterError, match="cosine is not allowed; use jaccard, containment"):
         nk.similarity(["a", "b"], [0], [1], measure="cosine")  # type: ignore[arg-type]
+
+
+# Look-ups and baselines
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list, tuple, iter, pl.Series, pa.array, PackedTexts.of, lambda texts: pa.array(texts, pa.string_view()),
+        lambda texts: pa.chunked_array([texts[:2], texts[2:]]), lambda texts: np.array(texts, object),
+    ],
+)  # fmt: skip
+def test_texts_of_every_kind_are_looked_up_by_row(make: Any) -> None:
+    """Ascending rows, none among them; a missing text stays missing."""
+    look_up, count = texts_by_row(make(["red", None, "Übung", ""]))
+    assert 4 == count
+    for rows in ([], [1], [0, 2, 3], [0, 1, 2, 3]):
+        found = look_up(np.array(rows, np.int64))
+        listed = found.to_pylist() if hasattr(found, "to_pylist") else list(found)
+        assert [["red", None, "Übung", ""][row] for row in rows] == listed
+
+
+def test_a_cache_compares_what_it_was_given() -> None:
+    """Rows of any number, by the measure and the recipe of the comparison."""
+    cache = TextComparison(VERIFIED.with_(features="word", n=1), "containment").cache(1 << 20)
+    wanted = np.array([7, 900], np.uint32)
+    assert [7, 900] == cache.missing(wanted).tolist()
+    cache.add(wanted, ["red wine", "red wine and cheese"])
+    assert [] == cache.missing(wanted).tolist()
+    assert [1.0] == cache.similarities(wanted[:1], wanted[1:]).tolist()
+
+
+@given(strategies.texts(max_size=12), strategies.texts(max_size=12))
+def test_baselines_are_measures_of_characters(a: str, b: str) -> None:
+    """Equal texts have 1, and the order does not count; Dice of 2- and 3-grams by hand."""
+    found = baselines(a, b)
+    assert found == pytest.approx(baselines(b, a))
+    assert [1.0] * 4 == list(baselines(a, a).values())
+    for name, n in (("bigrams", 2), ("trigrams", 3)):
+        grams = [sorted(t[i : i + n] for i in range(len(t) - n + 1)) or [t] * bool(t) for t in (a, b)]
+        common, right = 0, list(grams[1])
+        for gram in grams[0]:
+            if gram in right:
+                right.remove(gram)
+                common += 1
+        total = len(grams[0]) + len(grams[1])
+        assert (2 * common / total if total else 1.0) == pytest.approx(found[name])

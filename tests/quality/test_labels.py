@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -144,3 +145,49 @@ def test_a_run_of_tables_knows_its_documents() -> None:
     clusters = {"id": [1, 2], "cluster": [0, 0], "representative": [1, 1], "reason": ["kept", "near"]}
     run = DedupRun.of_tables(clusters, {}, [1, 3])  # type: ignore[arg-type]
     assert ({"1", "2", "3"}, [("2", "1")], 0, None) == (run.documents, run.links, run.older, run.pairs)
+
+
+def test_clusters_of_their_own_and_ids_of_two_clusters() -> None:
+    """None stands for a cluster of its own each time; an id may be listed twice in one cluster, not in two."""
+    labels = ClusterLabels(["a", "b", "c", "a", "d"], ["x", None, None, "x", 7]).labels
+    assert {"a": 0, "b": 1, "c": 2, "d": 3} == labels
+    with pytest.raises(errors.InputError, match="id b stands in two clusters"):
+        ClusterLabels(["b", "b"], [None, None])
+
+
+def run(reasons: list[str], pairs: dict[str, list[Any]]) -> DedupRun:
+    """Documents 0 to 9, of which 1, 2, 3 have these reasons after the representative 0."""
+    table: dict[str, list[Any]] = {
+        "id": [0, 1, 2, 3], "cluster": [0] * 4, "representative": [0, 0, 0, 0], "reason": ["kept", *reasons],
+    }  # fmt: skip
+    return DedupRun.of_tables(table, pairs, range(10))
+
+
+def test_a_run_links_removed_documents_with_new_ones_only() -> None:
+    """What an older document removed is counted apart; documents of the tables were seen, too."""
+    found = run(["near", "exact", "near-old"], {"id": [1, 2, 3], "representative": [0, 0, 0]})
+    assert [("1", "0"), ("2", "0")] == found.links
+    assert (1, None) == (found.older, found.pairs)
+    assert {str(row) for row in range(10)} == found.documents
+    table: dict[str, list[Any]] = {"id": ["x"], "cluster": [0], "representative": ["x"], "reason": ["near-old"]}
+    assert {"1", "x"} == DedupRun.of_tables(table, {}, [1]).documents
+
+
+def test_a_run_lists_pairs_unless_older_documents_have_a_part() -> None:
+    """All verified links; ids that the run did not see are of another corpus."""
+    links = {"left": [0, 1, 77], "right": [1, 2, 1]}
+    listed = run(["near", "near", "exact"], links).pairs
+    assert listed is not None
+    assert {("0", "1"): True, ("1", "2"): True} == listed.labels
+    assert run(["near", "near", "near-old"], links).pairs is None
+
+
+@pytest.mark.parametrize("value", [None, "high", "maybe"])
+def test_labels_that_are_no_numbers_have_no_threshold(tmp_path: Path, value: Any) -> None:
+    """With `at_least` every label is a number; without it 0 or 1."""
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps({"left": "a", "right": "b", "score": value}) + "\n")
+    with pytest.raises(errors.InputError, match="at_least needs numbers"):
+        read_labels(path, label_column="score", at_least=0.5)
+    with pytest.raises(errors.InputError, match="labels are 0 and 1"):
+        read_labels(path, label_column="score")
