@@ -117,7 +117,7 @@ def test_bad_numbers_are_errors_if_one_says_so(tmp_path: Path) -> None:
 def test_lines_with_and_without_ids_do_not_mix(
     tmp_path: Path, lines: str, names: list[Any], codes: list[int], reason: str
 ) -> None:
-    """The first line says which; others are skipped and counted. An id may hold a tabulator."""
+    """The first line says which; others are skipped and counted. An id may contain a tab."""
     path = tmp_path / "codes.txt"
     path.write_text(lines)
     source = open_fingerprints([str(path)], None, "hex")

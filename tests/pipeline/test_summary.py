@@ -13,7 +13,7 @@ from nearkin.pipeline.summary import by_source
 
 
 def removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, float]], list[str]]:
-    """Removals and warnings where each source has so many documents, of which so many go."""
+    """Removals and warnings where each source has this many documents, of which this many go."""
     names = [name for name, (total, _) in sources.items() for _ in range(total)]
     kept = [at >= gone for total, gone in sources.values() for at in range(total)]
     table, warnings = by_source(Column.of(names), np.array(kept, bool))

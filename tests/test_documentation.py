@@ -1,0 +1,62 @@
+"""The pages of the documentation: what they link to exists, and each of them is in the menu."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", heading.lower()).strip() for heading in headings)
+    return {re.sub(r"\s+", "-", heading) for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_pages_and_headings(page: Path) -> None:
+    """Links within the project, to files and to anchors."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if link.startswith("http"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_vocabulary_names_places_that_exist() -> None:
+    """Its last column has files and folders of the package, or with `core:` of the core."""
+    text = (ROOT / "docs" / "vocabulary.md").read_text(encoding="utf-8")
+    places = {place for row in re.findall(r"^\|.*\|$", text, re.MULTILINE) for place in cells(row)}
+    assert len(places) > 30
+    missing = {place for place in places if not place_of(place).exists()}
+    assert set() == missing
+
+
+def cells(row: str) -> list[str]:
+    """The places in the last cell of a row."""
+    return re.findall(r"`([^` ]+[./][^` ]*)`", row.rstrip("|").rpartition("|")[2])
+
+
+def place_of(name: str) -> Path:
+    """The path that a place of the vocabulary means."""
+    if name.startswith("core:"):
+        return ROOT / "crates" / "nearkin-core" / "src" / name.removeprefix("core:")
+    return ROOT / "python" / "nearkin" / name
+
+
+def test_every_page_is_in_the_menu() -> None:
+    """mkdocs.yml lists each page once."""
+    menu = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(menu) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
