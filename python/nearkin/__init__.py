@@ -16,7 +16,8 @@ from nearkin.pipeline.verify import similarity
 from nearkin.quality.band_tuning import BandTuning, tune_bands
 from nearkin.quality.evaluation import Evaluation, evaluate
 from nearkin.quality.labels import ClusterLabels, PairLabels
-from nearkin.quality.tuning import Tuning, tune
+from nearkin.quality.tuning import tune
+from nearkin.quality.tuning_results import Tuning
 from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
 from nearkin.search.digests import DigestIndex

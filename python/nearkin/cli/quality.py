@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nearkin.io import Corpus
     from nearkin.quality.band_tuning import BandTuning
     from nearkin.quality.labels import ClusterLabels, PairLabels
-    from nearkin.quality.tuning import Tuning
+    from nearkin.quality.tuning_results import Tuning
 
 _RECALL = 0.95
 
