@@ -1,13 +1,15 @@
-"""`nearkin evaluate`, run as its users run it."""
+"""`nearkin evaluate` and `nearkin tune`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from command import TEXTS, run
+import nearkin as nk
+from command import TEXTS, call, run
 
 TRUTH = "left\tright\tmatch\na\tc\t1\na\td\t1\na\tb\t0\nd\te\t1\n"
 
@@ -85,19 +87,11 @@ def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
     assert (1, True) == (done.returncode, b"no folder that nearkin dedup wrote" in done.stderr)
 
 
-def similar(tmp_path: Path) -> Path:
-    path = tmp_path / "similar.jsonl"
-    words = [f"word{i}" for i in range(17)]
-    texts = [" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) for i in range(len(words))]
-    path.write_text("".join(json.dumps({"id": f"t{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
-    return path
-
-
-def test_tune_ends_with_a_command_that_runs(tmp_path: Path) -> None:
+def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> None:
     """The last line is a command line; its radius and recipe are those of --json."""
     import shlex
 
-    corpus = similar(tmp_path)
+    corpus = similar
     done = run("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
     assert 0 == done.returncode, done.stderr
     command = shlex.split(done.stdout.decode().splitlines()[-1])
@@ -108,11 +102,11 @@ def test_tune_ends_with_a_command_that_runs(tmp_path: Path) -> None:
     assert (tmp_path / "clean" / "kept.jsonl").is_file()
 
 
-def test_tune_measures_bands(tmp_path: Path) -> None:
+def test_tune_measures_bands(similar: Path, tmp_path: Path) -> None:
     """A recipe with minhash: a table of bands, JSON, and a command that runs; labels are refused."""
     import shlex
 
-    corpus = similar(tmp_path)
+    corpus = similar
     options = ("--recipe", "word:1|binary|xxh3|minhash:64:fast", "--num-perm", "64", "--threshold", "0.6")
     done = run("tune", corpus, *options)
     command = shlex.split(done.stdout.decode().splitlines()[-1])
@@ -124,9 +118,9 @@ def test_tune_measures_bands(tmp_path: Path) -> None:
     assert 2 == run("tune", corpus, *options, "--pairs", corpus).returncode
 
 
-def test_tune_takes_labels(tmp_path: Path) -> None:
+def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     """Pairs by id; the folder of a run is no truth; wrong usage has its code."""
-    corpus, labels = similar(tmp_path), tmp_path / "labels.csv"
+    corpus, labels = similar, tmp_path / "labels.csv"
     labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
     done = run("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64", "--json")
     found = json.loads(done.stdout)
@@ -138,3 +132,120 @@ def test_tune_takes_labels(tmp_path: Path) -> None:
     assert 0 == run("dedup", corpus, "-o", tmp_path / "out", "-q").returncode
     done = run("tune", corpus, "--pairs", tmp_path / "out")
     assert (1, True) == (done.returncode, b"not what is true" in done.stderr)
+
+
+@pytest.fixture
+def cleaned(corpus: Path, tmp_path: Path) -> Path:
+    """The folder of a run: c and d go for a."""
+    assert 0 == call("dedup", corpus, "-o", tmp_path / "cleaned", "--id-column", "id", "-q").code
+    return tmp_path / "cleaned"
+
+
+def counts(found: Any) -> list[int]:
+    names = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+    return [found["pairwise"][name] for name in names]
+
+
+def test_columns_of_the_truth_have_names(cleaned: Path, tmp_path: Path) -> None:
+    """Of pairs, of a number that says how similar they are, and of clusters."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("one,two,alike\na,c,0.9\na,d,1.0\na,b,0.1\n")
+    options = ("--pair-columns", "one,two", "--label-column", "alike", "--at-least", "0.8")
+    assert [2, 0, 0, 1] == counts(call("evaluate", cleaned, "--truth", pairs, *options, "--json").json())
+    clusters = tmp_path / "clusters.csv"
+    clusters.write_text("key,work\na,1\nb,2\nc,1\nd,1\ne,3\n")
+    named = ("--id-column", "key", "--cluster-column", "work")
+    assert 1.0 == call("evaluate", cleaned, "--truth", clusters, *named, "--json").json()["bcubed"]["f1"]
+
+
+def test_what_the_truth_does_not_list_is_judged_or_not(cleaned: Path, tmp_path: Path) -> None:
+    """A pair that was found and is not listed is false, or is left out."""
+    truth = tmp_path / "truth.csv"
+    truth.write_text("left,right\na,c\n")
+    positives = {}
+    for unlisted in ("false", "unjudged", "auto"):
+        found = call("evaluate", cleaned, "--truth", truth, "--unlisted", unlisted, "--json").json()
+        positives[unlisted] = found["pairwise"]["false_positives"]
+    assert positives["false"] == positives["auto"] > positives["unjudged"] == 0
+
+
+def test_evaluation_in_words_names_the_measures(cleaned: Path, truth: Path) -> None:
+    """Precision, recall and F1, each with its interval."""
+    shown = call("evaluate", cleaned, "--truth", truth).out
+    assert all(word in shown for word in ("precision", "recall", "F1"))
+    assert call("evaluate", cleaned, "--truth", cleaned, "--json").json()["bcubed"]["f1"] == 1.0
+
+
+@pytest.mark.parametrize("columns", ["left", "left,", ",right", "a,b,c", ""])
+def test_two_columns_are_two_names(cleaned: Path, truth: Path, columns: str) -> None:
+    """Separated by a comma; the message shows how."""
+    done = call("evaluate", cleaned, "--truth", truth, "--pair-columns", columns)
+    assert (2, True) == (done.code, "two names separated by a comma, such as left,right" in done.err)
+
+
+def test_options_of_tune_change_what_is_measured(similar: Path) -> None:
+    """Widths, features, sample, threshold and recall, each seen in the JSON."""
+    base = ("tune", similar, "-q", "--json")
+    found = call(*base, "-t", "0.6", "--bits", "64", "--bits", "192", "--recipe", "word:1").json()
+    assert [64, 192] == sorted(nk.Recipe(row["recipe"]).bits for row in found["settings"])
+    assert {1} == {nk.Recipe(row["recipe"]).n for row in found["settings"]}
+    assert {0.6} == {row["threshold"] for row in found["settings"]}
+    assert 10 == call(*base, "-t", "0.6", "--bits", "64", "--sample", "10").json()["truth"]["sample"]
+    both = call(*base, "-t", "0.6", "--bits", "64", "--recipe", "word:1", "--recipe", "char:4").json()
+    assert 2 == len(both["settings"])
+    wanted = [call(*base, "-t", "0.6", "--bits", "64", "--recall", recall).json() for recall in ("0.2", "0.99")]
+    radii = [row["radius"] for one in wanted for row in one["settings"]]
+    assert radii[1] is None or radii[0] <= radii[1]
+
+
+def test_tune_gives_the_same_for_a_seed(similar: Path) -> None:
+    """But for the time that it took."""
+
+    def measured(seed: int) -> Any:
+        options = ("--sample", "12", "--bits", "64", "-t", "0.6", "--seed", seed, "--threads", "1", "--json")
+        found = call("tune", similar, *options).json()
+        return [(row["radius"], row["recall"], row["recall_low"]) for row in found["settings"]]
+
+    assert measured(1) == measured(1)
+
+
+def test_tune_says_what_it_measured(similar: Path) -> None:
+    """How many documents and pairs, a table with its units, and the command to run."""
+    done = call("tune", similar, "-t", "0.6", "--bits", "64", "--id-column", "id", "--format", "jsonl")
+    assert done.lines[0].startswith("17 of 17 documents measured, 136 true pairs: ")
+    assert ["recipe", "bytes", "threshold", "radius"] == done.lines[1].split()[:4]
+    assert "candidates: per document; hash, verify: CPU seconds per million documents" in done.lines
+    assert done.lines[-1].startswith(f"nearkin dedup {similar}")
+    bands = call("tune", similar, "-t", "0.6", "--recipe", "word:1|binary|xxh3|minhash:64")
+    assert ["values", "bands", "rows"] == bands.lines[1].split()[:3]
+    assert "candidates: per document; nominal: the recall to ask a deduplication for" in bands.lines
+
+
+def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -> None:
+    """Bands and bits, bands and labels, two recipes with bands; shares that are none."""
+    labels = tmp_path / "labels.csv"
+    labels.write_text("left,right\nt1,t2\n")
+    for options in (
+        ("--recipe", "minhash", "--bits", "64"),
+        ("--num-perm", "64", "--pairs", labels),
+        ("--recipe", "minhash", "--recipe", "default"),
+    ):
+        done = call("tune", similar, *options)
+        assert (2, True) == (done.code, "one with minhash, without --pairs and --bits" in done.err)
+    for option in (("--recall", "1.5"), ("--threshold", "0"), ("--sample", "0"), ("--bits", "0")):
+        assert 2 == call("tune", similar, *option).code, option
+    assert 2 == call("tune", similar, "--pairs", labels, "--pair-columns", "left").code
+    assert 1 == call("tune", similar, "--pairs", tmp_path / "none.csv").code
+    assert 1 == call("tune", similar, "--text-column", "missing").code
+
+
+def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> None:
+    """Pairs with a number, and clusters."""
+    base = ("tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", "--json")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("one,two,alike\nt1,t2,0.9\nt3,t4,0.9\nt5,t9,0.1\n")
+    options = ("--pairs", labels, "--pair-columns", "one,two", "--label-column", "alike", "--at-least", "0.5")
+    assert 2 == call(*base, *options).json()["truth"]["pairs"]
+    clusters = tmp_path / "clusters.csv"
+    clusters.write_text("id,work\n" + "".join(f"t{i},{i // 2}\n" for i in range(17)))
+    assert 8 == call(*base, "--pairs", clusters, "--cluster-column", "work").json()["truth"]["pairs"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -89,3 +90,12 @@ def test_lines_and_space_do_what_their_definition_says(data: bytes) -> None:
     space = nk.ssdeep.normalize(data, "space")
     assert " ".join(text.split()).encode("utf-8", "surrogateescape") == space
     assert (lines, space) == (nk.ssdeep.normalize(lines, "lines"), nk.ssdeep.normalize(space, "space"))
+
+
+@pytest.mark.parametrize("steps", [3, None, [3], "xml", ["space", "xml"], [["space"]], b"space"])
+def test_what_names_no_steps_is_refused(steps: Any) -> None:
+    """Also where it comes from a file of recipes."""
+    with pytest.raises(ParameterError, match="any of 'html', 'lines' and 'space'"):
+        nk.ssdeep.normalize(b"", steps)
+    with pytest.raises(ParameterError, match="any of 'html', 'lines' and 'space'"):
+        nk.ssdeep.DigestRecipe().with_(normalize=steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_ha
 from nearkin.errors import NearkinError, bad_parameter
 from nearkin.ssdeep.text import chosen
 from nearkin.ssdeep.text import normalize as normalized
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["Hasher", "hash", "hash_files"]
 
@@ -24,6 +27,9 @@ class Readable(Protocol):
         """Up to `size` bytes; none at the end."""
         ...
 
+
+Data: TypeAlias = "Buffer | npt.NDArray[np.generic] | str | os.PathLike[str] | Readable"
+"""What can be hashed: a buffer (an array is one), a str or path that names a file, or a binary file-like object."""
 
 # How much of a file-like object is read at a time.
 _CHUNK = 1 << 20
@@ -43,7 +49,7 @@ def _bytes_like(data: object) -> bytes | npt.NDArray[np.uint8] | None:
 
 
 def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
-    data: bytes | bytearray | memoryview | str | os.PathLike[str] | Readable | Any,
+    data: Data,
     *,
     eliminate_runs: bool = False,
     truncate: bool = True,
@@ -107,7 +113,7 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     raise bad_parameter("data", f"a {type(data).__name__}", "bytes or another buffer, a path, or a binary file")
 
 
-def content(data: Any) -> bytes:
+def content(data: Data) -> bytes:
     """All bytes of a buffer, of a regular file or of a file-like object."""
     if isinstance(data, (str, os.PathLike)):
         return ssdeep_read_file(os.fspath(data))
@@ -144,7 +150,7 @@ class Hasher:
         """Bytes taken in so far."""
         return self._hasher.total
 
-    def update(self, data: bytes | bytearray | memoryview | Any) -> None:
+    def update(self, data: Buffer | npt.NDArray[np.generic]) -> None:
         """Take in more data.
 
         Parameters
@@ -189,14 +195,36 @@ class Hasher:
         return self._hasher.digest(eliminate_runs, truncate)
 
 
+@overload
 def hash_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    on_error: str = "raise",
+    on_error: Literal["raise"] = "raise",
     eliminate_runs: bool = False,
     truncate: bool = True,
     normalize: str | Iterable[str] = (),
-) -> list[Any]:
+) -> list[str]: ...
+
+
+@overload
+def hash_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    on_error: Literal["raise", "return"],
+    eliminate_runs: bool = False,
+    truncate: bool = True,
+    normalize: str | Iterable[str] = (),
+) -> list[str | Exception]: ...
+
+
+def hash_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    on_error: Literal["raise", "return"] = "raise",
+    eliminate_runs: bool = False,
+    truncate: bool = True,
+    normalize: str | Iterable[str] = (),
+) -> list[str] | list[str | Exception]:
     """The digests of many files, hashed in parallel.
 
     Parameters
@@ -214,7 +242,7 @@ def hash_files(
     Returns
     -------
     list of str (and, with ``on_error="return"``, exceptions)
-        One entry a path, in order, whatever the number of threads.
+        One entry per path, in order, whatever the number of threads.
 
     Raises
     ------
@@ -237,11 +265,12 @@ def hash_files(
         found = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in names]
     else:
         found = ssdeep_hash_files(names, eliminate_runs, truncate)
-    results: list[Any] = []
-    for digest_or_none, fault in found:
+    results: list[str | Exception] = []
+    for digest, fault in found:
         if fault is not None and on_error == "raise":
             raise fault
-        results.append(digest_or_none if fault is None else fault)
+        # One of the two is there.
+        results.append(fault if digest is None and fault is not None else digest or "")
     return results
 
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Literal, TypedDict, overload
 
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.recipe.base import FrozenRecipe
-from nearkin.ssdeep.hashing import hash, hash_files  # noqa: A004 - the promised name
+from nearkin.ssdeep.hashing import Data, hash, hash_files  # noqa: A004 - the promised name
 from nearkin.ssdeep.text import chosen
 
 __all__ = ["DigestRecipe"]
 
-_SLOTS: dict[str, Any] = {"normalize": (), "family": "ssdeep", "eliminate_runs": False, "truncate": True}
+_SLOTS: dict[str, object] = {"normalize": (), "family": "ssdeep", "eliminate_runs": False, "truncate": True}
 _FLAGS = {"elimseq": ("eliminate_runs", True), "notrunc": ("truncate", False)}
+
+
+class Flags(TypedDict):
+    """What `nearkin.ssdeep.hash` is called with by a recipe."""
+
+    eliminate_runs: bool
+    truncate: bool
+    normalize: tuple[str, ...]
 
 
 class DigestRecipe(FrozenRecipe):
@@ -72,7 +80,7 @@ class DigestRecipe(FrozenRecipe):
             raise bad_parameter("recipe", text, "each step of normalisation once")
         self._fill({"normalize": steps, "family": family, **dict(_FLAGS[flag] for flag in flags)})
 
-    def _fill(self, slots: dict[str, Any]) -> None:
+    def _fill(self, slots: dict[str, object]) -> None:
         slots = {**_SLOTS, **slots}
         slots["normalize"] = chosen(slots["normalize"])
         if slots["family"] != "ssdeep":
@@ -93,15 +101,27 @@ class DigestRecipe(FrozenRecipe):
         return {"recipe": 1, "normalize": 1, self.family: 1}
 
     @property
-    def flags(self) -> dict[str, Any]:
+    def flags(self) -> Flags:
         """What `nearkin.ssdeep.hash` is called with."""
         return {"eliminate_runs": self.eliminate_runs, "truncate": self.truncate, "normalize": self.normalize}
 
-    def hash(self, data: Any) -> str:
+    def hash(self, data: Data) -> str:
         """The digest of bytes, of a file or of a stream, as `nearkin.ssdeep.hash` gives it."""
         return hash(data, **self.flags)
 
-    def hash_files(self, paths: Iterable[str | os.PathLike[str]], *, on_error: str = "raise") -> list[Any]:
+    @overload
+    def hash_files(
+        self, paths: Iterable[str | os.PathLike[str]], *, on_error: Literal["raise"] = "raise"
+    ) -> list[str]: ...
+
+    @overload
+    def hash_files(
+        self, paths: Iterable[str | os.PathLike[str]], *, on_error: Literal["raise", "return"]
+    ) -> list[str | Exception]: ...
+
+    def hash_files(
+        self, paths: Iterable[str | os.PathLike[str]], *, on_error: Literal["raise", "return"] = "raise"
+    ) -> list[str] | list[str | Exception]:
         """The digests of many files, as `nearkin.ssdeep.hash_files` gives them."""
         return hash_files(paths, on_error=on_error, **self.flags)
 

@@ -87,15 +87,15 @@ def _text_of(markup: str) -> str:
     return "".join(parts)
 
 
-def chosen(steps: str | Iterable[str]) -> tuple[str, ...]:
+def chosen(steps: object) -> tuple[str, ...]:
     """The named steps in the order in which they are applied, each once.
 
     Raises
     ------
     ParameterError
-        If a step is unknown.
+        If a step is unknown, or what is given names no steps.
     """
-    names = [steps] if isinstance(steps, str) else list(steps)
+    names = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else [steps]
     for name in names:
         if name not in STEPS:
             raise bad_parameter("normalize", repr(name), "any of 'html', 'lines' and 'space'")
