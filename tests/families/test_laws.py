@@ -155,3 +155,33 @@ def test_mixed_projections_have_the_angles_law_where_signs_have_not() -> None:
         (share[kind],) = agreement(case, vectors, 1 << 16)
     assert abs(expected - share["mixed"]) <= allowed(expected, 1 << 16) + 0.003
     assert abs(expected - share["signs"]) > 0.03
+
+
+TABLES: dict[str, tuple[Callable[[int], Family], float, int, int]] = {
+    "pstable": (lambda seed: PStable(width=4.0, seed=seed), 1.5, 7, 5),
+    "pstable-halves": (lambda seed: PStable(width=4.0, u_functions=True, seed=seed), 1.5, 8, 6),
+    "pstable-l1-halves": (lambda seed: PStable("l1", 6.0, u_functions=True, seed=seed), 1.5, 10, 4),
+    "cross-polytope-last": (lambda seed: CrossPolytope(dims=4, last_dims=2, rotation="gaussian", seed=seed), 0.8, 3, 2),
+    "hyperplane": (lambda seed: Hyperplane(seed=seed), 0.8, 5, 9),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_find_as_often_as_their_probability_says(name: str) -> None:
+    """One pair of vectors in 2,000 independent sets of tables: a binomial number, five deviations, tails below 6e-7."""
+    make, value, num_tables, per_table = TABLES[name]
+    pair = np.zeros((2, 6))
+    if make(0).distance == "cosine":
+        pair[0, 0], pair[1, :2] = 1.0, (value, math.sqrt(1 - value**2))
+    else:
+        pair[1, 0] = value
+    found, expected = 0, 0.0
+    for seed in range(2000):
+        family = make(9100 + seed)
+        layout = family.hash_layout(num_tables, per_table)
+        family = family.resized(int(layout.max()) + 1, group=per_table).fit(pair)
+        values = family.hash_values(pair)
+        found += bool((values[0][layout] == values[1][layout]).all(axis=1).any())
+        expected = float(family.table_probability(value, num_tables, per_table))
+    assert 0.2 < expected < 0.95
+    assert abs(found / 2000 - expected) < 5 * math.sqrt(expected * (1 - expected) / 2000)

@@ -118,6 +118,9 @@ def test_regions_are_counted_by_adding_one_cut_after_another(d: int) -> None:
     "call",
     [
         lambda: theory.u_functions_needed(0.0, 4, 0.9),
+        lambda: theory.u_tables(0.5, 3, 4),
+        lambda: theory.u_tables(0.5, 4, 0),
+        lambda: theory.u_tables(1.5, 4, 1),
         lambda: theory.u_functions_needed(0.5, 4, 1.0),
         lambda: theory.tables_needed(1.5, 4, 0.9),
         lambda: theory.probe_scores(0),
@@ -130,3 +133,27 @@ def test_regions_are_counted_by_adding_one_cut_after_another(d: int) -> None:
 def test_what_is_out_of_range_is_refused(call: Callable[[], object]) -> None:
     with pytest.raises(errors.ParameterError, match="is not allowed; use"):
         call()
+
+
+@given(p=st.floats(0, 1), k=st.integers(1, 4), m=st.integers(2, 9))
+def test_whole_sets_of_pairs_are_u_functions(p: float, k: int, m: int) -> None:
+    """With m (m - 1) / 2 tables; one more table finds no less."""
+    tables = m * (m - 1) // 2
+    found = float(theory.u_tables(p, 2 * k, tables))
+    assert float(theory.u_functions(p, 2 * k, m)) == pytest.approx(found, abs=1e-12)
+    assert float(theory.u_tables(p, 2 * k, tables + 1)) >= found - 1e-12
+
+
+@pytest.mark.parametrize("tables", range(1, 12))
+def test_pairs_of_halves_that_agree_are_counted(tables: int) -> None:
+    """Over all subsets of halves that may agree, each with its probability: whether one of the pairs is whole."""
+    pairs = [(i, j) for j in range(1, 12) for i in range(j)][:tables]
+    halves = max(j for _, j in pairs) + 1
+    p, k = 0.7, 4
+    q = p ** (k // 2)
+    expected = 0.0
+    for subset in range(1 << halves):
+        agree = [subset >> i & 1 for i in range(halves)]
+        if any(agree[i] and agree[j] for i, j in pairs):
+            expected += q ** sum(agree) * (1 - q) ** (halves - sum(agree))
+    assert float(theory.u_tables(p, k, tables)) == pytest.approx(expected, abs=1e-12)

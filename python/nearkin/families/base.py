@@ -25,12 +25,13 @@ import inspect
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from nearkin import theory
 from nearkin._core import read_family, write_family
 from nearkin.errors import CorruptStoreError, FormatVersionError, NotFittedError, bad_parameter, check_count, mismatch
 from nearkin.vectors.projection import unpack_bits
@@ -39,7 +40,8 @@ from nearkin.vectors.rows import Floats, Ints, Rows, Vectors, as_rows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Codes: TypeAlias = npt.NDArray[Any]
+Codes: TypeAlias = npt.NDArray[np.uint64] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
+"""Fingerprints, keys or features."""
 Distance: TypeAlias = Literal["cosine", "l2", "l1", "hamming", "kernel"]
 
 MAX_HASHES = 1 << 16
@@ -89,7 +91,7 @@ class Family(ABC):
     seed: int
     _digest: str | None
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         if "name" in vars(cls):
             _FAMILIES[cls.name] = cls
@@ -120,6 +122,23 @@ class Family(ABC):
         value : float or array
             Their similarity or distance; see `distance`.
         """
+
+    def table_probability(self, value: npt.ArrayLike, num_tables: int, hashes_per_table: int) -> Floats:
+        """Probability that two vectors share the bucket of at least one table of `hash_layout`.
+
+        Parameters
+        ----------
+        value : float or array
+            Their similarity or distance, as `collision_probability` takes it.
+        num_tables, hashes_per_table : int
+            L and k, 1 or more.
+
+        Returns
+        -------
+        float64 array
+            1 - (1 - p^k)^L of the collision probability p, where tables are independent.
+        """
+        return theory.amplify(self.collision_probability(value), hashes_per_table, num_tables)
 
     def _derive(self) -> None:  # noqa: B027 a family may have nothing to prepare
         """Prepares what follows from parameters and learned arrays; after `fit` and after `load`."""
@@ -154,8 +173,8 @@ class Family(ABC):
         ParameterError
             A parameter of the family outside its range; X is not a matrix of numbers.
         InputError
-            Too few rows; a row with NaN or infinite values; vectors that the family can't use. After any error the
-            family is as it was.
+            Too few rows; a row with NaN or infinite values; vectors that the family can't use. The
+            family is unchanged after any error.
         """
         self._check()
         rows = as_rows(X, least=1)
@@ -235,8 +254,8 @@ class Family(ABC):
         """The value of every function, `(n, num_hashes)` int64; bits are 0 and 1."""
         codes = self._transform(self._rows(X))
         if self.kind == "bits":
-            return unpack_bits(codes, self.num_hashes).astype(np.int64)
-        return codes
+            return unpack_bits(cast("npt.NDArray[np.uint64]", codes), self.num_hashes).astype(np.int64)
+        return cast("Ints", codes)
 
     def probes(self, X: Vectors, count: int | None = None) -> Probes:
         """Values of every function, and for each the next best ones with their costs.
@@ -405,7 +424,7 @@ def load(path: str | os.PathLike[str]) -> Family:
     return restore(*read_family(place), place)
 
 
-def restore(text: str, arrays: list[Any], place: str) -> Family:
+def restore(text: str, arrays: Sequence[bytes | npt.NDArray[np.uint8]], place: str) -> Family:
     """The family of a description and the bytes of its arrays, as `Family.parts` gave them; `place` is for messages.
 
     Raises
@@ -426,12 +445,10 @@ def restore(text: str, arrays: list[Any], place: str) -> Family:
                 found=version,
                 newest=FORMAT,
             )
-        cls = _FAMILIES[recipe["family"]]
-        params, learned, forms = recipe["params"], recipe["learned"], recipe["arrays"]
-        if set(learned) | set(forms) != set(cls._learned) or len(forms) != len(arrays):
+        family = unfitted(recipe)
+        learned, forms = recipe["learned"], recipe["arrays"]
+        if set(learned) | set(forms) != set(family._learned) or len(forms) != len(arrays):
             raise damaged("its arrays are not those of its family")
-        family = cls(**params)
-        family._check()
         family.dimension_ = check_count("dimension", recipe["dimension"], 1, 2**40, "1 or more")
         for name, value in learned.items():
             setattr(family, name, value)
@@ -457,7 +474,9 @@ def unfitted(description: dict[str, Any]) -> Family:
     KeyError, TypeError, ValueError
         What no family described.
     """
-    family = _FAMILIES[description["family"]](**description["params"])
+    # JSON has lists for tuples.
+    params = {name: tuple(value) if isinstance(value, list) else value for name, value in description["params"].items()}
+    family = _FAMILIES[description["family"]](**params)
     family._check()
     return family
 
@@ -479,10 +498,10 @@ def check_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def check_number(name: str, value: Any, allowed: str, valid: Callable[[float], bool]) -> float:
+def check_number(name: str, value: object, allowed: str, valid: Callable[[float], bool]) -> float:
     """A finite number for which `valid` holds."""
     try:
-        number = float(value)
+        number = float(value)  # type: ignore[arg-type]  # What is no number raises.
     except (TypeError, ValueError):
         raise bad_parameter(name, repr(value), allowed) from None
     if not (np.isfinite(number) and valid(number)):
@@ -490,5 +509,5 @@ def check_number(name: str, value: Any, allowed: str, valid: Callable[[float], b
     return number
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: object, right: object) -> bool:
     return type(left) is type(right) and bool(left == right)

@@ -177,3 +177,9 @@ class CrossPolytope(Family):
         if dims is None:
             raise bad_parameter("dims", None, "a number, or call fit(X) first")
         return theory.cross_polytope(value, dims)
+
+    def table_probability(self, value: npt.ArrayLike, num_tables: int, hashes_per_table: int) -> Floats:
+        """As for every family; the last value of a table agrees as often as one of `last_dims` coordinates does."""
+        p = self.collision_probability(value)
+        last = p if self.last_dims is None else theory.cross_polytope(value, self.last_dims)
+        return theory.amplify(p ** (hashes_per_table - 1) * last, 1, num_tables)

@@ -212,6 +212,12 @@ class PStable(Family):
             raise bad_parameter("width", '"auto"', "a number, or call fit(X) first")
         return theory.pstable(value, self.metric, width=width)
 
+    def table_probability(self, value: npt.ArrayLike, num_tables: int, hashes_per_table: int) -> Floats:
+        """As for every family; with `u_functions` tables share halves, and it is `nearkin.theory.u_tables`."""
+        if not self.u_functions:
+            return super().table_probability(value, num_tables, hashes_per_table)
+        return theory.u_tables(self.collision_probability(value), hashes_per_table, num_tables)
+
 
 _END = math.ldexp(1.0, 63)
 

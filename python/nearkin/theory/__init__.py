@@ -14,6 +14,7 @@ from nearkin.theory.amplification import (
     tables_needed,
     u_functions,
     u_functions_needed,
+    u_tables,
 )
 from nearkin.theory.banding import Banding, banding_probability, choose_bands, minhash_variance
 from nearkin.theory.choice import Choice, Slaney, choose, law_of, next_cell, sample_distances, slaney
@@ -87,4 +88,5 @@ __all__ = [
     "tables_needed",
     "u_functions",
     "u_functions_needed",
+    "u_tables",
 ]

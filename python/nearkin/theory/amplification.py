@@ -82,6 +82,45 @@ def u_functions(p: npt.ArrayLike, hashes_per_table: int, m: int) -> Floats:
     return found
 
 
+def u_tables(p: npt.ArrayLike, hashes_per_table: int, num_tables: int) -> Floats:
+    """Probability of a shared bucket in the first tables of `PStable(u_functions=True)`: pairs of halves of k / 2
+    functions in the order (0, 1), (0, 2), (1, 2), (0, 3), and so on.
+
+    Parameters
+    ----------
+    p : float or array
+        Collision probability of one function, 0 to 1.
+    hashes_per_table : int
+        k, even.
+    num_tables : int
+        L, 1 or more.
+
+    Notes
+    -----
+    m halves are in all their pairs, and one more in r = L - m (m - 1) / 2 pairs with the first r of them. With
+    q = p^(k/2) a bucket is shared unless at most one of the m halves agrees, and not both that one, among the first r,
+    and the half behind them:
+
+        1 - (1 - q)^m - m q (1 - q)^(m - 1) (1 - q r / m)
+
+    Examples
+    --------
+    >>> from nearkin.theory import u_functions, u_tables
+    >>> [float(u_tables(0.8005, 10, L).round(3)) for L in (1, 40, 55)], float(u_functions(0.8005, 10, 11).round(3))
+    ([0.108, 0.868, 0.92], 0.92)
+    """
+    p = in_range("p", p, 0, 1)
+    k = check_count("hashes_per_table", hashes_per_table, 2, _MOST, "2 or more, even")
+    if k % 2:
+        raise bad_parameter("hashes_per_table", k, "an even number")
+    tables = check_count("num_tables", num_tables, 1, _MOST, "1 or more")
+    m = (1 + math.isqrt(1 + 8 * tables)) // 2
+    rest = tables - m * (m - 1) // 2
+    q = p ** (k / 2)
+    found: Floats = 1 - (1 - q) ** m - m * q * (1 - q) ** (m - 1) * (1 - q * rest / m)
+    return found
+
+
 def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
     """Fewest tables that find a vector of collision probability p with probability `recall`.
 

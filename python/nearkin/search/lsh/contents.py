@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -61,8 +61,8 @@ class Contents:
 
     def _hashes(self, hashed: Hashed) -> Hashes:
         """The family's hashes, flat."""
-        codes = self.family_.transform(hashed)
-        return np.ascontiguousarray(codes).reshape(-1)
+        # Families of features are refused by `check`.
+        return cast("Hashes", np.ascontiguousarray(self.family_.transform(hashed)).reshape(-1))
 
     def _insert(self, rows: Rows, hashed: Hashed, ids: Ids | None, existing: Existing = "error") -> int:
         core = self._fitted()

@@ -1,16 +1,15 @@
-"""Nearest neighbours of vectors by locality-sensitive hashing: tables or codes find candidates, true distances rank
-them.
+"""Nearest neighbours of vectors by locality-sensitive hashing: hashes find candidates, true distances rank them.
 
-`LSHIndex` takes a family of hash functions and finds rows in one of two ways, its *filter*:
+`LSHIndex` takes a family of hash functions and finds candidates in one of two ways, its *filter*:
 
-- `buckets`: L tables, the key of each made of k hashes. A query looks into T buckets of each table, those that near
-  vectors are most likely in (multi-probe [2]_). A row whose hashes equal the query's with probability p is found with
-  probability 1 - (1 - p^k)^L at T = 1 [1]_.
-- `codes`: one binary code per row; a query takes the m rows with the nearest codes by Hamming distance. For some
-  hundred thousand rows this scan takes less time than the look-ups of enough tables.
+- `buckets`: L hash tables, each keyed by k hashes. A query looks into T buckets per table, the ones most likely to hold
+  near vectors (multi-probe [2]_). A row whose hashes equal the query's with probability p is found with probability
+  1 - (1 - p^k)^L at T = 1 [1]_.
+- `codes`: one binary code per row; a query takes the m rows whose codes are nearest by Hamming distance. Up to a few
+  hundred thousand rows, this scan is faster than looking up enough tables.
 
-Candidates are ranked by the true distance to the vectors, which the index keeps. Nothing else is searched: a query
-whose candidates are fewer than k gets fewer than k matches, never a silent scan of everything.
+Candidates are ranked by their true distance; the index keeps the vectors for that. Nothing else is searched: a query
+with fewer than k candidates gets fewer than k matches, never a silent scan of everything.
 
 References
 ----------
@@ -66,52 +65,52 @@ class LSHIndex(Links):
     Parameters
     ----------
     family : Family
-        Hash functions of `nearkin.families`, fitted or not: `fit` fits a copy with as many functions as the tables
-        need.
+        Hash functions from `nearkin.families`. They need not be fitted: `fit` fits a copy with as many functions as
+        the tables need.
     num_tables : int, optional
-        L, 1 to 16,384. More tables find more, at their memory and time. Default 16.
+        L, 1 to 16,384. More tables find more and cost more memory and time. Default 16.
     hashes_per_table : int, optional
-        k. More hashes make buckets smaller. Default: as many as make a bucket hold about one random row,
-        k = ln n / -ln p with p the share of equal hashes between rows of the data.
+        k. More hashes make smaller buckets. By default about one random row falls into a bucket: k = ln n / -ln p,
+        where p is the share of hashes that two rows of the data have in common.
     num_probes : int, optional
-        T, buckets that a query looks into in each table, its own first. Default 16, or 1 for a family without margins.
+        T, buckets looked up per table, the query's own first. Default 16, or 1 for a family without margins.
     filter : {"auto", "buckets", "codes"}, default="auto"
-        How candidates are found; see the head of the module. "auto" scans codes if the family gives bits, nothing was
-        said about tables, and the codes have at most 2**22 words of 64 bits (1,000,000 codes of 256 bits); otherwise
-        it builds tables.
+        How candidates are found; see the top of the module. "auto" scans codes if the family gives bits, no table
+        parameter was given, and the codes fit into 2**22 words of 64 bits (1,000,000 codes of 256 bits). Otherwise it
+        builds tables.
     num_candidates : int, optional
-        For codes: rows with the nearest codes that are ranked, 1 or more. Default 200.
+        For codes: how many of the nearest codes are ranked by true distance, 1 or more. Default 200.
     rank : {"hamming", "spherical"}, default="hamming"
-        For codes: what makes them near, the bits that differ, or these over the set bits in common, the spherical
-        Hamming distance, for `SphericalHash`.
+        For codes: the distance between them. "hamming" counts the bits that differ; "spherical" divides that by the
+        number of set bits in common and is meant for `SphericalHash`.
     metric : {"l2", "l1", "cosine", "inner_product"}, optional
-        The true distance. Default: the one that the family approximates. "l2" and "l1" are the Euclidean and the
-        Manhattan distance, "cosine" is 1 - cos, and "inner_product" the negative product, for which vectors are hashed
-        as [x / M, sqrt(1 - |x / M|^2)] and queries as [q / |q|, 0] [3]_, so that the family must approximate the
-        cosine.
+        The true distance; by default the one that the family approximates. "l2" and "l1" are the Euclidean and the
+        Manhattan distance, "cosine" is 1 - cos, and "inner_product" is the negative inner product. For the last, the
+        family must approximate the cosine: vectors are hashed as [x / M, sqrt(1 - |x / M|^2)] and queries as
+        [q / |q|, 0] [3]_.
     max_norm : float, optional
-        M of "inner_product": no vector that is added later may be longer. Default: the longest of `fit`.
+        M of "inner_product"; vectors added later may not be longer. Default: the length of the longest vector given to
+        `fit`.
 
     Attributes
     ----------
     given : Given
-        The parameters as they were given; nothing changes them.
+        The parameters as they were given. Fitting never changes them.
     family_ : Family
         The fitted hash functions.
     settings_ : Settings
-        What the index works with after `fit` or `tune`: what was given, and what was chosen for the rest. The next
-        `fit` or `tune` forgets what was chosen.
+        What the index uses after `fit` or `tune`: the given parameters, and values chosen for the others. The next
+        `fit` or `tune` chooses them again from its own data.
 
     Notes
     -----
-    Cost of a query: hashing; L T look-ups (about 0.1 us each), or a scan of n codes; d operations for each distinct
-    candidate. Memory: the vectors; for buckets 6 to 18 bytes per row and table (`explain` has the sum), for codes
-    bits / 8 a row; ids. The vector of a removed row keeps its memory until a new index is fitted.
+    Time per query: hashing, then L T look-ups (about 0.1 us each) or a scan of n codes, then d operations per distinct
+    candidate. Memory: the vectors and ids, plus 6 to 18 bytes per row and table for buckets (`explain` gives the sum),
+    or bits / 8 bytes per row for codes. The vector of a removed row keeps its memory until the index is fitted again.
 
-    Results depend on the arguments alone: not on threads or the batch. Distances are summed in the type of the vectors
-    of
-    `fit` (`float32` or `float64`; later vectors and queries are converted to it), sparse ones in `float64`, in one
-    fixed order.
+    Results depend on the arguments alone, not on threads or batches. Distances are summed in a fixed order and in the
+    type of the vectors given to `fit` (`float32` or `float64`; vectors and queries that come later are converted),
+    sparse ones in `float64`.
 
     Examples
     --------
@@ -155,7 +154,7 @@ class LSHIndex(Links):
     # -- making
 
     def fit(self, X: Vectors, ids: Ids | None = None) -> Self:
-        """Fits the hash functions, and starts again with these vectors.
+        """Fits the hash functions and replaces the contents of the index with these vectors.
 
         Parameters
         ----------
@@ -174,7 +173,7 @@ class LSHIndex(Links):
         ParameterError
             A parameter out of range, or one that does not go with the family.
         InputError
-            No rows; NaN or infinite values; zero vectors where angles count. After any error the index is as it was.
+            No rows; NaN or infinite values; zero vectors where angles count. The index is unchanged after any error.
         """
         given = self.given
         metric = check(given)
@@ -214,13 +213,13 @@ class LSHIndex(Links):
         max_tables: int = 256,
         seed: int = 0,
     ) -> Settings:
-        """Chooses the parameters from the data, and fits with them.
+        """Chooses settings that reach a recall on this data, and fits the index with them.
 
-        Rows are sampled as queries and their true neighbours found; for each number of hashes, probes and (for
-        p-stable keys with `width="auto"`) width, the tables that reach the recall follow from the share of sampled
-        tables in which neighbours meet; of the choices within the memory the one of shortest expected time is taken, or
-        the codes that are ranked, if a scan is faster. Then recall is measured, and parameters grow until it is
-        reached. Parameters that were given to the constructor are kept.
+        Some rows serve as queries, and their true neighbours are found by brute force. For each number of hashes and
+        probes (and each width, for p-stable keys with `width="auto"`), sampled tables show how often neighbours meet,
+        from which the number of tables that reaches the recall follows. Of all choices within the memory the fastest
+        wins; a scan of codes competes with them. The index is then built and its recall measured, and it grows until
+        the recall is reached. Parameters given to the constructor are kept.
 
         Parameters
         ----------
@@ -229,34 +228,35 @@ class LSHIndex(Links):
         ids : iterable of int or str, optional
             As for `fit`.
         recall : float, default=0.9
-            Wanted share of the true k nearest, between 0 and 1, both exclusive.
+            Share of the true k nearest neighbours to find, between 0 and 1, both exclusive.
         k : int, default=10
             Neighbours, 1 or more.
         memory : int, optional
-            Bytes that tables or codes may take, vectors apart.
+            Most bytes for tables or codes, not counting the vectors.
         max_tables : int, default=256
-            Most tables.
+            Most tables, 1 to 16,384.
         seed : int, default=0
-            Of the sample.
+            Seed of the sample.
 
         Returns
         -------
         Settings
-            What the index now works with, `settings_`. Its `tuning` has the expected and the measured recall. The
-            latter, less two of its standard errors (`least_recall`), reaches the wanted one, so that new queries like
-            the rows do too but in one case of forty; it does not only where nothing within the limits reached it.
+            What the index now uses, also found as `settings_`. `settings.tuning` has the expected and the measured
+            recall. Unless nothing within the limits gets there, `least_recall`, which is two standard errors below the
+            measured recall, is at least the wanted one, so that new queries like the rows reach it too in all but one
+            of forty cases.
 
         Raises
         ------
         ParameterError
             No choice within the limits and the given parameters is expected to reach the recall; parameters out of
-            range. The index is as it was.
+            range. The index is unchanged.
         InputError
-            Too few rows; bad vectors. The index is as it was.
+            Too few rows; bad vectors. The index is unchanged.
 
         Notes
         -----
-        Costs the exact neighbours of 200 rows, one or more fits, and 16 tables of some 4,000 sampled rows per choice:
+        Takes the exact neighbours of 200 rows, one or more fits, and 16 tables of about 4,000 sampled rows per choice:
         a few seconds for 40,000 vectors.
 
         Examples
@@ -359,7 +359,8 @@ class LSHIndex(Links):
         Returns
         -------
         float64 array
-            1 - (1 - p^k)^L. More probes find more; `tune` measures them.
+            1 - (1 - p^k)^L, p the collision probability of the family; see its `table_probability` for tables that
+            share functions. More probes find more; `tune` measures them.
 
         Raises
         ------
@@ -370,10 +371,7 @@ class LSHIndex(Links):
         settings = self.settings_
         if settings.filter == "codes":
             raise bad_parameter("filter", '"codes"', '"buckets"; recall() measures an index of codes')
-        p = np.asarray(self.family_.collision_probability(values), dtype=np.float64)
-        return np.asarray(
-            -np.expm1(settings.num_tables * np.log1p(-np.minimum(p**settings.hashes_per_table, 1 - 1e-16)))
-        )
+        return self.family_.table_probability(values, settings.num_tables, settings.hashes_per_table)
 
     def recall(
         self,
@@ -392,7 +390,7 @@ class LSHIndex(Links):
         distances : (n_queries, k) array
             Distances of the true k nearest, ascending, by the index's metric.
         num_probes, num_candidates : int, optional
-            Other values than the index's.
+            Used for this call instead of the index's own.
         tolerance : float, default=1e-5
             A match counts if its distance is at most the k-th true one, plus this share of it: another row at the same
             distance is as good, and sums of other programs round differently.

@@ -56,7 +56,7 @@ class Links(Queries):
         radius : float
             Largest distance that counts, inclusive, in units of the metric.
         num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
+            Used for this call instead of the index's own.
 
         Returns
         -------
@@ -68,8 +68,7 @@ class Links(Queries):
         NotFittedError
             Before `fit`.
         ParameterError
-            A radius that is no number; bad parameters; an index for inner products, which hashes queries otherwise than
-            its vectors.
+            A radius that is no number; bad parameters; an index for inner products, which are no distances.
 
         Notes
         -----
@@ -103,7 +102,7 @@ class Links(Queries):
         num_probes: int | None = None,
         num_candidates: int | None = None,
     ) -> Clusters:
-        """Groups of indexed vectors within a distance; what is near to nothing is left out.
+        """Groups of indexed vectors within a distance; vectors near no other are left out.
 
         Parameters
         ----------
@@ -114,7 +113,7 @@ class Links(Queries):
             free ones found within the radius, so every member is near to the first. "connected" takes chains of pairs,
             whose ends may be any distance apart.
         num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
+            Used for this call instead of the index's own.
 
         Returns
         -------

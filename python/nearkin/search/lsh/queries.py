@@ -1,4 +1,4 @@
-"""What an index of vectors is asked: the nearest, those within a distance, and what its filter gives."""
+"""Queries of an index of vectors: the nearest, those within a distance, and the candidates alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Queries(Contents):
         k : int, default=10
             1 or more. A query with fewer candidates has fewer matches.
         num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
+            Used for this call instead of the index's own.
 
         Returns
         -------
@@ -68,7 +68,7 @@ class Queries(Contents):
         radius : float
             Largest distance that counts, inclusive; in units of the metric (negative products for "inner_product").
         num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
+            Used for this call instead of the index's own.
 
         Returns
         -------
@@ -89,13 +89,13 @@ class Queries(Contents):
         return self._result(core.search(*self._asked(rows, settings), flat(rows), limit))
 
     def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
-        """What the filter gives each query, without distances.
+        """The candidates of each query, without distances.
 
         Parameters
         ----------
         Q : (n_queries, d) array or SciPy sparse matrix
         num_probes, num_candidates : int, optional
-            Other values than the index's for this call.
+            Used for this call instead of the index's own.
 
         Raises
         ------
