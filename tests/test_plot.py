@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import nearkin as nk
-from nearkin.errors import ParameterError
+from nearkin.errors import MissingExtraError, ParameterError
 from nearkin.plot import distance_histogram, recall_cost, s_curve
 
 
@@ -51,3 +52,59 @@ def test_bad_values_are_refused() -> None:
         recall_cost({"a": [(0.5, 0.0)]})
     with pytest.raises(ParameterError):
         s_curve(nk.families.Hyperplane(), [0.5], tables=[(0, 1)])
+
+
+def test_every_number_of_tables_is_a_curve_with_its_name() -> None:
+    """Against similarity or distance, over the same values, between 0 and 1."""
+    x = np.linspace(0.1, 8, 20)
+    family = nk.families.PStable(width=4.0)
+    axes = s_curve(family, x, tables=[(1, 1), (8, 2), (300, 1)])
+    assert ["k = 1, L = 1", "k = 8, L = 2", "k = 300, L = 1"] == [str(line.get_label()) for line in axes.get_lines()]
+    assert ("l2 distance", "probability of being found") == (axes.get_xlabel(), axes.get_ylabel())
+    for line, (k, tables) in zip(axes.get_lines(), [(1, 1), (8, 2), (300, 1)], strict=True):
+        assert x.tolist() == np.asarray(line.get_xdata()).tolist()
+        found = np.asarray(line.get_ydata())
+        assert np.allclose(nk.theory.amplify(family.collision_probability(x), k, tables), found)
+        assert ((found >= 0) & (found <= 1)).all()
+    assert (-0.02, 1.02) == axes.get_ylim()
+    assert "kernel" == s_curve(nk.families.KernelLSH(), np.linspace(0, 1, 5)).get_xlabel()
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.0], [0.0, 0.5, 0.5, 3.0], [7.0]])
+def test_histograms_have_the_area_one(values: list[float]) -> None:
+    """Also of equal distances."""
+    axes = distance_histogram({"a": values}, bins=7)
+    bars = [(patch.get_width(), patch.get_height()) for patch in axes.patches]  # type: ignore[attr-defined]
+    assert 7 == len(bars)
+    assert sum(width * height for width, height in bars) == pytest.approx(1.0)
+    assert ("distance", "density") == (axes.get_xlabel(), axes.get_ylabel())
+
+
+def test_costs_are_on_a_logarithmic_scale_with_a_name_for_each_curve() -> None:
+    axes = recall_cost({"codes": [(0.99, 300.0), (0.9, 120.0)], "tables": [(1.0, 750.0)]})
+    assert "log" == axes.get_yscale()
+    assert "recall" == axes.get_xlabel()
+    assert ["codes", "tables"] == [text.get_text() for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert [[120.0, 300.0], [750.0]] == [np.asarray(line.get_ydata()).tolist() for line in axes.get_lines()]
+
+
+def test_more_is_drawn_into_the_same_axes() -> None:
+    """Nothing that was there goes."""
+    mine = Figure().subplots()
+    s_curve(nk.families.Hyperplane(), [0.0, 1.0], axes=mine)
+    s_curve(nk.families.Hyperplane(), [0.0, 1.0], tables=[(2, 2)], axes=mine)
+    assert 2 == len(mine.get_lines())
+
+
+def test_families_without_a_law_are_refused() -> None:
+    with pytest.raises(ParameterError, match="variance"):
+        s_curve(nk.families.RandomFourier(), [0.5])
+    with pytest.raises(ParameterError, match="bins"):
+        distance_histogram({"a": [1.0]}, bins=0)
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"nearkin\[plot\]") as error:
+        recall_cost({"a": [(0.5, 1.0)]})
+    assert ("plot", "matplotlib") == (error.value.extra, error.value.package)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, SpectralClustering
 from sklearn.datasets import load_digits
@@ -93,3 +94,76 @@ def test_bad_options_are_refused() -> None:
     for estimator in (HyperplaneTransformer(output="words"), LSHTransformer(mode="both"), LSHTransformer(metric="ip")):  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="not allowed"):
             estimator.fit(X)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: str(estimator).replace("\n", ""))
+def test_fitting_changes_no_parameter(estimator: Any) -> None:
+    """`get_params` after fits at two scales is what it was, down to the same objects; a clone of it is unfitted."""
+    X, _ = blobs()
+    model = clone(estimator)
+    before = model.get_params()
+    family = before.get("family")
+    unfitted = repr(family)
+    for factor in (1.0, 1000.0):
+        model.fit(factor * X)
+        after = model.get_params()
+        assert before.keys() == after.keys()
+        assert all(before[name] is after[name] for name in before)
+        assert unfitted == repr(family)
+    assert not any(name.endswith("_") for name in vars(clone(model)))
+
+
+def test_a_second_fit_is_that_of_a_fresh_estimator() -> None:
+    """Also where the width follows from the data."""
+    X, _ = blobs()
+    used = PStableTransformer(8, random_state=3).fit(X)
+    used.fit(1000 * X)
+    assert PStableTransformer(8, random_state=3).fit(1000 * X).transform(X).tolist() == used.transform(X).tolist()
+    graph = LSHTransformer(4, family=PStable(), num_tables=6, random_state=3).fit(X)
+    graph.fit(1000 * X)
+    fresh = LSHTransformer(4, family=PStable(), num_tables=6, random_state=3).fit(1000 * X)
+    assert fresh.transform(1000 * X).toarray().tolist() == graph.transform(1000 * X).toarray().tolist()
+
+
+def test_graphs_hold_what_the_index_finds() -> None:
+    """Distances or ones, cut at the radius, of the index's own neighbours; new samples have no self."""
+    X, _ = blobs()
+    model = LSHTransformer(4, metric="l1", num_candidates=60, random_state=0).fit(X[:150])
+    hits = model.index_.nearest(X[150:], 5)
+    graph = model.transform(X[150:])
+    assert (30, 150) == graph.shape
+    for row, matches in enumerate(hits):
+        part = graph[[row]]
+        assert sorted(matches.ids.tolist()) == sorted(part.indices.tolist())
+        assert np.allclose(np.sort(matches.distances), np.sort(part.data))
+    near = LSHTransformer(4, metric="l1", num_candidates=60, radius=3.0, random_state=0).fit(X[:150]).transform(X[150:])
+    assert np.allclose(np.sort(graph.data[graph.data <= 3.0]), np.sort(near.data))
+    ones = LSHTransformer(4, mode="connectivity", metric="l1", num_candidates=60, random_state=0).fit(X[:150])
+    assert 4 * 30 == ones.transform(X[150:]).sum() == ones.transform(X[150:]).nnz
+
+
+def test_zero_samples_have_the_first_vertex() -> None:
+    """As the class says; others have what the family gives."""
+    X, _ = blobs()
+    X[5] = 0.0
+    model = CrossPolytopeTransformer(3, random_state=0).fit(X)
+    values = model.transform(X)
+    assert [0, 0, 0] == values[5].tolist()
+    others = np.delete(X, 5, axis=0)
+    assert model.family_.transform(others).tolist() == np.delete(values, 5, axis=0).tolist()
+
+
+def test_random_states_are_seeds() -> None:
+    """An integer is the family's seed; a generator gives one, the same for the same state."""
+    X, _ = blobs()
+    assert 7 == HyperplaneTransformer(8, random_state=7).fit(X).family_.seed
+    seeds = {HyperplaneTransformer(8, random_state=np.random.RandomState(1)).fit(X).family_.seed for _ in range(2)}
+    assert 1 == len(seeds)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_equal_samples_are_neighbours_of_each_other(form: Any) -> None:
+    """They have no direction from their mean, which the default family then leaves alone."""
+    graph = LSHTransformer(3, random_state=0).fit_transform(form(np.full((6, 4), 2.0)))
+    assert 6 * 4 == graph.nnz
+    assert not graph.data.any()

@@ -10,7 +10,7 @@ Here, and only here, scikit-learn's words are used: `n_neighbors`, `random_state
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,12 @@ import numpy.typing as npt
 from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.families import CrossPolytope, Hyperplane, PStable
 from nearkin.families.base import Family
-from nearkin.search.lsh.index import LSHIndex, Metric
-from nearkin.vectors.rows import as_rows
+from nearkin.search.lsh.forms import Hashed, Metric
+from nearkin.search.lsh.index import LSHIndex
+from nearkin.vectors.rows import Vectors, as_rows
 
 try:
-    from scipy.sparse import csr_matrix, issparse
+    from scipy.sparse import csr_matrix
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
@@ -33,16 +34,27 @@ except ImportError as error:
         package="scikit-learn",
     ) from error
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+    from typing_extensions import Self
+
 __all__ = ["CrossPolytopeTransformer", "HyperplaneTransformer", "LSHTransformer", "PStableTransformer"]
 
 Output = Literal["bits", "packed"]
+RandomState: TypeAlias = "int | np.random.RandomState | None"
 
 
-def _seed(random_state: Any) -> int:
+def _seed(random_state: RandomState) -> int:
     """A seed of the families from scikit-learn's `random_state`; an integer is itself."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _checked(estimator: BaseEstimator, X: Vectors, **options: object) -> Hashed:
+    """X as scikit-learn checks it, `float32` or `float64`, an array or CSR."""
+    rows: Hashed = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+    return rows
 
 
 class _HashTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,25 +63,25 @@ class _HashTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _family(self, seed: int) -> Family:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: object = None) -> Any:
+    def fit(self, X: Vectors, y: object = None) -> Self:
         """Draws the hash functions for X, {array, sparse matrix} of shape (n_samples, n_features)."""
         # The mean of one sample is the sample.
         least = 2 if getattr(self, "center", False) else 1
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=least)
-        self.family_ = self._family(_seed(self.random_state)).fit(X)
+        rows = _checked(self, X, ensure_min_samples=least)
+        self.family_ = self._family(_seed(self.random_state)).fit(rows)
         self._n_features_out = self._width()
         return self
 
     def _width(self) -> int:
         return self.family_.num_hashes
 
-    def transform(self, X: Any) -> npt.NDArray[Any]:
+    def transform(self, X: Vectors) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
         """Hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.family_.hash_values(X)
+        rows = _checked(self, X, reset=False)
+        return self.family_.hash_values(rows)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
@@ -115,7 +127,7 @@ class HyperplaneTransformer(_HashTransformer):
         center: bool = True,
         orthogonal: bool = False,
         output: Output = "bits",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_bits = n_bits
         self.center = center
@@ -131,7 +143,7 @@ class HyperplaneTransformer(_HashTransformer):
     def _width(self) -> int:
         return self.family_.num_hashes if self.output == "bits" else -(-self.family_.num_hashes // 8)
 
-    def transform(self, X: Any) -> npt.NDArray[np.uint8]:
+    def transform(self, X: Vectors) -> npt.NDArray[np.uint8]:
         """Bits of X, {array, sparse matrix} of shape (n_samples, n_features): `uint8`, as `output` says."""
         bits = super().transform(X).astype(np.uint8)
         return np.packbits(bits, axis=1, bitorder="little") if self.output == "packed" else bits
@@ -160,7 +172,7 @@ class PStableTransformer(_HashTransformer):
         *,
         metric: Literal["l2", "l1"] = "l2",
         width: float | Literal["auto"] = "auto",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_hashes = n_hashes
         self.metric = metric
@@ -188,20 +200,20 @@ class CrossPolytopeTransformer(_HashTransformer):
     n_features_in_ : int
     """
 
-    def __init__(self, n_hashes: int = 2, *, random_state: Any = None) -> None:
+    def __init__(self, n_hashes: int = 2, *, random_state: RandomState = None) -> None:
         self.n_hashes = n_hashes
         self.random_state = random_state
 
     def _family(self, seed: int) -> Family:
         return CrossPolytope(self.n_hashes, seed=seed)
 
-    def transform(self, X: Any) -> npt.NDArray[Any]:
+    def transform(self, X: Vectors) -> npt.NDArray[np.int64] | npt.NDArray[np.uint8]:
         """Hash values of X, {array, sparse matrix} of shape (n_samples, n_features)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        directed = as_rows(X).norms() > 0
+        rows = _checked(self, X, reset=False)
+        directed = as_rows(rows).norms() > 0
         values = np.zeros((len(directed), self.n_hashes), dtype=np.int64)
-        values[directed] = self.family_.hash_values(X[directed])
+        values[directed] = self.family_.hash_values(rows[directed])
         return values
 
 
@@ -261,7 +273,7 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         hashes_per_table: int | None = None,
         num_probes: int | None = None,
         num_candidates: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.mode = mode
@@ -274,9 +286,9 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.num_candidates = num_candidates
         self.random_state = random_state
 
-    def fit(self, X: Any, y: object = None) -> Any:
+    def fit(self, X: Vectors, y: object = None) -> Self:
         """Indexes X, {array, sparse matrix} of shape (n_samples, n_features)."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        rows = _checked(self, X)
         if self.mode not in ("distance", "connectivity"):
             raise bad_parameter("mode", repr(self.mode), '"distance" or "connectivity"')
         if self.metric not in ("l2", "l1", "cosine"):
@@ -284,7 +296,7 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         family = self.family
         if family is None:
             # All samples equal have no direction from their mean.
-            equal = X.shape[0] < 2 or (not issparse(X) and bool((X == X[:1]).all()))
+            equal = rows.shape[0] < 2 or as_rows(rows).are_equal()
             family = Hyperplane(256, center=not equal, orthogonal=True, seed=_seed(self.random_state))
         tables = (self.num_tables, self.hashes_per_table, self.num_probes) != (None, None, None)
         candidates = self.num_candidates
@@ -298,25 +310,25 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             filter="codes" if candidates is not None else "auto",
             num_candidates=candidates,
             metric=self.metric,
-        ).fit(X)
-        self.n_samples_fit_ = X.shape[0]
-        self._n_features_out = X.shape[0]
+        ).fit(rows)
+        self.n_samples_fit_ = rows.shape[0]
+        self._n_features_out = rows.shape[0]
         return self
 
-    def transform(self, X: Any) -> csr_matrix:
+    def transform(self, X: Vectors) -> csr_matrix:
         """The graph from X to the fitted samples, a sparse matrix of shape (n_samples, n_samples_fit)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        hits = self.index_.nearest(X, self.n_neighbors + (self.mode == "distance"))
+        rows = _checked(self, X, reset=False)
+        hits = self.index_.nearest(rows, self.n_neighbors + (self.mode == "distance"))
         offsets, ids, distances = hits.offsets, hits.ids.astype(np.int64), hits.distances.astype(np.float64)
         if self.radius is not None:
             kept = distances <= self.radius
             offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]
             ids, distances = ids[kept], distances[kept]
         values = distances if self.mode == "distance" else np.ones(len(ids))
-        return csr_matrix((values, ids, offsets), shape=(X.shape[0], self.n_samples_fit_))
+        return csr_matrix((values, ids, offsets), shape=(rows.shape[0], self.n_samples_fit_))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []

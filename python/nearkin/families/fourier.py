@@ -12,7 +12,7 @@ spectrum.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ _RANK = 50
 """The neighbour whose distance gives the scale: the one that Raginsky and Lazebnik took."""
 
 
-def check_kernel(kernel: object, gamma: Any) -> None:
+def check_kernel(kernel: object, gamma: object) -> None:
     """Raises ParameterError for an unknown kernel or a gamma out of range."""
     if kernel not in ("gaussian", "laplacian"):
         raise bad_parameter("kernel", repr(kernel), '"gaussian" or "laplacian"')

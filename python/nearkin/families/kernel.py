@@ -18,7 +18,7 @@ is NumPy's, which may differ in the last digit between machines.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,8 @@ from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Ints, Rows
 from nearkin.vectors.sampling import places, subsets
 
-Kernel: TypeAlias = Literal["rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"] | Callable[..., Any]
+Name: TypeAlias = Literal["rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"]
+Kernel: TypeAlias = Name | Callable[[Floats, Floats], npt.ArrayLike]
 
 _ANCHORS, _SUBSETS = 21, 22
 """Streams of the seed."""
@@ -195,7 +196,7 @@ class KernelLSH(Family):
         if self.kernel == "precomputed":
             return np.ascontiguousarray(rows.wide().dense()[:, self.anchors_], np.float64)
         if callable(self.kernel):
-            found = np.asarray(self.kernel(rows.wide().dense(), self.anchors_), np.float64)
+            found = np.asarray(self.kernel(cast("Floats", rows.wide().dense()), self.anchors_), np.float64)
             if found.shape != (len(rows), len(self.anchors_)):
                 allowed = (
                     f"a function of (m, d) and (p, d) that gives (m, p) values, here {(len(rows), len(self.anchors_))}"
