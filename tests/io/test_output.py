@@ -397,6 +397,19 @@ def test_late_files_that_cannot_be_moved_stay_beside_the_output(
     assert ["kept.txt", "mine", "summary.json"] == sorted(files(saved))
 
 
+def test_an_interrupt_while_the_lock_is_taken_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hidden folder goes with the lock's file that is in it already."""
+
+    def hold(path: Path) -> None:
+        path.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nearkin.io.locks.hold", hold)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "out", "kept.txt")
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_planted_links_and_folders_are_not_followed(tmp_path: Path) -> None:
     """Symbolic links under hidden names stay as they are, and what they name too."""
     target, victim = tmp_path / "out", tmp_path / "victim"

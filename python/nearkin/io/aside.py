@@ -92,7 +92,8 @@ class Aside:
             try:
                 lock = locks.hold(folder / LOCK)
             except BaseException:
-                folder.rmdir()
+                # An interrupt may come when the lock's file is there already.
+                shutil.rmtree(folder, ignore_errors=True)
                 raise
             # Between its making and its locking another process may have taken the folder for an abandoned one.
             if lock is not None:
