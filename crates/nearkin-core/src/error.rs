@@ -15,7 +15,7 @@ pub const LENIENT: &str = "strict=False";
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument outside of its range.
+    /// An argument outside its range.
     Parameter {
         /// Name of the parameter, as in Python.
         name: &'static str,

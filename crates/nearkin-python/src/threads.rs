@@ -1,4 +1,4 @@
-//! The thread pool of the process: sized on request, made anew in a forked child.
+//! The thread pool of the process: sized on request, rebuilt in a forked child.
 //!
 //! rayon's global pool dies with `fork`: the child has its queue but not its threads, so the first call would wait for
 //! ever. The pool here is therefore our own, made on first use and remembered with the process id that made it; a

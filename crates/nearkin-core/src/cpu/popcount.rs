@@ -26,7 +26,7 @@ pub const fn last_mask(bits: usize) -> u64 {
     if bits.is_multiple_of(64) { u64::MAX } else { (1 << (bits % 64)) - 1 }
 }
 
-/// Refuses widths outside of 1 to 1024.
+/// Refuses widths outside 1 to 1024.
 ///
 /// # Errors
 /// `bits` is 0 or above 1024.

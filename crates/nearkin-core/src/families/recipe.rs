@@ -342,7 +342,7 @@ impl Recipe {
     }
 
     /// Fingerprints of documents whose features are given: document d has the features and weights from `offsets[d]` to
-    /// `offsets[d + 1]`; a feature that stands twice has the sum of its weights.
+    /// `offsets[d + 1]`; a feature that occurs twice has the sum of its weights.
     ///
     /// # Errors
     /// Offsets or weights that do not belong to the features; a recipe for signatures.

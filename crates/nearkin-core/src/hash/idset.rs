@@ -1,10 +1,10 @@
 //! The distinct ones of a text's 64-bit feature identifiers, in the order of first occurrence.
 //!
-//! Identifiers stand in a list; a table of 32-bit places in that list, open addressing with linear probing at a load of at most a
-//! quarter, tells whether one is new. Identifiers are hashes already, so their low bits choose the slot. Place 0 means an empty
-//! slot. The step for an identifier whose slot is empty or its own is the same whether it is new or not, since
-//! processors can't guess which it will be; the others, about one in ten, probe on. Emptying writes 16 bytes per
-//! feature.
+//! Identifiers are in a list; a table of 32-bit places in that list, open addressing with linear probing at a load of
+//! at most a quarter, tells whether one is new. Identifiers are hashes already, so their low bits choose the slot.
+//! Place 0 means an empty slot. The step for an identifier whose slot is empty or its own is the same whether it is new
+//! or not, since processors can't guess which it will be; the others, about one in ten, probe on. Emptying writes 16
+//! bytes per feature.
 //!
 //! Limit: 2^32 - 2 distinct identifiers of one text.
 
@@ -15,7 +15,7 @@ pub struct IdSet {
     /// the first cache lines.
     table: Vec<u32>,
     mask: usize,
-    /// `ids[1..=len]` are the identifiers; what stands at 0 and behind them has no meaning.
+    /// `ids[1..=len]` are the identifiers; what is at 0 and behind them has no meaning.
     ids: Vec<u64>,
     len: usize,
 }

@@ -78,7 +78,7 @@ fn flip_9_to_16(seed: u64) -> (u64, u64) {
     ((SECRET[3] ^ SECRET[4]).wrapping_add(seed), (SECRET[5] ^ SECRET[6]).wrapping_sub(seed))
 }
 
-/// XXH3 of 9 to 16 bytes; the 128-bit product stands in 32-bit halves, which vector lanes can multiply.
+/// XXH3 of 9 to 16 bytes; the 128-bit product is held in 32-bit halves, which vector lanes can multiply.
 #[inline(always)]
 fn mix_9_to_16(low: u64, high: u64, length: u64) -> u64 {
     let (a, b, c, d) = (low & 0xffff_ffff, low >> 32, high & 0xffff_ffff, high >> 32);

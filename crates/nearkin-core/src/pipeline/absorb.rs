@@ -113,7 +113,7 @@ pub fn absorb(
 }
 
 /// As [`absorb`], with candidates that were listed before: document d has the later documents
-/// `later[offsets[d]..offsets[d + 1]]`. Without texts every candidate is a match, with the similarity that stands beside it, NaN
+/// `later[offsets[d]..offsets[d + 1]]`. Without texts every candidate is a match, with the similarity beside it, NaN
 /// without.
 ///
 /// # Panics

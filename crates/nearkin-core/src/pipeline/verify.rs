@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `jaccard` | \|A ∩ B\| / \|A ∪ B\| |
 //! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
-//! | `indel` | 1 − d / (characters of both texts), d the least number of insertions and deletions of characters |
+//! | `indel` | 1 − d / (characters of both texts), d the smallest number of insertions and deletions of characters |
 //!
 //! Indel compares the texts as they are given, by the `rapidfuzz` crate. A set without features is similar to
 //! nothing, and so is the empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
@@ -99,7 +99,7 @@ const CHUNK: usize = 64;
 /// Texts that were made ready to be compared, by row number.
 ///
 /// They are kept in chunks; those that were needed last stay longest: [`Cache::shrink`] empties the others until `budget`
-/// bytes are left. Emptied chunks are filled again, so that memory is not asked for anew.
+/// bytes are left. Emptied chunks are filled again, so that memory is not allocated again.
 pub struct Cache {
     measure: Measure,
     budget: usize,
@@ -275,7 +275,7 @@ impl Cache {
     /// If the two lists differ in length.
     pub fn similarities(&self, left: &[u32], right: &[u32]) -> Vec<f64> {
         assert_eq!(left.len(), right.len(), "one left and one right text a pair");
-        // Pairs with the same left text stand together, so that its set is built once.
+        // Pairs with the same left text are adjacent, so that its set is built once.
         let mut order: Vec<u32> = (0..left.len() as u32).collect();
         order.sort_unstable_by_key(|&pair| left[pair as usize]);
         let groups: Vec<&[u32]> = order.chunk_by(|&a, &b| left[a as usize] == left[b as usize]).collect();

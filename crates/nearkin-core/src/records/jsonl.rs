@@ -11,8 +11,8 @@
 //! other. Blank lines are no records. A byte order mark is the caller's to strip.
 //!
 //! Most records are of ordinary form, and [`quick`] reads these in one walk over the line, jumping from quote to quote by
-//! `memchr`; it gives up at anything unusual, and `serde_json` then reads the line anew and finds the words for what is
-//! wrong. A property test holds the two equal.
+//! `memchr`; it gives up at anything unusual, and `serde_json` then reads the line again and finds the words for what
+//! is wrong. A property test holds the two equal.
 //!
 //! Sources: RFC 8259 (JSON); <https://jsonlines.org>. We differ from RFC 8259, section 4, which lets readers choose among
 //! repeated names: a wanted name given twice is refused, since any choice would be a guess.
@@ -665,7 +665,7 @@ mod tests {
         #[test]
         fn ordinary_records_take_the_quick_way(text in any::<String>(), x in any_json()) {
             let (mut data, wanted) = (Vec::new(), wanted(None, &["x"]));
-            // DEL and the like stand as they are in JSON; only what is below a space is escaped.
+            // DEL and the like are written as they are in JSON; only what is below a space is escaped.
             let line = json!({"text": text, "x": x}).to_string();
             prop_assert!(quick(&line, &wanted, &mut data).is_some(), "{}", line);
             prop_assert_eq!(text.as_bytes(), &data);

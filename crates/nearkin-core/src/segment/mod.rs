@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Checksums are XXH3-64. `open` reads the header and the table alone, so a file of any size opens in milliseconds; every
-//! offset and length is checked there, so that no array reaches outside of the file. [`Segment::verify`] reads everything.
+//! offset and length is checked there, so that no array reaches outside the file. [`Segment::verify`] reads everything.
 //!
 //! **Crash safety.** A file is written under another name in the same folder, synced, renamed over the old one, and the folder
 //! is synced: after a crash at any moment there is the old file or the new one, whole. A file must not be changed in place by

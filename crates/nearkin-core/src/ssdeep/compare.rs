@@ -51,7 +51,7 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
         }
         let mut end = GRAM - 1;
         while end < text.len() {
-            // Bit j of `at`: the last k characters up to `end` stand in the part from j on.
+            // Bit j of `at`: the last k characters up to `end` are in the part from j on.
             let mut at = self.masks[usize::from(text[end]) % CHARACTERS];
             let mut k = 1;
             while at != 0 && k < GRAM {
@@ -61,7 +61,7 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
             if at != 0 {
                 return true;
             }
-            // These k characters stand nowhere in the part: no common run holds them all.
+            // These k characters are nowhere in the part: no common run holds them all.
             end += GRAM + 1 - k;
         }
         false
@@ -169,7 +169,7 @@ pub fn compare_lenient(left: &[u8], right: &[u8]) -> Result<u32> {
 }
 
 /// Which pairs of successive characters a part holds, by their low six bits: what it does not hold is absent, and of
-/// two random characters one pair in sixty stands in a full part.
+/// two random characters one pair in sixty occurs in a full part.
 #[derive(Clone)]
 struct CharacterPairs([u64; 64]);
 

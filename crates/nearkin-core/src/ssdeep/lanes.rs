@@ -104,7 +104,7 @@ impl Texts {
         true
     }
 
-    /// Measures all lanes and begins anew. Lanes that were not set hold an earlier text.
+    /// Measures all lanes and starts again. Lanes that were not set hold an earlier text.
     #[inline]
     pub(super) fn measure(&mut self, table: &Table) -> Common {
         let words = &self.words[..self.longest.div_ceil(STEPS)];

@@ -7,7 +7,7 @@
 //! | Thai, Lao, Khmer or Myanmar | ICU4X, dictionaries of these |
 //! | everything else | UAX #29 |
 //!
-//! A run is cut by itself: what stands before or behind it changes nothing, so that an edit changes the words of its own
+//! A run is cut by itself: what is before or behind it changes nothing, so that an edit changes the words of its own
 //! run only. ICU4X cuts by dictionaries and not by its neural models, whose floating-point functions may differ by platform.
 //!
 //! Cost: linear; ICU4X's dictionaries about 40 MB per second, jieba and UAX #29 more. Values belong to the version of

@@ -6,8 +6,9 @@
 //! | `idf` | c · (idf / T), T after stop words; see [`crate::text::idf`] |
 //! | `textrank` | its rank; see [`crate::text::textrank`]; word 1-grams alone |
 //!
-//! Features stand in the order of their weights, the heaviest first; equal ones in the order in which they first occur (for
-//! `textrank`, in which they first have a neighbour). `top` keeps the first N, or the first N in a hundred, rounded up.
+//! Features are in the order of their weights, the heaviest first; equal ones in the order in which they first occur
+//! (for `textrank`, in which they first have a neighbour). `top` keeps the first N, or the first N in a hundred,
+//! rounded up.
 //!
 //! Cost: one hash per feature and sorting the distinct ones. A feature is identified by XXH3-64.
 

@@ -1,4 +1,4 @@
-//! `TextRank`: words that stand near many words that matter, matter.
+//! `TextRank`: words near many words that matter, matter.
 //!
 //! Two kept words with fewer than five tokens from one to the other are joined; an edge weighs as often as the two meet in that order,
 //! and both orders are edges of their own. Ranks go through the words, sorted by code points, ten times, each seeing those

@@ -8,8 +8,8 @@
 //! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal runs of
 //! Python's `\w`; `all` what white space separates. With a dictionary ([`crate::text::cut`]) they are its tokens that hold such a
 //! letter, for `all` those that hold anything but white space. No word holds a space, so joined words are never ambiguous. Stop
-//! words, words shorter than the recipe's least length, and words of other parts of speech than the recipe's are taken out
-//! before n-grams are built. A text without letters or words has no feature.
+//! words, words shorter than the recipe's minimum length, and words of other parts of speech than the recipe's are
+//! taken out before n-grams are built. A text without letters or words has no feature.
 //!
 //! The text is normalised and its case ruled first; segmentation sees the result.
 //!
@@ -81,10 +81,10 @@ pub struct Tokenizer {
     kind: Kind,
     letters: Letters,
     map: &'static CharMap,
-    /// Words that are left out, as they stand after normalisation and case.
+    /// Words that are left out, as they are after normalisation and case.
     stop_words: HashSet<Box<[u8]>>,
     cut: Cut,
-    /// Least number of characters of a word.
+    /// Smallest number of characters of a word.
     min_length: usize,
     /// Parts of speech that are kept; all where none is named.
     tags: Vec<Box<str>>,
@@ -142,8 +142,8 @@ impl Tokenizer {
     /// parts of speech `tags` (any where none is named).
     ///
     /// # Errors
-    /// A segmenter, a least length or tags with characters in place of words; tags without jieba; script with letters other
-    /// than `word`.
+    /// A segmenter, a minimum length or tags with characters in place of words; tags without jieba; script with letters
+    /// other than `word`.
     pub fn with_words(mut self, cut: Cut, min_length: usize, tags: &[String]) -> Result<Self> {
         if matches!(self.kind, Kind::Char(_)) && !(matches!(cut, Cut::Uax29) && min_length == 1 && tags.is_empty()) {
             return Err(Error::parameter("cut", "a rule for words", "word:n with cut, min_length and tags"));
@@ -162,7 +162,7 @@ impl Tokenizer {
         Ok(self)
     }
 
-    /// A user's words as they stand in texts, after normalisation and case.
+    /// A user's words as they occur in texts, after normalisation and case.
     pub fn normalise(&self, mut words: Vec<jieba::UserWord>) -> Vec<jieba::UserWord> {
         let mut buffer = Vec::new();
         for word in &mut words {

@@ -14,8 +14,9 @@
 //! concatenation of look-ups; any other takes the slow path through whole-string normalisation, with the same result
 //! (test `table_equals_whole_string_rules`).
 //!
-//! Memory: about 150 KB a combination that is used, built on first use in some milliseconds. Unicode version: that of the
-//! ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that moves a value is seen.
+//! Memory: about 150 KB per combination that is used, built on first use in some milliseconds. Unicode version: that of
+//! the ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that moves a value is
+//! seen.
 
 use std::sync::OnceLock;
 

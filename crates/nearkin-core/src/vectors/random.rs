@@ -9,7 +9,7 @@
 //! ```
 //! with G = 0x9e3779b97f4a7c15 and all additions modulo 2^64. Nothing depends on how many values are drawn, in what order
 //! or on which machine: Φ^(-1) is Wichura's rational approximation (relative error about 1e-16) over a logarithm made of
-//! IEEE operations only. The values are promised for ever; golden values stand in the tests below.
+//! IEEE operations only. The values are promised for ever; golden values are in the tests below.
 //!
 //! Cost: about 5 ns a Gaussian. Sources: Steele, Lea and Flood (OOPSLA 2014), `SplitMix`, with the mixing function of its
 //! section 4; Wichura (Applied Statistics 37, 1988), algorithm AS 241, PPND16.

@@ -2,12 +2,13 @@
 //!
 //! In round r = 0 … R − 1 (R = 3) the mixed feature x has `y = (aᵣ x + bᵣ) mod 2^64` and falls with `p = k ⌊y / 2^32⌋` into bin
 //! `⌊p / 2^32⌋`, at `z = (p mod 2^32) 2^32 + y mod 2^32` within it. A bin's value comes from the first round in which a feature falls
-//! into it, and is the least z there; a bin that R rounds leave empty takes the least `(aᵢ x + bᵢ) mod 2^64`, as in `classic`. So each
-//! bin orders all features by (round, z), an order that no set has a say in, and the first of a set has the probability J to be the
-//! first of another.
+//! into it, and is the smallest z there; a bin that R rounds leave empty takes the smallest `(aᵢ x + bᵢ) mod 2^64`, as
+//! in `classic`. So each bin orders all features by (round, z), an order that no set has a say in, and the first of a
+//! set has the probability J to be the first of another.
 //!
 //! A value is the round in unary, r bits 1 and one 0 (R bits 1 without a 0 at the end), and behind these the upper bits of z. So values
-//! are ordered as features are, and the signature of a union is the least of both, bin by bin ([`super::MinHash::merge`]).
+//! are ordered as features are, and the signature of a union is the smaller of both, bin by bin
+//! ([`super::MinHash::merge`]).
 //!
 //! **Variance.** No feature is the first of two bins in one round. With f features in the union, e₁ = (1 − 1/k)^f and e₂ = (1 − 2/k)^f,
 //! two bins are filled in one and the same round with the probability `S = (1 − 2 e₁ + e₂)(1 − e₂^R) / (1 − e₂)`, and then by two

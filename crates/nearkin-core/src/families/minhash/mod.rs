@@ -17,7 +17,7 @@
 //!
 //! The share of equal values is unbiased; its variance is J(1 − J)/k for `classic`; `one` draws without replacement, so that it
 //! has less where all bins are full, and repeats sources where few are; `fast` has less than `classic` for sets of any size.
-//! The formulas stand in `python/nearkin/theory/banding.py`, which the tests compare with.
+//! The formulas are in `python/nearkin/theory/banding.py`, which the tests compare with.
 //!
 //! Every feature gives a value of its own in `classic` (odd multiplication is a bijection), and every value names its bin in
 //! `one`. So a signature of `one` tells which of its values were borrowed, and the signature of a union follows from those of its
@@ -41,7 +41,7 @@ use crate::{Error, Result};
 /// Largest number of values of a signature.
 pub const MAX_PERM: usize = 512;
 
-/// Functions whose minima stand in registers at once.
+/// Functions whose minima are in registers at once.
 const LANES: usize = 32;
 
 /// Features that are mixed at once.
@@ -117,7 +117,7 @@ pub struct MinHash {
     num_perm: usize,
     scheme: Scheme,
     instructions: Instructions,
-    /// aᵢ of `classic`, padded to whole registers; those of the rounds of `fast` stand behind them.
+    /// aᵢ of `classic`, padded to whole registers; those of the rounds of `fast` follow them.
     factors: Vec<u64>,
     /// bᵢ, likewise.
     terms: Vec<u64>,

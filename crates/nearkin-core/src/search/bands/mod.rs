@@ -8,9 +8,10 @@
 //! values, and no others; [`Index::pairs`] likewise all pairs. Signatures of sets without features are found by nothing.
 //!
 //! **Parts.** Equal signatures are one *item*, whatever their number, so copies cost one entry; a row points to its item and to
-//! the row before it of the same item. Items stand in sorted runs (`run`): for every band the 32-bit keys of all items in order,
-//! beside their numbers. A key only leads to an item: the band's values are compared before it counts. Runs are merged so that each is more
-//! than twice as long as the next. Removal marks a row dead; dead rows leave when they outnumber the others.
+//! the row before it of the same item. Items are in sorted runs (`run`): for every band the 32-bit keys of all items in
+//! order, beside their numbers. A key only leads to an item: the band's values are compared before it counts. Runs are
+//! merged so that each is more than twice as long as the next. Removal marks a row dead; dead rows leave when they
+//! outnumber the others.
 //!
 //! **Cost.** A query reads one place per band and run and compares each candidate item once, k values; all pairs hold
 //! the candidates of one item at a time. Memory: 8 b bytes per item and its signature, 4 bytes per row. **Limits.**

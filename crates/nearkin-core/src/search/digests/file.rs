@@ -91,7 +91,7 @@ pub fn encode(index: &Index, about: &About, compact: bool) -> Vec<u8> {
     bytes
 }
 
-/// The index that `bytes` hold, and what stands beside it; `place` names them in errors.
+/// The index that `bytes` hold, and what is beside it; `place` names them in errors.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if they are not such a file or a byte of it changed, [`Error::FormatVersion`] if it is too new.

@@ -64,7 +64,7 @@ impl Index {
     /// of tables.
     ///
     /// # Errors
-    /// `bits` outside of 1 to 1024, `radius` above `bits`.
+    /// `bits` outside 1 to 1024, `radius` above `bits`.
     pub fn new(bits: usize, method: Method, radius: Option<u32>, memory: Option<usize>) -> Result<Self> {
         check_bits(bits)?;
         let index = Self {

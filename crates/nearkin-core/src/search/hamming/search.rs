@@ -318,7 +318,8 @@ impl Index {
         Ok(gather(&parts, count))
     }
 
-    /// The `k` nearest rows of each query, or all where there are fewer; of rows at the last distance those of least id.
+    /// The `k` nearest rows of each query, or all where there are fewer; of rows at the last distance those of smallest
+    /// id.
     ///
     /// Tables are asked for growing radii, each about twice the cost of the last, until a query has `k` rows; what is still
     /// open when that would cost a sixth of a scan is scanned.
@@ -431,7 +432,8 @@ impl Index {
         best
     }
 
-    /// Cuts a list of (distance, row) to the `k` least by distance and id; returns the distance beyond which nothing helps.
+    /// Cuts a list of (distance, row) to the `k` smallest by distance and id; returns the distance beyond which nothing
+    /// helps.
     fn prune(&self, best: &mut Vec<(u32, u32)>, k: usize) -> u32 {
         if best.len() < k {
             return self.bits as u32;

@@ -1,7 +1,7 @@
 //! An LSH index as a segment file: its tables or codes, its vectors, its ids, and a note of the caller's.
 //!
 //! `docs/format-lsh.md` says what each section holds. Opening costs the header and, where ids are strings or do not grow, the
-//! look-up of ids, which is made anew; everything else stays in the file until it is read.
+//! look-up of ids, which is rebuilt; everything else stays in the file until it is read.
 
 use std::path::Path;
 

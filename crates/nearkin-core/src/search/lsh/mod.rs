@@ -1,6 +1,6 @@
 //! The index of locality-sensitive hashes: bucket tables with multi-probe, or a scan of binary codes, then true distances.
 //!
-//! A family of hash functions (outside of this crate) gives H hashes per vector. The index keeps the vectors and a
+//! A family of hash functions (outside this crate) gives H hashes per vector. The index keeps the vectors and a
 //! *filter*:
 //!
 //! - *buckets*: L tables of k hashes each (`keys`, `buckets`); a query looks up T buckets per table, those that near
@@ -13,7 +13,7 @@
 //!
 //! **Cost.** Buckets: L T look-ups, then d steps per candidate; memory in `buckets`. Codes: n H / 64 word comparisons,
 //! then d steps for each of m candidates; n H / 8 bytes. **Limits.** 2^32 - 2 rows over the life of an index. The
-//! vector of a removed row keeps its memory until the index is made anew.
+//! vector of a removed row keeps its memory until the index is rebuilt.
 
 pub mod buckets;
 mod codes;

@@ -1,8 +1,9 @@
 //! The m nearest codes by spherical Hamming distance, |a xor b| / |a and b|, ties by row: the scan of `codes` with two counts.
 //!
-//! A set bit says "inside of this ball": two rows inside of many common balls are near, two that are outside of the same ones
-//! need not be (Heo et al., CVPR 2012, section 3.4). Rows are compared by cross multiplication, as in `hamming::rank`, so the
-//! order is exact. After each tile of rows the limit falls to the m-th least quotient so far.
+//! A set bit says "inside of this ball": two rows inside of many common balls are near, two that are outside the same
+//! ones need not be (Heo et al., CVPR 2012, section 3.4). Rows are compared by cross multiplication, as in
+//! `hamming::rank`, so the order is exact. After each tile of rows the limit falls to the m-th smallest quotient so
+//! far.
 //!
 //! Cost: about twice that of the Hamming scan.
 
@@ -81,8 +82,8 @@ impl<F: FnMut(usize, Quotient)> LaneWork for Tile<'_, F> {
 }
 
 impl Codes {
-    /// For each query the `wanted` rows that are `alive` at the least spherical distance, in no order; fewer where there are
-    /// fewer.
+    /// For each query the `wanted` rows that are `alive` at the smallest spherical distance, in no order; fewer where
+    /// there are fewer.
     pub(crate) fn nearest_spherical(
         &self,
         kernel: Kernel,

@@ -6,7 +6,8 @@
 //!
 //! - a line is `word`, `word frequency`, `word tag` or `word frequency tag`; a later line takes the place of an earlier one;
 //! - N grows by each frequency; a frequency of 0 takes the word out and splits it where the model of unknown words finds it;
-//! - without a frequency a word gets the least one that wins against its parts, `max(⌊N · Π f(part) / N⌋ + 1, f(word))`.
+//! - without a frequency a word gets the smallest one that wins against its parts, `max(⌊N · Π f(part) / N⌋ + 1,
+//!   f(word))`.
 //!
 //! Logarithms are libm's, so that no platform decides a tie.
 
@@ -64,7 +65,7 @@ pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
     Ok(found)
 }
 
-/// The part behind the last space, if it passes `test` and something stands before it.
+/// The part behind the last space, if it passes `test` and something is before it.
 fn split_last(line: &str, test: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
     match line.rsplit_once(' ') {
         Some((rest, last)) if !rest.is_empty() && !last.is_empty() && test(last) => (rest, Some(last)),
@@ -125,7 +126,7 @@ impl Dictionary {
                     (word, entry)
                 })
                 .collect();
-            // Characters outside of the basic plane stand in no word of this dictionary.
+            // Characters outside the basic plane are in no word of this dictionary.
             let characters = |word: &[u16]| word.iter().map(|&unit| u32::from(unit)).collect::<Vec<u32>>();
             let list: Vec<(Vec<u32>, Entry)> =
                 list.into_iter().map(|(word, entry)| (characters(word), entry)).collect();
@@ -306,7 +307,7 @@ impl Added<'_> {
         self.words.get(word).copied().or_else(|| self.base.frequency(word))
     }
 
-    /// The least frequency that makes `word` win against its best cut into parts.
+    /// The smallest frequency that makes `word` win against its best cut into parts.
     fn suggest(&self, word: &[char]) -> u64 {
         let total = self.total as f64;
         let logarithm = libm::log(total);

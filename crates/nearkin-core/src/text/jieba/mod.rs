@@ -311,7 +311,7 @@ impl Run<'_> {
         std::str::from_utf8(&self.text[start..end]).is_ok_and(|word| self.dictionary.split.contains(word))
     }
 
-    /// Letters and digits, with a decimal part and a percent sign if they have one; what stands between is one token.
+    /// Letters and digits, with a decimal part and a percent sign if they have one; what is between is one token.
     fn cut_latin(&self, start: usize, end: usize, each: &mut impl FnMut(usize, usize, &str)) {
         let text = &self.text[..end];
         let run_end = |mut at: usize, test: fn(&u8) -> bool| {

@@ -7,7 +7,7 @@
 //! ```
 //! Sums are taken in this order and ties go to the greater state (by letter, then tag), as jieba 0.42.1 has it; missing
 //! emissions are −3.14e100, which swallows what is added to it, as there. Numbers: `data/jieba-models.bin`, unpacked on
-//! first use. With tags, states before which nothing may stand in this run are left out, as in jieba.
+//! first use. With tags, states before which nothing may be in this run are left out, as in jieba.
 //!
 //! Of the 65,536 moves between states with tags 5,218 exist, so that a state looks at its predecessors only; and which one won is
 //! asked on the way back, for the states of the path. A character without an emission swallows what came before: from then on

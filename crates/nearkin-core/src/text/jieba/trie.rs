@@ -30,7 +30,7 @@ pub(super) struct Trie {
     nodes: Vec<Node>,
 }
 
-/// Words as numbers of characters, sorted so that those with a common beginning stand together.
+/// Words as numbers of characters, sorted so that those with a common beginning are adjacent.
 #[derive(Default)]
 pub(super) struct Words {
     characters: Vec<u16>,

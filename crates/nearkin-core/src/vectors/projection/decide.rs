@@ -37,7 +37,7 @@ pub struct Bound<'a> {
     pub column_slack: &'a [f64],
 }
 
-/// Places (row, column) that must be computed anew.
+/// Places (row, column) that must be computed again.
 pub type Unsure = (Vec<i64>, Vec<i64>);
 
 /// The bits of [`signs`], of [`bands`], the keys of [`floors`].

@@ -75,7 +75,7 @@ impl<'a> Sparse<'a> {
     /// Checks that the three arrays fit each other.
     ///
     /// # Errors
-    /// Row ends that fall or reach behind the values; columns outside of the matrix, not ascending or repeated.
+    /// Row ends that fall or reach behind the values; columns outside the matrix, not ascending or repeated.
     pub fn new(indptr: &'a [i64], indices: &'a [i64], data: &'a [f64], columns: usize) -> Result<Self> {
         let ends = indptr.first() == Some(&0)
             && indptr.windows(2).all(|pair| pair[0] <= pair[1])
@@ -281,7 +281,7 @@ pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Vec<f64> {
     out
 }
 
-/// What is computed anew.
+/// What is computed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// x·a.
@@ -446,7 +446,7 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
             // SAFETY: the proof was found above.
             unsafe { rough_norms(x, d, out) };
             for (row, (out, x)) in out.iter_mut().zip(x.chunks_exact(d)).enumerate() {
-                // Squares that overflow or vanish in `f32` are summed anew.
+                // Squares that overflow or vanish in `f32` are summed again.
                 if !(1e-20..=1e18).contains(out) {
                     *out = norms(x, d, first + number * 64 + row)?[0];
                 }

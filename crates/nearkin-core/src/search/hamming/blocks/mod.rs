@@ -13,9 +13,9 @@
 //! the first alone: by the table i for which no earlier table j has `d_j <= r_j`.
 //!
 //! Cost of a query: `sum of probes_i * (PROBE + ENTRY * n / 2^p)` ([`Spec::plan`] spreads the radius over the blocks by
-//! least marginal cost, which is optimal as the marginal cost of a block grows with its radius). Memory: for each table
-//! but the run itself, 4 bytes per slot for its number and 8 bytes for each word of its sketch; for every table 2^p * 4
-//! bytes of directory.
+//! lowest marginal cost, which is optimal as the marginal cost of a block grows with its radius). Memory: for each
+//! table but the run itself, 4 bytes per slot for its number and 8 bytes for each word of its sketch; for every table
+//! 2^p * 4 bytes of directory.
 //!
 //! **Sketches.** An entry carries some words of its fingerprint, those behind the word of the key: as many as a random
 //! fingerprint needs to fail on them (`first_test`). What passes is counted in full. Where the sketch is the whole

@@ -241,8 +241,8 @@ impl Spec {
         (slots * (words.min(4) + 1)) as f64 * BUILD * f64::from(dearer)
     }
 
-    /// How these tables would answer `radius`: by equality for combinations, else the radius is spread by least marginal
-    /// cost. None if they can't.
+    /// How these tables would answer `radius`: by equality for combinations, else the radius is spread by lowest
+    /// marginal cost. None if they can't.
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, aim: Aim) -> Option<Probing> {
         let far = (probe_cost(self.bytes(slots, words) + slots * 8 * words), ENTRY, 0.0);
         match aim {
