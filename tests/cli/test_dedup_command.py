@@ -328,9 +328,15 @@ def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
     again = call("dedup", corpus, "-o", out)
     assert (2, True) == (again.code, "--overwrite" in again.err)
     assert 0 == call("dedup", corpus, "-o", out, "--overwrite").code
+    # What is the user's stays beside it.
     (out / "notes.txt").write_text("mine")
-    assert 2 == call("dedup", corpus, "-o", out, "--overwrite").code
+    assert 0 == call("dedup", corpus, "-o", out, "--overwrite").code
     assert "mine" == (out / "notes.txt").read_text()
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "kept.jsonl").write_text("mine")
+    assert 2 == call("dedup", corpus, "-o", foreign, "--overwrite").code
+    assert "mine" == (foreign / "kept.jsonl").read_text()
 
 
 def test_the_folder_of_the_output_is_made(corpus: Path, tmp_path: Path) -> None:
