@@ -382,4 +382,79 @@ mod tests {
             check(&merged, &layout, &expected, rows_a + rows_b);
         }
     }
+
+    #[test]
+    fn an_empty_run_has_no_rows_and_is_sound() {
+        let run = Run::empty(3);
+        assert!(run.is_shaped(3) && run.is_sound(0) && !run.is_shaped(2));
+        assert_eq!(3, run.tables());
+        run.look_up(&[(0, 5), (2, u64::MAX)], &mut Vec::new(), |_| panic!("rows of nothing"));
+        assert_eq!(0, run.sizes(1).count());
+    }
+
+    #[test]
+    fn a_directory_has_a_quarter_to_half_as_many_places_as_rows() {
+        for (len, width) in [(0, 0), (1, 0), (3, 0), (4, 1), (7, 1), (8, 2), (1 << 20, 19), (usize::MAX, MAX_DIRECTORY)]
+        {
+            assert_eq!(width, width_of(len));
+        }
+        assert_eq!([0, 0, 1, 1], [0, u64::MAX >> 1, 1 << 63, u64::MAX].map(|key| cell(key, 1)));
+        assert_eq!([0, 0], [0, u64::MAX].map(|key| cell(key, 0)));
+    }
+
+    #[test]
+    fn many_keys_in_one_cell_are_found() {
+        // Keys of one high half crowd in one cell, where they are searched by halves.
+        let keys: Vec<u64> = (0..100).map(|i| (7 << 40) | (i % 40)).collect();
+        let run = Run::of(vec![Made::build(&keys, 5, 3)], 100, 3);
+        assert!(run.is_shaped(1) && run.is_sound(105) && !run.is_sound(104));
+        for wanted in 0..45 {
+            let mut found: Vec<u32> = Vec::new();
+            run.look_up(&[(0, (7 << 40) | wanted)], &mut Vec::new(), |rows| found.extend(rows));
+            let expected: Vec<u32> = (0..100).filter(|i| i % 40 == wanted).map(|i| i as u32 + 5).collect();
+            assert_eq!(expected, found);
+        }
+    }
+
+    #[test]
+    fn whatever_number_is_changed_the_run_is_no_longer_sound() {
+        let layout = layout(2, 2);
+        let values: Vec<i64> = (0..120).map(|i| i % 5).collect();
+        let fresh = || Run::build(&layout, Hashes::Ints(&values), 30, 0);
+        let sizes = [fresh().directory.len(), fresh().starts.len(), fresh().rows.len(), fresh().keys.len()];
+        for (array, &size) in sizes.iter().enumerate() {
+            for place in 0..size {
+                let mut run = fresh();
+                match array {
+                    0 => run.directory.to_mut()[place] ^= 1,
+                    1 => run.starts.to_mut()[place] ^= 1,
+                    2 => run.rows.to_mut()[place] = 30,
+                    _ => run.keys.to_mut()[place] ^= 1 << 63,
+                }
+                assert!(run.is_shaped(2));
+                assert!(!run.is_sound(30), "array {array}, place {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_of_other_lengths_are_not_shaped() {
+        let layout = layout(1, 2);
+        let fresh = || Run::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0);
+        let changes: [fn(&mut Run); 7] = [
+            |run| run.len = 3,
+            |run| run.len = usize::MAX,
+            |run| run.width = MAX_DIRECTORY + 1,
+            |run| run.bases[0] = 1,
+            |run| run.bases.truncate(2),
+            |run| run.keys.to_mut().truncate(1),
+            |run| run.starts.to_mut().push(0),
+        ];
+        assert!(fresh().is_shaped(2));
+        for change in changes {
+            let mut run = fresh();
+            change(&mut run);
+            assert!(!run.is_shaped(2));
+        }
+    }
 }

@@ -212,4 +212,34 @@ mod tests {
             }
         }
     }
+
+    proptest! {
+        #[test]
+        fn rows_that_are_pushed_in_parts_lie_where_the_header_says(
+            values in proptest::collection::vec(any::<u64>(), 0..120), words in 1usize..4, at in 0usize..40,
+        ) {
+            let rows = values.len() / words;
+            let values = &values[..rows * words];
+            let (left, right) = values.split_at(at.min(rows) * words);
+            let mut codes = Codes::new(64 * words);
+            codes.push(left);
+            codes.push(right);
+            prop_assert_eq!((rows, Codes::size(rows, words)), (codes.rows, codes.values.len()));
+            let mut placed = vec![0; codes.values.len()];
+            for row in 0..rows {
+                for word in 0..words {
+                    placed[((row / 8) * words + word) * 8 + row % 8] = values[row * words + word];
+                }
+            }
+            prop_assert_eq!(&placed[..], &codes.values[..]);
+        }
+    }
+
+    #[test]
+    fn the_first_tile_is_of_whole_blocks_and_bounded() {
+        for (wanted, rows) in [(1, 64), (64, 64), (65, 72), (500, 504), (512, 512), (10_000, 512)] {
+            assert_eq!(rows, first_tile(wanted));
+        }
+        assert_eq!((1, 2), (Codes::new(64).words, Codes::new(65).words));
+    }
 }

@@ -179,6 +179,8 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -208,5 +210,68 @@ mod tests {
         assert_ne!(left, right);
         assert_eq!(right, left.wrapping_add(layout.step(1, -1)));
         assert_eq!(layout.key(Hashes::Ints(&a), 0, 1), layout.key(Hashes::Ints(&b), 0, 1));
+    }
+
+    /// The inverse of an odd factor modulo 2^64, by Newton's steps.
+    fn inverse(odd: u64) -> u64 {
+        (0..6).fold(odd, |found, _| found.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(found))))
+    }
+
+    proptest! {
+        #[test]
+        fn mixing_is_one_to_one(value: u64) {
+            let unshift = |value: u64, by: u32| (0..64 / by).fold(value, |found, _| value ^ found >> by);
+            let back = unshift(mix(value), 31).wrapping_mul(inverse(0x94d0_49bb_1331_11eb));
+            let back = unshift(back, 27).wrapping_mul(inverse(0xbf58_476d_1ce4_e5b9));
+            prop_assert_eq!(value, unshift(back, 30));
+        }
+
+        #[test]
+        fn keys_of_integers_are_the_sum_of_products(
+            values in proptest::collection::vec(any::<i64>(), 12), columns in proptest::collection::vec(0u32..4, 6), k in 1usize..4,
+        ) {
+            let columns = columns[..6 / k * k].to_vec();
+            let layout = Layout::new(Kind::Ints, 4, k, columns.clone()).expect("a layout");
+            prop_assert_eq!((6 / k, 3), (layout.tables(), layout.rows(Hashes::Ints(&values)).expect("whole rows")));
+            for (row, values) in values.chunks_exact(4).enumerate() {
+                for (table, columns) in columns.chunks_exact(k).enumerate() {
+                    let expected = columns.iter().enumerate().fold(0_i128, |sum, (j, &column)| {
+                        (sum + i128::from(values[column as usize]) * i128::from(factor(j) as i64)) & i128::from(u64::MAX)
+                    });
+                    let all: Vec<i64> = std::iter::repeat_n(0, 4 * row).chain(values.iter().copied()).collect();
+                    prop_assert_eq!(expected as u64, layout.key(Hashes::Ints(&all), row, table));
+                    prop_assert_eq!(columns, layout.columns_of(table));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn factors_are_odd_and_differ() {
+        let mut factors: Vec<u64> = (0..1000).map(factor).collect();
+        assert!(factors.iter().all(|factor| factor % 2 == 1));
+        factors.sort_unstable();
+        factors.dedup();
+        assert_eq!(1000, factors.len());
+    }
+
+    #[test]
+    fn absurd_layouts_and_hashes_are_errors() {
+        for (kind, hashes, per_table, columns) in [
+            (Kind::Ints, 0, 1, vec![0]),
+            (Kind::Ints, MAX_HASHES + 1, 1, vec![0]),
+            (Kind::Ints, 4, 0, vec![0]),
+            (Kind::Bits, 80, 65, (0..65).collect()),
+            (Kind::Ints, 4, 2, vec![]),
+            (Kind::Ints, 4, 2, vec![0, 1, 2]),
+            (Kind::Ints, 4, 2, vec![0, 4]),
+            (Kind::Bits, 4, 1, vec![0; MAX_TABLES + 1]),
+        ] {
+            assert!(Layout::new(kind, hashes, per_table, columns).is_err());
+        }
+        let bits = Layout::new(Kind::Bits, 65, 64, (0..64).collect()).expect("a layout");
+        assert_eq!((2, 2), (bits.width(), bits.rows(Hashes::Bits(&[0; 4])).expect("two rows")));
+        assert!(bits.rows(Hashes::Bits(&[0; 3])).is_err());
+        assert!(bits.rows(Hashes::Ints(&[0; 65])).is_err());
     }
 }

@@ -224,4 +224,29 @@ mod tests {
         prober.keys(7, Change::Flip, 10, &mut out);
         assert_eq!(vec![7], out);
     }
+
+    #[test]
+    fn cheap_alternatives_of_one_hash_give_way_to_valid_sets() {
+        // Hash 0 has three values below the one of hash 1: no probe takes two of them.
+        let mut prober = Prober::default();
+        for (cost, place, delta) in [(1.0, 0, 1), (2.0, 0, 2), (3.0, 0, 3), (4.0, 1, 100)] {
+            prober.offer(Alternative { cost, place, delta });
+        }
+        let mut out = Vec::new();
+        prober.keys(10, Change::Add, 100, &mut out);
+        assert_eq!(vec![10, 11, 12, 13, 110, 111, 112, 113], out);
+    }
+
+    #[test]
+    fn memory_of_the_key_before_does_not_stay() {
+        let mut prober = Prober::default();
+        for (count, expected) in [(0, vec![]), (1, vec![5]), (2, vec![5, 4]), (9, vec![5, 4, 7, 6])] {
+            let mut out = Vec::new();
+            prober.clear();
+            prober.offer(Alternative { cost: 0.0, place: 0, delta: 1 });
+            prober.offer(Alternative { cost: 0.5, place: 1, delta: 2 });
+            prober.keys(5, Change::Flip, count, &mut out);
+            assert_eq!(expected, out);
+        }
+    }
 }

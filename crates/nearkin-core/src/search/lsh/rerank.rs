@@ -590,4 +590,55 @@ mod tests {
         assert!(store.check(Metric::Cosine, Vectors::Sparse(&[0, 0], &[], &[])).is_err());
         assert_eq!(1, store.check(Metric::L2, Vectors::Sparse(&[0, 0], &[], &[])).expect("an empty row"));
     }
+
+    #[test]
+    fn metrics_and_kinds_have_names() {
+        for metric in Metric::ALL {
+            assert_eq!(metric, Metric::parse(metric.name()).expect("its name"));
+        }
+        assert!(Metric::parse("euclid").is_err());
+        for kind in ["float32", "float64", "sparse"] {
+            let store = Store::new(kind, 3).expect("a store");
+            assert_eq!((kind, 3, 0, true), (store.kind(), store.dim(), store.len(), store.is_empty()));
+        }
+        assert!(Store::new("float16", 3).is_err());
+        assert!(Store::new("float32", 0).is_err());
+        assert!(Store::new("sparse", u32::MAX as usize).is_err());
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_values_and_the_norms() {
+        let rows: Vec<f32> = (1..13).map(|i| i as f32).collect();
+        for (metric, float, double, sparse) in
+            [(Metric::L2, 48, 96, 8 * 4 + 12 * 12), (Metric::Cosine, 60, 120, 8 * 4 + 12 * 12 + 24)]
+        {
+            for (kind, least) in [("float32", float), ("float64", double), ("sparse", sparse)] {
+                let store = filled(kind, metric, 4, &rows);
+                assert_eq!(3, store.len());
+                assert!(store.bytes() >= least, "{kind} {metric:?} {}", store.bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn equal_vectors_are_at_no_distance() {
+        let rows = [0.1_f32, 0.7, -0.3, 1e-20, 5.5, -2.25];
+        for kind in ["float32", "float64", "sparse"] {
+            for metric in [Metric::L2, Metric::L1] {
+                let store = filled(kind, metric, 6, &rows);
+                let wide: Vec<f64> = rows.iter().map(|&x| f64::from(x)).collect();
+                let (ends, columns, values) = sparse(6, &wide);
+                let query = match kind {
+                    "float32" => Vectors::F32(&rows),
+                    "float64" => Vectors::F64(&wide),
+                    _ => Vectors::Sparse(&ends, &columns, &values),
+                };
+                for instructions in Instructions::available() {
+                    let mut out = Vec::new();
+                    store.distances(instructions, metric, query, 0, &[0], &mut out);
+                    assert_eq!(vec![(0.0, 0)], out);
+                }
+            }
+        }
+    }
 }

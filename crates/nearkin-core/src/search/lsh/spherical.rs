@@ -167,4 +167,22 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_cut_keeps_the_least_and_sets_the_limit_to_the_last_of_them() {
+        let quotient = |differ, common| Quotient { differ, common };
+        let all = [(3, 1), (1, 3), (0, 5), (2, 6), (1, 1)];
+        let mut best = Best {
+            limit: Quotient::MOST,
+            kept: all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)).collect(),
+        };
+        best.cut(6);
+        assert_eq!(5, best.kept.len());
+        // 1/3 and 2/6 are equal: the lower row stays.
+        best.cut(2);
+        let mut rows: Vec<u32> = best.kept.iter().map(|&(_, row)| row).collect();
+        rows.sort_unstable();
+        assert_eq!(vec![1, 2], rows);
+        assert!(best.limit.compare(quotient(2, 6)).is_eq());
+    }
 }
