@@ -8,34 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import nearkin as nk
 import reference
 from nearkin.errors import InputError, ParameterError
 from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash
-from nearkin.search.lsh.forms import Metric
-from nearkin.search.lsh.neighbours import true_neighbours
-from nearkin.vectors.rows import as_rows
 
 
 def clustered(seed: int, n: int, d: int = 16) -> Any:
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(40, d)) * 2
     return centres[rng.integers(0, 40, n)] + rng.normal(size=(n, d)) * 0.5
-
-
-@pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "inner_product"])
-@pytest.mark.parametrize("form", [np.float32, np.float64, csr_array])
-def test_true_neighbours_are_those_of_brute_force(metric: Metric, form: Any) -> None:
-    """Without the row itself; their distances to the last digits."""
-    X = clustered(0, 300).astype(np.float32)
-    queries = np.array([0, 7, 299])
-    rows, far = true_neighbours(as_rows(form(X)), queries, metric, 5)
-    for place, query in enumerate(queries):
-        expected = reference.nearest(metric, X[query], X, set(range(300)) - {int(query)}, 5)
-        assert [row for row, _ in expected] == rows[place].tolist()
-        assert np.allclose([distance for _, distance in expected], far[place], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
