@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import warnings as _warnings
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from nearkin import errors, families, ssdeep, theory
+from nearkin import errors
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
 from nearkin.families.minhash import MinHash, minhash_similarity, signature
 from nearkin.families.simhash import SimHash, fingerprint
-from nearkin.pipeline.files import dedup_files
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.texts import dedup
 from nearkin.pipeline.verify import similarity
-from nearkin.quality.band_tuning import BandTuning, tune_bands
-from nearkin.quality.evaluation import Evaluation, evaluate
-from nearkin.quality.labels import ClusterLabels, PairLabels
-from nearkin.quality.tuning import tune
-from nearkin.quality.tuning_results import Tuning
 from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
-from nearkin.search.digests import DigestIndex
 from nearkin.search.hamming import HammingIndex, Pairs, SearchResult, hamming
-from nearkin.search.lsh.index import LSHIndex
-from nearkin.text.idf import Idf
-from nearkin.text.words import keywords, words
+
+if _TYPE_CHECKING:
+    from nearkin import families, ssdeep, theory
+    from nearkin.pipeline.files import dedup_files
+    from nearkin.quality.band_tuning import BandTuning, tune_bands
+    from nearkin.quality.evaluation import Evaluation, evaluate
+    from nearkin.quality.labels import ClusterLabels, PairLabels
+    from nearkin.quality.tuning import tune
+    from nearkin.quality.tuning_results import Tuning
+    from nearkin.search.digests import DigestIndex
+    from nearkin.search.lsh.index import LSHIndex
+    from nearkin.text.idf import Idf
+    from nearkin.text.words import keywords, words
 
 if _DEBUG_BUILD:
     _warnings.warn(
@@ -33,6 +38,42 @@ if _DEBUG_BUILD:
         RuntimeWarning,
         stacklevel=2,
     )
+
+_LATER = {
+    "BandTuning": "quality.band_tuning",
+    "ClusterLabels": "quality.labels",
+    "DigestIndex": "search.digests",
+    "Evaluation": "quality.evaluation",
+    "Idf": "text.idf",
+    "LSHIndex": "search.lsh.index",
+    "PairLabels": "quality.labels",
+    "Tuning": "quality.tuning_results",
+    "dedup_files": "pipeline.files",
+    "evaluate": "quality.evaluation",
+    "families": "",
+    "keywords": "text.words",
+    "ssdeep": "",
+    "theory": "",
+    "tune": "quality.tuning",
+    "tune_bands": "quality.band_tuning",
+    "words": "text.words",
+}
+"""Names whose modules are imported when they are first asked for, by module; packages without one."""
+
+
+def __getattr__(name: str) -> object:
+    """A name of `_LATER`, which from then on is an ordinary attribute."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'nearkin' has no attribute {name!r}")
+    module = _LATER[name]
+    found: object = getattr(_import_module(f"nearkin.{module}"), name) if module else _import_module(f"nearkin.{name}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "BandIndex",
