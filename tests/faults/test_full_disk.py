@@ -53,7 +53,7 @@ OPEN = {
     "hamming": "nk.HammingIndex.open",
     "bands": "nk.BandIndex.open",
     "vectors": "nk.LSHIndex.open",
-    "digests": "nk.DigestIndex.load",
+    "digests": "nk.DigestIndex.open",
 }
 
 DEDUP = """

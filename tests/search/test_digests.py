@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import gzip
 import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import nearkin as nk
+from nearkin._core import feature_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
 from nearkin.search.digest_results import Hub
+from nearkin.search.digests import is_digest_index
+
+TraceFunction: TypeAlias = Callable[[FrameType, str, Any], Any]
 
 A = "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"
 B = "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U"
@@ -152,11 +161,11 @@ def test_a_refused_addition_changes_nothing() -> None:
     with pytest.raises(InputError, match="row 1"):
         index.add(["b", "c"], [B, "nonsense"])
     for ids, digests, message in (
-        (["a"], [B], "each id once"),
-        (["b", "b"], [A, B], "each id once"),
-        (["b"], [A, B], "one id for each digest"),
-        ([7], [B], "ids of one kind"),
-        (None, [B], "ids, as for the digests that are there"),
+        (["a"], [B], r'"a" \(already there\)'),
+        (["b", "b"], [A, B], "twice in this call"),
+        (["b"], [A, B], "one for each of 2 digests"),
+        ([7], [B], "strings, as this index began"),
+        (None, [B], "strings, as this index began"),
     ):
         with pytest.raises(ParameterError, match=message):
             index.add(ids, digests)
@@ -195,7 +204,7 @@ def test_lenient_indexes_take_old_digests() -> None:
     ]
 
 
-def test_save_then_load_is_identity(tmp_path: Path) -> None:
+def test_save_then_open_is_identity(tmp_path: Path) -> None:
     """Row numbers, integers and strings; removed digests stay removed, row numbers stay."""
     digests = family(6, 60)
     for ids in (None, [1000 - 7 * i for i in range(60)], [f"名 {i}" for i in range(60)]):
@@ -204,7 +213,7 @@ def test_save_then_load_is_identity(tmp_path: Path) -> None:
         index.remove(list(range(10)) if ids is None else ids[:10])
         path = tmp_path / "index"
         index.save(path)
-        same = nk.DigestIndex.load(path)
+        same = nk.DigestIndex.open(path)
         assert 50 == len(same)
         assert index.pairs().to_arrow() == same.pairs().to_arrow()
         assert index.search(digests).to_arrow() == same.search(digests).to_arrow()
@@ -214,42 +223,180 @@ def test_save_then_load_is_identity(tmp_path: Path) -> None:
         assert ["index"] == [entry.name for entry in tmp_path.iterdir()]
     lenient = nk.DigestIndex(strict=False)
     lenient.save(path)
-    assert not nk.DigestIndex.load(path).strict
+    assert not nk.DigestIndex.open(path).strict
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    """Another file, a cut one, a flipped bit, ids that don't fit, a newer version."""
+    """Another file, a cut one, a flipped bit, a segment of another kind, a recipe that is none."""
     index = nk.DigestIndex()
     index.add(["a", "b"], [A, B])
     path = tmp_path / "index"
     index.save(path)
-    data, recipe = path.read_bytes(), index.recipe.to_json().encode()
-    for changed in (b"", b"text", data[:30], data[:-1], data[:50] + bytes([data[50] ^ 1]) + data[51:]):
+    data = path.read_bytes()
+    at = data.index(b"eWJN08TSa")
+    for changed in (b"", b"text", data[:30], data[:-1], data[:at] + b"f" + data[at + 1 :]):
         path.write_bytes(changed)
         with pytest.raises(CorruptStoreError, match="is damaged"):
-            nk.DigestIndex.load(path)
-    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0aa", recipe, True))
-    with pytest.raises(CorruptStoreError, match="1 ids for 2 digests"):
-        nk.DigestIndex.load(path)
-    path.write_bytes(index._core.encode(2, False, b"\1\0\0\0\1\0\0\0a\xff", recipe, True))
-    with pytest.raises(CorruptStoreError, match="its ids can't be read"):
-        nk.DigestIndex.load(path)
-    ids = b"\1\0\0\0\1\0\0\0ab"
+            nk.DigestIndex.open(path)
+    nk.HammingIndex().save(path)
+    with pytest.raises(CorruptStoreError, match="it holds kind 1 and no digest index"):
+        nk.DigestIndex.open(path)
+    recipe = index.recipe.to_json().encode()
     for form in (b"", b"{}", b"\xff", recipe.replace(b"ssdeep", b"sdhash")):
-        path.write_bytes(index._core.encode(2, False, ids, form, True))
+        index._core.save(str(path), False, form)
         with pytest.raises(CorruptStoreError, match="its recipe can't be read"):
-            nk.DigestIndex.load(path)
-    path.write_bytes(index._core.encode(2, False, ids, recipe.replace(b'"normalize":1', b'"normalize":2'), True))
+            nk.DigestIndex.open(path)
+    index._core.save(str(path), False, recipe.replace(b'"normalize":1', b'"normalize":2'))
     with pytest.raises(MismatchError, match="versions of the recipe"):
-        nk.DigestIndex.load(path)
-    path.write_bytes(data[:8] + b"\3" + data[9:])
+        nk.DigestIndex.open(path)
+
+
+def older(version: int, kind: int, ids: bytes, recipe: bytes = b"") -> bytes:
+    """A file of version 1 or 2 with the digests `3::` and `3:E:E` and a right checksum."""
+    digests = b"".join((3).to_bytes(8, "little") + bytes([len(part), len(part)]) + 2 * part for part in (b"", b"E"))
+    parts = [digests, ids] + ([recipe] if version > 1 else [])
+    head = b"NKDIGEST" + version.to_bytes(4, "little") + kind.to_bytes(2, "little") + bytes(2)
+    numbers = b"".join(number.to_bytes(8, "little") for number in (2, *map(len, parts)))
+    data = head + numbers + b"".join(parts)
+    return data + int(feature_hashes("xxh3", [data])[0]).to_bytes(8, "little")
+
+
+def test_damaged_files_of_older_versions_are_refused(tmp_path: Path) -> None:
+    """Ids that do not go with the digests, a recipe that is none, a flipped bit, a newer version."""
+    path = tmp_path / "index"
+    recipe = nk.ssdeep.DigestRecipe().to_json().encode()
+    right = older(2, 2, b"\1\0\0\0\1\0\0\0ab", recipe)
+    path.write_bytes(right)
+    opened = nk.DigestIndex.open(path)
+    assert ["a", "b"] == [name for names in opened.iter_ids() for name in names.tolist()]
+    for data, message in (
+        (older(2, 2, b"\1\0\0\0\1\0\0\0aa", recipe), "its ids do not go with its digests"),
+        (older(2, 2, b"\1\0\0\0\1\0\0\0a\xff", recipe), "its ids can't be read"),
+        (older(2, 1, bytes(15), recipe), "its ids can't be read"),
+        (older(2, 2, b"\1\0\0\0\1\0\0\0ab", b"{}"), "its recipe can't be read"),
+        (right[:40] + bytes([right[40] ^ 1]) + right[41:], "its checksum does not match"),
+        (right[:-1], "its checksum does not match"),
+        (right[:20], "ends within its header"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(CorruptStoreError, match=message):
+            nk.DigestIndex.open(path)
+    path.write_bytes(right[:8] + b"\3" + right[9:])
     with pytest.raises(FormatVersionError, match="upgrade nearkin"):
-        nk.DigestIndex.load(path)
+        nk.DigestIndex.open(path)
+
+
+def test_a_digest_index_is_known_by_the_way_it_begins(tmp_path: Path) -> None:
+    """Files of every version are one; other files and folders are none; what is not there is an error."""
+    fixtures = Path(__file__).parents[1] / "fixtures"
+    nk.DigestIndex().save(tmp_path / "new")
+    nk.HammingIndex().save(tmp_path / "other")
+    (tmp_path / "text").write_text("NKD")
+    for path, expected in (
+        (fixtures / "digests-v1.nkd", True),
+        (fixtures / "digests-v2.nkd", True),
+        (tmp_path / "new", True),
+        (tmp_path / "other", False),
+        (tmp_path / "text", False),
+        (tmp_path, False),
+    ):
+        assert expected == is_digest_index(path), path
+    with pytest.raises(FileNotFoundError):
+        is_digest_index(tmp_path / "nothing")
+
+
+def test_threads_that_add_at_once_never_exchange_digests() -> None:
+    """Eight threads add different digests under names of their own, and every name keeps its digest."""
+    digests = [family(seed, 40) for seed in range(8)]
+    index = nk.DigestIndex()
+    ready = threading.Barrier(8)
+
+    def add(thread: int) -> None:
+        ready.wait()
+        for place, digest in enumerate(digests[thread]):
+            index.add([f"{thread}/{place}"], [digest])
+            if place % 3 == 2:
+                index.remove([f"{thread}/{place}"])
+
+    threads = [threading.Thread(target=add, args=(thread,)) for thread in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = {
+        f"{thread}/{place}": nk_digest(digest)
+        for thread in range(8)
+        for place, digest in enumerate(digests[thread])
+        if place % 3 != 2
+    }
+    names = [name for batch in index.iter_ids(batch_size=7) for name in batch.tolist()]
+    assert expected == {name: index.digest(name) for name in names}
+    assert len(expected) == len(index)
+
+
+def nk_digest(digest: str) -> str:
+    """A digest as an index holds it."""
+    alone = nk.DigestIndex()
+    alone.add(["it"], [digest])
+    return alone.digest("it")
+
+
+class Interrupted(list[str]):
+    """Names whose later half can't be read: what Ctrl-C in the middle of a call looks like."""
+
+    def __iter__(self) -> Iterator[str]:
+        yield self[0]
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_addition_changes_nothing() -> None:
+    """Whatever is interrupted, ids or digests: the index has what it had, and takes the same call again."""
+    index = nk.DigestIndex()
+    index.add(["a"], [A])
+    for ids, digests in ((Interrupted(["b", "c"]), [A, B]), (["b", "c"], Interrupted([A, B]))):
+        with pytest.raises(KeyboardInterrupt):
+            index.add(ids, digests)
+        assert (1, True, False) == (len(index), "a" in index, "b" in index)
+        assert ["a"] == index.search([A])[0].ids.tolist()
+    assert 2 == index.add(["b", "c"], [A, B])
+    assert ["a", "b", "c"] == [name for names in index.iter_ids() for name in names.tolist()]
+
+
+def test_an_interrupt_between_any_two_lines_leaves_ids_and_digests_together() -> None:
+    """Ctrl-C may strike before any line of Python: then every id has its digest, and the count is that of the ids."""
+    strikes = 0
+    for line in range(1, 60):
+        index = nk.DigestIndex()
+        index.add(["a"], [A])
+        seen = 0
+
+        def trace(frame: FrameType, event: str, argument: object, line: int = line) -> TraceFunction:
+            nonlocal seen
+            if frame.f_code.co_filename.endswith(("search/digests.py", "search/ids.py")):
+                seen += event == "line"
+                if seen == line:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            index.add(["b", "c"], [B, A])
+        except KeyboardInterrupt:
+            strikes += 1
+        finally:
+            sys.settrace(before)
+        names = [name for batch in index.iter_ids() for name in batch.tolist()]
+        assert names in (["a"], ["a", "b", "c"])
+        assert len(names) == len(index)
+        assert [nk_digest(A), nk_digest(B), nk_digest(A)][: len(names)] == [index.digest(name) for name in names]
+    assert strikes > 5
 
 
 def test_files_of_format_version_1_open_for_ever() -> None:
     """The committed fixture, written once."""
-    index = nk.DigestIndex.load(Path(__file__).parents[1] / "fixtures" / "digests-v1.nkd")
+    index = nk.DigestIndex.open(Path(__file__).parents[1] / "fixtures" / "digests-v1.nkd")
     assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
     assert "3:aaX8v:aV" == index.digest("short")
     assert 3 == len(index)
@@ -258,7 +405,7 @@ def test_files_of_format_version_1_open_for_ever() -> None:
 
 def test_files_of_format_version_2_open_for_ever() -> None:
     """The committed fixture, written once."""
-    index = nk.DigestIndex.load(Path(__file__).parents[1] / "fixtures" / "digests-v2.nkd")
+    index = nk.DigestIndex.open(Path(__file__).parents[1] / "fixtures" / "digests-v2.nkd")
     assert [["a", "名"]] == [found.ids.tolist() for found in index.search([A])]
     assert "html+space|ssdeep" == str(index.recipe)
     assert 3 == len(index)
@@ -277,7 +424,7 @@ def test_an_index_refuses_digests_of_another_recipe(tmp_path: Path) -> None:
             call()
     assert 1 == len(index)
     index.save(tmp_path / "index")
-    assert index.recipe == nk.DigestIndex.load(tmp_path / "index").recipe
+    assert index.recipe == nk.DigestIndex.open(tmp_path / "index").recipe
     assert ["a"] == index.search([A], recipe=index.recipe)[0].ids.tolist()
 
 
@@ -290,5 +437,5 @@ def test_columns_of_digests_are_added_in_place() -> None:
     assert [0, 2] == index.search(column)[0].ids.tolist()
     named = nk.DigestIndex()
     assert 2 == named.add(pa.array(["x", "y"]), column)
-    with pytest.raises(ParameterError, match="1 ids for 2 digests"):
+    with pytest.raises(ParameterError, match=r"1 ids.* one for each of 2 digests"):
         named.add(["z"], column)

@@ -112,7 +112,7 @@ def _older(against: Sequence[str], refusals: Refusals) -> list[Path] | DigestInd
     if not against:
         return None
     if len(against) == 1 and Path(against[0]).is_file() and is_digest_index(against[0]):
-        return DigestIndex.load(against[0])
+        return DigestIndex.open(against[0])
     return named_paths(map(Path, against), refusals, recursive=True)
 
 

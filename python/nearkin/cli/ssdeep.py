@@ -124,9 +124,9 @@ def _entries(path: Path, run: DigestCommand) -> Iterator[tuple[str, str]]:
 
     try:
         if is_digest_index(path):
-            index = DigestIndex.load(path)
+            index = DigestIndex.open(path)
             run.meet(index.recipe)
-            yield from ((index.digest(name), str(name)) for name in index.ids())
+            yield from ((index.digest(name), str(name)) for names in index.iter_ids() for name in names.tolist())
         else:
             for entry in read_digests(path):
                 run.meet(entry.recipe)
@@ -287,7 +287,7 @@ def search(
         except InputError as error:
             run.refuse_at(path, error)
             continue
-        rows += [[path, names[match.id], match.score] for match in found]
+        rows += [[path, names[int(match.id)], match.score] for match in found]
     _write(form, ["input", "known", "score"], rows)
     run.end(found=bool(rows))
 
@@ -321,7 +321,7 @@ def cluster(
     for number, members in enumerate(index.clusters(threshold, linkage=linkage.value), 1):
         first = index.digest(members[0])
         scores = ssdeep.compare_many(first, [index.digest(member) for member in members], strict=run.strict)
-        rows += [[number, names[member], int(score)] for member, score in zip(members, scores, strict=True)]
+        rows += [[number, names[int(member)], int(score)] for member, score in zip(members, scores, strict=True)]
     _write(form, ["cluster", "path", "score with the first"], rows)
     run.end(found=bool(rows))
 

@@ -5,7 +5,7 @@ probability 1 − (1 − s^r)^b for b bands, where s is the Jaccard similarity (
 index takes a threshold and a recall, and chooses b and r for them (`nearkin.theory.choose_bands`), or says that its
 signatures have too few values. Searches return what shares a band and agrees in at least the wanted share of values.
 
-Kernel: `crates/nearkin-core/src/bands`. File: `docs/format-bands.md`.
+Kernel: `crates/nearkin-core/src/search/bands`. File: `docs/format-bands.md`.
 
 References
 ----------
@@ -28,7 +28,7 @@ from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismat
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.recipe import Recipe
 from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
-from nearkin.search.results import Pairs, SearchResult
+from nearkin.search.results import Clusters, Linkage, Pairs, SearchResult, first_of_each
 from nearkin.theory import Banding, banding_probability, choose_bands
 
 __all__ = ["BandIndex"]
@@ -238,6 +238,27 @@ class BandIndex:
         offsets, ids, distances = self._core.search(self._rows(queries, "queries"), self._least(threshold))
         return SearchResult(offsets, ids, distances)
 
+    def nearest(self, queries: npt.ArrayLike, k: int = 10, *, threshold: float = 0.0) -> SearchResult:
+        """The k nearest of what shares a band with each query; of those at the last distance, the least ids.
+
+        Parameters
+        ----------
+        queries : (n_queries, num_perm) uint32 or uint64
+        k : int, default=10
+            1 or more; fewer are returned where fewer share a band.
+        threshold : float, default=0
+            Smallest share of equal values, inclusive, 0 to 1.
+
+        Raises
+        ------
+        ParameterError
+            A k below 1, a threshold out of its range.
+        """
+        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
+        found = self.search(queries, threshold)
+        offsets, kept = first_of_each(found.offsets, k)
+        return SearchResult(offsets, found.ids[kept], found.distances[kept])
+
     def pairs(self, threshold: float | None = None) -> Pairs:
         """All pairs that share a band and enough of all values, each once, the smaller id left, sorted by both ids."""
         return self._pairs(self._least(threshold), 0, 1 << 32)
@@ -258,6 +279,41 @@ class BandIndex:
     def _pairs(self, least: int, start: int, stop: int) -> Pairs:
         left, right, distances = self._core.pairs(least, start, stop)
         return Pairs(left, right, distances)
+
+    def clusters(self, threshold: float | None = None, *, linkage: Linkage = "centred") -> Clusters:
+        """Groups of signatures that share a band and enough of all values; what is like nothing is left out.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            As for `search`.
+        linkage : {"centred", "connected"}, default="centred"
+            "centred" visits the ids in order of addition; one that is not yet in a cluster opens one and takes in all
+            free ones that match it, so every member matches the first and no two first ones match. "connected" takes
+            chains of matches, whose ends need not match.
+
+        Returns
+        -------
+        Clusters
+            A distance is the number of values in which a member and the first one differ. Pairs are never held.
+
+        Raises
+        ------
+        ParameterError
+            A threshold or linkage out of its range.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> index = nk.BandIndex(threshold=0.6)
+        >>> texts = ["one two three four five six", "quite another text", "one two three four five six seven"]
+        >>> _ = index.add(["a", "b", "c"], nk.signature(texts, "word:1|binary|xxh3|minhash:128"))
+        >>> list(index.clusters())
+        [['a', 'c']]
+        """
+        if not isinstance(linkage, str):
+            raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
+        return Clusters(*self._core.clusters(self._least(threshold), linkage))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index as one file with a checksum for every part, written aside, synced and renamed.

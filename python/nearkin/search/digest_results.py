@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.search.ids import IdArray
-from nearkin.search.results import IdMatches, IdPairs, QueryMatches
+from nearkin.search.ids import Id, IdArray
+from nearkin.search.results import Column, IdClusters, IdMatches, IdPairs, QueryMatches
 
 __all__ = ["DigestClusters", "DigestPairs", "DigestResult", "Hub", "ScoredMatch", "ScoredMatches"]
 
@@ -19,12 +17,12 @@ __all__ = ["DigestClusters", "DigestPairs", "DigestResult", "Hub", "ScoredMatch"
 class ScoredMatch:
     """One match: the id and its score."""
 
-    id: Any
+    id: Id
     score: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoredMatches(IdMatches):
+class ScoredMatches(IdMatches[ScoredMatch]):
     """The matches of one query, highest score first, ties by id.
 
     Attributes
@@ -38,7 +36,7 @@ class ScoredMatches(IdMatches):
     ids: IdArray
     scores: npt.NDArray[np.uint8]
 
-    def _match(self, found: Any, value: Any) -> ScoredMatch:
+    def _match(self, found: Id, value: int) -> ScoredMatch:
         return ScoredMatch(found, value)
 
 
@@ -64,7 +62,7 @@ class DigestResult(QueryMatches[ScoredMatches]):
     scores: npt.NDArray[np.uint8]
     skipped: int
 
-    def _row(self, ids: IdArray, values: Any) -> ScoredMatches:
+    def _row(self, ids: IdArray, values: Column) -> ScoredMatches:
         return ScoredMatches(ids, values)
 
 
@@ -90,29 +88,28 @@ class DigestPairs(IdPairs):
     skipped: int
 
 
-@dataclass(frozen=True, eq=False)
-class DigestClusters(Sequence[list[Any]]):
-    """Clusters of two and more digests, as lists of ids, in order of their first member.
+@dataclass(frozen=True, eq=False, repr=False)
+class DigestClusters(IdClusters):
+    """Clusters of two and more digests, in order of their first members; each is a list of ids in order of addition.
 
     Attributes
     ----------
-    members : list of list
-        The ids of each cluster in order of addition; the first one is the representative.
+    offsets : int64 array of shape (n_clusters + 1,)
+        Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of the other two.
+    ids : int64 array, or object array of str, of shape (n_members,)
+        The first of each cluster is its representative.
+    scores : uint8 array of shape (n_members,)
+        Score of each member with the representative; 0 is possible where chains connect them.
     skipped : int
         How many look-ups were left out because of `skip_hubs`; the result is exact if 0.
     """
 
-    members: list[list[Any]]
+    _measure = "score"
+
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+    scores: npt.NDArray[np.uint8]
     skipped: int
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.members[place]
-
-    def __repr__(self) -> str:
-        return f"DigestClusters({len(self)} clusters, {sum(map(len, self.members))} members)"
 
 
 @dataclass(frozen=True)

@@ -13,44 +13,51 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from nearkin._core import DigestCore
-from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter
-from nearkin.io import replace_file
+from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter, check_count
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
-from nearkin.search.ids import IdArray, check_ids, plain_id
+from nearkin.search.ids import (
+    Existing,
+    Id,
+    IdArray,
+    Ids,
+    check_existing,
+    contains_id,
+    iter_ids,
+    new_ids,
+    remove_ids,
+)
+from nearkin.search.results import Linkage, first_of_each
 from nearkin.ssdeep import DigestRecipe
 
 __all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub", "is_digest_index"]
 
-# The first bytes of a saved index.
-_MAGIC = b"NKDIGEST"
-
 Digest: TypeAlias = "str | bytes"
-Linkage = Literal["centred", "connected"]
-_Slots = npt.NDArray[np.uint32]
 
 
 def is_digest_index(path: str | os.PathLike[str]) -> bool:
-    """Whether a regular file begins as a saved index does; nothing else is opened.
+    """Whether a file holds a digest index, of this version or an older one, by the way it begins.
+
+    What is no regular file is none, and is not opened: a pipe loses nothing.
 
     Raises
     ------
     OSError
         If there is nothing of this name, or it can't be read.
+
+    Examples
+    --------
+    >>> from nearkin.search.digests import is_digest_index
+    >>> is_digest_index(".")
+    False
     """
-    place = Path(path)
-    if not stat.S_ISREG(place.stat().st_mode):
-        return False
-    with place.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    return stat.S_ISREG(Path(path).stat().st_mode) and DigestCore.is_file(os.fspath(path))
 
 
 class DigestIndex:
@@ -71,7 +78,8 @@ class DigestIndex:
     Notes
     -----
     Digests are held without their runs, as they are compared. Additions are found at once; a batch costs less than one
-    by one. A removed digest's place is not given again. Several threads may search at once.
+    by one. A row number is not given again. Several threads may add, remove and search at once; what a call changes is
+    seen whole or not at all.
 
     Examples
     --------
@@ -95,14 +103,6 @@ class DigestIndex:
         self.recipe = DigestRecipe.of(recipe)
         self.strict = strict
         self._core = DigestCore()
-        # The id of each slot ever given, in order of addition.
-        self._names: list[Any] = []
-        # The slot of each id; None while ids are row numbers, which are the slots themselves.
-        self._slots: dict[Any, int] | None = None
-        # Whether ids only grew, so that the order of slots is that of ids.
-        self._ascending = True
-        self._array: IdArray | None = None
-        self._ranks: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         """How many digests there are."""
@@ -110,29 +110,34 @@ class DigestIndex:
 
     def __contains__(self, key: object) -> bool:
         """Whether an id is there."""
-        return not isinstance(key, bool) and self._slot(key) is not None
+        return contains_id(self._core, key)
 
     def __repr__(self) -> str:
         return f"DigestIndex({len(self)} digests)"
 
     @property
     def nbytes(self) -> int:
-        """Bytes of digests and their lists, ids not counted."""
-        return self._core.nbytes()
+        """Bytes of digests, their lists and ids."""
+        return self._core.info()[2]
 
-    def _slot(self, key: Any) -> int | None:
-        if self._slots is not None:
-            return self._slots.get(key)
-        if not isinstance(key, (int, np.integer)) or not 0 <= key < self._core.slots():
-            return None
-        return int(key) if self._core.digest(int(key)) is not None else None
+    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
+        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
 
-    def ids(self) -> list[Any]:
-        """The ids of all digests, in order of addition."""
-        names = range(self._core.slots()) if self._slots is None else self._names
-        return [name for slot, name in enumerate(names) if self._core.digest(slot) is not None]
+        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
 
-    def digest(self, key: Any) -> str:
+        Parameters
+        ----------
+        batch_size : int, default=65_536
+            Ids of a batch, 1 or more; the last one may have fewer.
+
+        Raises
+        ------
+        ParameterError
+            A batch size below 1.
+        """
+        return iter_ids(self._core, batch_size)
+
+    def digest(self, key: Id) -> str:
         """The digest of an id, its runs cut to three.
 
         Raises
@@ -140,8 +145,7 @@ class DigestIndex:
         ParameterError
             An id that is not there.
         """
-        slot = self._slot(key)
-        found = None if slot is None else self._core.digest(slot)
+        found = self._core.digest(key) if contains_id(self._core, key) else None
         if found is None:
             raise bad_parameter("id", repr(key), "an id of the index")
         return found
@@ -150,7 +154,14 @@ class DigestIndex:
         if recipe is not None:
             self.recipe.check_same(DigestRecipe.of(recipe))
 
-    def add(self, ids: Any, digests: Iterable[Digest], *, recipe: DigestRecipe | str | None = None) -> int:
+    def add(
+        self,
+        ids: Ids | None,
+        digests: Iterable[Digest],
+        *,
+        existing: Existing = "error",
+        recipe: DigestRecipe | str | None = None,
+    ) -> int:
         """Adds digests; returns how many were added.
 
         Parameters
@@ -159,6 +170,9 @@ class DigestIndex:
             One id for each digest, integers of 64 bits or strings, of one kind in an index. None stands for row
             numbers, counted from the first digest ever added.
         digests : iterable of str or bytes, or an Arrow column of strings
+        existing : {"error", "update", "skip"}, default="error"
+            For an id that is there, or occurs twice in the call: refuse the call, replace the digest (the last one
+            wins), or keep the first.
         recipe : DigestRecipe or str, optional
             How these digests were made, to be checked; None takes them to be made as the index says.
 
@@ -174,44 +188,9 @@ class DigestIndex:
         self._check_recipe(recipe)
         in_place = isinstance(digests, (str, bytes)) or hasattr(digests, "__arrow_c_stream__")
         digests = digests if in_place or hasattr(digests, "__arrow_c_array__") else list(digests)
-        before = self._core.slots()
-        if ids is None:
-            if self._slots is not None and before:
-                raise bad_parameter("ids", None, "ids, as for the digests that are there")
-            self._core.add(digests, self.strict)
-            self._array = self._ranks = None
-            return self._core.slots() - before
-        keys: Any = check_ids(ids)
-        names = keys if isinstance(keys, list) else keys.tolist()
-        if self._slots is None and before:
-            raise bad_parameter("ids", "given", "None: the digests that are there have row numbers")
-        count = len(digests)  # type: ignore[arg-type]  # a list, or a column that knows its length
-        if len(names) != count:
-            raise bad_parameter("ids", f"{len(names)} ids for {count} digests", "one id for each digest")
-        slots = self._slots if self._slots is not None else {}
-        if names and self._names:
-            other = next((name for name in self._names if name is not None), names[0])
-            if isinstance(names[0], str) != isinstance(other, str):
-                raise bad_parameter("ids", repr(names[0]), f"ids of one kind; those there are like {other!r}")
-        fresh: dict[Any, int] = {}
-        for slot, name in enumerate(names, before):
-            if name in slots or name in fresh:
-                raise bad_parameter("ids", repr(name), "each id once; remove it first to replace its digest")
-            fresh[name] = slot
-        self._core.add(digests, self.strict)
-        last = self._names[-1] if self._names else None
-        for name in names if self._ascending else ():
-            if last is not None and name < last:
-                self._ascending = False
-                break
-            last = name
-        slots.update(fresh)
-        self._slots = slots
-        self._names.extend(names)
-        self._array = self._ranks = None
-        return len(names)
+        return self._core.add(new_ids(ids), digests, self.strict, check_existing(existing))
 
-    def remove(self, ids: Any, *, missing_ok: bool = False) -> int:
+    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
         """Removes ids; returns how many were removed.
 
         Parameters
@@ -226,20 +205,7 @@ class DigestIndex:
         ParameterError
             An id that is not there. The index is unchanged.
         """
-        keys: Any = check_ids(ids)
-        gone: dict[int, Any] = {}
-        for name in keys if isinstance(keys, list) else keys.tolist():
-            slot = self._slot(name)
-            if slot is None or slot in gone:
-                if missing_ok:
-                    continue
-                raise bad_parameter("ids", repr(name), "ids of the index, each once")
-            gone[slot] = name
-        self._core.remove(np.fromiter(gone, dtype=np.uint32, count=len(gone)))
-        if self._slots is not None:
-            for name in gone.values():
-                del self._slots[name]
-        return len(gone)
+        return remove_ids(self._core, ids, missing_ok)
 
     def _limit(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:
         allowed = "1 to 100, inclusive: digests that share nothing score 0"
@@ -280,12 +246,7 @@ class DigestIndex:
             A threshold outside its range.
         """
         self._check_recipe(recipe)
-        offsets, slots, scores, skipped = self._core.search(queries, self.strict, *self._limit(threshold, skip_hubs))
-        if not self._is_ordered():
-            of = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-            order = np.lexsort((self._rank()[slots], -scores.astype(np.int16), of))
-            slots, scores = slots[order], scores[order]
-        return DigestResult(offsets, self._named(slots), scores, skipped)
+        return DigestResult(*self._core.search(queries, self.strict, *self._limit(threshold, skip_hubs)))
 
     def nearest(
         self,
@@ -315,13 +276,9 @@ class DigestIndex:
         ParameterError
             A k below 1, a threshold outside its range.
         """
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-            raise bad_parameter("k", repr(k), "1 or more")
+        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
         found = self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe)
-        lengths = np.diff(found.offsets)
-        place = np.arange(len(found.ids)) - np.repeat(found.offsets[:-1], lengths)
-        kept = place < k
-        offsets = np.concatenate(([0], np.cumsum(np.minimum(lengths, k)))).astype(np.int64)
+        offsets, kept = first_of_each(found.offsets, k)
         return DigestResult(offsets, found.ids[kept], found.scores[kept], found.skipped)
 
     def pairs(self, threshold: int = 1, *, skip_hubs: int | None = None) -> DigestPairs:
@@ -331,13 +288,7 @@ class DigestIndex:
         -----
         n equal digests are n (n - 1) / 2 pairs of 9 bytes.
         """
-        left, right, scores, skipped = self._core.pairs(*self._limit(threshold, skip_hubs))
-        if not self._is_ordered():
-            rank = self._rank()
-            left, right = np.where(rank[left] < rank[right], (left, right), (right, left))
-            order = np.lexsort((rank[right], rank[left]))
-            left, right, scores = left[order], right[order], scores[order]
-        return DigestPairs(self._named(left), self._named(right), scores, skipped)
+        return DigestPairs(*self._core.pairs(*self._limit(threshold, skip_hubs)))
 
     def clusters(
         self, threshold: int = 1, *, linkage: Linkage = "centred", skip_hubs: int | None = None
@@ -360,13 +311,10 @@ class DigestIndex:
         ParameterError
             A threshold or linkage outside its range.
         """
-        first, skipped = self._core.clusters(
-            self._limit(threshold, skip_hubs)[0], linkage, self._limit(threshold, skip_hubs)[1]
-        )
-        order = np.argsort(first, kind="stable").astype(np.uint32)
-        starts = np.flatnonzero(np.diff(first[order], prepend=-1) if len(order) else [])
-        groups = [group for group in np.split(order, starts[1:]) if len(group) > 1]
-        return DigestClusters([[plain_id(name) for name in self._named(group)] for group in groups], skipped)
+        if not isinstance(linkage, str):
+            raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
+        limit, skip = self._limit(threshold, skip_hubs)
+        return DigestClusters(*self._core.clusters(limit, linkage, skip))
 
     def hubs(self, least: int = 100, most: int = 20) -> list[Hub]:
         """The 7-grams that at least `least` digests share, most frequent first.
@@ -390,44 +338,29 @@ class DigestIndex:
         return [Hub(*hub) for hub in self._core.hubs(least, most)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the index to a file, which replaces one of that name only when it is complete and on the disk.
+        """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
 
-        Parameters
-        ----------
-        path : str or os.PathLike
-            The file. Its format is docs/format-digests.md: versioned and checksummed.
+        `docs/format-digests.md` describes it.
 
         Raises
         ------
         OSError
-            If it can't be written.
+            The file system refuses; an old file is as it was.
         """
-        names = [] if self._slots is None else self.ids()
-        if self._slots is None:
-            kind, ids = 0, b""
-        elif names and isinstance(names[0], str):
-            encoded = [name.encode() for name in names]
-            kind, ids = 2, np.array([len(name) for name in encoded], dtype="<u4").tobytes() + b"".join(encoded)
-        else:
-            kind, ids = 1, np.array(names, dtype="<i8").tobytes()
-        data = self._core.encode(kind, not self.strict, ids, self.recipe.to_json().encode(), kind != 0)
-        with replace_file(path) as file:
-            file.write(data)
+        self._core.save(os.fspath(path), not self.strict, self.recipe.to_json().encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> DigestIndex:
-        """The index that `save` wrote.
+    def open(cls, path: str | os.PathLike[str]) -> DigestIndex:
+        """Opens a saved index, of this version or an older one; it may be added to, and the file stays as it is.
+
+        The file is read whole, and every part of it is checked.
 
         Raises
         ------
-        CorruptStoreError
-            If the file is not a digest index, or changed since it was written.
-        FormatVersionError
-            If a newer nearkin wrote it.
+        CorruptStoreError, FormatVersionError, OSError
+            A file that is no whole index, that a newer nearkin wrote, or that can't be read.
         MismatchError
-            If its recipe is of another version of the rules.
-        OSError
-            If it can't be read.
+            A recipe of another version of the rules.
 
         Examples
         --------
@@ -436,11 +369,11 @@ class DigestIndex:
         >>> _ = index.add(["a"], ["3:aaX8v:aV"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     index.save(pathlib.Path(folder) / "index")
-        ...     "a" in nk.DigestIndex.load(pathlib.Path(folder) / "index")
+        ...     "a" in nk.DigestIndex.open(pathlib.Path(folder) / "index")
         True
         """
         place = os.fspath(path)
-        core, kind, lenient, ids, recipe = DigestCore.decode(Path(path).read_bytes(), place)
+        core, lenient, recipe = DigestCore.open(place)
         try:
             # Version 1 knew one recipe.
             made = DigestRecipe() if recipe is None else DigestRecipe.from_json(recipe.decode())
@@ -450,53 +383,33 @@ class DigestIndex:
             ) from None
         index = cls(recipe=made, strict=not lenient)
         index._core = core
-        if kind == 0:
-            return index
-        count = len(core)
-        names: list[Any] = []
-        try:
-            if kind == 1:
-                names = np.frombuffer(ids, dtype="<i8").tolist()
-            else:
-                lengths = np.frombuffer(ids[: 4 * count], dtype="<u4").astype(np.int64)
-                ends = 4 * count + np.cumsum(lengths)
-                if len(ids) != (int(ends[-1]) if count else 0):
-                    raise ValueError("ids that do not add up")
-                names = [
-                    ids[end - length : end].decode()
-                    for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
-                ]
-        except ValueError as error:
-            raise CorruptStoreError(
-                f"{place} is damaged: its ids can't be read ({error})", place=place, reason=str(error)
-            ) from None
-        slots = {name: slot for slot, name in enumerate(names)}
-        if not len(slots) == len(names) == count:
-            reason = f"{len(slots)} ids for {count} digests"
-            raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason)
-        index._names, index._slots = names, slots
-        index._ascending = all(a <= b for a, b in pairwise(names))
         return index
 
-    def _is_ordered(self) -> bool:
-        return self._slots is None or self._ascending
+    def verify(self) -> None:
+        """Reads the whole file of an opened index again and checks every part; does nothing for one made in memory.
 
-    def _rank(self) -> npt.NDArray[np.int64]:
-        """The place of each slot's id among all ids."""
-        if self._ranks is None:
-            order = sorted(range(len(self._names)), key=self._names.__getitem__)
-            self._ranks = np.empty(len(order), dtype=np.int64)
-            self._ranks[order] = np.arange(len(order))
-        return self._ranks
+        Raises
+        ------
+        CorruptStoreError
+            The file changed since it was opened.
+        """
+        self._core.verify()
 
-    def _named(self, slots: _Slots) -> IdArray:
-        """The ids of slots."""
-        if self._slots is None:
-            return slots.astype(np.int64)
-        if self._array is None:
-            if self._names and isinstance(self._names[0], str):
-                self._array = np.empty(len(self._names), dtype=object)
-                self._array[:] = self._names
-            else:
-                self._array = np.array(self._names, dtype=np.int64)
-        return self._array[slots]
+    def explain(self) -> dict[str, Any]:
+        """What the index holds.
+
+        Returns
+        -------
+        dict
+            `recipe` and `strict`; `digests` (how many), `ids` (their kind), `postings` (entries of the lists of
+            7-grams, those of removed digests included until they are dropped), `bytes`.
+        """
+        kind, postings, size = self._core.info()
+        return {
+            "recipe": str(self.recipe),
+            "strict": self.strict,
+            "digests": len(self),
+            "ids": kind,
+            "postings": postings,
+            "bytes": size,
+        }

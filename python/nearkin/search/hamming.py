@@ -37,7 +37,7 @@ from nearkin.search.fingerprints import (
     words_of,
 )
 from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
-from nearkin.search.results import Clusters, Matches, Pairs, SearchResult
+from nearkin.search.results import Clusters, Linkage, Matches, Pairs, SearchResult
 
 __all__ = [
     "Clusters",
@@ -55,7 +55,6 @@ __all__ = [
 ]
 
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
-Linkage = Literal["centred", "connected"]
 Rank = Literal["hamming", "jaccard", "spherical"]
 
 _MOST = (1 << 63) - 1

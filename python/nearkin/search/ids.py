@@ -16,6 +16,7 @@ from nearkin.errors import bad_parameter, check_count
 
 __all__ = [
     "Existing",
+    "Id",
     "IdArray",
     "IdKeys",
     "Ids",
@@ -30,6 +31,8 @@ __all__ = [
 
 Ids: TypeAlias = Iterable[int | str | np.integer[Any]] | npt.NDArray[Any]
 """Ids as they are given: an iterable of integers or of strings, an array, a column of pandas, polars or pyarrow."""
+Id: TypeAlias = int | str
+"""One id as it was given."""
 IdArray: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 """Ids of matches: int64, or object arrays of str."""
 IdKeys: TypeAlias = npt.NDArray[np.int64] | list[str]
@@ -87,7 +90,7 @@ def _batches(core: IdCore, batch_size: int) -> Iterator[IdArray]:
         yield ids
 
 
-def plain_id(found: Any) -> Any:
+def plain_id(found: np.int64 | Id) -> Id:
     """An id as it was given: int or str."""
     return int(found) if isinstance(found, np.integer) else found
 

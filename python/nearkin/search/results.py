@@ -8,34 +8,42 @@ one of them. Ids are 64-bit integers or strings, one kind in an index.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import MissingExtraError
-from nearkin.search.ids import IdArray, plain_id
+from nearkin.search.ids import Id, IdArray, plain_id
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from typing_extensions import Self
 
-__all__ = ["Candidates", "Clusters", "Match", "Matches", "Pairs", "SearchResult"]
+__all__ = ["Candidates", "Clusters", "Linkage", "Match", "Matches", "Pairs", "SearchResult"]
 
 Distances: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
+Column: TypeAlias = npt.NDArray[Any]
+"""A column of a table."""
+
+Linkage = Literal["centred", "connected"]
+"""Which ids make a cluster: those that the first of it is near to, or those that chains of pairs join."""
+
 _Rows = TypeVar("_Rows")
+_One = TypeVar("_One")
 
 
-def _arrow(values: Any) -> Any:
+def _arrow(values: Column) -> Any:
     import pyarrow as pa
 
     return pa.array(values, type=pa.string()) if values.dtype == object else values
 
 
-def to_frame(columns: dict[str, Any]) -> pd.DataFrame:
+def to_frame(columns: Mapping[str, Column | list[Any]]) -> pd.DataFrame:
     """A pandas data frame of columns of equal length.
 
     Raises
@@ -55,10 +63,17 @@ def to_frame(columns: dict[str, Any]) -> pd.DataFrame:
     return frame
 
 
+def first_of_each(offsets: npt.NDArray[np.int64], k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Offsets of the first k matches of each query, and which of all matches they are."""
+    lengths = np.diff(offsets)
+    place = np.arange(offsets[-1], dtype=np.int64) - np.repeat(offsets[:-1], lengths)
+    return np.concatenate(([0], np.cumsum(np.minimum(lengths, k)))).astype(np.int64), place < k
+
+
 class Columns:
     """Something that is a table: `_columns` names its columns."""
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, Column]:
         raise NotImplementedError
 
     def to_arrow(self) -> pa.Table:
@@ -89,11 +104,12 @@ class QueryMatches(Columns, Generic[_Rows]):
     offsets: npt.NDArray[np.int64]
     ids: IdArray
 
-    def _row(self, ids: IdArray, values: Any) -> _Rows:
+    def _row(self, ids: IdArray, values: Column) -> _Rows:
         raise NotImplementedError
 
-    def _values(self) -> Any:
-        return getattr(self, f"{self._measure}s")
+    def _values(self) -> Column:
+        values: Column = getattr(self, f"{self._measure}s")
+        return values
 
     def __len__(self) -> int:
         """How many queries were asked."""
@@ -120,31 +136,39 @@ class QueryMatches(Columns, Generic[_Rows]):
         """The number of the query of each match, int64 of shape (n_matches,)."""
         return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, Column]:
         return {"query": self.queries, "id": self.ids, self._measure: self._values()}
 
 
-class IdMatches(Sequence[Any]):
+class IdMatches(Sequence[_One]):
     """What the matches of one query share: `ids`, and one value each; `_match` makes one of them."""
 
     _measure: ClassVar[str]
     ids: IdArray
 
-    def _match(self, found: Any, value: Any) -> Any:
+    def _match(self, found: Id, value: Any) -> _One:
         raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, place: Any) -> Any:
+    @overload
+    def __getitem__(self, place: int) -> _One: ...
+    @overload
+    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, place: int | slice) -> _One | Self:
         """One match, or matches for a slice."""
-        values = getattr(self, f"{self._measure}s")[place]
         if isinstance(place, slice):
-            return type(self)(self.ids[place], values)  # type: ignore[call-arg]  # Subclasses are made of the two.
-        return self._match(plain_id(self.ids[place]), values.item())
+            # Subclasses are made of the two.
+            return type(self)(self.ids[place], self._values()[place])  # type: ignore[call-arg]
+        return self._match(plain_id(self.ids[place]), self._values()[place].item())
+
+    def _values(self) -> Column:
+        values: Column = getattr(self, f"{self._measure}s")
+        return values
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({[(match.id, getattr(match, self._measure)) for match in self]})"
+        return f"{type(self).__name__}({list(zip(self.ids.tolist(), self._values().tolist(), strict=True))})"
 
 
 class IdPairs(Columns):
@@ -161,7 +185,7 @@ class IdPairs(Columns):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} pairs)"
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, Column]:
         return {"left": self.left, "right": self.right, self._measure: getattr(self, f"{self._measure}s")}
 
 
@@ -169,12 +193,12 @@ class IdPairs(Columns):
 class Match:
     """One match: the id and its distance."""
 
-    id: Any
+    id: Id
     distance: int | float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Matches(IdMatches):
+class Matches(IdMatches[Match]):
     """The matches of one query, nearest first, ties by id.
 
     Attributes
@@ -188,7 +212,7 @@ class Matches(IdMatches):
     ids: IdArray
     distances: Distances
 
-    def _match(self, found: Any, value: Any) -> Match:
+    def _match(self, found: Id, value: int | float) -> Match:
         return Match(found, value)
 
 
@@ -222,7 +246,7 @@ class SearchResult(QueryMatches[Matches]):
     distances: Distances
     truncated: npt.NDArray[np.bool_] | None = None
 
-    def _row(self, ids: IdArray, values: Any) -> Matches:
+    def _row(self, ids: IdArray, values: Column) -> Matches:
         return Matches(ids, values)
 
 
@@ -247,8 +271,47 @@ class Pairs(IdPairs):
     distances: Distances
 
 
+class IdClusters(Columns, Sequence[list[Id]]):
+    """What clusters of ids share: `offsets` and `ids` cut by cluster, and one value a member."""
+
+    _measure: ClassVar[str]
+    offsets: npt.NDArray[np.int64]
+    ids: IdArray
+
+    def __len__(self) -> int:
+        """How many clusters there are."""
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> list[Id]: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[list[Id]]: ...
+    def __getitem__(self, place: int | slice) -> list[Id] | list[list[Id]]:
+        """The ids of one cluster; for a slice, a list of such lists."""
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        number = operator.index(place)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"cluster {place} of {len(self)}")
+        number %= len(self)
+        members: list[Id] = self.ids[int(self.offsets[number]) : int(self.offsets[number + 1])].tolist()
+        return members
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} clusters, {len(self.ids)} members)"
+
+    def _columns(self) -> dict[str, Column]:
+        sizes = np.diff(self.offsets)
+        return {
+            "id": self.ids,
+            "cluster": np.repeat(np.arange(len(self), dtype=np.int64), sizes),
+            "representative": np.repeat(self.ids[self.offsets[:-1]], sizes),
+            self._measure: getattr(self, f"{self._measure}s"),
+        }
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Clusters(Columns, Sequence[list[Any]]):
+class Clusters(IdClusters):
     """Clusters of two and more ids, in order of their first members; each is a list of ids in order of addition.
 
     Attributes
@@ -257,39 +320,15 @@ class Clusters(Columns, Sequence[list[Any]]):
         Cluster c owns positions `offsets[c]` to `offsets[c + 1]` (exclusive) of the other two.
     ids : int64 array, or object array of str, of shape (n_members,)
         The first of each cluster is its representative.
-    distances : uint16 array of shape (n_members,)
+    distances : array of shape (n_members,)
         Distance of each member to the representative.
     """
+
+    _measure = "distance"
 
     offsets: npt.NDArray[np.int64]
     ids: IdArray
     distances: Distances
-
-    def __len__(self) -> int:
-        """How many clusters there are."""
-        return len(self.offsets) - 1
-
-    def __getitem__(self, place: Any) -> Any:
-        """The ids of one cluster; for a slice, a list of such lists."""
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        number = operator.index(place)
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"cluster {place} of {len(self)}")
-        number %= len(self)
-        return self.ids[int(self.offsets[number]) : int(self.offsets[number + 1])].tolist()
-
-    def __repr__(self) -> str:
-        return f"Clusters({len(self)} clusters, {len(self.ids)} members)"
-
-    def _columns(self) -> dict[str, Any]:
-        sizes = np.diff(self.offsets)
-        return {
-            "id": self.ids,
-            "cluster": np.repeat(np.arange(len(self), dtype=np.int64), sizes),
-            "representative": np.repeat(self.ids[self.offsets[:-1]], sizes),
-            "distance": self.distances,
-        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,6 +74,58 @@ pub fn components(nodes: usize, left: &[u32], right: &[u32]) -> Vec<u32> {
     (0..nodes as u32).map(|node| forest.root(node)).collect()
 }
 
+/// The clusters of the graph of edges `left[i]`–`right[i]` by keep-then-absorb: nodes are visited in order, and one that none
+/// before it has absorbed absorbs its free neighbours. For each node the one that absorbed it, or itself.
+///
+/// # Panics
+/// If an edge names a node that is not below `nodes`.
+pub fn centred(nodes: usize, left: &[u32], right: &[u32]) -> Vec<u32> {
+    let mut starts = vec![0_usize; nodes + 1];
+    let edges = || left.iter().zip(right).flat_map(|(&a, &b)| [(a, b), (b, a)]);
+    for (a, _) in edges() {
+        starts[a as usize + 1] += 1;
+    }
+    for node in 0..nodes {
+        starts[node + 1] += starts[node];
+    }
+    let mut neighbours = vec![0; starts[nodes]];
+    let mut ends = starts.clone();
+    for (a, b) in edges() {
+        neighbours[ends[a as usize]] = b;
+        ends[a as usize] += 1;
+    }
+    let free = u32::MAX;
+    let mut centres = vec![free; nodes];
+    for node in 0..nodes {
+        if centres[node] == free {
+            centres[node] = node as u32;
+            for &other in &neighbours[starts[node]..starts[node + 1]] {
+                if centres[other as usize] == free {
+                    centres[other as usize] = node as u32;
+                }
+            }
+        }
+    }
+    centres
+}
+
+/// Groups of two and more nodes whose first is the same, in order of their firsts; nodes in order. A group's first is its
+/// smallest node.
+pub(crate) fn groups(firsts: &[u32]) -> impl Iterator<Item = Vec<u32>> + use<> {
+    let mut members: Vec<Vec<u32>> = Vec::new();
+    // Place of the group of a first; most nodes are alone and get none.
+    let mut place = std::collections::HashMap::new();
+    for (node, &first) in firsts.iter().enumerate().filter(|&(node, &first)| node as u32 != first) {
+        let at = *place.entry(first).or_insert_with(|| {
+            members.push(vec![first]);
+            members.len() - 1
+        });
+        members[at].push(node as u32);
+    }
+    members.sort_unstable_by_key(|group| group[0]);
+    members.into_iter()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +144,31 @@ mod tests {
                 }
             }
             prop_assert_eq!(expected, components(30, &left, &right));
+        }
+
+        #[test]
+        fn centres_absorb_free_neighbours_in_order(edges in prop::collection::vec((0_u32..12, 0_u32..12), 0..20)) {
+            let (left, right): (Vec<u32>, Vec<u32>) = edges.iter().copied().unzip();
+            let near = |a: u32, b: u32| edges.contains(&(a, b)) || edges.contains(&(b, a));
+            let mut expected: Vec<Option<u32>> = vec![None; 12];
+            for node in 0..12 {
+                if expected[node as usize].is_none() {
+                    for other in node..12 {
+                        let free = expected[other as usize].is_none();
+                        if free && (other == node || near(node, other)) {
+                            expected[other as usize] = Some(node);
+                        }
+                    }
+                }
+            }
+            let found = centred(12, &left, &right);
+            prop_assert_eq!(expected.into_iter().flatten().collect::<Vec<_>>(), found.clone());
+            let listed: Vec<Vec<u32>> = groups(&found).collect();
+            let plain: Vec<Vec<u32>> = (0..12)
+                .map(|first| (0..12).filter(|&node| found[node as usize] == first).collect::<Vec<u32>>())
+                .filter(|group| group.len() > 1)
+                .collect();
+            prop_assert_eq!(plain, listed);
         }
     }
 

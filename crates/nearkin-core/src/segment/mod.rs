@@ -42,11 +42,18 @@ pub use writer::Writer;
 const MAGIC: &[u8; 8] = b"NEARKSEG";
 /// The version that this build writes and the newest that it reads.
 pub const VERSION: u32 = 1;
-const HEADER: usize = 64;
+pub(crate) const HEADER: usize = 64;
 const ENTRY: usize = 40;
 const ALIGN: u64 = 64;
 /// Place of the header's checksum.
 const SUM_AT: usize = 56;
+
+/// The kind of a segment that begins with these bytes, whatever its version; None if it does not begin as a segment.
+pub(crate) fn kind_of(head: &[u8]) -> Option<u32> {
+    let (magic, rest) = head.split_first_chunk::<8>()?;
+    let kind = rest.get(4..)?.first_chunk::<4>()?;
+    (magic == MAGIC).then(|| u32::from_le_bytes(*kind))
+}
 
 /// Makes the system's error one that says what was being done.
 fn io(action: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::search::bands::{self, Index};
-use nearkin_core::search::hamming::{Hits, Pairs};
+use nearkin_core::search::hamming::{Hits, Linkage, Pairs};
 use nearkin_core::search::rows::{Keys, Rows};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -198,6 +198,17 @@ impl BandCore {
             Ok((ids(&left), ids(&right), distances))
         })?;
         Ok((left, right, distances.into_pyarray(py).unbind()))
+    }
+
+    /// offsets of clusters, ids, distances to the first of each.
+    fn clusters(&self, py: Python<'_>, least: usize, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
+        let linkage = Linkage::parse(linkage).into_python()?;
+        let (found, ids) = self.index.ask(py, |index| {
+            let found = with!(index, index => index.clusters(least, linkage));
+            let ids = FoundIds::of(index.rows(), &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.distances.into_pyarray(py).unbind()))
     }
 }
 

@@ -2,55 +2,27 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::path::PathBuf;
 
-use nearkin_core::Error;
 use nearkin_core::search::digests::file::{self, About};
-use nearkin_core::search::digests::{Index, Limit, Linkage};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use nearkin_core::search::digests::{Index, Limit};
+use nearkin_core::search::hamming::Linkage;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{IntoPython, to_python};
+use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use crate::errors::IntoPython;
 use crate::ssdeep::parse_all;
-use crate::threads::{detached, detached_with};
 
-/// Exact index of digests; `nearkin.DigestIndex` is its face and owns the ids.
+/// Exact index of digests; `nearkin.DigestIndex` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
 struct DigestCore {
-    index: RwLock<Index>,
+    index: Locked<Index>,
 }
 
-type Decoded<'py> = (DigestCore, u16, bool, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
-type Slots = Py<PyArray1<u32>>;
+type Int64s = Py<PyArray1<i64>>;
 type Scores = Py<PyArray1<u8>>;
-
-impl DigestCore {
-    fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Calls `work` with the index to change, in the pool.
-    fn change<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Index) -> T + Send) -> PyResult<T> {
-        let lock = || self.index.write().unwrap_or_else(PoisonError::into_inner);
-        detached_with(py, lock, |pool, mut index| {
-            let index: &mut Index = &mut index;
-            pool.install(|| work(index))
-        })
-    }
-
-    /// Calls `work` with the index to read, in the pool.
-    fn ask<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Index) -> T + Send) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.read(),
-            |pool, index| {
-                let index: &Index = &index;
-                pool.install(|| work(index))
-            },
-        )
-    }
-}
 
 fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
     Limit { threshold, skip_hubs }.checked().into_python()
@@ -60,40 +32,81 @@ fn limit(threshold: u32, skip_hubs: Option<usize>) -> PyResult<Limit> {
 impl DigestCore {
     #[new]
     fn new() -> Self {
-        Self { index: RwLock::new(Index::new()) }
+        Self { index: Locked::new(Index::new()) }
+    }
+
+    /// Whether a file holds a digest index, of any version.
+    #[staticmethod]
+    fn is_file(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+        py.detach(|| file::is_index(&path)).into_python()
+    }
+
+    /// Opens a saved index; also whether its digests were read leniently, and the recipe's JSON form (None from version 1).
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, bool, Option<Py<PyBytes>>)> {
+        let (index, about) = py.detach(|| Index::open(&path)).into_python()?;
+        let recipe = about.recipe.map(|recipe| PyBytes::new(py, &recipe).unbind());
+        Ok((Self { index: Locked::new(index) }, about.lenient, recipe))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf, lenient: bool, recipe: Vec<u8>) -> PyResult<()> {
+        let about = About { lenient, recipe: Some(recipe) };
+        self.index.ask(py, |index| index.save(&path, &about))
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        self.index.ask(py, Index::verify)
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.read().len())
+        self.index.len(py)
     }
 
-    fn slots(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.read().slots())
-    }
-
-    fn nbytes(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.read().bytes())
-    }
-
-    fn digest(&self, py: Python<'_>, slot: u32) -> Option<String> {
-        py.detach(|| self.read().get(slot).map(|digest| String::from_utf8_lossy(&digest.to_text()).into_owned()))
-    }
-
-    /// Adds digests; returns the first one's slot.
-    fn add(&self, py: Python<'_>, digests: &Bound<'_, PyAny>, strict: bool) -> PyResult<u32> {
-        let digests = parse_all(digests, strict)?;
-        self.change(py, |index| index.add(&digests))?.into_python()
-    }
-
-    fn remove(&self, py: Python<'_>, slots: PyReadonlyArray1<'_, u32>) -> PyResult<()> {
-        let slots = slots.as_slice()?;
-        self.change(py, |index| {
-            for &slot in slots {
-                index.remove(slot);
-            }
+    /// Kind of ids, postings, bytes in memory.
+    fn info(&self, py: Python<'_>) -> (&'static str, usize, usize) {
+        py.detach(|| {
+            let index = self.index.read();
+            (index.rows().kind(), index.postings(), index.bytes())
         })
     }
 
+    fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.index.contains(py, &key)
+    }
+
+    /// The digest of an id, None if it is not there.
+    fn digest(&self, py: Python<'_>, key: Key) -> Option<String> {
+        py.detach(|| {
+            let index = self.index.read();
+            let digest = index.get(key.find(index.rows())?)?;
+            Some(String::from_utf8_lossy(&digest.to_text()).into_owned())
+        })
+    }
+
+    /// Adds digests, under row numbers where there are no ids.
+    fn add(
+        &self,
+        py: Python<'_>,
+        ids: Option<Ids<'_>>,
+        digests: &Bound<'_, PyAny>,
+        strict: bool,
+        existing: &str,
+    ) -> PyResult<usize> {
+        let (ids, existing) = (Ids::view_of(ids.as_ref())?, parse_existing(existing)?);
+        let digests = parse_all(digests, strict)?;
+        self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), &digests, existing))
+    }
+
+    fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
+        self.index.remove(py, &ids, missing_ok)
+    }
+
+    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
+        self.index.ids(py, start, most)
+    }
+
+    /// offsets, ids, scores, how many keys were skipped.
     fn search(
         &self,
         py: Python<'_>,
@@ -101,91 +114,62 @@ impl DigestCore {
         strict: bool,
         threshold: u32,
         skip_hubs: Option<usize>,
-    ) -> PyResult<(Py<PyArray1<i64>>, Slots, Scores, usize)> {
+    ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
         let limit = limit(threshold, skip_hubs)?;
         let queries = parse_all(queries, strict)?;
-        let found = self.ask(py, |index| index.search_many(&queries, limit))?;
-        let mut offsets = vec![0i64];
-        let (mut slots, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
-        for (hits, keys) in found {
-            slots.extend(hits.iter().map(|hit| hit.slot));
-            scores.extend(hits.iter().map(|hit| hit.score));
-            offsets.push(slots.len() as i64);
-            skipped += keys;
-        }
-        Ok((
-            offsets.into_pyarray(py).unbind(),
-            slots.into_pyarray(py).unbind(),
-            scores.into_pyarray(py).unbind(),
-            skipped,
-        ))
+        let (offsets, ids, scores, skipped) = self.index.ask(py, |index| {
+            let mut offsets = vec![0i64];
+            let (mut rows, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
+            for (hits, keys) in index.search_many(&queries, limit) {
+                rows.extend(hits.iter().map(|hit| hit.row));
+                scores.extend(hits.iter().map(|hit| hit.score));
+                offsets.push(rows.len() as i64);
+                skipped += keys;
+            }
+            Ok((offsets, FoundIds::of(index.rows(), &rows), scores, skipped))
+        })?;
+        Ok((offsets.into_pyarray(py).unbind(), ids, scores.into_pyarray(py).unbind(), skipped))
     }
 
+    /// left, right (ids), scores, how many keys were skipped.
     fn pairs(
         &self,
         py: Python<'_>,
         threshold: u32,
         skip_hubs: Option<usize>,
-    ) -> PyResult<(Slots, Slots, Scores, usize)> {
+    ) -> PyResult<(FoundIds, FoundIds, Scores, usize)> {
         let limit = limit(threshold, skip_hubs)?;
-        let (left, right, scores, skipped) = self.ask(py, |index| {
+        let (left, right, scores, skipped) = self.index.ask(py, |index| {
             let (pairs, skipped) = index.pairs(limit);
             let left: Vec<u32> = pairs.iter().map(|pair| pair.left).collect();
             let right: Vec<u32> = pairs.iter().map(|pair| pair.right).collect();
             let scores: Vec<u8> = pairs.iter().map(|pair| pair.score).collect();
-            (left, right, scores, skipped)
+            Ok((FoundIds::of(index.rows(), &left), FoundIds::of(index.rows(), &right), scores, skipped))
         })?;
-        Ok((left.into_pyarray(py).unbind(), right.into_pyarray(py).unbind(), scores.into_pyarray(py).unbind(), skipped))
+        Ok((left, right, scores.into_pyarray(py).unbind(), skipped))
     }
 
-    /// The first slot of each slot's cluster.
+    /// offsets of clusters, ids, scores with the first of each, how many keys were skipped.
     fn clusters(
         &self,
         py: Python<'_>,
         threshold: u32,
         linkage: &str,
         skip_hubs: Option<usize>,
-    ) -> PyResult<(Slots, usize)> {
+    ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
         let limit = limit(threshold, skip_hubs)?;
-        let linkage = match linkage {
-            "connected" => Linkage::Connected,
-            "centred" => Linkage::Centred,
-            _ => {
-                let found = format!("{linkage:?}");
-                return Err(to_python(Error::parameter("linkage", found, "\"connected\" or \"centred\"")));
-            }
-        };
-        let (first, skipped) = self.ask(py, |index| index.clusters(limit, linkage))?;
-        Ok((first.into_pyarray(py).unbind(), skipped))
-    }
-
-    /// The bytes of a file that holds the index and `ids`.
-    fn encode<'py>(
-        &self,
-        py: Python<'py>,
-        kind: u16,
-        lenient: bool,
-        ids: &[u8],
-        recipe: &[u8],
-        compact: bool,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let about = About { kind, lenient, ids: ids.to_vec(), recipe: Some(recipe.to_vec()) };
-        let bytes = self.ask(py, |index| file::encode(index, &about, compact))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    /// The index that `bytes` hold, kind of ids, whether digests were read leniently, the ids, and the recipe's JSON
-    /// form (None from version 1).
-    #[staticmethod]
-    fn decode<'py>(py: Python<'py>, bytes: &[u8], place: &str) -> PyResult<Decoded<'py>> {
-        let (index, about) = detached(py, || file::decode(bytes, place))?.into_python()?;
-        let recipe = about.recipe.map(|recipe| PyBytes::new(py, &recipe));
-        Ok((Self { index: RwLock::new(index) }, about.kind, about.lenient, PyBytes::new(py, &about.ids), recipe))
+        let linkage = Linkage::parse(linkage).into_python()?;
+        let (found, ids) = self.index.ask(py, |index| {
+            let found = index.clusters(limit, linkage);
+            let ids = FoundIds::of(index.rows(), &found.rows);
+            Ok((found, ids))
+        })?;
+        Ok((found.offsets.into_pyarray(py).unbind(), ids, found.scores.into_pyarray(py).unbind(), found.skipped))
     }
 
     /// Block size, seven characters and count of digests, most frequent first.
     fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
-        let hubs = self.ask(py, |index| index.hubs(least, most))?;
+        let hubs = self.index.ask(py, |index| Ok(index.hubs(least, most)))?;
         Ok(hubs
             .into_iter()
             .map(|hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count))

@@ -52,7 +52,7 @@ macro_rules! indexed {
     };
 }
 
-indexed!(nearkin_core::search::hamming::Index, nearkin_core::search::lsh::Index);
+indexed!(nearkin_core::search::digests::Index, nearkin_core::search::hamming::Index, nearkin_core::search::lsh::Index);
 
 /// An index behind its lock. The lock is only ever waited for with the GIL released.
 pub(crate) struct Locked<I>(RwLock<I>);

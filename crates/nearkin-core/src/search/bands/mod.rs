@@ -30,7 +30,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::families::minhash::{MAX_PERM, Value, different};
-use crate::search::hamming::{Hits, Pairs};
+use crate::search::components::{Forest, groups};
+use crate::search::hamming::{Clusters, Hits, Linkage, Pairs};
 use crate::search::rows::{Added, Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Plain, Segment, bytes_of};
 use crate::{Error, Result};
@@ -317,6 +318,73 @@ impl<V: Value + Plain> Index<V> {
             right: all.iter().map(|pair| pair.1).collect(),
             distances: all.iter().map(|pair| pair.2).collect(),
         }
+    }
+
+    /// Groups of rows of which every member shares a band with another one and agrees with it in at least `least` values; what
+    /// agrees with nothing is left out. Pairs are never held. A distance is the number of values that differ from the first's.
+    pub fn clusters(&self, least: usize, linkage: Linkage) -> Clusters {
+        let firsts = match linkage {
+            Linkage::Centred => self.centred(least),
+            Linkage::Connected => self.connected(least),
+        };
+        let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
+        for rows in groups(&firsts) {
+            let signature = |row: u32| self.item(self.of[row as usize]);
+            let first = signature(rows[0]);
+            clusters.distances.extend(rows.iter().map(|&row| different(first, signature(row))));
+            clusters.rows.extend(rows);
+            clusters.offsets.push(clusters.rows.len() as i64);
+        }
+        clusters
+    }
+
+    /// For each row the one that absorbed it, or itself: rows are visited in order, and a free one absorbs what agrees with it.
+    fn centred(&self, least: usize) -> Vec<u32> {
+        let free = u32::MAX;
+        let mut centres = vec![free; self.rows.total()];
+        let (mut items, mut members) = (Vec::new(), Vec::new());
+        for row in 0..centres.len() as u32 {
+            if centres[row as usize] != free {
+                continue;
+            }
+            centres[row as usize] = row;
+            let item = self.of[row as usize];
+            if item == NO_ITEM || !self.rows.is_alive(row) {
+                continue;
+            }
+            self.candidates(self.item(item), least, None, &mut items);
+            for &(other, _) in &items {
+                members.clear();
+                self.members(other, &mut members);
+                for &member in members.iter().filter(|&&member| member > row) {
+                    if centres[member as usize] == free {
+                        centres[member as usize] = row;
+                    }
+                }
+            }
+        }
+        centres
+    }
+
+    /// For each row the first of those that chains of agreement join it with.
+    fn connected(&self, least: usize) -> Vec<u32> {
+        let forest = Forest::new(self.rows.total());
+        (0..self.num_items() as u32).into_par_iter().with_min_len(64).for_each_init(
+            Default::default,
+            |(items, members): &mut (Vec<_>, Vec<u32>), item| {
+                members.clear();
+                self.members(item, members);
+                let Some(&first) = members.first() else { return };
+                self.candidates(self.item(item), least, Some(item), items);
+                for &(other, _) in &*items {
+                    self.members(other, members);
+                }
+                for &member in &members[1..] {
+                    forest.join(first, member);
+                }
+            },
+        );
+        (0..self.rows.total() as u32).map(|row| forest.root(row)).collect()
     }
 
     /// Sorts everything that is alive into one run, in order of addition; row numbers stay as they are.

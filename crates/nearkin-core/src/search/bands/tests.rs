@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::search::components;
 
 const K: usize = 6;
 
@@ -50,6 +51,16 @@ fn same(index: &Index<u32>, model: &Model, queries: &[u32], least: usize) {
     let got: Vec<_> =
         all.left.iter().zip(&all.right).zip(&all.distances).map(|((&left, &right), &d)| (left, right, d)).collect();
     assert_eq!(pairs(model, bands, rows, least), got);
+    let total = index.rows().total();
+    for (linkage, firsts) in [
+        (Linkage::Centred, components::centred(total, &all.left, &all.right)),
+        (Linkage::Connected, components::components(total, &all.left, &all.right)),
+    ] {
+        let found = index.clusters(least, linkage);
+        let listed: Vec<Vec<u32>> =
+            found.offsets.windows(2).map(|pair| found.rows[pair[0] as usize..pair[1] as usize].to_vec()).collect();
+        assert_eq!(groups(&firsts).collect::<Vec<_>>(), listed);
+    }
 }
 
 fn temporary(name: &str) -> std::path::PathBuf {

@@ -1,218 +1,198 @@
-//! A digest index as a file: `docs/format-digests.md`, version 2.
+//! A digest index as a segment file: `docs/format-digests.md`.
 //!
-//! ```text
-//! 0   8  "NKDIGEST"
-//! 8   4  version, 2                                              all integers little-endian
-//! 12  2  kind of ids: 0 row numbers, 1 integers, 2 strings       opaque to this module
-//! 14  2  1 if digests were read leniently, else 0
-//! 16  8  n, number of slots
-//! 24  8  d, bytes of digests
-//! 32  8  i, bytes of ids
-//! 40  8  r, bytes of the recipe                                  version 1 has neither this field nor a recipe
-//! 48     n digests: block size u64, lengths u8 u8, characters; a removed slot has both lengths 255 and no characters
-//!        ids
-//!        recipe, its JSON form                                   opaque to this module
-//! end 8  XXH3-64 of everything before it
-//! ```
-//!
-//! Postings are not stored: they follow from the digests and are rebuilt in about 4 microseconds per digest.
+//! Sections (tag): 1 the description, 2 to 5 rows (`search::rows`), 6 the recipe, 10 block size of each row, 11 lengths of its two
+//! parts, 12 characters. Postings are not stored: they follow from the digests and are rebuilt in about 4 microseconds per
+//! digest. So opening reads everything, and every checksum is compared. Files of versions 1 and 2, which were no segments, are
+//! read by `older`.
 
-use xxhash_rust::xxh3::xxh3_64;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
-use super::Index;
+use super::{Index, older};
 use crate::error::{Error, Result};
+use crate::search::rows::Rows;
+use crate::segment::{self, Segment, Writer};
 use crate::ssdeep::parse::{Digest, Part};
 
-const MAGIC: &[u8; 8] = b"NKDIGEST";
+/// The kind of a segment that holds a digest index.
+const KIND: u32 = 7;
+const ABOUT: u32 = 1;
+const RECIPE: u32 = 6;
+const SIZES: u32 = 10;
+const LENGTHS: u32 = 11;
+const CHARACTERS: u32 = 12;
 
-/// The newest version, which is the one that is written.
-pub const VERSION: u32 = 2;
-
-/// Bytes before the digests, by version.
-const fn head_bytes(version: u32) -> usize {
-    if version < 2 { 40 } else { 48 }
-}
-
-const SUM: usize = 8;
-const REMOVED: u8 = 255;
-
-/// What a file holds beside the digests.
+/// What a file holds beside the digests and their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    /// 0 row numbers, 1 integers, 2 strings.
-    pub kind: u16,
     /// Whether the digests were read leniently.
     pub lenient: bool,
-    /// The ids, in the writer's own layout.
-    pub ids: Vec<u8>,
-    /// How the digests were made, in JSON. None is written as version 1, which says nothing of it.
+    /// How the digests were made, in JSON; None in files of version 1, which say nothing of it.
     pub recipe: Option<Vec<u8>>,
 }
 
-/// The bytes of a file. With `compact`, removed slots are left out and later ones move up.
-pub fn encode(index: &Index, about: &About, compact: bool) -> Vec<u8> {
-    let mut digests = Vec::new();
-    let mut slots = 0u64;
-    for slot in 0..index.slots() as u32 {
-        match index.get(slot) {
-            Some(digest) => {
-                let (part1, part2) = (digest.part1.as_bytes(), digest.part2.as_bytes());
-                digests.extend_from_slice(&digest.block_size.to_le_bytes());
-                digests.extend_from_slice(&[part1.len() as u8, part2.len() as u8]);
-                digests.extend_from_slice(part1);
-                digests.extend_from_slice(part2);
-            }
-            None if compact => continue,
-            None => {
-                digests.extend_from_slice(&[0; 8]);
-                digests.extend_from_slice(&[REMOVED; 2]);
-            }
-        }
-        slots += 1;
-    }
-    let version = if about.recipe.is_some() { VERSION } else { 1 };
-    let recipe = about.recipe.as_deref().unwrap_or_default();
-    let mut bytes = Vec::with_capacity(head_bytes(version) + digests.len() + about.ids.len() + recipe.len() + SUM);
-    bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&version.to_le_bytes());
-    bytes.extend_from_slice(&about.kind.to_le_bytes());
-    bytes.extend_from_slice(&u16::from(about.lenient).to_le_bytes());
-    bytes.extend_from_slice(&slots.to_le_bytes());
-    bytes.extend_from_slice(&(digests.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&(about.ids.len() as u64).to_le_bytes());
-    if version > 1 {
-        bytes.extend_from_slice(&(recipe.len() as u64).to_le_bytes());
-    }
-    bytes.extend_from_slice(&digests);
-    bytes.extend_from_slice(&about.ids);
-    bytes.extend_from_slice(recipe);
-    let sum = xxh3_64(&bytes);
-    bytes.extend_from_slice(&sum.to_le_bytes());
-    bytes
-}
-
-/// The index that `bytes` hold, and what is beside it; `place` names them in errors.
+/// Whether a file begins as one that holds a digest index, of this version or an older one.
 ///
 /// # Errors
-/// [`Error::Corrupt`] if they are not such a file or a byte of it changed, [`Error::FormatVersion`] if it is too new.
-pub fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
-    let corrupt = |reason: &str| Error::Corrupt { place: place.to_owned(), reason: reason.to_owned() };
-    if !bytes.starts_with(MAGIC) {
-        return Err(corrupt("it does not begin as a digest index does; name a file that DigestIndex.save wrote"));
-    }
-    let short = || corrupt("it ends within its header; copy it again");
-    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-    if bytes.len() < 16 {
-        return Err(short());
-    }
-    let version = word(8) as u32;
-    if version > VERSION {
-        return Err(Error::FormatVersion { found: version, newest: VERSION });
-    }
-    let head = head_bytes(version);
-    if bytes.len() < head + SUM {
-        return Err(short());
-    }
-    let body = bytes.len() - SUM;
-    if word(body) != xxh3_64(&bytes[..body]) {
-        return Err(corrupt("its checksum does not match; restore it from a copy or build the index anew"));
-    }
-    let (kind, lenient) = ((word(8) >> 32) as u16, (word(8) >> 48) as u16);
-    let (slots, digest_bytes, id_bytes) = (word(16), word(24), word(32));
-    let recipe_bytes = if version > 1 { word(40) } else { 0 };
-    let room = (body - head) as u64;
-    let parts = [digest_bytes, id_bytes, recipe_bytes];
-    if version == 0
-        || kind > 2
-        || lenient > 1
-        || parts.iter().try_fold(0u64, |sum, &part| sum.checked_add(part)) != Some(room)
-        || slots > digest_bytes / 10
-    {
-        return Err(corrupt("its header contradicts itself"));
-    }
-    let (mut rest, after) = bytes[head..body].split_at(digest_bytes as usize);
-    let (ids, recipe) = after.split_at(id_bytes as usize);
-    let mut digests = Vec::with_capacity(slots as usize);
-    let bad = || corrupt("a digest in it is invalid");
-    for _ in 0..slots {
-        let (head, after) = rest.split_first_chunk::<10>().ok_or_else(bad)?;
-        let block_size = u64::from_le_bytes(std::array::from_fn(|i| head[i]));
-        if head[8] == REMOVED && head[9] == REMOVED {
-            digests.push(None);
-            rest = after;
-            continue;
+/// The file system refuses.
+pub fn is_index(path: &Path) -> Result<bool> {
+    let mut head = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(segment::HEADER as u64).read_to_end(&mut head))
+        .map_err(|source| Error::Io { action: format!("read {}", path.display()), source })?;
+    Ok(head.starts_with(older::MAGIC) || segment::kind_of(&head) == Some(KIND))
+}
+
+impl Index {
+    /// Saves the index with what is said of it; the old file stays until the new one is whole.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn save(&self, path: &Path, about: &About) -> Result<()> {
+        let [total, kind, growing] = self.rows.about();
+        let (mut sizes, mut lengths, mut characters) = (Vec::new(), Vec::new(), Vec::new());
+        for row in 0..self.digests.len() as u32 {
+            // Nothing is said of a removed row but that it is dead.
+            let Digest { block_size, part1, part2 } = self.get(row).copied().unwrap_or_default();
+            sizes.push(block_size);
+            for part in [part1, part2] {
+                lengths.push(part.as_bytes().len() as u8);
+                characters.extend_from_slice(part.as_bytes());
+            }
         }
-        let (part1, after) = after.split_at_checked(usize::from(head[8])).ok_or_else(bad)?;
-        let (part2, after) = after.split_at_checked(usize::from(head[9])).ok_or_else(bad)?;
-        let read = |part| Part::read(part).ok_or_else(bad);
-        digests.push(Some(Digest { block_size, part1: read(part1)?, part2: read(part2)? }));
-        rest = after;
+        let mut writer = Writer::create(path, KIND, 8)?;
+        writer.section(ABOUT, 0, &[total, kind, growing, u64::from(about.lenient)])?;
+        self.rows.save_dead(&mut writer)?;
+        self.rows.save_ids(&mut writer)?;
+        writer.section(RECIPE, 0, about.recipe.as_deref().unwrap_or_default())?;
+        writer.section(SIZES, 0, &sizes)?;
+        writer.section(LENGTHS, 0, &lengths)?;
+        writer.section(CHARACTERS, 0, &characters)?;
+        writer.finish()
     }
-    if !rest.is_empty() {
-        return Err(corrupt("it holds more than its header says"));
+
+    /// Reads a saved index, of this version or an older one, and what is said of it.
+    ///
+    /// # Errors
+    /// The file system refuses; a newer version; a file that is not a whole index.
+    pub fn open(path: &Path) -> Result<(Self, About)> {
+        let mut head = Vec::new();
+        let io = |source| Error::Io { action: format!("read {}", path.display()), source };
+        File::open(path).and_then(|file| file.take(8).read_to_end(&mut head)).map_err(io)?;
+        if head == older::MAGIC {
+            return older::decode(&std::fs::read(path).map_err(io)?, &path.display().to_string());
+        }
+        let segment = Segment::open(path)?;
+        if segment.kind() != KIND {
+            return Err(segment.corrupt(format!("it holds kind {} and no digest index", segment.kind())));
+        }
+        segment.verify()?;
+        let about = segment.column::<u64>(ABOUT, 0)?;
+        let &[total, kind, growing, lenient] = &about[..] else {
+            return Err(segment.corrupt("its description does not have 4 numbers"));
+        };
+        if lenient > 1 {
+            return Err(segment.corrupt("its description holds a number out of range"));
+        }
+        let rows = Rows::open(&segment, [total, kind, growing])?;
+        let recipe = segment.column::<u8>(RECIPE, 0)?.to_vec();
+        let sizes = segment.column::<u64>(SIZES, 0)?;
+        let lengths = segment.column::<u8>(LENGTHS, 0)?;
+        let characters = segment.column::<u8>(CHARACTERS, 0)?;
+        if sizes.len() != rows.total() || lengths.len() != 2 * sizes.len() {
+            return Err(segment.corrupt("its digests are not as many as its rows"));
+        }
+        let mut rest = &characters[..];
+        let mut part = |length: u8| -> Result<Part> {
+            let (text, after) = rest
+                .split_at_checked(usize::from(length))
+                .ok_or_else(|| segment.corrupt("its digests have fewer characters than they say"))?;
+            rest = after;
+            let part = Part::read(text).filter(|part| part.as_bytes() == text);
+            part.ok_or_else(|| segment.corrupt("a part of a digest has a run, or more than 64 characters"))
+        };
+        let mut digests = Vec::with_capacity(sizes.len());
+        for (&block_size, lengths) in sizes.iter().zip(lengths.as_chunks::<2>().0) {
+            digests.push(Digest { block_size, part1: part(lengths[0])?, part2: part(lengths[1])? });
+        }
+        if !rest.is_empty() {
+            return Err(segment.corrupt("its digests have more characters than they say"));
+        }
+        let mut index = Self::of(rows, &digests);
+        index.segment = Some(segment);
+        Ok((index, About { lenient: lenient == 1, recipe: Some(recipe) }))
     }
-    let recipe = (version > 1).then(|| recipe.to_vec());
-    Ok((Index::from_slots(&digests)?, About { kind, lenient: lenient == 1, ids: ids.to_vec(), recipe }))
+
+    /// Reads the whole file of an opened index again: that it is what it was.
+    ///
+    /// # Errors
+    /// A sum that does not match; nothing for an index that was not opened from a segment.
+    pub fn verify(&self) -> Result<()> {
+        self.segment.as_ref().map_or(Ok(()), Segment::verify)
+    }
+
+    /// Whether the index reads a mapped file: never, all of it is in memory.
+    pub fn is_mapped(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::rows::{Existing, Keys, NewIds};
     use proptest::prelude::*;
 
-    fn sample(removed: u32) -> (Index, About) {
+    fn path(name: &str) -> std::path::PathBuf {
+        let thread = std::thread::current().id();
+        std::env::temp_dir().join(format!("nearkin-digests-{name}-{}-{thread:?}", std::process::id()))
+    }
+
+    fn sample(removed: i64) -> Index {
         let texts = ["96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U", "3::", "3:E:E", "96:abcdefghijkl:"];
         let digests: Vec<Digest> = texts.iter().map(|text| Digest::parse(text.as_bytes()).unwrap()).collect();
         let mut index = Index::new();
-        index.add(&digests).unwrap();
-        index.remove(removed);
-        (index, About { kind: 1, lenient: false, ids: vec![1, 2, 3], recipe: Some(b"{}".to_vec()) })
+        index.add(NewIds::Ints(&[7, 5, 6, 4]), &digests, Existing::Error).unwrap();
+        index.remove(Keys::Ints(&[removed]), true).unwrap();
+        index
     }
 
     proptest! {
         #[test]
-        fn save_then_open_is_identity(removed in 0u32..5) {
-            let (index, mut ids) = sample(removed);
-            let (read, read_ids) = decode(&encode(&index, &ids, false), "test").unwrap();
-            prop_assert_eq!(&ids, &read_ids);
-            ids.recipe = None;
-            let (first, first_ids) = decode(&encode(&index, &ids, false), "test").unwrap();
-            prop_assert_eq!((&ids, read.slots()), (&first_ids, first.slots()));
-            prop_assert_eq!(index.slots(), read.slots());
-            for slot in 0..5 {
-                prop_assert_eq!(index.get(slot), read.get(slot));
+        fn save_then_open_is_identity(removed in 3i64..8, lenient: bool) {
+            let (index, path) = (sample(removed), path("identity"));
+            let about = About { lenient, recipe: Some(b"{}".to_vec()) };
+            index.save(&path, &about).unwrap();
+            prop_assert!(is_index(&path).unwrap());
+            let (read, same) = Index::open(&path).unwrap();
+            read.verify().unwrap();
+            prop_assert_eq!(about, same);
+            prop_assert_eq!((index.len(), index.rows().total()), (read.len(), read.rows().total()));
+            for row in 0..5 {
+                prop_assert_eq!(index.get(row), read.get(row));
+                prop_assert_eq!(index.rows().find_int(i64::from(row) + 3), read.rows().find_int(i64::from(row) + 3));
             }
-            let (compact, _) = decode(&encode(&index, &ids, true), "test").unwrap();
-            prop_assert_eq!(index.len(), compact.slots());
+            std::fs::remove_file(&path).unwrap();
         }
 
         #[test]
-        fn any_changed_byte_is_noticed(at in any::<prop::sample::Index>(), bit in 0u8..8) {
-            let (index, ids) = sample(9);
-            let mut bytes = encode(&index, &ids, false);
+        fn any_changed_byte_is_noticed_or_means_nothing(at in any::<prop::sample::Index>(), bit in 0u8..8) {
+            let (index, path) = (sample(0), path("changed"));
+            index.save(&path, &About { lenient: false, recipe: None }).unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
-            prop_assert!(decode(&bytes, "test").is_err());
-            prop_assert!(decode(&bytes[..at], "test").is_err());
+            std::fs::write(&path, &bytes).unwrap();
+            // Bytes between sections are zero and never read: only they may change without a word.
+            if let Ok((read, _)) = Index::open(&path) {
+                for row in 0..4 {
+                    prop_assert_eq!(index.get(row), read.get(row));
+                }
+            }
+            std::fs::write(&path, &bytes[..at]).unwrap();
+            prop_assert!(Index::open(&path).is_err());
+            std::fs::remove_file(&path).unwrap();
         }
-
-        #[test]
-        fn a_right_checksum_over_nonsense_is_no_crash(
-            mut bytes in prop::collection::vec(any::<u8>(), 0..120),
-            version in 0u8..3,
-        ) {
-            bytes.splice(..0, [&MAGIC[..], &[version, 0, 0, 0, 1, 0, 0, 0]].concat());
-            let sum = xxh3_64(&bytes);
-            bytes.extend_from_slice(&sum.to_le_bytes());
-            let _ = decode(&bytes, "test");
-        }
-    }
-
-    #[test]
-    fn a_newer_version_is_refused_by_name() {
-        let (index, ids) = sample(9);
-        let mut bytes = encode(&index, &ids, false);
-        bytes[8] = 3;
-        assert!(matches!(decode(&bytes, "test"), Err(Error::FormatVersion { found: 3, newest: 2 })));
     }
 }

@@ -4,8 +4,8 @@
 //! postings are
 //!
 //! ```text
-//! key(B, g)  -> slot      for each 7-gram g of part 1;      key(2B, g) -> slot      for each of part 2
-//! key(whole) -> slot      for digests without a 7-gram, which match nothing but themselves
+//! key(B, g)  -> row      for each 7-gram g of part 1;      key(2B, g) -> row      for each of part 2
+//! key(whole) -> row      for digests without a 7-gram, which match nothing but themselves
 //! ```
 //!
 //! Keys are 32-bit hashes: two that collide only add a candidate, and every candidate is compared in full. Recall and
@@ -13,20 +13,25 @@
 //!
 //! # Layout and cost
 //!
-//! A posting is one u64, key above slot. Postings lie in sorted *runs*; a batch of additions is a new run, and runs of
+//! A posting is one u64, key above row. Postings lie in sorted *runs*; a batch of additions is a new run, and runs of
 //! similar length merge, so there are at most log2(n) of them and each posting is moved log2(n) times. A directory over
 //! the key's leading bits finds a key in one step. About 80 postings per digest: 650 bytes, with a digest of 144. A
-//! removed slot is a cleared bit; its postings go when they are half of all.
+//! removed row is a cleared bit; its postings go when they are half of all.
 //!
 //! A *hub* is a key that very many digests share (common headers, padding). Hubs make searching long, and are reported
 //! on request ([`Index::hubs`]); they are skipped only if [`Limit::skip_hubs`] asks for it, and the result then counts
 //! what was skipped.
 
 pub mod file;
+mod older;
 
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::search::components::{Forest, groups};
+use crate::search::hamming::Linkage;
+use crate::search::rows::{Existing, Keys, NewIds, Rows};
+use crate::segment::Segment;
 use crate::ssdeep::compare::Query;
 use crate::ssdeep::parse::Digest;
 use crate::ssdeep::{GRAM, compare};
@@ -69,7 +74,7 @@ impl Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Its number, in order of addition.
-    pub slot: u32,
+    pub row: u32,
     /// Its score, 1 to 100.
     pub score: u8,
 }
@@ -77,9 +82,9 @@ pub struct Hit {
 /// Two digests of the index that match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pair {
-    /// The earlier slot.
+    /// The row of the smaller id.
     pub left: u32,
-    /// The later slot.
+    /// The row of the larger id.
     pub right: u32,
     /// Their score, 1 to 100.
     pub score: u8,
@@ -96,26 +101,30 @@ pub struct Hub {
     pub count: usize,
 }
 
-/// How clusters are formed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Linkage {
-    /// Chains of matches: members need not match each other.
-    Connected,
-    /// Each member matches the first one, which is its cluster's earliest slot; no two first ones match.
-    Centred,
+/// Clusters of two and more digests, in order of their first rows; cluster c owns `offsets[c]..offsets[c + 1]`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Clusters {
+    /// One more than clusters.
+    pub offsets: Vec<i64>,
+    /// Members in order of addition; the first is the representative.
+    pub rows: Vec<u32>,
+    /// Score of each member with the representative; of the representative with itself 100.
+    pub scores: Vec<u8>,
+    /// How often a key was skipped.
+    pub skipped: usize,
 }
 
 /// The index.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Index {
+    rows: Rows,
+    /// Of each row; a removed one keeps its place.
     digests: Vec<Digest>,
-    /// Bit `slot % 64` of word `slot / 64`: not removed.
-    alive: Vec<u64>,
-    live: usize,
-    /// Removed slots whose postings are still in the runs.
-    stale: usize,
+    /// Removed rows whose postings are no longer in the runs.
+    purged: usize,
     /// From long to short.
     runs: Vec<Run>,
+    segment: Option<Segment>,
 }
 
 impl Index {
@@ -124,44 +133,24 @@ impl Index {
         Self::default()
     }
 
-    /// An index of these slots; None stands for a removed one.
-    ///
-    /// # Errors
-    /// If there are more than 2^32 - 1 slots.
-    pub(super) fn from_slots(slots: &[Option<Digest>]) -> Result<Self> {
-        let mut index = Self::new();
-        for group in slots.chunk_by(|a, b| a.is_some() == b.is_some()) {
-            let present: Vec<Digest> = group.iter().flatten().copied().collect();
-            if present.is_empty() {
-                // A removed slot is never read: an empty digest holds its place, without postings.
-                let empty = Digest::default();
-                index.digests.resize(index.digests.len() + group.len(), empty);
-                index.alive.resize(index.digests.len().div_ceil(64), 0);
-            } else {
-                index.add(&present)?;
-            }
-        }
-        Ok(index)
+    /// Ids, row numbers and tombstones.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
     }
 
-    /// Number of digests that are not removed.
+    /// Digests that are there.
     pub fn len(&self) -> usize {
-        self.live
+        self.rows.len()
     }
 
-    /// Whether no digest is left.
+    /// Whether there is no digest.
     pub fn is_empty(&self) -> bool {
-        self.live == 0
+        self.rows.is_empty()
     }
 
-    /// Number of slots ever given; slots are never given twice.
-    pub fn slots(&self) -> usize {
-        self.digests.len()
-    }
-
-    /// The digest of a slot, if it is not removed.
-    pub fn get(&self, slot: u32) -> Option<&Digest> {
-        self.is_alive(slot).then(|| &self.digests[slot as usize])
+    /// The digest of a row, if it is not removed.
+    pub fn get(&self, row: u32) -> Option<&Digest> {
+        self.digests.get(row as usize).filter(|_| self.rows.is_alive(row))
     }
 
     /// Number of postings, those of removed digests included.
@@ -169,44 +158,48 @@ impl Index {
         self.runs.iter().map(|run| run.postings.len()).sum()
     }
 
-    /// Bytes of digests, postings and directories.
+    /// Bytes of digests, postings, directories and rows.
     pub fn bytes(&self) -> usize {
         let runs: usize = self.runs.iter().map(|run| 8 * (run.postings.capacity() + run.starts.capacity())).sum();
-        runs + self.digests.capacity() * size_of::<Digest>() + 8 * self.alive.capacity()
+        runs + self.digests.capacity() * size_of::<Digest>() + self.rows.bytes()
     }
 
-    #[inline]
-    fn is_alive(&self, slot: u32) -> bool {
-        self.alive.get(slot as usize / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    /// The index of these rows and their digests, from a file.
+    fn of(rows: Rows, digests: &[Digest]) -> Self {
+        let purged = rows.num_dead();
+        let mut index = Self { purged, ..Self::default() };
+        index.append(digests, |row| rows.is_alive(row));
+        index.rows = rows;
+        index
     }
 
-    /// Adds digests; they get the next slots, in order. Returns the first one.
+    /// Adds digests; returns how many were added. Nothing is changed by a call that fails.
     ///
     /// # Errors
-    /// If the index would exceed 2^32 - 1 slots.
-    pub fn add(&mut self, digests: &[Digest]) -> Result<u32> {
+    /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`),
+    /// more than 2^32 - 2 rows.
+    pub fn add(&mut self, ids: NewIds<'_>, digests: &[Digest], existing: Existing) -> Result<usize> {
+        let added = self.rows.add(ids, digests.len(), "digests", existing)?;
+        self.append(&added.of(digests, 1), |_| true);
+        Ok(added.count)
+    }
+
+    /// Appends the digests of the next rows, and the postings of those that are alive.
+    fn append(&mut self, digests: &[Digest], alive: impl Fn(u32) -> bool + Sync) {
         let first = self.digests.len();
-        let end = first + digests.len();
-        if end > u32::MAX as usize {
-            return Err(Error::parameter("digests", end, "at most 4294967295 digests in one index"));
-        }
         self.digests.extend_from_slice(digests);
-        self.alive.resize(end.div_ceil(64), 0);
-        for slot in first..end {
-            self.alive[slot / 64] |= 1 << (slot % 64);
-        }
-        self.live += digests.len();
         let mut postings: Vec<u64> = digests
             .par_iter()
             .with_min_len(256)
             .enumerate()
+            .filter(|&(i, _)| alive((first + i) as u32))
             .flat_map_iter(|(i, digest)| {
-                let slot = (first + i) as u64;
-                keys(digest).map(move |key| u64::from(key) << 32 | slot)
+                let row = (first + i) as u64;
+                keys(digest).map(move |key| u64::from(key) << 32 | row)
             })
             .collect();
         if postings.is_empty() {
-            return Ok(first as u32);
+            return;
         }
         sort(&mut postings);
         postings.dedup();
@@ -217,45 +210,40 @@ impl Index {
             }
         }
         self.runs.push(Run::new(postings));
-        Ok(first as u32)
     }
 
-    /// Removes a slot. Returns whether it was there.
-    pub fn remove(&mut self, slot: u32) -> bool {
-        if !self.is_alive(slot) {
-            return false;
-        }
-        self.alive[slot as usize / 64] &= !(1 << (slot % 64));
-        self.live -= 1;
-        self.stale += 1;
-        if self.stale > self.live {
-            let runs = std::mem::take(&mut self.runs);
-            for run in runs {
-                let mut postings = run.postings;
-                postings.retain(|&posting| self.is_alive(posting as u32));
-                if !postings.is_empty() {
-                    self.runs.push(Run::new(postings));
+    /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
+    ///
+    /// # Errors
+    /// An id that is not there, unless `missing_ok`.
+    pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        let removed = self.rows.remove(ids, missing_ok)?;
+        if self.rows.num_dead() - self.purged > self.len() {
+            for mut run in std::mem::take(&mut self.runs) {
+                run.postings.retain(|&posting| self.rows.is_alive(posting as u32));
+                if !run.postings.is_empty() {
+                    self.runs.push(Run::new(run.postings));
                 }
             }
-            self.stale = 0;
+            self.purged = self.rows.num_dead();
         }
-        true
+        Ok(removed)
     }
 
-    /// What scores at least `limit.threshold` with `query`: highest score first, ties by slot; and how many keys were
+    /// What scores at least `limit.threshold` with `query`: highest score first, ties by id; and how many keys were
     /// skipped.
     pub fn search(&self, query: &Digest, limit: Limit, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
         let prepared = Query::new(query);
         let skipped = self.candidates(query, 0, limit.skip_hubs, scratch);
-        let scores = prepared.scores(scratch.found.iter().map(|&slot| &self.digests[slot as usize]));
+        let scores = prepared.scores(scratch.found.iter().map(|&row| &self.digests[row as usize]));
         let mut hits: Vec<Hit> = scratch
             .found
             .iter()
             .zip(scores)
-            .map(|(&slot, score)| Hit { slot, score })
+            .map(|(&row, score)| Hit { row, score })
             .filter(|hit| u32::from(hit.score) >= limit.threshold)
             .collect();
-        hits.sort_unstable_by_key(|hit| (std::cmp::Reverse(hit.score), hit.slot));
+        hits.sort_unstable_by(|a, b| b.score.cmp(&a.score).then_with(|| self.rows.compare(a.row, b.row)));
         (hits, skipped)
     }
 
@@ -268,7 +256,7 @@ impl Index {
             .collect()
     }
 
-    /// Collects in `scratch.found` the live slots from `from` on that share a key with `digest`, each once.
+    /// Collects in `scratch.found` the live rows from `from` on that share a key with `digest`, each once.
     fn candidates(&self, digest: &Digest, from: u32, skip_hubs: Option<usize>, scratch: &mut Scratch) -> usize {
         scratch.begin(self.digests.len());
         let mut skipped = 0;
@@ -281,9 +269,9 @@ impl Index {
             }
             for run in &self.runs {
                 for &posting in run.of_key(key, from) {
-                    let slot = posting as u32;
-                    if scratch.is_new(slot) && self.is_alive(slot) {
-                        scratch.found.push(slot);
+                    let row = posting as u32;
+                    if scratch.is_new(row) && self.rows.is_alive(row) {
+                        scratch.found.push(row);
                     }
                 }
             }
@@ -291,8 +279,8 @@ impl Index {
         skipped
     }
 
-    /// All pairs of live digests that score at least `limit.threshold`, each once, sorted; and how often a key was
-    /// skipped.
+    /// All pairs of live digests that score at least `limit.threshold`, each once, the smaller id left, sorted by ids; and how
+    /// often a key was skipped.
     pub fn pairs(&self, limit: Limit) -> (Vec<Pair>, usize) {
         let found: Vec<(Vec<Pair>, usize)> = (0..self.digests.len() as u32)
             .into_par_iter()
@@ -300,7 +288,18 @@ impl Index {
             .map_init(Scratch::default, |scratch, left| self.pairs_of(left, limit, scratch))
             .collect();
         let skipped = found.iter().map(|(_, skipped)| skipped).sum();
-        (found.into_iter().flat_map(|(pairs, _)| pairs).collect(), skipped)
+        let mut pairs: Vec<Pair> = found.into_iter().flat_map(|(pairs, _)| pairs).collect();
+        // They stand in order of rows.
+        if !self.rows.ascending() {
+            let by_id = |a: u32, b: u32| self.rows.compare(a, b);
+            for pair in &mut pairs {
+                if by_id(pair.left, pair.right).is_gt() {
+                    (pair.left, pair.right) = (pair.right, pair.left);
+                }
+            }
+            pairs.par_sort_unstable_by(|a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
+        }
+        (pairs, skipped)
     }
 
     fn pairs_of(&self, left: u32, limit: Limit, scratch: &mut Scratch) -> (Vec<Pair>, usize) {
@@ -310,7 +309,7 @@ impl Index {
             return (Vec::new(), skipped);
         }
         let query = Query::new(digest);
-        let scores = query.scores(scratch.found.iter().map(|&slot| &self.digests[slot as usize]));
+        let scores = query.scores(scratch.found.iter().map(|&row| &self.digests[row as usize]));
         let mut pairs: Vec<Pair> = scratch
             .found
             .iter()
@@ -322,37 +321,42 @@ impl Index {
         (pairs, skipped)
     }
 
-    /// For each slot, the first slot of its cluster (itself if it is alone or removed); and how often a key was
-    /// skipped.
-    pub fn clusters(&self, limit: Limit, linkage: Linkage) -> (Vec<u32>, usize) {
-        match linkage {
+    /// Groups of digests that score at least `limit.threshold`; what matches nothing is left out.
+    pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Clusters {
+        let (firsts, skipped) = match linkage {
             Linkage::Connected => self.connected(limit),
             Linkage::Centred => self.centred(limit),
+        };
+        let mut clusters = Clusters { offsets: vec![0], skipped, ..Clusters::default() };
+        for rows in groups(&firsts) {
+            let query = Query::new(&self.digests[rows[0] as usize]);
+            let scores = query.scores(rows[1..].iter().map(|&row| &self.digests[row as usize]));
+            clusters.scores.push(100);
+            clusters.scores.extend(scores);
+            clusters.rows.extend(rows);
+            clusters.offsets.push(clusters.rows.len() as i64);
         }
+        clusters
     }
 
     fn connected(&self, limit: Limit) -> (Vec<u32>, usize) {
-        let mut roots: Vec<u32> = (0..self.digests.len() as u32).collect();
+        let forest = Forest::new(self.digests.len());
         let (mut scratch, mut skipped) = (Scratch::default(), 0);
         for left in 0..self.digests.len() as u32 {
             let Some(digest) = self.get(left) else { continue };
             skipped += self.candidates(digest, left + 1, limit.skip_hubs, &mut scratch);
             let mut query = None;
             for &right in &scratch.found {
-                let (a, b) = (root(&mut roots, left), root(&mut roots, right));
                 // What is already connected needs no comparison.
-                if a != b {
+                if forest.root(left) != forest.root(right) {
                     let query = query.get_or_insert_with(|| Query::new(digest));
                     if query.score(&self.digests[right as usize]) >= limit.threshold {
-                        roots[a.max(b) as usize] = a.min(b);
+                        forest.join(left, right);
                     }
                 }
             }
         }
-        for slot in 0..roots.len() as u32 {
-            roots[slot as usize] = root(&mut roots, slot);
-        }
-        (roots, skipped)
+        ((0..self.digests.len() as u32).map(|row| forest.root(row)).collect(), skipped)
     }
 
     fn centred(&self, limit: Limit) -> (Vec<u32>, usize) {
@@ -381,7 +385,7 @@ impl Index {
         let mut counts: std::collections::HashMap<u32, usize> = std::collections::HashMap::new();
         for run in &self.runs {
             for group in run.postings.chunk_by(|a, b| a >> 32 == b >> 32) {
-                let live = group.iter().filter(|&&posting| self.is_alive(posting as u32)).count();
+                let live = group.iter().filter(|&&posting| self.rows.is_alive(posting as u32)).count();
                 *counts.entry((group[0] >> 32) as u32).or_default() += live;
             }
         }
@@ -415,16 +419,7 @@ impl Index {
     }
 }
 
-/// The smallest slot that `slot` is connected with; paths are halved on the way.
-fn root(roots: &mut [u32], mut slot: u32) -> u32 {
-    while roots[slot as usize] != slot {
-        roots[slot as usize] = roots[roots[slot as usize] as usize];
-        slot = roots[slot as usize];
-    }
-    slot
-}
-
-/// Which slots a search has met; kept from one search to the next.
+/// Which rows a search has met; kept from one search to the next.
 #[derive(Default)]
 pub struct Scratch {
     seen: Vec<u64>,
@@ -433,26 +428,26 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    fn begin(&mut self, slots: usize) {
+    fn begin(&mut self, rows: usize) {
         for word in self.touched.drain(..) {
             self.seen[word as usize] = 0;
         }
         self.found.clear();
-        let words = slots.div_ceil(64);
+        let words = rows.div_ceil(64);
         if self.seen.len() < words {
             self.seen = vec![0; words];
         }
     }
 
     #[inline]
-    fn is_new(&mut self, slot: u32) -> bool {
-        let word = &mut self.seen[slot as usize / 64];
-        let bit = 1 << (slot % 64);
+    fn is_new(&mut self, row: u32) -> bool {
+        let word = &mut self.seen[row as usize / 64];
+        let bit = 1 << (row % 64);
         if *word & bit != 0 {
             return false;
         }
         if *word == 0 {
-            self.touched.push(slot / 64);
+            self.touched.push(row / 64);
         }
         *word |= bit;
         true
@@ -482,7 +477,7 @@ impl Run {
         Self { postings, starts, shift }
     }
 
-    /// Postings of `key` with slots from `from` on.
+    /// Postings of `key` with rows from `from` on.
     #[inline]
     fn of_key(&self, key: u32, from: u32) -> &[u64] {
         let first = u64::from(key) << 32 | u64::from(from);
@@ -604,7 +599,7 @@ mod tests {
     fn filled(digests: &[Digest], batch: usize) -> Index {
         let mut index = Index::new();
         for digests in digests.chunks(batch) {
-            index.add(digests).unwrap();
+            index.add(NewIds::Rows, digests, Existing::Error).unwrap();
         }
         index
     }
@@ -620,27 +615,27 @@ mod tests {
         #[test]
         fn a_search_equals_brute_force_after_removals(digests in corpus(), batch in 1usize..9, gone in prop::collection::vec(any::<bool>(), 60)) {
             let mut index = filled(&digests, batch);
-            for (slot, _) in digests.iter().enumerate().filter(|&(slot, _)| gone[slot]) {
-                prop_assert!(index.remove(slot as u32));
-                prop_assert!(!index.remove(slot as u32));
+            for (row, _) in digests.iter().enumerate().filter(|&(row, _)| gone[row]) {
+                prop_assert_eq!(1, index.remove(Keys::Ints(&[row as i64]), false).unwrap());
+                prop_assert!(index.remove(Keys::Ints(&[row as i64]), false).is_err());
             }
-            let left: Vec<usize> = (0..digests.len()).filter(|&slot| !gone[slot]).collect();
+            let left: Vec<usize> = (0..digests.len()).filter(|&row| !gone[row]).collect();
             prop_assert_eq!(left.len(), index.len());
             let found = index.search_many(&digests, Limit::exact(1).unwrap());
             for (query, (hits, _)) in digests.iter().zip(found) {
                 let mut expected: Vec<Hit> = left
                     .iter()
-                    .map(|&slot| Hit { slot: slot as u32, score: compare::compare(query, &digests[slot]) as u8 })
+                    .map(|&row| Hit { row: row as u32, score: compare::compare(query, &digests[row]) as u8 })
                     .filter(|hit| hit.score > 0)
                     .collect();
-                expected.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.slot));
+                expected.sort_by_key(|hit| (std::cmp::Reverse(hit.score), hit.row));
                 prop_assert_eq!(expected, hits);
             }
         }
 
         #[test]
         fn connected_clusters_are_the_components_of_the_pairs(digests in corpus(), threshold in 1u32..=100) {
-            let (found, _) = filled(&digests, 7).clusters(Limit::exact(threshold).unwrap(), Linkage::Connected);
+            let (found, _) = filled(&digests, 7).connected(Limit::exact(threshold).unwrap());
             let mut expected: Vec<u32> = (0..digests.len() as u32).collect();
             for pair in brute_force_pairs(&digests, threshold) {
                 let (a, b) = (expected[pair.left as usize], expected[pair.right as usize]);
@@ -655,14 +650,14 @@ mod tests {
 
         #[test]
         fn centred_clusters_match_their_centre_and_no_two_centres_match(digests in corpus(), threshold in 1u32..=100) {
-            let (centres, _) = filled(&digests, 7).clusters(Limit::exact(threshold).unwrap(), Linkage::Centred);
-            let is_centre = |slot: usize| centres[slot] as usize == slot;
-            for slot in 0..digests.len() {
-                let centre = centres[slot] as usize;
+            let (centres, _) = filled(&digests, 7).centred(Limit::exact(threshold).unwrap());
+            let is_centre = |row: usize| centres[row] as usize == row;
+            for row in 0..digests.len() {
+                let centre = centres[row] as usize;
                 prop_assert!(is_centre(centre));
-                prop_assert!(slot == centre || compare::compare(&digests[slot], &digests[centre]) >= threshold);
-                for other in 0..slot {
-                    prop_assert!(!(is_centre(slot) && is_centre(other)) || compare::compare(&digests[slot], &digests[other]) < threshold);
+                prop_assert!(row == centre || compare::compare(&digests[row], &digests[centre]) >= threshold);
+                for other in 0..row {
+                    prop_assert!(!(is_centre(row) && is_centre(other)) || compare::compare(&digests[row], &digests[other]) < threshold);
                 }
             }
         }

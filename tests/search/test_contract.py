@@ -1,0 +1,345 @@
+"""The contract of every index: each operation against a plain model, whatever the index holds."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.errors import CorruptStoreError, ParameterError
+from nearkin.search.contract import Index
+from nearkin.search.ids import Id
+from strategies import random_fingerprints
+
+Kind = Literal["row numbers", "integers", "strings"]
+KINDS: tuple[Kind, ...] = ("row numbers", "integers", "strings")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An index over a few different values, which are named by their places."""
+
+    name: str
+    make: Callable[[], Any]
+    values: Any
+    """The values, by place."""
+    limit: Any
+    apart: Callable[[int, int], float | None]
+    """The distance of two places, None where `nearest` must not find one for the other."""
+    within: Callable[[int, int], bool]
+    """Whether `limit` lets the two be found."""
+    measure: str = "distances"
+    before: Id | None = None
+    """The id that the index had and lost before the test begins: an index of vectors is made of one."""
+
+    def batch(self, places: Sequence[int]) -> Any:
+        """The values of places."""
+        return [self.values[i] for i in places] if isinstance(self.values, list) else self.values[list(places)]
+
+
+COUNT = 9
+"""Different values of a case."""
+
+
+def hamming(bits: int, method: str) -> Case:
+    """Fingerprints, exactly."""
+    rng = np.random.default_rng(bits)
+    fps = random_fingerprints(rng, bits, 3)
+    fps = np.concatenate([fps, random_fingerprints(rng, bits, COUNT - 3, near=fps)])
+    distance = nk.hamming(np.repeat(fps, COUNT, axis=0), np.tile(fps, (COUNT, *[1] * (fps.ndim - 1))))
+    table = np.asarray(distance).reshape(COUNT, COUNT)
+    return Case(
+        f"hamming-{bits}-{method}",
+        lambda: nk.HammingIndex(bits, method),  # type: ignore[arg-type]  # One of METHODS.
+        fps,
+        min(bits, 3),
+        lambda a, b: int(table[a, b]),
+        lambda a, b: bool(table[a, b] <= min(bits, 3)),
+    )
+
+
+def bands(value_bits: Literal[32, 64]) -> Case:
+    """Signatures that share a band."""
+    rng = np.random.default_rng(value_bits)
+    signatures = rng.integers(0, 2, (COUNT, 8)).astype(np.uint32 if value_bits == 32 else np.uint64)
+    equal = signatures[:, None, :] == signatures[None, :, :]
+    meet = equal.reshape(COUNT, COUNT, 4, 2).all(axis=3).any(axis=2)
+    return Case(
+        f"bands-{value_bits}",
+        lambda: nk.BandIndex(8, num_bands=4, num_rows=2, value_bits=value_bits),
+        signatures,
+        0.75,
+        lambda a, b: int((~equal[a, b]).sum()) if meet[a, b] else None,
+        lambda a, b: bool(meet[a, b] and equal[a, b].mean() >= 0.75),
+    )
+
+
+def digests() -> Case:
+    """Fuzzy digests, exactly."""
+    rng = random.Random(1)
+    stock = [rng.randbytes(300) for _ in range(8)]
+    made = [nk.ssdeep.hash(b"".join(rng.choices(stock, k=12))) for _ in range(COUNT - 2)] + ["3::", "3:E:E"]
+    scores = nk.ssdeep.matrix(made)
+    return Case(
+        "digests",
+        nk.DigestIndex,
+        made,
+        40,
+        lambda a, b: -int(scores[a, b]) if scores[a, b] else None,
+        lambda a, b: bool(scores[a, b] >= 40),
+        measure="scores",
+    )
+
+
+def vectors(dtype: str) -> Case:
+    """Vectors under hash functions so wide that everything is a candidate: then results are exact, too."""
+    points = (
+        np.random.default_rng(2).integers(-4, 5, (COUNT, 3)).astype(np.float32 if dtype == "float32" else np.float64)
+    )
+    given_points: Any = points
+    if dtype == "sparse":
+        from scipy.sparse import csr_array
+
+        given_points = csr_array(points)
+    table = np.sqrt(((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2))
+
+    def make() -> nk.LSHIndex:
+        family = nk.families.PStable(width=1e9, seed=1)
+        return nk.LSHIndex(family, 1, hashes_per_table=1)
+
+    return Case(
+        f"vectors-{dtype}",
+        make,
+        given_points,
+        4.0,
+        lambda a, b: float(table[a, b]),
+        lambda a, b: bool(table[a, b] <= 4.0),
+    )
+
+
+METHODS = ("auto", "scan", "bits", "blocks", "tables", "multi")
+CASES = [
+    *(hamming(64, method) for method in METHODS),
+    *(hamming(bits, "auto") for bits in (5, 65, 128, 1024)),
+    bands(32),
+    bands(64),
+    digests(),
+    *(vectors(dtype) for dtype in ("float32", "float64", "sparse")),
+]
+
+
+@dataclass
+class Model:
+    """What an index should hold: places by id, in order of addition."""
+
+    kind: Kind
+    places: dict[Id, int]
+    total: int = 0
+
+    def named(self, key: int) -> Id:
+        """The id of a small number."""
+        return f"é{key}" if self.kind == "strings" else 7 * (key % 5) - key
+
+    def chosen(self, keys: list[int], existing: str) -> list[int] | None:
+        """Which of a batch go in; None if the batch is refused."""
+        ids = [self.named(key) for key in keys]
+        if existing == "error":
+            fine = len(set(ids)) == len(ids) and not any(i in self.places for i in ids)
+            return list(range(len(ids))) if fine else None
+        if existing == "update":
+            return sorted({i: at for at, i in enumerate(ids)}.values())
+        first = {i: at for at, i in reversed(list(enumerate(ids)))}
+        return sorted(at for i, at in first.items() if i not in self.places)
+
+
+def start(case: Case, kind: Kind) -> tuple[Any, Model]:
+    """An empty index and its model. An index of vectors is fitted to one, which then goes."""
+    index, model = case.make(), Model(kind, {})
+    if isinstance(index, nk.LSHIndex):
+        first: Any = None if kind == "row numbers" else ["~"] if kind == "strings" else [1 << 40]
+        index.fit(case.batch([0]), first)
+        index.remove([0] if first is None else first)
+        model.total = 1
+    return index, model
+
+
+def centred(order: list[Id], near: dict[Id, set[Id]]) -> list[list[Id]]:
+    """Clusters by keep-then-absorb."""
+    free, found = dict.fromkeys(order), []
+    for first in order:
+        if first in free:
+            members = [i for i in order if i in free and (i == first or i in near[first])]
+            for member in members:
+                del free[member]
+            found.append(members)
+    return [members for members in found if len(members) > 1]
+
+
+def connected(order: list[Id], near: dict[Id, set[Id]]) -> list[list[Id]]:
+    """Clusters by chains."""
+    seen: set[Id] = set()
+    found = []
+    for first in order:
+        if first not in seen:
+            reached, new = {first}, [first]
+            while new:
+                new = [other for i in new for other in near[i] if other not in reached]
+                reached.update(new)
+            seen |= reached
+            found.append([i for i in order if i in reached])
+    return [members for members in found if len(members) > 1]
+
+
+def check(case: Case, index: Any, model: Model) -> None:
+    """Every question has the answer of brute force."""
+    order = list(model.places)
+    assert len(order) == len(index)
+    assert order == [i for ids in index.iter_ids(batch_size=2) for i in ids.tolist()]
+    assert all(i in index for i in order)
+    assert "nothing" not in index
+    assert None not in index
+    assert index.nbytes >= 0
+    if model.total:
+        assert model.kind == index.explain()["ids"]
+
+    def ranked(query: int, limited: bool) -> list[tuple[float, Id]]:
+        apart = [
+            (case.apart(query, place), i)
+            for i, place in model.places.items()
+            if not limited or case.within(query, place)
+        ]
+        return sorted((distance, i) for distance, i in apart if distance is not None)
+
+    queries = case.batch(range(COUNT))
+    sign = -1 if case.measure == "scores" else 1
+    for hits, limited, most in ((index.search(queries, case.limit), True, None), (index.nearest(queries, 3), False, 3)):
+        assert COUNT == len(hits)
+        values = sign * getattr(hits, case.measure).astype(np.float64)
+        for query in range(COUNT):
+            part = slice(int(hits.offsets[query]), int(hits.offsets[query + 1]))
+            expected = ranked(query, limited)[:most]
+            assert [i for _, i in expected] == hits.ids[part].tolist()
+            assert np.allclose([distance for distance, _ in expected], values[part], rtol=1e-6)
+    near = {a: {b for b in order if a != b and case.within(model.places[a], model.places[b])} for a in order}
+    pairs = index.pairs(case.limit)
+    assert sorted((a, b) for a in order for b in near[a] if a < b) == list(  # type: ignore[operator]  # Of one kind.
+        zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    )
+    assert centred(order, near) == list(index.clusters(case.limit))
+    assert connected(order, near) == list(index.clusters(case.limit, linkage="connected"))
+
+
+KEYS = st.integers(0, 11)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("add"),
+            st.lists(st.tuples(KEYS, st.integers(0, COUNT - 1)), max_size=8),
+            st.sampled_from(["error", "update", "skip"]),
+        ),
+        st.tuples(st.just("remove"), st.lists(KEYS, max_size=6), st.booleans()),
+        st.tuples(st.just("reopen"), st.none(), st.none()),
+    ),
+    max_size=7,
+)
+
+
+def add(case: Case, index: Any, model: Model, batch: list[tuple[int, int]], existing: str) -> None:
+    """Adds to both; what is refused changes neither."""
+    values = case.batch([place for _, place in batch])
+    if model.kind == "row numbers":
+        assert len(batch) == index.add(None, values)
+        model.places |= {model.total + at: place for at, (_, place) in enumerate(batch)}
+        model.total += len(batch)
+        return
+    ids = [model.named(key) for key, _ in batch]
+    chosen = model.chosen([key for key, _ in batch], existing)
+    if chosen is None:
+        with pytest.raises(ParameterError, match="ids="):
+            index.add(ids, values, existing=existing)
+        return
+    assert len(chosen) == index.add(ids, values, existing=existing)
+    for at in chosen:
+        model.places.pop(ids[at], None)
+        model.places[ids[at]] = batch[at][1]
+    model.total += len(chosen)
+
+
+def remove(index: Any, model: Model, keys: list[int], missing_ok: bool) -> None:
+    """Removes from both; what is refused changes neither."""
+    ids: list[Id] = list(keys) if model.kind == "row numbers" else [model.named(key) for key in keys]
+    there = {i for i in ids if i in model.places}
+    if len(there) < len(set(ids)) and not missing_ok:
+        with pytest.raises(ParameterError, match="not there"):
+            index.remove(ids)
+        return
+    assert len(there) == index.remove(ids, missing_ok=missing_ok)
+    for i in there:
+        del model.places[i]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_index_is_what_its_model_is(case: Case, kind: Kind) -> None:
+    """Additions, updates and removals, refused ones too, and files between them: every question as by brute force."""
+
+    @settings(max_examples=12, deadline=None)
+    @given(steps=STEPS)
+    def run(steps: list[tuple[str, Any, Any]]) -> None:
+        index, model = start(case, kind)
+        with tempfile.TemporaryDirectory() as folder:
+            for number, (step, what, how) in enumerate(steps):
+                if step == "add":
+                    add(case, index, model, what, how)
+                elif step == "remove":
+                    remove(index, model, what, how)
+                else:
+                    path = Path(folder, str(number))
+                    index.save(path)
+                    before, index = index, type(index).open(path)
+                    index.verify()
+                    check(case, before, model)
+                check(case, index, model)
+            if isinstance(index, nk.LSHIndex):
+                check(case, pickle.loads(pickle.dumps(index)), model)  # noqa: S301  # It is our own.
+
+    run()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_class_has_every_member(case: Case) -> None:
+    """The Protocol holds at run time as it does for the type checker."""
+    index, _ = start(case, "integers")
+    assert isinstance(index, Index)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_batch_of_ids_has_a_size(case: Case) -> None:
+    """From 1 on, whole at the default, and refused below."""
+    index, model = start(case, "integers")
+    add(case, index, model, [(key, 0) for key in range(10)], "error")
+    assert [list(model.places)] == [ids.tolist() for ids in index.iter_ids()]
+    assert [3, 3, 3, 1] == [len(ids) for ids in index.iter_ids(batch_size=3)]
+    with pytest.raises(ParameterError, match="batch_size=0"):
+        index.iter_ids(batch_size=0)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_file_of_another_kind_is_refused(case: Case, tmp_path: Path) -> None:
+    """Each index opens its own files only."""
+    index, _ = start(case, "integers")
+    index.save(tmp_path / "index")
+    for other in (nk.HammingIndex, nk.BandIndex, nk.DigestIndex, nk.LSHIndex):
+        if other is not type(index):
+            with pytest.raises(CorruptStoreError, match="it holds kind"):
+                other.open(tmp_path / "index")

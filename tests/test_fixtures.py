@@ -1,0 +1,174 @@
+"""Files of every kind and version that were written once and are opened for ever: `docs/format.md` names the kinds.
+
+Beside each stands what it holds, as JSON. Fixtures are never written anew; those of a new kind or version are added by
+`python tests/test_fixtures.py NAME`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+FPS = np.array([0b1011, 0b1000, 0b1011, 0xFF00, 0xFF01, 1 << 63, 0], np.uint64)
+TEXTS = ["red wine and cheese", "red wine and blue cheese", "quite another text", "red wine and cheese", ""]
+DIGESTS = [
+    "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U",
+    "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U",
+    "3:E:E",
+    "3::",
+]
+VECTORS = np.array([[1.0, 2.0, -1.0, 0.5], [0.25, -3.0, 2.0, 1.0], [-1.0, 0.125, 4.0, -2.0]])
+RECIPE = "word:1|binary|xxh3|minhash:16"
+
+
+def _hits(found: Any, measure: str) -> list[list[tuple[Any, Any]]]:
+    return [list(zip(hits.ids.tolist(), getattr(hits, measure).tolist(), strict=True)) for hits in found]
+
+
+def _ids(index: Any) -> list[Any]:
+    return [i for ids in index.iter_ids() for i in ids.tolist()]
+
+
+def _hamming(ids: list[Any] | None, **options: Any) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        index = nk.HammingIndex(bits=64, **options)
+        index.add(None if ids is None else ids[:5], FPS[:5])
+        index.add(None if ids is None else ids[5:], FPS[5:])
+        index.remove([1] if ids is None else ids[1:2])
+        index.save(path)
+
+    return write
+
+
+def _of_hamming(path: Path) -> dict[str, Any]:
+    index = nk.HammingIndex.open(path)
+    index.verify()
+    return {
+        "bits": index.bits,
+        "method": index.method,
+        "radius": index.radius,
+        "recipe": None if index.recipe is None else str(index.recipe),
+        "ids": _ids(index),
+        "next_row": index.next_row,
+        "search": _hits(index.search(FPS, radius=2), "distances"),
+        "clusters": list(index.clusters(radius=1)),
+    }
+
+
+def _write_bands(path: Path) -> None:
+    index = nk.BandIndex(threshold=0.5, num_bands=8, num_rows=2, recipe=RECIPE)
+    index.add(["a", "b", "é", "d", "empty"], nk.signature(TEXTS, RECIPE))
+    index.remove(["d"])
+    index.save(path)
+
+
+def _of_bands(path: Path) -> dict[str, Any]:
+    index = nk.BandIndex.open(path)
+    index.verify()
+    return {
+        "shape": [index.num_perm, index.num_bands, index.num_rows, index.value_bits],
+        "threshold": index.threshold,
+        "recipe": str(index.recipe),
+        "ids": _ids(index),
+        "search": _hits(index.search(nk.signature(TEXTS, RECIPE), 0), "distances"),
+    }
+
+
+def _write_digests(path: Path) -> None:
+    index = nk.DigestIndex(recipe="space|ssdeep")
+    index.add([30, 10, 20, -5], DIGESTS)
+    index.remove([20])
+    index.save(path)
+
+
+def _of_digests(path: Path) -> dict[str, Any]:
+    index = nk.DigestIndex.open(path)
+    index.verify()
+    return {
+        "recipe": str(index.recipe),
+        "strict": index.strict,
+        "ids": _ids(index),
+        "digests": [index.digest(i) for i in _ids(index)],
+        "search": _hits(index.search(DIGESTS), "scores"),
+    }
+
+
+def _write_family(path: Path) -> None:
+    nk.families.Hyperplane(bits=16, seed=7, center=True).fit(VECTORS).save(path)
+
+
+def _of_family(path: Path) -> dict[str, Any]:
+    family = nk.families.load(path)
+    return {"family": str(family), "digest": family.digest, "codes": family.transform(VECTORS).tolist()}
+
+
+def _write_idf(path: Path) -> None:
+    nk.Idf.fit([*TEXTS, "a back\\slash", "名 前"], "word:1").save(path)
+
+
+def _of_idf(path: Path) -> dict[str, Any]:
+    idf = nk.Idf.load(path)
+    return {
+        "documents": idf.documents,
+        "min_df": idf.min_df,
+        "digest": idf.digest,
+        "frequencies": dict(zip([f.decode() for f in idf.features], idf.frequencies.tolist(), strict=True)),
+        "value of red": round(idf.value("red"), 12),
+    }
+
+
+INTS = [40, 30, 50, 60, 61, 70, -80]
+# What writes a kind, None for versions that are written no longer, and what reads it.
+KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str, Any]]]] = {
+    "hamming-rows-v1.nks": (_hamming(None, recipe="char:4|count|xxh3|simhash:64"), _of_hamming),
+    "hamming-ints-v1.nks": (_hamming(INTS, method="blocks", radius=2), _of_hamming),
+    "hamming-strings-v1.nks": (_hamming([*list("gfeédc"), "名前"], method="multi", radius=3), _of_hamming),
+    "bands-v1.nks": (_write_bands, _of_bands),
+    "digests-v1.nkd": (None, _of_digests),
+    "digests-v2.nkd": (None, _of_digests),
+    "digests-v3.nks": (_write_digests, _of_digests),
+    "family-v1.nkf": (_write_family, _of_family),
+    "idf-v1.idf": (_write_idf, _of_idf),
+}
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+def test_a_file_that_was_written_once_opens_for_ever(name: str) -> None:
+    """It holds what the text beside it says."""
+    path = FIXTURES / name
+    expected = json.loads(path.with_suffix(".txt").read_text(encoding="utf-8"))
+    assert expected == json.loads(json.dumps(KINDS[name][1](path)))
+
+
+@pytest.mark.parametrize("name", [name for name, (write, _) in KINDS.items() if write is not None])
+def test_what_is_written_today_holds_the_same(name: str, tmp_path: Path) -> None:
+    """The writer of today, given the same, makes a file that says the same."""
+    write = KINDS[name][0]
+    assert write is not None
+    write(tmp_path / name)
+    assert KINDS[name][1](FIXTURES / name) == KINDS[name][1](tmp_path / name)
+
+
+def main(names: list[str]) -> None:
+    """Writes fixtures and what they hold."""
+    for name in names:
+        path = FIXTURES / name
+        write = KINDS[name][0]
+        if write is not None:
+            write(path)
+        text = json.dumps(KINDS[name][1](path), ensure_ascii=False, indent=1)
+        path.with_suffix(".txt").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,21 @@
+"""Every index keeps the contract, checked by mypy and never run: each is assigned to the Protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy.typing as npt
+
+import nearkin as nk
+from nearkin.search.contract import Index
+from nearkin.vectors.rows import Vectors
+
+
+def indexes(hamming: nk.HammingIndex, bands: nk.BandIndex, digests: nk.DigestIndex, vectors: nk.LSHIndex) -> None:
+    """What each index takes as values, and as a limit."""
+    first: Index[npt.ArrayLike, int] = hamming
+    second: Index[npt.ArrayLike, float] = bands
+    third: Index[Iterable[str | bytes], int] = digests
+    fourth: Index[Vectors, float] = vectors
+    for index in (first, second, third, fourth):
+        index.verify()
