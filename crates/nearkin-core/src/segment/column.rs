@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use super::memory::Memory;
 
 /// Numbers that a file may hold as they lie in memory: any bits are a value.
 ///
@@ -36,10 +36,10 @@ pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
 pub enum Column<T: Plain> {
     /// In memory.
     Owned(Vec<T>),
-    /// `length` values from `offset` of a map.
+    /// `length` values from `offset` of a file.
     Mapped {
         /// The file.
-        map: Arc<Mmap>,
+        memory: Arc<Memory>,
         /// Byte at which the values begin, aligned for `T`.
         offset: usize,
         /// How many values.
@@ -66,9 +66,9 @@ impl<T: Plain> Deref for Column<T> {
     fn deref(&self) -> &[T] {
         match self {
             Self::Owned(values) => values,
-            // SAFETY: `Segment::column` has checked bounds and alignment; the map lives as long as this value.
-            Self::Mapped { map, offset, length } => unsafe {
-                std::slice::from_raw_parts(map.as_ptr().add(*offset).cast(), *length)
+            // SAFETY: `Segment::column` has checked bounds and alignment; the file's bytes live as long as this value.
+            Self::Mapped { memory, offset, length } => unsafe {
+                std::slice::from_raw_parts(memory.as_ptr().add(*offset).cast(), *length)
             },
         }
     }

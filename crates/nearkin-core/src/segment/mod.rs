@@ -10,21 +10,25 @@
 //! ```
 //!
 //! Checksums are XXH3-64. `open` reads the header and the table alone, so a file of any size opens in milliseconds; every
-//! offset and length is checked there, so that no array reaches outside the file. [`Segment::verify`] reads everything.
+//! offset and length is checked there, so that no array reaches outside the file. The first use reads the rest
+//! once ([`guarded`]); [`Segment::verify`] does so at any time.
 //!
 //! **Crash safety.** [`replace`] gives a file its place: after a crash at any moment there is the old file or the new
-//! one, whole. A file must not be changed in place by others while it is mapped; nearkin never does.
+//! one, whole. A file must not be changed in place by others while it is open; nearkin never does, and what others do to
+//! it is found: [`guarded`] compares checksums at first use, and `memory` survives a file that shrinks.
 //!
 //! | room | what it holds |
 //! |---|---|
 //! | `column` | arrays in memory or in a map, and which numbers they may hold |
-//! | `writer`, `reader` | [`Writer`] and [`Segment`], the two sides of the format |
+//! | `memory` | the bytes of a file, read or mapped, and what happens when it shrinks |
+//! | `writer`, `reader` | [`Writer`] and [`Segment`], the two sides of the format; [`guarded`] use of an opened file |
 //! | [`arrays`] | small files of a text and byte arrays, checked whole |
 //! | `numbers` | a section of single numbers, each checked as it is read |
 //! | [`replace`] | atomic replacement of a file, segment or not |
 
 pub mod arrays;
 mod column;
+mod memory;
 pub(crate) mod numbers;
 mod reader;
 pub mod replace;
@@ -36,7 +40,8 @@ use std::path::Path;
 
 use crate::Error;
 pub use column::{Column, Plain, bytes_of};
-pub use reader::Segment;
+pub use memory::Memory;
+pub use reader::{Segment, guarded};
 pub use writer::Writer;
 
 const MAGIC: &[u8; 8] = b"NEARKSEG";

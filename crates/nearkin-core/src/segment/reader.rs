@@ -1,13 +1,20 @@
-//! Reading a segment through a memory map: the header at once, arrays as they are used.
+//! Reading a segment: the header at once, arrays as they are used.
+//!
+//! **Checked once.** [`guarded`] is how an opened index is used: before the first use every checksum of the file is
+//! compared, in parallel and once for all clones of the segment (XXH3 reads some ten gigabytes per second), so that a
+//! flipped bit is an error and never an answer. A panic over arrays that do not hold together, and a file that was truncated
+//! meanwhile, become errors that name the file.
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use memmap2::Mmap;
+use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::column::{Column, Plain};
+use super::memory::Memory;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
 use crate::{Error, Result};
 
@@ -20,33 +27,37 @@ struct Section {
     sum: u64,
 }
 
-/// An open segment.
+/// An open segment; clones are the same one.
+#[derive(Debug, Clone)]
+pub struct Segment(Arc<Opened>);
+
 #[derive(Debug)]
-pub struct Segment {
+struct Opened {
     place: String,
-    map: Arc<Mmap>,
+    memory: Arc<Memory>,
     kind: u32,
     sections: Vec<Section>,
+    /// The first section that differs from its checksum, once all were compared.
+    compared: OnceLock<Option<(u32, u32)>>,
 }
 
 impl Segment {
-    /// Maps a file and checks its header and section table.
+    /// Opens a file and checks its header and section table.
     ///
     /// # Errors
     /// The file system refuses; a newer version; a file that is not a whole segment.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(io("open", path))?;
-        // SAFETY: the map is read-only; that the file is not changed in place by others is the documented condition.
-        let map = unsafe { Mmap::map(&file) }.map_err(io("map", path))?;
-        Self::of(map, path.display().to_string())
+        let memory = Memory::of(&file).map_err(io("read", path))?;
+        Self::of(memory, path.display().to_string())
     }
 
-    fn of(map: Mmap, place: String) -> Result<Self> {
+    fn of(memory: Memory, place: String) -> Result<Self> {
         let corrupt = |reason: &str| Error::Corrupt { place: place.clone(), reason: reason.to_owned() };
         if cfg!(target_endian = "big") {
             return Err(Error::parameter("byte order", "big-endian", "a little-endian machine"));
         }
-        let bytes: &[u8] = &map;
+        let bytes: &[u8] = &memory;
         if bytes.len() < HEADER || &bytes[..8] != MAGIC {
             return Err(corrupt("it does not begin as a segment; give a file that `save` has written"));
         }
@@ -83,28 +94,29 @@ impl Segment {
                 sum: long(at + 24),
             });
         }
-        Ok(Self { place, map: Arc::new(map), kind, sections })
+        let compared = OnceLock::new();
+        Ok(Self(Arc::new(Opened { place, memory: Arc::new(memory), kind, sections, compared })))
     }
 
     /// What the segment holds.
     pub fn kind(&self) -> u32 {
-        self.kind
+        self.0.kind
     }
 
     /// How many arrays it holds.
     #[allow(clippy::len_without_is_empty, reason = "a count of sections; one without any is as good as another")]
     pub fn len(&self) -> usize {
-        self.sections.len()
+        self.0.sections.len()
     }
 
     /// The error for contents that do not hold together.
     pub fn corrupt(&self, reason: impl Into<String>) -> Error {
-        Error::Corrupt { place: self.place.clone(), reason: reason.into() }
+        Error::Corrupt { place: self.0.place.clone(), reason: reason.into() }
     }
 
     /// Whether there is an array of a tag and number.
     pub fn has(&self, tag: u32, number: u32) -> bool {
-        self.sections.iter().any(|section| (section.tag, section.number) == (tag, number))
+        self.0.sections.iter().any(|section| (section.tag, section.number) == (tag, number))
     }
 
     /// The array of a tag and number.
@@ -112,14 +124,14 @@ impl Segment {
     /// # Errors
     /// There is none, or its length is not a multiple of the size of `T`.
     pub fn column<T: Plain>(&self, tag: u32, number: u32) -> Result<Column<T>> {
-        let section = self.sections.iter().find(|section| (section.tag, section.number) == (tag, number));
+        let section = self.0.sections.iter().find(|section| (section.tag, section.number) == (tag, number));
         let Some(section) = section else { return Err(self.corrupt(format!("section {tag}.{number} is missing"))) };
         if !section.bytes.is_multiple_of(size_of::<T>()) {
             return Err(self.corrupt(format!("section {tag}.{number} has {} bytes", section.bytes)));
         }
-        // Offsets are multiples of 64 and maps begin at a page: aligned for every number.
+        // Offsets are multiples of 64, maps begin at a page and copies at a word: aligned for every number.
         Ok(Column::Mapped {
-            map: Arc::clone(&self.map),
+            memory: Arc::clone(&self.0.memory),
             offset: section.offset,
             length: section.bytes / size_of::<T>(),
         })
@@ -130,7 +142,7 @@ impl Segment {
     /// # Errors
     /// The first section that differs.
     pub fn verify(&self) -> Result<()> {
-        self.sections.iter().try_for_each(|section| self.check(section))
+        self.0.sections.iter().try_for_each(|section| self.check(section))
     }
 
     /// Reads one section and compares its checksum.
@@ -138,16 +150,67 @@ impl Segment {
     /// # Errors
     /// It differs, or there is none.
     pub fn verify_one(&self, tag: u32, number: u32) -> Result<()> {
-        match self.sections.iter().find(|section| (section.tag, section.number) == (tag, number)) {
+        match self.0.sections.iter().find(|section| (section.tag, section.number) == (tag, number)) {
             Some(section) => self.check(section),
             None => Err(self.corrupt(format!("section {tag}.{number} is missing"))),
         }
     }
 
     fn check(&self, section: &Section) -> Result<()> {
-        if xxh3_64(&self.map[section.offset..section.offset + section.bytes]) == section.sum {
-            return Ok(());
-        }
-        Err(self.corrupt(format!("section {}.{} does not match its checksum", section.tag, section.number)))
+        let equal = self.is_equal(section);
+        self.unbroken()?;
+        if equal { Ok(()) } else { Err(self.differs(section.tag, section.number)) }
     }
+
+    fn is_equal(&self, section: &Section) -> bool {
+        xxh3_64(&self.0.memory[section.offset..section.offset + section.bytes]) == section.sum
+    }
+
+    fn differs(&self, tag: u32, number: u32) -> Error {
+        self.corrupt(format!("section {tag}.{number} does not match its checksum; restore the file from a copy"))
+    }
+
+    /// Compares every checksum at the first call, and remembers what came of it.
+    fn compared(&self) -> Result<()> {
+        let differing = self.0.compared.get_or_init(|| {
+            let sections = &self.0.sections;
+            // Outside a pool the calling thread reads alone: a pool of rayon's own would not outlive a fork.
+            let section = if rayon::current_thread_index().is_some() {
+                sections.par_iter().find_first(|section| !self.is_equal(section))
+            } else {
+                sections.iter().find(|section| !self.is_equal(section))
+            };
+            section.map(|section| (section.tag, section.number))
+        });
+        self.unbroken()?;
+        match *differing {
+            None => Ok(()),
+            Some((tag, number)) => Err(self.differs(tag, number)),
+        }
+    }
+
+    /// The error of a file that was truncated, or can't be read, since it was opened.
+    fn unbroken(&self) -> Result<()> {
+        if self.0.memory.is_broken() {
+            return Err(
+                self.corrupt("it was truncated or could not be read while it was open; open it again from a copy")
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Calls `work`, which uses arrays of `segment`, in a way that no contents of the file end the process or give an answer
+/// that is not the file's: see the header. Without a segment it is called as it is.
+///
+/// # Errors
+/// Those of `work`; a checksum that differs; arrays that do not hold together; a file that was truncated meanwhile.
+pub fn guarded<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let Some(segment) = segment else { return work() };
+    segment.compared()?;
+    let found = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(segment.corrupt("its arrays do not hold together; run verify() and restore it from a copy"))
+    });
+    segment.unbroken()?;
+    found
 }

@@ -8,6 +8,7 @@ use nearkin_core::Error;
 use nearkin_core::search::bands::{self, Index};
 use nearkin_core::search::hamming::{Hits, Linkage, Pairs};
 use nearkin_core::search::rows::{Keys, Rows};
+use nearkin_core::segment::Segment;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -36,8 +37,8 @@ impl Indexed for Either {
         with!(self, index => index.rows())
     }
 
-    fn is_mapped(&self) -> bool {
-        with!(self, index => index.is_mapped())
+    fn segment(&self) -> Option<&Segment> {
+        with!(self, index => index.segment())
     }
 
     fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {

@@ -11,11 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use nearkin_core::Error;
 use nearkin_core::cpu::popcount;
 use nearkin_core::search::hamming::{Hits, Index, Linkage, Method, PairStream, Pairs, Ranking};
+use nearkin_core::segment::guarded;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::{FoundIds, IdView, Ids, Key, Locked, guarded, parse_existing};
+use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_with;
 
@@ -71,7 +72,7 @@ impl HammingCore {
         };
         detached_with(py, locks, |pool, (index, other)| {
             let (index, other): (&Index, &Index) = (&index, &other);
-            pool.install(|| guarded(index.is_mapped() || other.is_mapped(), || work(index, other)))
+            pool.install(|| guarded(index.segment(), || guarded(other.segment(), || work(index, other))))
         })?
         .into_python()
     }
@@ -101,7 +102,7 @@ impl HammingPairs {
         let locks = || (self.stream.lock().unwrap_or_else(PoisonError::into_inner), core.index.read());
         let found = detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
-            pool.install(|| guarded(index.is_mapped(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
+            pool.install(|| guarded(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
         })?
         .into_python()?;
         Ok(pair_arrays(py, found))

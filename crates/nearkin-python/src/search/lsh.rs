@@ -13,7 +13,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FoundIds, IdView, Ids, Key, Locked, guarded, parse_existing};
+use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
 use crate::errors::{IntoPython, to_python};
 
 type Array<T> = Py<PyArray1<T>>;
@@ -159,7 +159,7 @@ impl LshCore {
     /// Opens a saved index; also the note that was saved with it.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
-        let index = py.detach(|| guarded(true, || Index::open(&path))).into_python()?;
+        let index = py.detach(|| Index::open(&path)).into_python()?;
         let note = PyBytes::new(py, index.note()).unbind();
         Ok((Self::of(index), note))
     }

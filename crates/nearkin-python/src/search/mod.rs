@@ -11,11 +11,11 @@ mod hamming;
 mod lsh;
 
 use std::convert::Infallible;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
 use nearkin_core::search::rows::{Existing, Keys, NewIds, Rows};
+use nearkin_core::segment::{Segment, guarded};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -27,8 +27,8 @@ use crate::threads::detached_with;
 pub(crate) trait Indexed: Send + Sync {
     /// Its ids, row numbers and tombstones.
     fn rows(&self) -> &Rows;
-    /// Whether it was opened from a file.
-    fn is_mapped(&self) -> bool;
+    /// The file that it was opened from.
+    fn segment(&self) -> Option<&Segment>;
     /// Removes ids; returns how many.
     fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize>;
 }
@@ -41,8 +41,8 @@ macro_rules! indexed {
                 self.rows()
             }
 
-            fn is_mapped(&self) -> bool {
-                self.is_mapped()
+            fn segment(&self) -> Option<&Segment> {
+                self.segment()
             }
 
             fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> nearkin_core::Result<usize> {
@@ -81,7 +81,8 @@ impl<I: Indexed> Locked<I> {
             || self.write(),
             |pool, mut index| {
                 let index: &mut I = &mut index;
-                pool.install(|| guarded(index.is_mapped(), || work(index)))
+                let segment = index.segment().cloned();
+                pool.install(|| guarded(segment.as_ref(), || work(index)))
             },
         )?
         .into_python()
@@ -98,7 +99,7 @@ impl<I: Indexed> Locked<I> {
             || self.read(),
             |pool, index| {
                 let index: &I = &index;
-                pool.install(|| guarded(index.is_mapped(), || work(index)))
+                pool.install(|| guarded(index.segment(), || work(index)))
             },
         )?
         .into_python()
@@ -112,7 +113,7 @@ impl<I: Indexed> Locked<I> {
     ) -> PyResult<T> {
         py.detach(|| {
             let index = self.read();
-            guarded(index.is_mapped(), || work(&index))
+            guarded(index.segment(), || work(&index))
         })
         .into_python()
     }
@@ -247,19 +248,6 @@ pub(crate) fn parse_existing(name: &str) -> PyResult<Existing> {
             Err(to_python(Error::parameter("existing", found, "\"error\", \"update\" or \"skip\"")))
         }
     }
-}
-
-/// Calls `work`; if it panics over a mapped file, whose contents are checked by `verify` alone, that is an error about the
-/// file.
-fn guarded<T>(mapped: bool, work: impl FnOnce() -> nearkin_core::Result<T>) -> nearkin_core::Result<T> {
-    if !mapped {
-        return work();
-    }
-    // The lock is poisoned by a panic under a write, and taken all the same: the arrays of the file are never written.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let reason = "its arrays do not hold together; run verify() and restore it from a copy";
-        Err(Error::Corrupt { place: "the opened index".to_owned(), reason: reason.to_owned() })
-    })
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -132,9 +132,9 @@ impl Index {
         self.segment.as_ref().map_or(Ok(()), Segment::verify)
     }
 
-    /// Whether the index reads a mapped file: never, all of it is in memory.
-    pub fn is_mapped(&self) -> bool {
-        false
+    /// The file that the index was opened from; [`guarded`](crate::segment::guarded) says how it is used.
+    pub fn segment(&self) -> Option<&Segment> {
+        self.segment.as_ref()
     }
 }
 

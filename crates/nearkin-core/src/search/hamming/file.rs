@@ -129,8 +129,8 @@ impl Index {
         Ok(())
     }
 
-    /// Whether the index was opened from a file.
-    pub fn is_mapped(&self) -> bool {
-        self.segment.is_some()
+    /// The file that the index was opened from; [`guarded`](crate::segment::guarded) says how it is used.
+    pub fn segment(&self) -> Option<&Segment> {
+        self.segment.as_ref()
     }
 }

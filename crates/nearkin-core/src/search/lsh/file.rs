@@ -153,9 +153,9 @@ impl Index {
         Err(segment.corrupt("its tables or vectors do not hold together"))
     }
 
-    /// Whether the index was opened from a file.
-    pub fn is_mapped(&self) -> bool {
-        self.segment.is_some()
+    /// The file that the index was opened from; [`guarded`](crate::segment::guarded) says how it is used.
+    pub fn segment(&self) -> Option<&Segment> {
+        self.segment.as_ref()
     }
 }
 

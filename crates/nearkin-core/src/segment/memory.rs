@@ -1,0 +1,261 @@
+//! The bytes of an opened file: read into memory where it is small, mapped where it is large, and guarded against a file that
+//! shrinks while it is mapped.
+//!
+//! **A map that breaks.** Reading a page of a map whose file was truncated, or whose disk fails, raises SIGBUS, which ends the
+//! process. A handler, installed with the first map, looks the address up among the maps of this module; there it puts a
+//! page of zeros under it, marks the map as broken, and lets the reading go on. Whoever asks
+//! [`Memory::is_broken`] afterwards throws away what was computed. Any other SIGBUS goes to the handler of before.
+//!
+//! Limits: `MAPS` maps at once, and none on systems that are not Unix; a map beyond them is not guarded. The handler is
+//! installed again with every map, in front of whatever was installed meanwhile (Python's faulthandler, say).
+//! Tests: `a_file_that_is_truncated_while_mapped_breaks_its_map_alone`, and from Python in `tests/faults/test_truncated.py`.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Deref;
+
+use memmap2::Mmap;
+
+/// Largest file that is read instead of mapped.
+const SMALL: u64 = 1 << 20;
+
+/// The bytes of a file.
+#[derive(Debug)]
+pub enum Memory {
+    /// A copy: words, so that it is aligned for every number, and how many bytes of them count.
+    Read(Vec<u64>, usize),
+    /// A map, and its place among the guarded ones.
+    Mapped(Mmap, Option<bus::Slot>),
+}
+
+impl Memory {
+    /// The bytes of an open file; `small` is the largest that is read.
+    ///
+    /// # Errors
+    /// The system refuses, or the memory is not there.
+    pub(crate) fn of(file: &File) -> std::io::Result<Self> {
+        Self::of_at_most(file, SMALL)
+    }
+
+    pub(super) fn of_at_most(mut file: &File, small: u64) -> std::io::Result<Self> {
+        let length = file.metadata()?.len();
+        if length <= small {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+            for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
+                let mut whole = [0; 8];
+                whole[..chunk.len()].copy_from_slice(chunk);
+                *word = u64::from_ne_bytes(whole);
+            }
+            return Ok(Self::Read(words, bytes.len()));
+        }
+        // SAFETY: the map is read-only. A file that others change in place gives other numbers, which checksums find; one that
+        // they shorten breaks the map, which the guard finds; neither is a fault of memory, since every bit pattern of the
+        // types that are read is a value.
+        let map = unsafe { Mmap::map(file) }?;
+        let slot = bus::guard(map.as_ptr(), map.len());
+        Ok(Self::Mapped(map, slot))
+    }
+
+    /// Whether reading has met a page that is no longer there.
+    pub(crate) fn is_broken(&self) -> bool {
+        match self {
+            Self::Read(..) | Self::Mapped(_, None) => false,
+            Self::Mapped(_, Some(slot)) => slot.is_broken(),
+        }
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            // SAFETY: the words hold at least so many bytes.
+            Self::Read(words, length) => unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), *length) },
+            Self::Mapped(map, _) => map,
+        }
+    }
+}
+
+/// Maps that are guarded at once.
+pub(super) const MAPS: usize = 1024;
+
+#[cfg(unix)]
+mod bus {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+    use super::MAPS;
+
+    /// A guarded stretch of addresses; free while it begins at 0.
+    struct Stretch {
+        begin: AtomicUsize,
+        end: AtomicUsize,
+        broken: AtomicBool,
+    }
+
+    static STRETCHES: [Stretch; MAPS] =
+        [const { Stretch { begin: AtomicUsize::new(0), end: AtomicUsize::new(0), broken: AtomicBool::new(false) } };
+            MAPS];
+    /// Held while a slot is taken or a handler installed; the handler itself takes no lock.
+    static CHANGE: Mutex<()> = Mutex::new(());
+    /// The action of before, leaked: the handler may read it at any time.
+    static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
+
+    /// A place among the guarded maps, free again when dropped. The map must outlive the reads that it guards.
+    #[derive(Debug)]
+    pub struct Slot(usize);
+
+    impl Slot {
+        pub(super) fn is_broken(&self) -> bool {
+            STRETCHES[self.0].broken.load(Ordering::Acquire)
+        }
+    }
+
+    impl Drop for Slot {
+        fn drop(&mut self) {
+            let stretch = &STRETCHES[self.0];
+            stretch.end.store(0, Ordering::Release);
+            stretch.broken.store(false, Ordering::Release);
+            stretch.begin.store(0, Ordering::Release);
+        }
+    }
+
+    /// Guards a map; None if all places are taken.
+    pub(super) fn guard(begin: *const u8, length: usize) -> Option<Slot> {
+        let _held = CHANGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        install();
+        let place = STRETCHES.iter().position(|stretch| stretch.begin.load(Ordering::Acquire) == 0)?;
+        let stretch = &STRETCHES[place];
+        stretch.broken.store(false, Ordering::Release);
+        stretch.end.store(begin as usize + length, Ordering::Release);
+        stretch.begin.store(begin as usize, Ordering::Release);
+        Some(Slot(place))
+    }
+
+    /// Puts our handler in front, unless it is there.
+    fn install() {
+        // SAFETY: both structures are valid for the calls; a handler with SA_SIGINFO has the signature of `caught`.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut now) != 0
+                || now.sa_sigaction == caught as *const () as usize
+            {
+                return;
+            }
+            let mut ours: libc::sigaction = std::mem::zeroed();
+            ours.sa_sigaction = caught as *const () as usize;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigemptyset(&raw mut ours.sa_mask);
+            BEFORE.store(Box::into_raw(Box::new(now)), Ordering::Release);
+            libc::sigaction(libc::SIGBUS, &raw const ours, std::ptr::null_mut());
+        }
+    }
+
+    /// The handler: a page of zeros for a guarded address, the action of before for any other. It calls nothing that takes
+    /// a lock or memory.
+    extern "C" fn caught(signal: libc::c_int, about: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        // SAFETY: the system gives a valid structure to a handler with SA_SIGINFO.
+        let (address, code) = unsafe { ((*about).si_addr() as usize, (*about).si_code) };
+        // A positive code is a fault of memory; others were sent, and have no address.
+        if code > 0 {
+            for stretch in &STRETCHES {
+                let begin = stretch.begin.load(Ordering::Acquire);
+                if begin != 0 && (begin..stretch.end.load(Ordering::Acquire)).contains(&address) {
+                    stretch.broken.store(true, Ordering::Release);
+                    // SAFETY: the page is part of a map of ours that lives, and holds nothing that can be read.
+                    let page = unsafe {
+                        let size = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+                        libc::mmap(
+                            (address & !(size - 1)) as *mut libc::c_void,
+                            size,
+                            libc::PROT_READ,
+                            libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANON,
+                            -1,
+                            0,
+                        )
+                    };
+                    if page != libc::MAP_FAILED {
+                        return;
+                    }
+                }
+            }
+        }
+        let before = BEFORE.load(Ordering::Acquire);
+        // SAFETY: `before` was leaked and is valid or null; a handler is called as its flags say it is made.
+        unsafe {
+            if before.is_null() || (*before).sa_sigaction == libc::SIG_DFL {
+                // The faulting instruction runs again, now without a handler.
+                libc::signal(libc::SIGBUS, libc::SIG_DFL);
+                if code <= 0 {
+                    libc::raise(libc::SIGBUS);
+                }
+            } else if (*before).sa_sigaction == libc::SIG_IGN {
+            } else if (*before).sa_flags & libc::SA_SIGINFO != 0 {
+                let call: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                    std::mem::transmute((*before).sa_sigaction);
+                call(signal, about, context);
+            } else {
+                let call: extern "C" fn(libc::c_int) = std::mem::transmute((*before).sa_sigaction);
+                call(signal);
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod bus {
+    /// No map is guarded.
+    #[derive(Debug)]
+    pub enum Slot {}
+
+    impl Slot {
+        pub(super) fn is_broken(&self) -> bool {
+            match *self {}
+        }
+    }
+
+    pub(super) fn guard(_begin: *const u8, _length: usize) -> Option<Slot> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_file_is_read_as_it_is() {
+        let path = std::env::temp_dir().join(format!("nearkin-memory-{}", std::process::id()));
+        for length in [0, 1, 7, 8, 9, 1000] {
+            let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
+            std::fs::write(&path, &bytes).expect("writable");
+            let memory = Memory::of(&File::open(&path).expect("there")).expect("readable");
+            assert!(matches!(memory, Memory::Read(..)));
+            assert_eq!(bytes, &*memory);
+            assert!(!memory.is_broken());
+        }
+        std::fs::remove_file(&path).expect("there");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_truncated_while_mapped_breaks_its_map_alone() {
+        let folder = std::env::temp_dir();
+        let paths = [0, 1].map(|i| folder.join(format!("nearkin-truncated-{}-{i}", std::process::id())));
+        let memories = paths.each_ref().map(|path| {
+            std::fs::write(path, vec![7_u8; 1 << 20]).expect("writable");
+            Memory::of_at_most(&File::open(path).expect("there"), 0).expect("mappable")
+        });
+        File::options().write(true).open(&paths[0]).expect("there").set_len(4096).expect("writable");
+        let sum = |memory: &Memory| memory.iter().map(|&byte| u64::from(byte)).sum::<u64>();
+        assert_eq!(7 << 20, sum(&memories[1]));
+        assert_eq!(7 * 4096, sum(&memories[0]));
+        assert_eq!((true, false), (memories[0].is_broken(), memories[1].is_broken()));
+        drop(memories);
+        paths.map(|path| std::fs::remove_file(path).expect("there"));
+    }
+}
