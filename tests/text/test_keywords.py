@@ -228,6 +228,8 @@ def test_a_table_that_lacks_a_line_is_refused(tmp_path: Path) -> None:
     slots = json.loads(head)
     rest = b"".join(body.splitlines(keepends=True)[1:])
     slots["sha256"] = hashlib.sha256(rest).hexdigest()
+    # As the first tables of this version, without the sum of the first line.
+    del slots["head_sha256"]
     path.write_bytes(json.dumps(slots).encode() + b"\n" + rest)
     with pytest.raises(
         errors.CorruptStoreError, match=f"{slots['features'] - 1} features where {slots['features']} are"

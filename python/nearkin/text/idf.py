@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -153,7 +153,7 @@ class Idf:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table: whole, or after an error not at all."""
-        head = {
+        head: dict[str, object] = {
             "format": "nearkin-idf",
             "version": VERSION,
             "documents": self.documents,
@@ -162,6 +162,7 @@ class Idf:
             "recipe": self.rules,
             "sha256": hashlib.sha256(self._lines).hexdigest(),
         }
+        head["head_sha256"] = _head_sum(head)
         with replace_file(path) as file:
             file.write(json.dumps(head, ensure_ascii=False, sort_keys=True).encode() + b"\n" + self._lines)
 
@@ -188,6 +189,9 @@ class Idf:
                     f"format version {version} is newer than {VERSION}, the newest that this nearkin reads; upgrade it"
                 )
                 raise FormatVersionError(message, found=version, newest=VERSION)
+            # Tables written before the sum of the first line have all keys but that one.
+            if set(head) - {"head_sha256"} != _HEAD or head.pop("head_sha256", None) not in (None, _head_sum(head)):
+                raise ValueError("its first line does not fit its checksum")
             if hashlib.sha256(body).hexdigest() != head["sha256"]:
                 raise ValueError("its checksum does not fit its lines")
             rows = [row.split(b"\t", 1) for row in body.split(b"\n")[:-1]]
@@ -200,6 +204,14 @@ class Idf:
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
             reason = f"no IDF table of nearkin ({error})"
             raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
+
+
+_HEAD = {"documents", "features", "format", "min_df", "recipe", "sha256", "version"}
+
+
+def _head_sum(head: Mapping[str, object]) -> str:
+    """SHA-256 of the first line as it is without this sum."""
+    return hashlib.sha256(json.dumps(head, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
 
 def _batches(texts: Texts | Corpus) -> Iterable[Texts]:

@@ -256,6 +256,8 @@ mod tests {
         assert_eq!(7 * 4096, sum(&memories[0]));
         assert_eq!((true, false), (memories[0].is_broken(), memories[1].is_broken()));
         drop(memories);
-        paths.map(|path| std::fs::remove_file(path).expect("there"));
+        for path in paths {
+            std::fs::remove_file(path).expect("there");
+        }
     }
 }

@@ -1,0 +1,45 @@
+"""A file that another program shortens while it is open: an error that names it, and a process that goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import os, sys
+import numpy as np
+import nearkin as nk
+from nearkin.errors import CorruptStoreError
+
+path = sys.argv[1]
+fps = np.random.default_rng(1).integers(0, 2**63, 400_000, dtype=np.uint64)
+index = nk.HammingIndex(bits=64, radius=3)
+index.add(None, fps)
+index.save(path)
+other = path + ".other"
+index.save(other)
+opened, sound = nk.HammingIndex.open(path), nk.HammingIndex.open(other)
+if sys.argv[2] == "after":
+    opened.search(fps[:5], radius=3)
+os.truncate(path, 1 << 16)
+for _ in range(2):
+    try:
+        opened.search(fps[-5:], radius=3)
+        print("answered")
+    except CorruptStoreError as error:
+        print("refused" if path in str(error) else error)
+print(len(sound.search(fps[:5], radius=0).ids))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="maps are guarded on Unix")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_truncated_file_is_an_error_and_not_the_end(tmp_path: Path, when: str) -> None:
+    """Truncated before its first use and after it; another open index answers as before."""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "index.nks"), when]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (0, "refused\nrefused\n5\n") == (done.returncode, done.stdout), done.stderr
