@@ -1,0 +1,52 @@
+"""Every saver under every fault of the file system: afterwards the old state or the new one, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+SAVERS = ("hamming", "bands", "digests", "vectors", "family", "idf", "index add", "dedup jsonl", "dedup parquet")
+SLOW_SAVERS = ("dedup jsonl.gz", "dedup jsonl.zst", "dedup csv")
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled library of `shim.c`."""
+    if sys.platform != "linux" or shutil.which("gcc") is None:
+        pytest.skip("faults are injected by a library that is compiled by gcc on Linux")
+    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    command = ["gcc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(library), str(HERE / "shim.c"), "-ldl"]
+    subprocess.run(command, check=True, capture_output=True)
+    return library
+
+
+def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, Any]:
+    command = [sys.executable, str(HERE / "driver.py"), saver, str(folder), "--every", str(every)]
+    environment = {**os.environ, "LD_PRELOAD": str(shim)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert 0 == done.returncode, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("saver", SAVERS)
+def test_every_fault_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
+    """Failing, short, interrupted calls, a killed process and a power cut, for the n-th call of each kind."""
+    found = outcomes(shim, saver, tmp_path)
+    assert [] == found["faults"], f"{found['faults in all']} of {sum(found['outcomes'].values())}"
+    assert sum(found["outcomes"].values()) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("saver", SLOW_SAVERS)
+def test_every_fault_in_the_other_formats(shim: Path, tmp_path: Path, saver: str) -> None:
+    """The same for outputs that are compressed, and for CSV."""
+    assert [] == outcomes(shim, saver, tmp_path)["faults"]
