@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
+.PHONY: faults setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep
 
@@ -81,6 +81,10 @@ demo: setup
 docs: setup
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/mkdocs build --strict
+
+# Every attack in full: each fault of the file system for every saver, every flipped bit, signals and threads for longer.
+faults: setup
+	$(BIN)/python -m pytest -q tests/faults -m 'slow or not slow'
 
 # Coverage-guided fuzzing of whatever reads untrusted bytes, a minute a target; needs cargo-fuzz (cargo install cargo-fuzz).
 SECONDS ?= 60

@@ -1,4 +1,5 @@
-//! Any bytes as a saved LSH index: an error, or, if `verify` passes them, an index that can be searched; never a panic.
+//! Any bytes as a saved LSH index: an error when it is opened or first searched, or an index that can be searched; never a
+//! panic, verified or not.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +9,7 @@ fuzz_target!(|input: &[u8]| {
     let path = std::env::temp_dir().join(format!("nearkin-fuzz-lsh-{}.nks", std::process::id()));
     std::fs::write(&path, input).expect("a writable temporary folder");
     let Ok(index) = Index::open(&path) else { return };
-    if index.verify().is_ok() && index.store().dim() <= 1 << 16 {
+    if index.store().dim() <= 1 << 16 {
         let (bits, ints) = (vec![0u64; 16], vec![0i64; 1 << 16]);
         let point = vec![1.0f32; index.store().dim()];
         let wide = vec![1.0f64; index.store().dim()];

@@ -1,6 +1,7 @@
-//! Any bytes as a saved index: an error, or, if `verify` passes them, an index that can be searched; never a panic.
+//! Any bytes as a saved Hamming index: an error when it is opened or first searched, or an index that can be searched; never
+//! a panic, verified or not.
 //!
-//! Sums are mended first, or hardly an input would come behind them.
+//! Sums are mended first, or hardly an input would come behind them; an input whose first byte is odd keeps its own.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -41,18 +42,19 @@ fn mend(bytes: &mut [u8]) {
 
 fuzz_target!(|input: &[u8]| {
     let mut input = input.to_vec();
-    mend(&mut input);
+    if input.first().is_none_or(|first| first & 1 == 0) {
+        mend(&mut input);
+    }
     let path = std::env::temp_dir().join(format!("nearkin-fuzz-{}.nks", std::process::id()));
     std::fs::write(&path, &input).expect("a writable temporary folder");
     let Ok(mut index) = Index::open(&path) else { return };
-    if index.verify().is_ok() {
-        let words = index.bits().div_ceil(64);
-        for radius in [0, 3.min(index.bits() as u32)] {
-            index.prepare(radius, 1).expect("a radius within the width");
-            index.search(&vec![0; words], radius, Some(5)).expect("one query");
-            index.prepare_pairs(radius).expect("a radius within the width");
-            index.pairs(radius).expect("a prepared index");
-            index.clusters(radius, Linkage::Connected).expect("a prepared index");
-        }
+    let words = index.bits().div_ceil(64);
+    for radius in [0, 3.min(index.bits() as u32)] {
+        let _ = index.prepare(radius, 1);
+        let _ = index.search(&vec![0; words], radius, Some(5));
+        let _ = index.prepare_pairs(radius);
+        let _ = index.pairs(radius);
+        let _ = index.clusters(radius, Linkage::Connected);
     }
+    let _ = index.verify();
 });

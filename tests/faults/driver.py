@@ -341,6 +341,9 @@ def replay(calls: list[Call], work: Path, policy: str) -> None:
             continue
         if call.op == "w" and policy == "data" and not synced_after(place, call.a):
             continue
+        if not (b if call.b else a).parent.is_dir():
+            # A folder whose own entry was lost.
+            continue
         if call.op == "c":
             a.touch()
         elif call.op == "m":
