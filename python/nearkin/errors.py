@@ -7,6 +7,7 @@ NearkinError
 ├── InputError (ValueError)          a record or file that can't be read
 ├── OutputError (OSError)            output that could not be put in its place
 ├── NotFittedError (ValueError)      a family or index that has not seen `fit`
+├── ForkError (RuntimeError)         an object that another thread was using when the process forked
 ├── StoreError
 │   ├── FormatVersionError           a file from a newer nearkin
 │   ├── CorruptStoreError            a file that is not what its header says
@@ -86,6 +87,14 @@ class OutputError(NearkinError, OSError):
 
 class NotFittedError(NearkinError, ValueError):
     """A family or an index that is asked before `fit`. Attributes: family."""
+
+
+class ForkError(NearkinError, RuntimeError):
+    """An object that another thread of the parent was using when this process was forked from it.
+
+    In the child that thread does not exist: what it was changing stays half changed. Open or build the object again in
+    the child, or start children by "spawn" or "forkserver".
+    """
 
 
 class StoreError(NearkinError):

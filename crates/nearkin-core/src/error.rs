@@ -63,6 +63,8 @@ pub enum Error {
     },
     /// The caller asked the computation to end; nothing changed.
     Stopped,
+    /// An object that another thread was using when this process was forked.
+    Forked,
     /// The operating system refused.
     Io {
         /// What was being done, with the file's name.
@@ -130,6 +132,10 @@ impl fmt::Display for Error {
                 )
             }
             Self::Stopped => write!(f, "stopped by the caller; nothing changed"),
+            Self::Forked => write!(
+                f,
+                "this object was in use in another thread when the process forked; open or build it again in the child"
+            ),
             Self::Io { action, source } => write!(f, "{action}: {source}"),
         }
     }

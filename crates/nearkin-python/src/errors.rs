@@ -47,6 +47,7 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             context.set_item("newest", newest)?;
             "FormatVersionError"
         }
+        Error::Forked => "ForkError",
         Error::Stopped => return Ok(pyo3::exceptions::PyKeyboardInterrupt::new_err(message)),
         Error::Io { action, source } => {
             if let Some(code) = source.raw_os_error() {

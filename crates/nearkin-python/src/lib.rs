@@ -3,12 +3,13 @@
 //! Each function converts its arguments, releases the GIL, calls the core in the process's thread pool, and converts
 //! the result. No rule about hashing or searching lives here.
 //!
-//! Modules build on the ones to their left only: `errors` · `threads` · `convert` · `records` · `vectors` · `text` ·
+//! Modules build on the ones to their left only: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text` ·
 //! `recipe` · `families` · `ssdeep` · `search` · `pipeline`.
 
 mod convert;
 mod errors;
 mod families;
+mod locks;
 mod pipeline;
 mod recipe;
 mod records;
@@ -20,9 +21,12 @@ mod vectors;
 
 use pyo3::prelude::*;
 
+use crate::errors::IntoPython;
+
 /// The compiled kernels. Private: the names that users call are in `nearkin`.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    locks::count_forks().into_python()?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     threads::register(module)?;

@@ -3,8 +3,6 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
 use nearkin_core::Error;
 use nearkin_core::pipeline::absorb::{self, Fingerprints};
 use nearkin_core::pipeline::verify::{Cache, Measure};
@@ -16,6 +14,7 @@ use pyo3::prelude::*;
 use crate::convert::texts::Texts;
 use crate::convert::{check_offsets, check_places, same_length};
 use crate::errors::IntoPython;
+use crate::locks::Lock;
 use crate::recipe::RecipeCore;
 use crate::threads::{detached, detached_with};
 
@@ -25,17 +24,7 @@ type Array<T> = Py<PyArray1<T>>;
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct TextCache {
     recipe: Py<RecipeCore>,
-    cache: RwLock<Cache>,
-}
-
-impl TextCache {
-    fn read(&self) -> RwLockReadGuard<'_, Cache> {
-        self.cache.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Cache> {
-        self.cache.write().unwrap_or_else(PoisonError::into_inner)
-    }
+    cache: Lock<Cache>,
 }
 
 #[pymethods]
@@ -44,13 +33,14 @@ impl TextCache {
     fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize) -> PyResult<Self> {
         let _ = recipe.get().tokenizer()?;
         let cache = Cache::new(Measure::new(measure).into_python()?, budget);
-        Ok(Self { recipe, cache: RwLock::new(cache) })
+        Ok(Self { recipe, cache: Lock::new(cache) })
     }
 
     /// Rows whose texts must be added before they can be compared.
     fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
         let rows = rows.as_slice()?;
-        Ok(py.detach(|| self.write().missing(rows)).into_pyarray(py).unbind())
+        let missing = py.detach(|| Ok(self.cache.write()?.missing(rows))).into_python()?;
+        Ok(missing.into_pyarray(py).unbind())
     }
 
     /// Makes text i ready as row `rows[i]`.
@@ -60,17 +50,22 @@ impl TextCache {
         let tokenizer = self.recipe.get().tokenizer()?;
         detached_with(
             py,
-            || self.write(),
+            || self.cache.write(),
             |pool, mut cache| {
                 let cache: &mut Cache = &mut cache;
                 pool.install(|| cache.add(tokenizer, rows, &texts));
+                Ok(())
             },
         )
     }
 
     /// Drops what was not needed for the longest time until the budget is met.
-    fn shrink(&self, py: Python<'_>) {
-        py.detach(|| self.write().shrink());
+    fn shrink(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            self.cache.write()?.shrink();
+            Ok(())
+        })
+        .into_python()
     }
 
     /// Similarities of rows `left[i]` and `right[i]`.
@@ -84,15 +79,14 @@ impl TextCache {
         same_length("right", right.len(), left.len())?;
         let found = detached_with(
             py,
-            || self.read(),
+            || self.cache.read(),
             |pool, cache| {
                 let cache: &Cache = &cache;
                 check_added(cache, left)?;
                 check_added(cache, right)?;
                 Ok(pool.install(|| cache.similarities(left, right)))
             },
-        )?
-        .into_python()?;
+        )?;
         Ok(found.into_pyarray(py).unbind())
     }
 
@@ -111,15 +105,14 @@ impl TextCache {
         check_offsets(offsets, candidates.len())?;
         let found = detached_with(
             py,
-            || self.read(),
+            || self.cache.read(),
             |pool, cache| {
                 let cache: &Cache = &cache;
                 check_added(cache, documents)?;
                 check_added(cache, candidates)?;
                 Ok(pool.install(|| absorb::first_matches(cache, threshold, documents, offsets, candidates)))
             },
-        )?
-        .into_python()?;
+        )?;
         Ok(decision(py, found))
     }
 }
@@ -148,7 +141,7 @@ fn absorb_in_order(
     same_length("fingerprints", rows.len(), documents.len() * words)?;
     let found = detached_with(
         py,
-        || texts.as_ref().map(|texts| texts.get().read()),
+        || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
         |pool, cache| {
             let cache: Option<&Cache> = cache.as_deref();
             if let Some(cache) = cache {
@@ -157,8 +150,7 @@ fn absorb_in_order(
             let rows = Fingerprints::new(rows, words);
             Ok(pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents)))
         },
-    )?
-    .into_python()?;
+    )?;
     Ok(decision(py, found))
 }
 
@@ -182,7 +174,7 @@ fn absorb_listed(
     same_length("similarity", similarity.map_or(later.len(), <[f64]>::len), later.len())?;
     let found = detached_with(
         py,
-        || texts.as_ref().map(|texts| texts.get().read()),
+        || texts.as_ref().map(|texts| texts.get().cache.read()).transpose(),
         |pool, cache| {
             let cache: Option<&Cache> = cache.as_deref();
             if let Some(cache) = cache {
@@ -190,8 +182,7 @@ fn absorb_listed(
             }
             Ok(pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity)))
         },
-    )?
-    .into_python()?;
+    )?;
     Ok(decision(py, found))
 }
 

@@ -5,8 +5,6 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
-use std::sync::{Mutex, PoisonError};
-
 use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights};
 use nearkin_core::hash::FeatureHash;
 use nearkin_core::text::idf::DocumentFrequencies;
@@ -18,6 +16,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::convert::texts::Texts;
 use crate::errors::IntoPython;
+use crate::locks::Lock;
 use crate::text::idf::IdfCore;
 use crate::text::words::Made;
 use crate::threads::{detached, detached_with};
@@ -246,7 +245,7 @@ fn feature_hash_names() -> Vec<&'static str> {
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct IdfCounter {
     recipe: Py<RecipeCore>,
-    counted: Mutex<DocumentFrequencies>,
+    counted: Lock<DocumentFrequencies>,
 }
 
 #[pymethods]
@@ -254,7 +253,7 @@ impl IdfCounter {
     #[new]
     fn new(recipe: Py<RecipeCore>) -> PyResult<Self> {
         let _ = recipe.get().tokenizer()?;
-        Ok(Self { recipe, counted: Mutex::new(DocumentFrequencies::default()) })
+        Ok(Self { recipe, counted: Lock::new(DocumentFrequencies::default()) })
     }
 
     /// Counts the features of more texts; a null is no document.
@@ -263,13 +262,12 @@ impl IdfCounter {
         let recipe = &self.recipe.get().recipe;
         detached_with(
             py,
-            || self.counted.lock().unwrap_or_else(PoisonError::into_inner),
+            || self.counted.write(),
             |pool, mut counted| {
                 let counted: &mut DocumentFrequencies = &mut counted;
                 pool.install(|| recipe.count_documents(counted, &texts))
             },
-        )?
-        .into_python()
+        )
     }
 
     /// Documents, features of at least `min_df` of them sorted by their bytes, and their document frequencies.
@@ -278,11 +276,16 @@ impl IdfCounter {
         py: Python<'py>,
         min_df: u32,
     ) -> PyResult<(u64, Bound<'py, PyList>, Bound<'py, PyArray1<u32>>)> {
-        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let features = counted.features(min_df).into_python()?;
+        let (documents, features) = py
+            .detach(|| {
+                let counted = self.counted.read()?;
+                let features = counted.features(min_df)?.into_iter().map(|(name, count)| (name.to_vec(), count));
+                Ok((counted.documents(), features.collect::<Vec<_>>()))
+            })
+            .into_python()?;
         let names = PyList::new(py, features.iter().map(|(name, _)| PyBytes::new(py, name)))?;
         let counts: Vec<u32> = features.iter().map(|&(_, count)| count).collect();
-        Ok((counted.documents(), names, counts.into_pyarray(py)))
+        Ok((documents, names, counts.into_pyarray(py)))
     }
 }
 

@@ -19,6 +19,7 @@ use rayon::prelude::*;
 
 use crate::convert::texts::Texts;
 use crate::errors::{IntoPython, to_python};
+use crate::locks::Lock;
 use crate::threads::detached;
 
 /// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
@@ -211,41 +212,40 @@ fn ssdeep_hash_files(
         .collect())
 }
 
-#[pyclass(name = "SsdeepHasher", module = "nearkin._core")]
+#[pyclass(frozen, name = "SsdeepHasher", module = "nearkin._core")]
 struct PyHasher {
-    hasher: Hasher,
+    // Who holds it never waits for the GIL, so it may be waited for with the GIL held.
+    hasher: Lock<Hasher>,
 }
 
 #[pymethods]
 impl PyHasher {
     #[new]
     fn new() -> Self {
-        Self { hasher: Hasher::new() }
+        Self { hasher: Lock::new(Hasher::new()) }
     }
 
     #[getter]
-    fn total(&self) -> u64 {
-        self.hasher.total()
+    fn total(&self) -> PyResult<u64> {
+        Ok(self.hasher.read().into_python()?.total())
     }
 
-    fn update(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let hasher = &mut self.hasher;
-        with_bytes(data, |bytes| {
-            if bytes.len() < SMALL {
-                hasher.update(bytes);
-            } else {
-                py.detach(|| hasher.update(bytes));
-            }
+    fn update(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let update = |bytes: &[u8]| {
+            self.hasher.write()?.update(bytes);
             Ok(())
+        };
+        with_bytes(data, |bytes| {
+            if bytes.len() < SMALL { update(bytes) } else { py.detach(|| update(bytes)) }.into_python()
         })
     }
 
-    fn copy(&self) -> Self {
-        Self { hasher: self.hasher.clone() }
+    fn copy(&self) -> PyResult<Self> {
+        Ok(Self { hasher: Lock::new(self.hasher.read().into_python()?.clone()) })
     }
 
     fn digest(&self, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
-        self.hasher.digest(options(eliminate_runs, truncate)).into_python()
+        self.hasher.read().into_python()?.digest(options(eliminate_runs, truncate)).into_python()
     }
 }
 

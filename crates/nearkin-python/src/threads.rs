@@ -24,7 +24,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::errors::to_python;
+use crate::errors::{IntoPython, to_python};
 
 struct Pool {
     process: u32,
@@ -148,12 +148,12 @@ pub(crate) fn detached_if<T: Send>(py: Python<'_>, worth: bool, work: impl FnOnc
 /// As `detached`, with what `lock` gives: locks are taken by the calling thread, outside of the pool and without the GIL.
 pub(crate) fn detached_with<G, T: Send>(
     py: Python<'_>,
-    lock: impl FnOnce() -> G + Send,
-    work: impl FnOnce(&Workers, G) -> T + Send,
+    lock: impl FnOnce() -> nearkin_core::Result<G> + Send,
+    work: impl FnOnce(&Workers, G) -> nearkin_core::Result<T> + Send,
 ) -> PyResult<T> {
     let workers = Workers::new()?;
-    let value = Released(&workers).run(py, |workers| work(workers, lock()));
-    workers.end(value)
+    let value = Released(&workers).run(py, |workers| work(workers, lock()?));
+    workers.end(value)?.into_python()
 }
 
 /// The workers of a call in a stretch without the GIL.

@@ -199,7 +199,7 @@ pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
     rows.par_chunks(BLOCK * words).enumerate().for_each(|(number, queries)| {
         let first = number * BLOCK;
         let mut limits = vec![radius; queries.len() / words];
-        let mut sink = NearMarks { marks: &near, first, radius };
+        let mut sink = Near { marks: &near, first, radius };
         // Each pair is met once, from the earlier side.
         scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, &mut sink);
     });
@@ -210,13 +210,13 @@ pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
 const BLOCK: usize = 256;
 
 /// Marks both sides of a pair.
-struct NearMarks<'a> {
+struct Near<'a> {
     marks: &'a [AtomicBool],
     first: usize,
     radius: u32,
 }
 
-impl Sink for NearMarks<'_> {
+impl Sink for Near<'_> {
     fn hit(&mut self, query: u32, row: u32, _distance: u32) -> u32 {
         let query = self.first + query as usize;
         if query != row as usize {

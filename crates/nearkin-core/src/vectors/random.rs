@@ -76,7 +76,7 @@ fn ratio(x: f64, above: [f64; 8], below: [f64; 7]) -> f64 {
     numerator / denominator
 }
 
-/// Φ^(-1)(p) for 0 < p < 1: AS 241, PPND16. In one piece, as it is printed there: three tables of coefficients.
+/// Φ^(-1)(p) for 0 < p < 1: AS 241, PPND16.
 #[allow(clippy::excessive_precision, reason = "coefficients as they are published")]
 pub fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;

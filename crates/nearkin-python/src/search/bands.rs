@@ -123,7 +123,7 @@ impl BandCore {
         self.index.ask(py, |index| with!(index, index => index.verify()))
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.index.len(py)
     }
 

@@ -58,16 +58,13 @@ impl DigestCore {
         self.index.ask(py, Index::verify)
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.index.len(py)
     }
 
     /// Kind of ids, postings, bytes in memory.
-    fn info(&self, py: Python<'_>) -> (&'static str, usize, usize) {
-        py.detach(|| {
-            let index = self.index.read();
-            (index.rows().kind(), index.postings(), index.bytes())
-        })
+    fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
+        self.index.peek(py, |index| Ok((index.rows().kind(), index.postings(), index.bytes())))
     }
 
     fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
@@ -75,11 +72,10 @@ impl DigestCore {
     }
 
     /// The digest of an id, None if it is not there.
-    fn digest(&self, py: Python<'_>, key: Key) -> Option<String> {
-        py.detach(|| {
-            let index = self.index.read();
-            let digest = index.get(key.find(index.rows())?)?;
-            Some(String::from_utf8_lossy(&digest.to_text()).into_owned())
+    fn digest(&self, py: Python<'_>, key: Key) -> PyResult<Option<String>> {
+        self.index.peek(py, |index| {
+            let digest = key.find(index.rows()).and_then(|row| index.get(row));
+            Ok(digest.map(|digest| String::from_utf8_lossy(&digest.to_text()).into_owned()))
         })
     }
 

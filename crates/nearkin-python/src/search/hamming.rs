@@ -6,7 +6,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use nearkin_core::Error;
 use nearkin_core::cpu::popcount;
@@ -18,6 +17,7 @@ use pyo3::types::{PyDict, PyList};
 
 use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
 use crate::errors::{IntoPython, to_python};
+use crate::locks::Lock;
 use crate::threads::detached_with;
 
 /// Exact Hamming index; `nearkin.HammingIndex` is its face.
@@ -63,18 +63,17 @@ impl HammingCore {
         }
         let locks = || {
             if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
-                let first = self.index.read();
-                (first, other.index.read())
+                let first = self.index.read()?;
+                Ok((first, other.index.read()?))
             } else {
-                let first = other.index.read();
-                (self.index.read(), first)
+                let first = other.index.read()?;
+                Ok((self.index.read()?, first))
             }
         };
         detached_with(py, locks, |pool, (index, other)| {
             let (index, other): (&Index, &Index) = (&index, &other);
             pool.install(|| guarded(index.segment(), || guarded(other.segment(), || work(index, other))))
-        })?
-        .into_python()
+        })
     }
 }
 
@@ -91,7 +90,7 @@ fn pair_arrays(py: Python<'_>, (left, right, distances): (FoundIds, FoundIds, Ve
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct HammingPairs {
     core: Py<HammingCore>,
-    stream: Mutex<PairStream>,
+    stream: Lock<PairStream>,
 }
 
 #[pymethods]
@@ -99,12 +98,11 @@ impl HammingPairs {
     /// left, right, distances; empty at the end.
     fn next_batch(&self, py: Python<'_>) -> PyResult<FoundPairs> {
         let core = self.core.get();
-        let locks = || (self.stream.lock().unwrap_or_else(PoisonError::into_inner), core.index.read());
+        let locks = || Ok((self.stream.write()?, core.index.read()?));
         let found = detached_with(py, locks, |pool, (mut stream, index)| {
             let (stream, index): (&mut PairStream, &Index) = (&mut stream, &index);
             pool.install(|| guarded(index.segment(), || Ok(pairs_of(index, index, stream.next_batch(index)?))))
-        })?
-        .into_python()?;
+        })?;
         Ok(pair_arrays(py, found))
     }
 }
@@ -136,29 +134,32 @@ impl HammingCore {
     }
 
     /// What the caller keeps with the index.
-    fn note(&self, py: Python<'_>) -> Option<String> {
-        py.detach(|| self.index.read().note().map(str::to_owned))
+    fn note(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.index.peek(py, |index| Ok(index.note().map(str::to_owned)))
     }
 
-    fn set_note(&self, py: Python<'_>, note: Option<String>) {
-        py.detach(|| self.index.write().set_note(note));
+    fn set_note(&self, py: Python<'_>, note: Option<String>) -> PyResult<()> {
+        py.detach(|| {
+            self.index.write()?.set_note(note);
+            Ok(())
+        })
+        .into_python()
     }
 
     /// Rows ever added.
-    fn total(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.index.read().rows().total())
+    fn total(&self, py: Python<'_>) -> PyResult<usize> {
+        self.index.peek(py, |index| Ok(index.rows().total()))
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.index.len(py)
     }
 
     /// Kind of ids, bytes of fingerprints and tables, bytes of ids.
-    fn info(&self, py: Python<'_>) -> (&'static str, usize, usize) {
-        py.detach(|| {
-            let index = self.index.read();
+    fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
+        self.index.peek(py, |index| {
             let (bytes, ids) = index.bytes();
-            (index.rows().kind(), bytes, ids)
+            Ok((index.rows().kind(), bytes, ids))
         })
     }
 
@@ -248,13 +249,13 @@ impl HammingCore {
     /// The same, a batch at a time.
     fn pair_stream(slf: Bound<'_, Self>, radius: u32, batch: usize) -> PyResult<HammingPairs> {
         let stream = slf.get().index.change(slf.py(), |index| PairStream::new(index, radius, batch))?;
-        Ok(HammingPairs { core: slf.unbind(), stream: Mutex::new(stream) })
+        Ok(HammingPairs { core: slf.unbind(), stream: Lock::new(stream) })
     }
 
     /// left (ids of `other`), right (ids of this index), distances.
     fn join(&self, py: Python<'_>, other: Bound<'_, Self>, radius: u32) -> PyResult<FoundPairs> {
         let other = other.get();
-        let count = py.detach(|| other.index.read().len());
+        let count = other.index.len(py)?;
         self.index.change(py, |index| index.prepare(radius, count))?;
         let found = self.ask_both(py, other, |index, other| Ok(pairs_of(other, index, index.join(other, radius)?)))?;
         Ok(pair_arrays(py, found))

@@ -128,6 +128,9 @@ fn queries<'a>(
     Ok(Queries { hashes: hashes.view()?, alternatives, effort })
 }
 
+/// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
+type Info = (&'static str, &'static str, usize, &'static str, usize, usize, usize);
+
 #[pymethods]
 impl LshCore {
     /// An index of bucket tables over integers or bits.
@@ -175,17 +178,16 @@ impl LshCore {
         self.index.ask(py, Index::verify)
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.index.len(py)
     }
 
     /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
-    fn info(&self, py: Python<'_>) -> (&'static str, &'static str, usize, &'static str, usize, usize, usize) {
-        py.detach(|| {
-            let index = self.index.read();
+    fn info(&self, py: Python<'_>) -> PyResult<Info> {
+        self.index.peek(py, |index| {
             let (filter, vectors, ids) = index.bytes();
             let store = index.store();
-            (index.metric().name(), store.kind(), store.dim(), index.rows().kind(), filter, vectors, ids)
+            Ok((index.metric().name(), store.kind(), store.dim(), index.rows().kind(), filter, vectors, ids))
         })
     }
 

@@ -11,7 +11,7 @@ mod hamming;
 mod lsh;
 
 use std::convert::Infallible;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
 use nearkin_core::search::rows::{Existing, Keys, NewIds, Rows};
@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
 use crate::errors::{IntoPython, to_python};
+use crate::locks::Lock;
 use crate::threads::detached_with;
 
 /// What every index of the core has.
@@ -55,19 +56,19 @@ macro_rules! indexed {
 indexed!(nearkin_core::search::digests::Index, nearkin_core::search::hamming::Index, nearkin_core::search::lsh::Index);
 
 /// An index behind its lock. The lock is only ever waited for with the GIL released.
-pub(crate) struct Locked<I>(RwLock<I>);
+pub(crate) struct Locked<I>(Lock<I>);
 
 impl<I: Indexed> Locked<I> {
     pub(crate) fn new(index: I) -> Self {
-        Self(RwLock::new(index))
+        Self(Lock::new(index))
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, I> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn read(&self) -> nearkin_core::Result<RwLockReadGuard<'_, I>> {
+        self.0.read()
     }
 
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, I> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn write(&self) -> nearkin_core::Result<RwLockWriteGuard<'_, I>> {
+        self.0.write()
     }
 
     /// Calls `work` with the index to change, in the pool.
@@ -84,8 +85,7 @@ impl<I: Indexed> Locked<I> {
                 let segment = index.segment().cloned();
                 pool.install(|| guarded(segment.as_ref(), || work(index)))
             },
-        )?
-        .into_python()
+        )
     }
 
     /// Calls `work` with the index to read, in the pool.
@@ -101,8 +101,7 @@ impl<I: Indexed> Locked<I> {
                 let index: &I = &index;
                 pool.install(|| guarded(index.segment(), || work(index)))
             },
-        )?
-        .into_python()
+        )
     }
 
     /// As `ask`, by the calling thread: for what takes less time than waking another.
@@ -112,14 +111,14 @@ impl<I: Indexed> Locked<I> {
         work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         py.detach(|| {
-            let index = self.read();
+            let index = self.read()?;
             guarded(index.segment(), || work(&index))
         })
         .into_python()
     }
 
-    pub(crate) fn len(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.read().rows().len())
+    pub(crate) fn len(&self, py: Python<'_>) -> PyResult<usize> {
+        self.peek(py, |index| Ok(index.rows().len()))
     }
 
     /// Whether an id is there.

@@ -29,7 +29,7 @@ pub use groups::{Clusters, Linkage};
 pub use links::{PairStream, Pairs};
 pub use plan::Method;
 pub use rank::{Ranked, Ranking};
-use runs::SortedRun;
+use runs::Run;
 pub use search::{Hits, Part};
 
 /// Rows that wait unsorted: scanned in about a microsecond per query.
@@ -44,7 +44,7 @@ pub struct Index {
     memory: Option<usize>,
     kernel: Kernel,
     rows: Rows,
-    runs: Vec<SortedRun>,
+    runs: Vec<Run>,
     tail: Vec<u64>,
     tail_rows: Vec<u32>,
     /// Nanoseconds that scans have cost beyond what tables would have, by the model.
@@ -133,7 +133,7 @@ impl Index {
 
     /// Bytes of fingerprints and tables, and bytes of rows.
     pub fn bytes(&self) -> (usize, usize) {
-        let runs: usize = self.runs.iter().map(SortedRun::bytes).sum();
+        let runs: usize = self.runs.iter().map(Run::bytes).sum();
         let tail = self.tail.capacity() * 8 + self.tail_rows.capacity() * 4;
         (runs + tail, self.rows.bytes())
     }
@@ -192,7 +192,7 @@ impl Index {
             self.merge_last();
         }
         if let Some(run) = self.runs.pop() {
-            self.push_run(SortedRun::merge(self.words, &run, &SortedRun::default(), |row| self.rows.is_alive(row)));
+            self.push_run(Run::merge(self.words, &run, &Run::default(), |row| self.rows.is_alive(row)));
         }
     }
 
@@ -209,7 +209,7 @@ impl Index {
             self.tail = fps;
         }
         if !self.tail_rows.is_empty() {
-            self.push_run(SortedRun::new(self.words, &self.tail, &self.tail_rows));
+            self.push_run(Run::new(self.words, &self.tail, &self.tail_rows));
         }
         self.tail = Vec::new();
         self.tail_rows = Vec::new();
@@ -223,11 +223,11 @@ impl Index {
 
     fn merge_last(&mut self) {
         if let (Some(b), Some(a)) = (self.runs.pop(), self.runs.pop()) {
-            self.push_run(SortedRun::merge(self.words, &a, &b, |row| self.rows.is_alive(row)));
+            self.push_run(Run::merge(self.words, &a, &b, |row| self.rows.is_alive(row)));
         }
     }
 
-    fn push_run(&mut self, mut run: SortedRun) {
+    fn push_run(&mut self, mut run: Run) {
         if run.len() > 0 {
             if !self.rows.ascending() {
                 run.order_copies(|a, b| self.rows.compare(a, b));

@@ -103,14 +103,14 @@ impl Quotient {
 }
 
 /// The `k` best rows of one query so far, in a list that is cut when it reaches twice that.
-struct RankedBest<'a> {
+struct Best<'a> {
     index: &'a Index,
     k: usize,
     limit: Quotient,
     rows: Vec<(Quotient, u32)>,
 }
 
-impl RankedBest<'_> {
+impl Best<'_> {
     fn order(&self, a: &(Quotient, u32), b: &(Quotient, u32)) -> Ordering {
         a.0.compare(b.0).then_with(|| self.index.rows.compare(a.1, b.1))
     }
@@ -150,10 +150,10 @@ impl Index {
         let lists: Vec<Vec<(Quotient, u32)>> = queries
             .par_chunks(chunk_of(count) * self.words)
             .flat_map_iter(|queries| {
-                let one = || RankedBest { index: self, k, limit: Quotient::MOST, rows: Vec::new() };
-                let mut best: Vec<RankedBest<'_>> = (0..queries.len() / self.words).map(|_| one()).collect();
+                let one = || Best { index: self, k, limit: Quotient::MOST, rows: Vec::new() };
+                let mut best: Vec<Best<'_>> = (0..queries.len() / self.words).map(|_| one()).collect();
                 for source in &sources {
-                    self.kernel.run(RankJob { words: self.words, source, queries, best: &mut best });
+                    self.kernel.run(Job { words: self.words, source, queries, best: &mut best });
                 }
                 best.into_iter().map(|mut best| {
                     best.cut();
@@ -176,14 +176,14 @@ impl Index {
 /// Words of a tile, which stays in the first-level cache.
 const TILE_WORDS: usize = 2048;
 
-struct RankJob<'a, 'b> {
+struct Job<'a, 'b> {
     words: usize,
     source: &'a Source<'a>,
     queries: &'a [u64],
-    best: &'a mut [RankedBest<'b>],
+    best: &'a mut [Best<'b>],
 }
 
-impl LaneWork for RankJob<'_, '_> {
+impl LaneWork for Job<'_, '_> {
     type Output = ();
 
     /// Every query against tiles of rows, transposed so that a vector holds one word of neighbouring rows.

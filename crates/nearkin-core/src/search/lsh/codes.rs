@@ -77,14 +77,14 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut wit
 }
 
 /// `tile_body` as work for lanes of any width.
-struct CodeTile<'a, F> {
+struct Tile<'a, F> {
     blocks: &'a [u64],
     query: &'a [u64],
     limit: u32,
     within: F,
 }
 
-impl<F: FnMut(usize, u32)> LaneWork for CodeTile<'_, F> {
+impl<F: FnMut(usize, u32)> LaneWork for Tile<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -147,7 +147,7 @@ impl Codes {
                         *within += 1;
                     }
                 };
-                kernel.run(CodeTile { blocks, query, limit: bound, within: each });
+                kernel.run(Tile { blocks, query, limit: bound, within: each });
                 // A row beyond the wanted-th nearest so far can't be among the wanted any more.
                 while *limit > 0 && *within - counts[*limit as usize] as usize >= wanted {
                     *within -= counts[*limit as usize] as usize;

@@ -33,7 +33,7 @@ use crate::cpu::popcount::Kernel;
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Segment};
 use crate::{Error, Result};
-use buckets::BucketRun;
+use buckets::Run;
 use codes::Codes;
 use keys::mix;
 pub use keys::{Hashes, Kind, Layout};
@@ -50,7 +50,7 @@ const CHUNK: usize = 64;
 #[derive(Debug)]
 enum Filter {
     /// Bucket tables, in runs; rows of a run are lower than those of the next.
-    Buckets { layout: Layout, runs: Vec<BucketRun> },
+    Buckets { layout: Layout, runs: Vec<Run> },
     /// Scanned codes.
     Codes(Codes),
 }
@@ -208,7 +208,7 @@ impl Index {
     /// Bytes in memory of the filter, the vectors and the rows.
     pub fn bytes(&self) -> (usize, usize, usize) {
         let filter = match &self.filter {
-            Filter::Buckets { runs, .. } => runs.iter().map(BucketRun::bytes).sum(),
+            Filter::Buckets { runs, .. } => runs.iter().map(Run::bytes).sum(),
             Filter::Codes(codes) => codes.values.bytes(),
         };
         (filter, self.store.bytes(), self.rows.bytes())
@@ -293,7 +293,7 @@ impl Index {
         let rows = &self.rows;
         match (&mut self.filter, hashes) {
             (Filter::Buckets { layout, runs }, _) => {
-                runs.push(BucketRun::build(layout, hashes, count, first as u32));
+                runs.push(Run::build(layout, hashes, count, first as u32));
                 while let [.., a, b] = &runs[..] {
                     if a.len > 2 * b.len {
                         break;
@@ -328,7 +328,7 @@ impl Index {
             while let Some(last) = runs.pop() {
                 let merged = match runs.pop() {
                     Some(before) => before.merge(&last, |row| rows.is_alive(row)),
-                    None => last.merge(&BucketRun::empty(layout.tables()), |row| rows.is_alive(row)),
+                    None => last.merge(&Run::empty(layout.tables()), |row| rows.is_alive(row)),
                 };
                 let whole = runs.is_empty();
                 runs.push(merged);
@@ -420,14 +420,7 @@ impl Index {
     }
 
     /// Puts the distinct rows alive under the keys of a query into `scratch.rows`; returns how many rows were met.
-    fn walk(
-        &self,
-        layout: &Layout,
-        runs: &[BucketRun],
-        queries: &Queries<'_>,
-        number: usize,
-        scratch: &mut Scratch,
-    ) -> u64 {
+    fn walk(&self, layout: &Layout, runs: &[Run], queries: &Queries<'_>, number: usize, scratch: &mut Scratch) -> u64 {
         let Effort::Probes(wanted) = queries.effort else { return 0 };
         let Scratch { prober, keys, probes, spans, seen, rows, .. } = scratch;
         let change = if layout.kind() == Kind::Bits { Change::Flip } else { Change::Add };

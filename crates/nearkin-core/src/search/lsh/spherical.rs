@@ -12,12 +12,12 @@ use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
 use crate::search::hamming::rank::Quotient;
 
 /// The best rows so far of one query, cut when they are more than twice those that are wanted.
-struct NearestQuotients {
+struct Best {
     limit: Quotient,
     kept: Vec<(Quotient, u32)>,
 }
 
-impl NearestQuotients {
+impl Best {
     fn cut(&mut self, wanted: usize) {
         if self.kept.len() >= wanted {
             let by = |a: &(Quotient, u32), b: &(Quotient, u32)| a.0.compare(b.0).then(a.1.cmp(&b.1));
@@ -64,14 +64,14 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: Quotient, mu
 }
 
 /// `tile_body` as work for lanes of any width.
-struct QuotientTile<'a, F> {
+struct Tile<'a, F> {
     blocks: &'a [u64],
     query: &'a [u64],
     limit: Quotient,
     within: F,
 }
 
-impl<F: FnMut(usize, Quotient)> LaneWork for QuotientTile<'_, F> {
+impl<F: FnMut(usize, Quotient)> LaneWork for Tile<'_, F> {
     type Output = ();
 
     #[inline(always)]
@@ -92,14 +92,14 @@ impl Codes {
         alive: impl Fn(u32) -> bool,
     ) -> Vec<Vec<u32>> {
         let words = self.words;
-        let one = || NearestQuotients { limit: Quotient::MOST, kept: Vec::new() };
-        let mut best: Vec<NearestQuotients> = (0..queries.len() / words).map(|_| one()).collect();
+        let one = || Best { limit: Quotient::MOST, kept: Vec::new() };
+        let mut best: Vec<Best> = (0..queries.len() / words).map(|_| one()).collect();
         let (mut start, mut size) = (0, first_tile(wanted));
         while start < self.rows {
             let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (best, query) in best.iter_mut().zip(queries.chunks_exact(words)) {
-                let NearestQuotients { limit, kept } = best;
+                let Best { limit, kept } = best;
                 let within = |place: usize, quotient: Quotient| {
                     let row = (start + place) as u32;
                     // Places behind the last row are none.
@@ -107,7 +107,7 @@ impl Codes {
                         kept.push((quotient, row));
                     }
                 };
-                kernel.run(QuotientTile { blocks, query, limit: *limit, within });
+                kernel.run(Tile { blocks, query, limit: *limit, within });
                 // The first cut makes a limit; later ones are worth their time when there is much to drop.
                 if kept.len() > 2 * wanted || limit.common == 0 {
                     best.cut(wanted);
@@ -116,7 +116,7 @@ impl Codes {
             start += count;
             size = (2 * size).min(TILE);
         }
-        let rows = |mut best: NearestQuotients| {
+        let rows = |mut best: Best| {
             best.cut(wanted);
             best.kept.into_iter().map(|(_, row)| row).collect()
         };
@@ -172,7 +172,7 @@ mod tests {
     fn a_cut_keeps_the_least_and_sets_the_limit_to_the_last_of_them() {
         let quotient = |differ, common| Quotient { differ, common };
         let all = [(3, 1), (1, 3), (0, 5), (2, 6), (1, 1)];
-        let mut best = NearestQuotients {
+        let mut best = Best {
             limit: Quotient::MOST,
             kept: all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)).collect(),
         };

@@ -17,7 +17,7 @@ mod quarters;
 pub(crate) mod tile;
 
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
-use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, first_test, pack_halves, transpose};
+use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, enough_pieces, first_test, pack_halves, transpose};
 
 /// Queries below which rows are not transposed: a few queries do not earn it back.
 const FEW: usize = 4;
@@ -34,24 +34,24 @@ pub(crate) fn scan<S: Sink>(
     limits: &mut [u32],
     sink: &mut S,
 ) {
-    let job = ScanJob { words, rows, first_row, queries };
+    let job = Job { words, rows, first_row, queries };
     #[cfg(target_arch = "x86_64")]
     if let Kernel::Avx512(proof) = kernel
         && let Some(pieces) = job.pieces(limits)
     {
         return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, sink);
     }
-    kernel.run(ScanWork { job, limits, sink });
+    kernel.run(Work { job, limits, sink });
 }
 
-/// `ScanJob::run` as work for lanes of any width.
-struct ScanWork<'a, S> {
-    job: ScanJob<'a>,
+/// `Job::run` as work for lanes of any width.
+struct Work<'a, S> {
+    job: Job<'a>,
     limits: &'a mut [u32],
     sink: &'a mut S,
 }
 
-impl<S: Sink> LaneWork for ScanWork<'_, S> {
+impl<S: Sink> LaneWork for Work<'_, S> {
     type Output = ();
 
     #[inline(always)]
@@ -61,20 +61,20 @@ impl<S: Sink> LaneWork for ScanWork<'_, S> {
     }
 }
 
-struct ScanJob<'a> {
+struct Job<'a> {
     words: usize,
     rows: &'a [u64],
     first_row: u32,
     queries: &'a [u64],
 }
 
-impl ScanJob<'_> {
+impl Job<'_> {
     /// Pieces of a prefix in 16-bit lanes, where that is the best form: not for few queries, not where half words do.
     #[cfg(target_arch = "x86_64")]
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
         let most = limits.iter().copied().max()?;
         let few = self.queries.len() < FEW * self.words;
-        if few || most <= HALF_LIMIT { None } else { tile::enough_pieces(self.words, most) }
+        if few || most <= HALF_LIMIT { None } else { enough_pieces(self.words, most) }
     }
 
     /// # Safety

@@ -41,7 +41,7 @@ pub(crate) fn scan<S: Sink>(
     for (number, rows) in rows.chunks(tile_rows * words).enumerate() {
         let stride = (rows.len() / words).next_multiple_of(BRANCH);
         pack(rows, words, stride, &mut tile[..stride * pieces]);
-        let tile = PieceTile { words, rows, first: first_row + (number * tile_rows) as u32, stride, columns: &tile };
+        let tile = Tile { words, rows, first: first_row + (number * tile_rows) as u32, stride, columns: &tile };
         // SAFETY: the caller has the proof; the tile holds `pieces` columns of `stride` pieces.
         unsafe {
             match pieces {
@@ -70,7 +70,7 @@ fn pack(rows: &[u64], words: usize, stride: usize, columns: &mut [u16]) {
     }
 }
 
-struct PieceTile<'a> {
+struct Tile<'a> {
     words: usize,
     rows: &'a [u64],
     first: u32,
@@ -78,7 +78,7 @@ struct PieceTile<'a> {
     columns: &'a [u16],
 }
 
-impl PieceTile<'_> {
+impl Tile<'_> {
     /// Every query against the tile.
     ///
     /// # Safety
