@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command import ENVIRONMENT, standard_input
+from command import ENVIRONMENT, call, run, standard_input
 from nearkin import ssdeep
 from nearkin.cli import console
 from nearkin.cli.console import Reading, Refusals, escaped, printable, read_text, show_table, worded
@@ -172,3 +173,86 @@ def test_bars_are_for_terminals_alone(capsys: pytest.CaptureFixture[str], monkey
         progress("one", 2, 2)
         progress("two", 5, None)
     assert all(part in terminal.getvalue() for part in ("one", "2/2", "two"))
+
+
+HOSTILE = "a\x1b[2J\x07\r\x9b1m\u202eb\nc\td\x7f"
+"""Clears the screen, rings, goes back, colours, turns the direction of writing, ends the line."""
+
+SAFE = r"a\x1b[2J\x07\r\x9b1m\u202eb\nc\td\x7f"
+"""The same as it is shown."""
+
+
+def harmless(seen: str) -> bool:
+    """Whether a terminal was sent nothing but text, ends of lines, and what colours tables and draws bars."""
+    return re.sub(r"(\r?\x1b\[(\?25[lh]|2K|1A|[0-9;]*m))+|\r?\n|\t", "", seen).isprintable()
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """Two near texts whose ids and words a terminal would act on."""
+    path = tmp_path / "corpus.jsonl"
+    text = " ".join(f"word{i}" for i in range(30)) + f" wo\x1b[31mrd {HOSTILE}"
+    rows = [{"id": HOSTILE, "text": text}, {"id": "other", "text": text + " more"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["pairs", "--threshold", "0.5"],
+        ["pairs", "--threshold", "0.5", "--json"],
+        ["hash"],
+        ["hash", "--json"],
+        ["keywords", "--recipe", "word:1|count|xxh3|simhash:64"],
+        ["keywords", "--recipe", "word:1|count|xxh3|simhash:64", "--json"],
+        ["dedup", "--threshold", "0.5", "-o", "-"],
+        ["dedup", "--threshold", "0.5", "-o", "out"],
+    ],
+    ids=" ".join,
+)
+def test_data_sends_a_terminal_nothing_to_act_on(
+    command: list[str], hostile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids and words are printable there; a pipe gets them as they are."""
+    monkeypatch.chdir(tmp_path)
+    code, seen = on_a_terminal(*command, hostile, "--id-column", "id", columns=4000)
+    # Bars are drawn and erased.
+    seen = re.sub(r".*\x1b\[\?25h|\x1b\[2K|\x1b\[1A", "", seen, flags=re.DOTALL).lstrip("\r")
+    assert (0, True) == (code, harmless(seen)), seen
+    piped = call(*(part if part != "out" else "again" for part in command), hostile, "--id-column", "id")
+    assert 0 == piped.code, piped.err
+    if "--json" in command and command[0] != "keywords":
+        shown = [json.loads(line) for line in seen.splitlines()]
+        assert piped.objects() == shown
+        assert HOSTILE in shown[0].values()
+    elif command[0] in ("pairs", "hash"):
+        assert SAFE in seen
+        assert HOSTILE in piped.data.decode()
+    elif command[-1] == "-":
+        assert hostile.read_bytes().splitlines(keepends=True)[0] == piped.data
+
+
+def test_names_of_files_send_a_terminal_nothing_to_act_on(tmp_path: Path) -> None:
+    """Lists, tables, JSON, CSV, and messages about files."""
+    path = tmp_path / HOSTILE.replace("/", "")
+    path.write_bytes(bytes(range(256)) * 40)
+    for form in ([], ["--table"], ["--json"], ["--csv"]):
+        code, seen = on_a_terminal("ssdeep", "hash", *form, path, columns=4000)
+        assert (0, True) == (code, harmless(seen)), (form, seen)
+        assert SAFE in seen.replace("\\\\", "\\") or form == ["--json"], form
+    assert str(path) == json.loads(run("ssdeep", "hash", "--json", path).stdout)["path"]
+    for command in (["ssdeep", "hash"], ["dedup", "-o", tmp_path / "out"], ["index", "info"]):
+        for seen in (on_a_terminal(*command, f"{path} absent", columns=4000)[1], call(*command, f"{path} absent").err):
+            assert harmless(seen), (command, seen)
+            assert SAFE in seen, (command, seen)
+
+
+def test_a_usage_error_and_a_traceback_are_printable(tmp_path: Path) -> None:
+    """A name that a glob gave may look like an option; --debug shows the same messages."""
+    for arguments in ([f"--{HOSTILE}"], ["dedup", tmp_path, f"--{HOSTILE}"], ["ssdeep", f"x{HOSTILE}"]):
+        found = run(*arguments)
+        assert (2, True) == (found.returncode, harmless(found.stderr.decode())), found.stderr
+    found = run("--debug", "dedup", tmp_path / HOSTILE, "-o", tmp_path / "out")
+    assert (1, True) == (found.returncode, harmless(found.stderr.decode())), found.stderr
+    assert b"Traceback" in found.stderr

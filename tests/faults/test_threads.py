@@ -1,7 +1,7 @@
 """Eight threads on one index: every answer is one that some serial order of the calls gives.
 
-Each thread owns ids of its own, which it alone adds and removes, so whatever the others do, it knows what must be found of
-them: its calls, in its order, against a plain model. Ids that all threads fight for obey what any order keeps: a
+Each thread owns ids of its own, which it alone adds and removes, so whatever the others do, it knows what must be found
+of them: its calls, in its order, against a plain model. Ids that all threads fight for obey what any order keeps: a
 successful addition and a successful removal of an id take turns. And an id says which value stands under it, so that an
 answer which mixes two ids is seen.
 """
@@ -198,7 +198,7 @@ class Worker:
     def copy(self) -> None:
         """A pickle of the same, where the index has one; two threads save under one name where it has none."""
         if self.case.pickled:
-            self.check_other(pickle.loads(pickle.dumps(self.index)))
+            self.check_other(pickle.loads(pickle.dumps(self.index)))  # noqa: S301 - its own bytes
         else:
             path = self.folder / "common.nks"
             self.index.save(path)

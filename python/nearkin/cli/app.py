@@ -15,7 +15,7 @@ import typer
 
 from nearkin._core import __version__
 from nearkin.cli import dedup, fingerprints, index, quality, search, ssdeep, words
-from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, printable, say, use_utf8, warn, worded
+from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, printable, say, show_traceback, use_utf8, warn, worded
 from nearkin.errors import MismatchError, NearkinError, ParameterError
 
 app = typer.Typer(
@@ -45,7 +45,12 @@ for _module in (dedup, fingerprints, words, search, index, quality, ssdeep):
 def main() -> None:
     """Run the command line; ends the process with its exit code."""
     use_utf8()
-    sys.exit(run())
+    try:
+        code = run()
+    except Exception as error:
+        show_traceback(error)
+        code = FAILURE
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -71,13 +76,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (NearkinError, OSError) as error:
         if debug:
             raise
-        warn(f"error: {printable(worded(error))}")
+        warn(f"error: {worded(error)}")
         return USAGE if isinstance(error, (ParameterError, MismatchError)) else FAILURE
     except Exception as error:
         # What Typer says of options that it doesn't know.
         show = getattr(error, "show", None)
         if debug or show is None:
             raise
+        # It quotes what was given, which may be the name of a file.
+        if isinstance(message := getattr(error, "message", None), str):
+            error.message = printable(message, keep="\n")  # type: ignore[attr-defined]
         show()
         return int(getattr(error, "exit_code", USAGE))
     return code if isinstance(code, int) else 0

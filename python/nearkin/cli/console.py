@@ -5,14 +5,17 @@ Answers go to standard output, which programs read; messages, progress and summa
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TextIO, cast
 
 import typer
 
@@ -21,6 +24,7 @@ from nearkin.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
+    from typing_extensions import Buffer
 
     from nearkin.io import Corpus
     from nearkin.pipeline.documents import Progress
@@ -32,19 +36,30 @@ FAILURE, USAGE, NO_MATCH, INTERRUPTED = 1, 2, 3, 130
 _PIPE_WIDTH = 1 << 16
 
 
+@lru_cache(maxsize=1)
+def _is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is a terminal; the system is asked once, since lines are many."""
+    return stream.isatty()
+
+
 def say(text: str) -> None:
-    """Write a line, or several, to standard output."""
+    """Write a line, or several, to standard output; on a terminal as `printable` makes it."""
+    if _is_terminal(sys.stdout):
+        text = printable(text, keep="\n\t")
     print(text)  # noqa: T201 - the one place that does
 
 
 def say_json(value: Mapping[str, object]) -> None:
-    """Write an object to standard output as a line of JSON."""
-    say(json.dumps(value, ensure_ascii=False))
+    """Write an object to standard output as a line of JSON; on a terminal JSON escapes what that could act on."""
+    text = json.dumps(value, ensure_ascii=False)
+    if _is_terminal(sys.stdout):
+        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    print(text)  # noqa: T201
 
 
 def warn(message: str) -> None:
-    """Write a message to standard error."""
-    typer.echo(f"nearkin: {message}", err=True)
+    """Write a message to standard error, on one line and printable."""
+    typer.echo(f"nearkin: {printable(message)}", err=True)
 
 
 def use_utf8() -> None:
@@ -61,9 +76,60 @@ def use_utf8() -> None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def printable(text: str) -> str:
-    """A text that any terminal takes: lone surrogates and control characters escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+def show_traceback(error: BaseException) -> None:
+    """Write a traceback to standard error, printable: the messages in it may quote data."""
+    import traceback
+
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    typer.echo(printable(text, keep="\n"), err=True, nl=False)
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """A text that any terminal takes: lone surrogates, control and formatting characters escaped.
+
+    Parameters
+    ----------
+    text : str
+        Keys, names of files and columns, texts, or messages that quote them. They may hold what a terminal acts on:
+        escape sequences, carriage returns, marks that turn the direction of writing.
+    keep : str, default ""
+        Characters that are left as they are: ends of lines of what is several lines.
+    """
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
+def shown(value: object) -> str:
+    """A value from data as a line of standard output holds it: printable on a terminal, as it is in a pipe."""
+    return printable(str(value)) if _is_terminal(sys.stdout) else str(value)
+
+
+class _Shown(io.BufferedIOBase):
+    """Bytes for standard output where that is a terminal: UTF-8 is shown, everything else is escaped."""
+
+    def __init__(self) -> None:
+        # Bars put a stream of their own in the place of standard output.
+        self._out = sys.stdout
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        content = bytes(data)
+        self._out.write(printable(self._decoder.decode(content), keep="\n\t"))
+        return len(content)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
+def data_out() -> IO[bytes]:
+    """Where bytes for standard output go: into a pipe as they are, on a terminal as `printable` makes them."""
+    if _is_terminal(sys.stdout):
+        return cast("IO[bytes]", _Shown())
+    return sys.stdout.buffer
 
 
 def escaped(text: str) -> str:
@@ -95,6 +161,7 @@ def show_table(
     columns : sequence of str
         Names of the columns.
     rows : iterable of sequences of str
+        Cells; a terminal and standard error get them as `printable` makes them.
     header : bool, default True
         Whether the names are shown.
     lines : bool, default True
@@ -108,10 +175,11 @@ def show_table(
 
     table = Table(show_header=header) if lines else Table(show_header=header, box=None, padding=(0, 2, 0, 0))
     to_the_right = set(right)
+    made: Callable[[str], str] = printable if err else shown
     for name in columns:
-        table.add_column(name, overflow="fold", justify="right" if name in to_the_right else "left")
+        table.add_column(made(name), overflow="fold", justify="right" if name in to_the_right else "left")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(made, row))
     console(err=err).print(table)
 
 
@@ -245,7 +313,7 @@ class Refusals:
     def refuse(self, fault: object) -> None:
         """Write why an input is left out."""
         self.failed = True
-        warn(printable(worded(fault)))
+        warn(worded(fault))
 
     def refuse_at(self, name: str, fault: object) -> None:
         """Write why what has this name is left out."""

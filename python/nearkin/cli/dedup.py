@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,7 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import Reading, console, progress_bars, report_malformed, say, say_json, show_table, warn
+from nearkin.cli.console import (
+    Reading,
+    console,
+    data_out,
+    printable,
+    progress_bars,
+    report_malformed,
+    say,
+    say_json,
+    show_table,
+    shown,
+    warn,
+)
 from nearkin.cli.dedup_files import dedup_files
 from nearkin.cli.options import (
     Bits,
@@ -219,8 +230,9 @@ def _write(result: DedupResult, summary: dict[str, Any], corpus: Corpus, target:
     from nearkin.io import write_table
 
     if target is None:
-        corpus.write_kept(result.kept_rows, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        out = data_out()
+        corpus.write_kept(result.kept_rows, out)
+        out.flush()
         return summary
     corpus.write_kept(result.kept_rows, target)
     write_table(target, "clusters", result.clusters.columns, corpus.format)
@@ -238,7 +250,7 @@ def _report(result: DedupResult, summary: Mapping[str, Any], kept: Path | None, 
         rows = [*_totals(summary, kept), *_reasons(summary), ("", f"recipe {summary['recipe']}")]
         show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
         if (example := _example(result)) is not None:
-            console(err=True).print(f"\n{example}")
+            console(err=True).print(f"\n{printable(example)}")
 
 
 def _totals(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str, str]]:
@@ -335,8 +347,8 @@ def pairs(
         if as_json:
             say_json({**row, "similarity": similarity})
         else:
-            shown = "-" if similarity is None else f"{similarity:.4f}"
-            say(f"{row['left']}\t{row['right']}\t{row['distance']}\t{shown}")
+            value = "-" if similarity is None else f"{similarity:.4f}"
+            say(f"{shown(row['left'])}\t{shown(row['right'])}\t{row['distance']}\t{value}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nearkin.cli.console import Refusals, escaped, printable, progress_bars, say_json, warn
+from nearkin.cli.console import Refusals, data_out, escaped, printable, progress_bars, say_json, warn
 from nearkin.cli.paths import named_paths
 from nearkin.errors import bad_parameter
 
@@ -121,8 +120,9 @@ def _write(result: DedupResult, summary: dict[str, Any], target: OutputDir | Non
     from nearkin.io import write_table
 
     if target is None:
-        sys.stdout.buffer.write(_ended_by_nul(result.kept))
-        sys.stdout.buffer.flush()
+        stream = data_out()
+        stream.write(_ended_by_nul(result.kept))
+        stream.flush()
         return summary
     removed = [row["id"] for row in result.clusters.rows() if row["reason"] != "kept"]
     for name, paths in (("kept.nul", result.kept), ("removed.nul", removed)):

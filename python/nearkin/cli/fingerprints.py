@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import Reading, read_text, say, say_json
+from nearkin.cli.console import Reading, read_text, say, say_json, shown
 from nearkin.cli.options import (
     Bits,
     FormatOption,
@@ -61,7 +61,7 @@ def hash_(
                 if as_json:
                     say_json({"id": name, "fingerprint": fingerprint, "features": count})
                 else:
-                    say(f"{name}\t{fingerprint or '-'}")
+                    say(f"{shown(name)}\t{fingerprint or '-'}")
 
 
 def compare(

@@ -6,7 +6,6 @@ codes: 0 something found; 1 failure; 2 wrong usage; 3 nothing found.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,7 +14,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import NO_MATCH, progress_bars, read_text, report_malformed, say, show_table, warn
+from nearkin.cli.console import (
+    NO_MATCH,
+    progress_bars,
+    read_text,
+    report_malformed,
+    say,
+    say_json,
+    show_table,
+    shown,
+    warn,
+)
 from nearkin.cli.index import recipe_for
 from nearkin.cli.options import (
     Fingerprints,
@@ -179,13 +188,13 @@ class _Asker:
             self.found += len(matches or [])
             if self.as_json:
                 found = None if matches is None else [{"id": key, "distance": far} for key, far in matches]
-                lines.append(json.dumps({"query": name, "matches": found}, ensure_ascii=False))
+                say_json({"query": name, "matches": found})
             elif matches is None:
                 warn(f"{name}: a text without any letter has no fingerprint")
             elif self._rows is not None:
                 self._rows += [[str(name), str(key), str(far)] for key, far in matches]
             else:
-                lines += [f"{name}\t{key}\t{far}" for key, far in matches]
+                lines += [f"{shown(name)}\t{shown(key)}\t{far}" for key, far in matches]
         if lines:
             say("\n".join(lines))
 

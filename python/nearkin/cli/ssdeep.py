@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearkin.cli.console import Refusals, escaped, printable, progress_bars, say, say_json, show_table
+from nearkin.cli.console import Refusals, data_out, escaped, printable, progress_bars, say, say_json, show_table, shown
 from nearkin.cli.options import (
     Csv,
     DigestRecipeOption,
@@ -166,7 +166,7 @@ def _write(form: Form, columns: Sequence[str], rows: Iterable[Sequence[str | int
         return
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(plain)
+    writer.writerows([shown(value) if isinstance(value, str) else value for value in row] for row in plain)
 
 
 def _form(*, as_json: bool, as_csv: bool, default: Form) -> Form:
@@ -209,11 +209,11 @@ def _write_list(entries: Iterable[tuple[str, str]]) -> None:
     """A list as the program writes it, entry by entry as they come."""
     from nearkin import ssdeep
 
-    out = sys.stdout.buffer
+    out = data_out()
     head = ssdeep.write_list([])
     out.write(head)
-    for entry in entries:
-        out.write(ssdeep.write_list([entry])[len(head) :])
+    for digest, name in entries:
+        out.write(ssdeep.write_list([(digest, shown(name))])[len(head) :])
     out.flush()
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import Reading, say, say_json
+from nearkin.cli.console import Reading, say, say_json, shown
 from nearkin.cli.options import (
     FormatOption,
     IdColumn,
@@ -54,7 +54,7 @@ def keywords(
                     say_json({"id": name, "keywords": found})
                     continue
                 for word, weight in found:
-                    say(f"{name}\t{word}\t{weight:.6g}")
+                    say(f"{shown(name)}\t{shown(word)}\t{weight:.6g}")
 
 
 def fit(
@@ -81,7 +81,7 @@ def fit(
     if as_json:
         say_json({"documents": idf.documents, "features": len(idf), "digest": idf.digest, "out": str(out)})
     else:
-        say(f"{len(idf)} features of {idf.documents} documents in {out}; digest {idf.digest}")
+        say(f"{len(idf)} features of {idf.documents} documents in {shown(out)}; digest {idf.digest}")
 
 
 def _idf() -> None:
