@@ -8,7 +8,7 @@ use nearkin_core::Error;
 use nearkin_core::records::csv;
 use nearkin_core::records::jsonl;
 use nearkin_core::records::{self, Column};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -53,8 +53,8 @@ impl Records {
             )
         };
         Self {
-            offsets: records.offsets.into_pyarray(py).unbind(),
-            data: records.data.into_pyarray(py).unbind(),
+            offsets: fixed(records.offsets.into_pyarray(py)),
+            data: fixed(records.data.into_pyarray(py)),
             nulls: records.nulls.into_pyarray(py).unbind(),
             starts: records.starts.into_pyarray(py).unbind(),
             lengths: records.lengths.into_pyarray(py).unbind(),
@@ -65,6 +65,12 @@ impl Records {
             lines: records.lines,
         }
     }
+}
+
+/// The array, which nobody can write to: texts are then read in place ([`crate::convert::texts`]).
+fn fixed<T: Element>(array: Bound<'_, PyArray1<T>>) -> Py<PyArray1<T>> {
+    array.readwrite().make_nonwriteable();
+    array.unbind()
 }
 
 /// Runs `read` without the GIL and hands its records to Python.
@@ -184,7 +190,7 @@ fn read_spans(
     };
     let file = duplicated(descriptor).map_err(failed).into_python()?;
     let bytes = detached(py, || gather(&file, starts, lengths).map_err(failed))?.into_python()?;
-    Ok(bytes.into_pyarray(py).unbind())
+    Ok(fixed(bytes.into_pyarray(py)))
 }
 
 /// Another open file over the same one.

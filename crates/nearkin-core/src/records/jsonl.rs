@@ -7,8 +7,9 @@
 //! What makes a record malformed: bytes that are not UTF-8; invalid JSON (a raw control character in a string, NaN, a
 //! trailing comma, ...); not an object; no such text or id column, or twice the same wanted column; a text that is
 //! neither string nor null; an id that is neither string nor integer; a wanted column that is nested, or a number beyond
-//! the range of a double; a lone surrogate escape in a wanted string. An escaped NUL (`\u0000`) is a character like any
-//! other. Blank lines are no records. A byte order mark is the caller's to strip.
+//! the range of a double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a wanted string. An
+//! escaped NUL (`\u0000`) is a character like any other. Blank lines are no records. A byte order mark is the caller's to
+//! strip.
 //!
 //! Most records are of ordinary form, and [`quick`] reads these in one walk over the line, jumping from quote to quote by
 //! `memchr`; it gives up at anything unusual, and `serde_json` then reads the line again and finds the words for what
@@ -26,6 +27,9 @@ use serde_json::value::RawValue;
 
 use crate::Result;
 use crate::records::{Line, Records, Scalar, over_lines, over_spans, utf8};
+
+/// The most digits of an integer: Python makes none of more (`sys.int_info.default_max_str_digits`).
+pub const DIGITS: usize = 4300;
 
 /// Which columns of a record are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +103,9 @@ fn read_line(line: &Line<'_>, wanted: &Wanted, records: &mut Records) -> std::re
             None => Scalar::Null,
         };
         if is_id && !matches!(value, Scalar::Int(_) | Scalar::BigInt(_) | Scalar::Text(_)) {
-            let held = raw.unwrap_or_default();
-            return Err(format!("column {:?} holds {held}; an id is an integer or a string", wanted.name(i)));
+            let raw = raw.unwrap_or_default();
+            let (held, more) = (raw.chars().take(40).collect::<String>(), if raw.len() > 40 { "..." } else { "" });
+            return Err(format!("column {:?} holds {held}{more}; an id is an integer or a string", wanted.name(i)));
         }
         scalars.push(value);
     }
@@ -343,7 +348,14 @@ fn scalar(raw: &str) -> std::result::Result<Scalar<'_>, String> {
             Ok(x) if x.is_finite() => Ok(Scalar::Float(x)),
             _ => Err(format!("{}, which is beyond the range of a double", raw.chars().take(40).collect::<String>())),
         },
-        _ => Ok(raw.parse::<i64>().map_or(Scalar::BigInt(raw), Scalar::Int)),
+        _ => match raw.parse::<i64>() {
+            Ok(number) => Ok(Scalar::Int(number)),
+            Err(_) if raw.trim_start_matches('-').len() > DIGITS => {
+                let count = raw.trim_start_matches('-').len();
+                Err(format!("an integer of {count} digits; use a string, or at most {DIGITS} digits"))
+            }
+            Err(_) => Ok(Scalar::BigInt(raw)),
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 //! Arguments of Python functions, checked and converted: texts, lengths, places, offsets.
 
+pub(crate) mod arrow;
 pub(crate) mod texts;
 
 use nearkin_core::{Error, error};

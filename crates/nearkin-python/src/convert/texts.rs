@@ -2,29 +2,24 @@
 //!
 //! | given | read through |
 //! |---|---|
-//! | an object with `__arrow_c_stream__` or `__arrow_c_array__` | the Arrow C data interface: `utf8`, `large_utf8`, string view, dictionaries of these, null |
-//! | an object with `offsets`, `data` and `nulls` arrays | the arrays, checked to be UTF-8 |
+//! | an object with `__arrow_c_stream__` or `__arrow_c_array__` | the Arrow C data interface ([`super::arrow`]): `utf8`, `large_utf8`, string view, dictionaries of these, null |
+//! | an object with `offsets`, `data` and `nulls` arrays | the arrays, checked to be UTF-8; copies of those that can be written to |
 //! | any other sequence of `str` and None | the interpreter's own UTF-8 form of each string |
 //!
 //! The strings are borrowed from their owners, which [`Texts`] keeps alive while the GIL is released.
 
-use std::os::raw::c_int;
-use std::sync::Arc;
-
-use arrow_array::cast::AsArray;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{Array, ArrayRef, make_array};
-use arrow_schema::DataType;
+use arrow_array::ffi::FFI_ArrowArray;
 use nearkin_core::Error;
 use nearkin_core::cpu::prefetch::prefetch;
 use nearkin_core::text::tokenizer::TextSource;
-use numpy::PyReadonlyArray1;
+use numpy::{Element, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
+use crate::convert::arrow::{SHARED, Strings, back_to_back};
 use crate::errors::to_python;
+use crate::threads::detached_if;
 
 /// Strings of Python or Arrow objects, and those objects.
 pub(crate) struct Texts {
@@ -34,14 +29,15 @@ pub(crate) struct Texts {
 }
 
 enum Owner {
-    Python { _strings: Strings },
-    Arrow { _chunks: Vec<ArrayRef> },
+    Python { _strings: Objects },
+    Arrow { _arrays: Vec<FFI_ArrowArray> },
+    Buffer { _data: Kept },
 }
 
 /// References to Python strings, let go in order, each asked for before its turn.
-struct Strings(Vec<Py<PyAny>>);
+struct Objects(Vec<Py<PyAny>>);
 
-impl Drop for Strings {
+impl Drop for Objects {
     fn drop(&mut self) {
         let ahead: Vec<*const u8> =
             self.0.iter().skip(AHEAD).map(|string| string.as_ptr().cast_const().cast()).collect();
@@ -70,10 +66,8 @@ impl TextSource for Texts {
 impl Texts {
     /// The strings of `source`.
     pub(crate) fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if source.hasattr("__arrow_c_stream__")? {
-            Self::arrow(stream_chunks(&source.call_method0("__arrow_c_stream__")?)?)
-        } else if source.hasattr("__arrow_c_array__")? {
-            Self::arrow(vec![array_chunk(&source.call_method0("__arrow_c_array__")?)?])
+        if let Some(Strings { items, owners }) = Strings::of(source)? {
+            Ok(Self { items, _owner: Owner::Arrow { _arrays: owners } })
         } else if source.hasattr("offsets")? && source.hasattr("data")? {
             Self::buffers(source)
         } else {
@@ -112,25 +106,27 @@ impl Texts {
             items.push(Some(unsafe { std::mem::transmute::<&str, &'static str>(text) }));
             strings.push(item.unbind());
         }
-        Ok(Self { items, _owner: Owner::Python { _strings: Strings(strings) } })
+        Ok(Self { items, _owner: Owner::Python { _strings: Objects(strings) } })
     }
 
+    /// The strings of `offsets` and `data`. What somebody may write to is copied first: an offset or a byte that changed
+    /// after the check would be read as if it had passed.
     fn buffers(source: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let offsets: PyReadonlyArray1<'_, i64> = source.getattr("offsets")?.extract()?;
-        let data: PyReadonlyArray1<'_, u8> = source.getattr("data")?.extract()?;
-        let (offsets, bytes) = (offsets.as_slice()?, data.as_slice()?);
-        let mut items = Vec::with_capacity(offsets.len().saturating_sub(1));
-        for (row, pair) in offsets.windows(2).enumerate() {
-            let text = usize::try_from(pair[0]).ok().zip(usize::try_from(pair[1]).ok());
-            let text = text.and_then(|(start, end)| bytes.get(start..end)).ok_or_else(|| {
-                let found = format!("{} to {}", pair[0], pair[1]);
-                to_python(Error::parameter("offsets", found, format!("ascending numbers within 0 to {}", bytes.len())))
-            })?;
-            let text = std::str::from_utf8(text)
-                .map_err(|error| to_python(Error::input(format!("text {row}"), format!("is not UTF-8: {error}"))))?;
-            // SAFETY: the bytes belong to the array `data`, which is kept as owner; nobody writes to it meanwhile, by
-            // the contract of the batch calls.
-            items.push(Some(unsafe { std::mem::transmute::<&str, &'static str>(text) }));
+        let offsets = Fixed::<i64>::of(&source.getattr("offsets")?)?;
+        let data = Fixed::<u8>::of(&source.getattr("data")?)?;
+        let bytes = data.slice()?;
+        // SAFETY: the bytes are a copy of our own, or of an array that nobody can write to; both are kept as owner, and
+        // neither moves.
+        let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
+        let places = offsets.slice()?;
+        let found = detached_if(source.py(), places.len() > SHARED, || back_to_back(places, bytes, |_| false))?;
+        let (mut items, bad) = found.map_err(|fault| {
+            let row = fault.row.unwrap_or(0);
+            let allowed = format!("ascending numbers within 0 to {}", bytes.len());
+            to_python(Error::parameter("offsets", format!("{} to {}", places[row], places[row + 1]), allowed))
+        })?;
+        if let Some(bad) = bad.first() {
+            return Err(to_python(bad.error(0)));
         }
         if let Ok(nulls) = source.getattr("nulls") {
             let nulls: PyReadonlyArray1<'_, i64> = nulls.extract()?;
@@ -140,94 +136,57 @@ impl Texts {
                 }
             }
         }
-        let strings = Strings(vec![source.getattr("data")?.unbind()]);
-        Ok(Self { items, _owner: Owner::Python { _strings: strings } })
-    }
-
-    fn arrow(chunks: Vec<ArrayRef>) -> PyResult<Self> {
-        let mut items = Vec::with_capacity(chunks.iter().map(Array::len).sum());
-        for chunk in &chunks {
-            push_strings(chunk, &mut items)?;
-        }
-        Ok(Self { items, _owner: Owner::Arrow { _chunks: chunks } })
+        Ok(Self { items, _owner: Owner::Buffer { _data: data.unbind() } })
     }
 }
 
-/// Appends the strings of `chunk`, borrowed from its buffers.
-fn push_strings(chunk: &ArrayRef, items: &mut Vec<Option<&'static str>>) -> PyResult<()> {
-    // SAFETY: the bytes belong to buffers that the array, kept as owner, holds alive and that are immutable.
-    let keep = |text: Option<&str>| text.map(|text| unsafe { std::mem::transmute::<&str, &'static str>(text) });
-    match chunk.data_type() {
-        DataType::Utf8 => items.extend(chunk.as_string::<i32>().iter().map(keep)),
-        DataType::LargeUtf8 => items.extend(chunk.as_string::<i64>().iter().map(keep)),
-        DataType::Utf8View => items.extend(chunk.as_string_view().iter().map(keep)),
-        DataType::Null => items.extend(std::iter::repeat_n(None, chunk.len())),
-        DataType::Dictionary(_, _) => {
-            let dictionary = chunk.as_any_dictionary();
-            let mut values = Vec::with_capacity(dictionary.values().len());
-            push_strings(dictionary.values(), &mut values)?;
-            let keys = dictionary.normalized_keys();
-            items.extend(keys.into_iter().enumerate().map(|(row, key)| {
-                if dictionary.keys().is_null(row) { None } else { values.get(key).copied().flatten() }
-            }));
+/// The values of an array that nobody writes to: the array itself if it can't be written to, else a copy.
+enum Fixed<'py, T: Element> {
+    Borrowed(PyReadonlyArray1<'py, T>),
+    Copied(Vec<T>),
+}
+
+/// The same without Python, to be kept.
+#[allow(dead_code, reason = "held for what is borrowed from it")]
+enum Kept {
+    Array(Py<PyAny>),
+    Bytes(Vec<u8>),
+}
+
+impl<'py, T: Element + Copy> Fixed<'py, T> {
+    fn of(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let values: PyReadonlyArray1<'py, T> = array.extract()?;
+        if is_fixed(array)? && values.as_slice().is_ok() {
+            return Ok(Self::Borrowed(values));
         }
-        other => {
-            return Err(PyTypeError::new_err(format!(
-                "the Arrow array holds {other}; texts are utf8, large_utf8, string_view or dictionaries of these: cast the column"
-            )));
+        Ok(Self::Copied(values.as_array().to_vec()))
+    }
+
+    fn slice(&self) -> PyResult<&[T]> {
+        match self {
+            Self::Borrowed(values) => Ok(values.as_slice()?),
+            Self::Copied(values) => Ok(values),
         }
     }
-    Ok(())
 }
 
-fn failed(action: &str, error: impl std::fmt::Display) -> PyErr {
-    to_python(Error::input("Arrow data", format!("{action}: {error}")))
-}
-
-fn stream_chunks(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
-    let capsule = capsule.cast::<PyCapsule>()?;
-    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the capsule's name says what it points at; moving out marks the original as released.
-    let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-    let (Some(get_schema), Some(get_next)) = (stream.get_schema(), stream.get_next()) else {
-        return Err(failed("reading the stream", "it is released already; pass it once"));
-    };
-    let check =
-        |code: c_int| if code == 0 { Ok(()) } else { Err(failed("reading the stream", format!("code {code}"))) };
-    let mut schema = FFI_ArrowSchema::empty();
-    // SAFETY: the callbacks get the stream they belong to and empty structs to fill, as the C stream interface asks.
-    check(unsafe { get_schema(&raw mut stream, &raw mut schema) })?;
-    let mut chunks = Vec::new();
-    loop {
-        let mut array = FFI_ArrowArray::empty();
-        // SAFETY: as above.
-        check(unsafe { get_next(&raw mut stream, &raw mut array) })?;
-        if array.is_released() {
-            return Ok(chunks);
+impl Fixed<'_, u8> {
+    fn unbind(self) -> Kept {
+        match self {
+            Self::Borrowed(values) => Kept::Array(values.as_any().clone().unbind()),
+            Self::Copied(values) => Kept::Bytes(values),
         }
-        // SAFETY: the producer filled array and schema to belong together.
-        let data = unsafe { from_ffi(array, &schema) }.map_err(|error| failed("reading an array", error))?;
-        chunks.push(single_column(make_array(data))?);
     }
 }
 
-fn array_chunk(pair: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
-    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = pair.extract()?;
-    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
-    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
-    // SAFETY: the capsules' names say what they point at; the array is moved out, the schema stays theirs.
-    let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
-    single_column(make_array(data.map_err(|error| failed("reading an array", error))?))
-}
-
-/// A table of one column is that column.
-fn single_column(array: ArrayRef) -> PyResult<ArrayRef> {
-    match array.as_struct_opt() {
-        None => Ok(array),
-        Some(table) if table.num_columns() == 1 => Ok(Arc::clone(table.column(0))),
-        Some(table) => Err(PyTypeError::new_err(format!(
-            "the table has the columns {}; pass the one that holds the texts",
-            table.column_names().join(", ")
-        ))),
+/// Whether neither an array nor any array that it is a view of can be written to.
+fn is_fixed(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let mut array = array.clone();
+    while array.is_instance_of::<PyUntypedArray>() {
+        if array.getattr("flags")?.getattr("writeable")?.is_truthy()? {
+            return Ok(false);
+        }
+        array = array.getattr("base")?;
     }
+    Ok(true)
 }
