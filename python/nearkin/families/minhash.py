@@ -33,6 +33,7 @@ from nearkin._core import signature_differences
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.recipe import Recipe, Scheme
 from nearkin.text.batches import Texts, in_batches
+from nearkin.vectors.arrays import csr_parts, in_order, unmasked
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -113,6 +114,7 @@ def value_type(recipe: Recipe) -> type[np.uint32] | type[np.uint64]:
 
 def as_signatures(values: npt.ArrayLike, name: str, num_perm: int | None = None) -> Signatures:
     """Signatures as a C-contiguous array of rows; one signature is one row."""
+    unmasked(values, name)
     array = np.asarray(values)
     if array.dtype not in (np.uint32, np.uint64):
         raise bad_parameter(name, f"an array of {array.dtype}", "uint32 or uint64, as nearkin.signature gives")
@@ -120,7 +122,7 @@ def as_signatures(values: npt.ArrayLike, name: str, num_perm: int | None = None)
     if rows.ndim != 2 or rows.shape[1] < 1 or (num_perm is not None and rows.shape[1] != num_perm):
         wanted = "num_perm" if num_perm is None else num_perm
         raise bad_parameter(name, f"an array of shape {array.shape}", f"shape (n, {wanted}) or ({wanted},)")
-    return np.ascontiguousarray(rows)
+    return in_order(rows)
 
 
 def minhash_similarity(a: npt.ArrayLike, b: npt.ArrayLike) -> float | NDArray[np.float64]:
@@ -260,19 +262,27 @@ class MinHash:
             lengths = [len(part) for part in hashes]
             offsets = np.concatenate([[0], np.cumsum(lengths)])
             hashes = np.concatenate([np.zeros(0, np.uint64), *hashes])
+        unmasked(hashes, "hashes")
         array = np.asarray(hashes)
         if array.dtype != np.uint64 or array.ndim != 1:
             raise bad_parameter("hashes", f"{array.ndim}-dimensional {array.dtype}", "one-dimensional uint64")
-        bounds = np.ascontiguousarray(offsets, np.int64)
-        return self._rows(self.recipe.core.signatures_hashed(bounds, np.ascontiguousarray(array)))
+        bounds = in_order(np.asarray(offsets), np.int64)
+        return self._rows(self.recipe.core.signatures_hashed(bounds, in_order(array, np.uint64)))
 
     def signature_csr(self, rows: csr_array | csr_matrix) -> Signatures:
-        """Signatures of the rows of a SciPy CSR matrix: the set of columns that are not zero."""
-        if (rows.data == 0).any():
-            rows = rows.copy()
-            rows.eliminate_zeros()
-        columns = np.ascontiguousarray(rows.indices, np.int64).view(np.uint64)
-        return self.signature_hashes(columns, np.ascontiguousarray(rows.indptr, np.int64))
+        """Signatures of the rows of a SciPy CSR matrix: the set of columns that are not zero.
+
+        Raises
+        ------
+        ParameterError
+            For another format than CSR, and index arrays that do not fit each other.
+        """
+        ends, columns, values = csr_parts(rows, "rows")
+        there = values != 0
+        if not there.all():
+            ends = np.concatenate([[0], np.cumsum(there)])[ends]
+            columns = columns[there]
+        return self.signature_hashes(columns.view(np.uint64), ends)
 
     def merge(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Signatures:
         """Signatures of unions: row i is that of the set of row i of `a` and that of row i of `b` together."""

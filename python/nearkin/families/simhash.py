@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from nearkin.errors import bad_parameter
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, in_batches
+from nearkin.vectors.arrays import csr_parts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -163,15 +164,14 @@ class SimHash:
         Returns
         -------
         (n,) or (n, words) uint64
+
+        Raises
+        ------
+        ParameterError
+            For another format than CSR, index arrays that do not fit each other, and weights that are not finite.
         """
-        return shape(
-            self.recipe.core.fingerprints_csr(
-                np.ascontiguousarray(rows.indptr, np.int64),
-                np.ascontiguousarray(rows.indices, np.int64),
-                _finite(np.ascontiguousarray(rows.data, np.float64)),
-            ),
-            self.recipe,
-        )
+        ends, columns, weights = csr_parts(rows, "rows")
+        return shape(self.recipe.core.fingerprints_csr(ends, columns, _finite(weights)), self.recipe)
 
 
 def _weights(weights: list[float]) -> NDArray[np.int64] | NDArray[np.float64]:

@@ -148,7 +148,7 @@ def _write_parquet(file: IO[bytes], columns: Mapping[str, TableColumn]) -> None:
 
 
 def _arrow(values: TableColumn) -> pa.Array:
-    """An Arrow column; one that mixes strings and numbers becomes strings."""
+    """An Arrow column; one that mixes strings and numbers, or has integers of no one type, becomes strings."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):
@@ -156,4 +156,11 @@ def _arrow(values: TableColumn) -> pa.Array:
     plain = list(values)
     if any(isinstance(value, str) for value in plain):
         plain = [None if value is None else str(value) for value in plain]
-    return pa.array(plain, from_pandas=True)
+    try:
+        return pa.array(plain, from_pandas=True)
+    except OverflowError:
+        # Integers beyond int64, which is what Arrow takes them for.
+        try:
+            return pa.array(plain, pa.uint64())
+        except OverflowError:
+            return pa.array([None if value is None else str(value) for value in plain])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from nearkin._core import hamming_distances
 from nearkin.errors import bad_parameter, check_count, mismatch
+from nearkin.vectors.arrays import in_order, unmasked
 
 __all__ = ["from_bytes", "from_hex", "from_signed", "hamming", "to_bytes", "to_hex", "to_signed"]
 
@@ -33,7 +34,8 @@ def check_bits(bits: int) -> int:
 
 
 def unsigned(values: Any, name: str) -> Fingerprints:
-    """`values` as a C-contiguous uint64 array; refuses what would change a value."""
+    """`values` as a C-contiguous, aligned uint64 array; refuses what would change a value."""
+    unmasked(values, name)
     if not isinstance(values, np.ndarray):
         if (
             not isinstance(values, (int, np.integer))
@@ -59,9 +61,7 @@ def unsigned(values: Any, name: str) -> Fingerprints:
             raise bad_parameter(name, f"an array of {array.dtype}", "uint64")
         if array.dtype.kind == "i" and int(array.min()) < 0:
             raise bad_parameter(name, "negative values", "uint64; `from_signed` turns signed 64-bit values into it")
-        array = array.astype(np.uint64)
-    # ascontiguousarray makes a single value one-dimensional.
-    return np.ascontiguousarray(array).reshape(array.shape)
+    return in_order(array, np.uint64)
 
 
 def flat_rows(values: Any, bits: int, name: str) -> Fingerprints:
@@ -208,6 +208,7 @@ def to_signed(fps: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 def from_signed(values: npt.ArrayLike) -> Fingerprints:
     """The same bits as unsigned fingerprints; the inverse of `to_signed`."""
+    unmasked(values, "values")
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.uint64)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_count
+from nearkin.vectors.arrays import in_order, unmasked
 
 __all__ = [
     "Existing",
@@ -98,6 +99,7 @@ def plain_id(found: np.int64 | Id) -> Id:
 def check_ids(ids: Ids) -> IdKeys:
     """Ids as an int64 array or a list of str."""
     allowed = "integers of 64 bits or strings, one kind in an index"
+    unmasked(ids, "ids")
     if isinstance(ids, (str, bytes)):
         raise bad_parameter("ids", repr(ids), "an iterable of ids; [id] for one")
     if isinstance(ids, np.ndarray):
@@ -116,7 +118,7 @@ def check_ids(ids: Ids) -> IdKeys:
     if array.dtype.kind in "iu":
         if array.dtype == np.uint64 and int(array.max()) >= 1 << 63:
             raise bad_parameter("ids", int(array.max()), "integers below 2**63, or strings")
-        return np.ascontiguousarray(array, dtype=np.int64)
+        return in_order(array, np.int64)
     values = (list(ids) if isinstance(ids, list) else array.tolist()) if array.dtype.kind in "OUTf" else None
     if values is not None:
         if all(isinstance(value, str) for value in values):

@@ -7,7 +7,7 @@ summation, so that dense and sparse rows, and `float32` rows and the same values
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from nearkin._core import (
     row_norms_csr,
 )
 from nearkin.errors import InputError, bad_parameter, mismatch
+from nearkin.vectors.arrays import check_sparse, in_order, unmasked
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -93,7 +94,7 @@ class Rows:
     def wide(self) -> Rows:
         """The same values as `float64`."""
         if self.values is not None:
-            return Rows(np.ascontiguousarray(self.values, np.float64), None, self.first)
+            return Rows(in_order(self.values, np.float64), None, self.first)
         return Rows(None, self.csr.astype(np.float64), self.first)  # type: ignore[union-attr]
 
     def dense(self) -> Matrix:
@@ -103,9 +104,9 @@ class Rows:
     def _csr(self) -> tuple[Ints, Ints, Floats]:
         csr = self.csr
         return (
-            np.ascontiguousarray(csr.indptr, np.int64),  # type: ignore[union-attr]
-            np.ascontiguousarray(csr.indices, np.int64),  # type: ignore[union-attr]
-            np.ascontiguousarray(csr.data, np.float64),  # type: ignore[union-attr]
+            in_order(csr.indptr, np.int64),  # type: ignore[union-attr]
+            in_order(csr.indices, np.int64),  # type: ignore[union-attr]
+            in_order(csr.data, np.float64),  # type: ignore[union-attr]
         )
 
     def as_csr(self) -> tuple[Ints, Ints, Floats]:
@@ -184,19 +185,17 @@ def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", least:
         Fewer rows than `least`.
     """
     if hasattr(X, "tocsr"):
-        csr = X.tocsr()
-        if not csr.has_canonical_format:
-            csr = csr.copy()
-            csr.sum_duplicates()
-        rows = Rows(None, csr.astype(_float_type(csr.dtype, name), copy=False))
+        rows = Rows(None, _as_csr(cast("Sparse", X), name))
     else:
-        array = np.asarray(X)
+        unmasked(X, name)
+        try:
+            array = np.asarray(X)
+        except ValueError as error:
+            raise bad_parameter(name, f"rows that make no array ({error})", "rows of one length") from error
         if array.ndim != 2:
             allowed = "an array of shape (n, d); one vector x is x.reshape(1, -1)"
             raise bad_parameter(name, f"an array of shape {array.shape}", allowed)
-        dtype = _float_type(array.dtype, name)
-        values: Matrix = np.asarray(array, dtype, order="C")  # type: ignore[assignment]  # One of the two types.
-        rows = Rows(values, None)
+        rows = Rows(in_order(array, _float_type(array.dtype, name)), None)
     if rows.d == 0:
         raise bad_parameter(name, "an array without columns", "vectors of one dimension or more")
     if dimension is not None and rows.d != dimension:
@@ -205,6 +204,26 @@ def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", least:
         count = f"{least} vectors or more" if least > 1 else "one vector or more"
         raise InputError(f"{name}: has {len(rows)} rows; give {count}", place=name, reason=f"{len(rows)} rows")
     return rows
+
+
+def _as_csr(matrix: Sparse, name: str) -> csr_array | csr_matrix:
+    """A sparse matrix as CSR with sorted and distinct columns; what was given stays as it was."""
+    check_sparse(matrix, name)
+    if getattr(matrix, "format", None) == "dok":
+        # Its conversion to CSR takes a way on which nothing checks the places.
+        matrix = matrix.tocoo()  # type: ignore[attr-defined]
+        check_sparse(matrix, name)
+    csr = matrix.tocsr()
+    if csr is not matrix:
+        check_sparse(csr, name)
+    dtype = _float_type(csr.dtype, name)
+    if len(csr.indices) != len(csr.data) or len(csr.indices) != int(csr.indptr[-1]):
+        csr = csr.copy()
+        csr.prune()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return cast("csr_array | csr_matrix", csr.astype(dtype, copy=False))
 
 
 def _float_type(dtype: np.dtype[Any], name: str) -> type[np.float32] | type[np.float64]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import InputError, bad_parameter
+from nearkin.vectors.arrays import in_order
 from nearkin.vectors.rows import Floats, Matrix, Rows, Vectors, as_rows
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def as_stored(X: Vectors, vectors: Stored, dimension: int, name: str) -> Rows:
 
 
 def _dense(rows: Rows, vectors: Literal["float32", "float64"]) -> Rows:
-    return Rows(np.ascontiguousarray(rows.dense(), dtype=vectors), None)
+    return Rows(in_order(rows.dense(), vectors), None)
 
 
 def plain(rows: Rows) -> Hashed:
@@ -76,9 +77,9 @@ def flat(rows: Rows) -> Flat:
         raise bad_parameter("dimension", rows.d, "below 2**32 for an index of sparse vectors")
     csr = rows.csr
     return (
-        np.ascontiguousarray(csr.indptr, dtype=np.uint64),  # type: ignore[union-attr]  # Rows have one of the two.
-        np.ascontiguousarray(csr.indices, dtype=np.uint32),  # type: ignore[union-attr]
-        np.ascontiguousarray(csr.data, dtype=np.float64),  # type: ignore[union-attr]
+        in_order(csr.indptr, dtype=np.uint64),  # type: ignore[union-attr]  # Rows have one of the two.
+        in_order(csr.indices, dtype=np.uint32),  # type: ignore[union-attr]
+        in_order(csr.data, dtype=np.float64),  # type: ignore[union-attr]
     )
 
 
