@@ -22,6 +22,9 @@ attributes of the exception.
 from __future__ import annotations
 
 import operator
+import os
+import stat
+from pathlib import Path
 from typing import Any
 
 
@@ -121,6 +124,22 @@ class ConvergenceWarning(UserWarning):
     """A fit that stopped before it reached its tolerances; what it learned is usable."""
 
 
+def printable(text: str, *, keep: str = "") -> str:
+    """A text that any terminal takes: lone surrogates, control and formatting characters escaped.
+
+    Parameters
+    ----------
+    text : str
+        Keys, names of files and columns, texts, or messages that quote them. They may hold what a terminal acts on:
+        escape sequences, carriage returns, marks that turn the direction of writing.
+    keep : str, default ""
+        Characters that are left as they are: ends of lines of what is several lines.
+    """
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape", "surrogatepass").decode() for c in text
+    )
+
+
 def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
     """The ParameterError for argument `name`, worded as the compiled core words it."""
     return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)
@@ -148,3 +167,33 @@ def check_count(name: str, value: object, least: int, most: int, allowed: str) -
     if number is None or isinstance(value, bool) or not least <= number <= most:
         raise bad_parameter(name, repr(value) if number is None or isinstance(value, bool) else number, allowed)
     return number
+
+
+def check_regular(path: str | os.PathLike[str], expected: str = "a file that `save` has written") -> None:
+    """Refuse a named pipe, socket, device or folder, whose opening may wait for ever, before it is opened.
+
+    Parameters
+    ----------
+    path : path
+        What is not there is left to the call that opens it.
+    expected : str, default "a file that `save` has written"
+        What the message recommends.
+
+    Raises
+    ------
+    InputError
+        Says what was found.
+    """
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return
+    if not stat.S_ISREG(mode):
+        place, reason = os.fsdecode(path), f"is {kind_of_file(mode)}; give {expected}"
+        raise InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
+
+
+def kind_of_file(mode: int) -> str:
+    """What a file that is not regular is, by its `st_mode`."""
+    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
+    return next((name for is_kind, name in kinds if is_kind(mode)), "a device")

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from command import ENVIRONMENT, call, run, standard_input
 from nearkin import ssdeep
 from nearkin.cli import console
-from nearkin.cli.console import Reading, Refusals, escaped, printable, read_text, show_table, worded
-from nearkin.errors import InputError, ParameterError
+from nearkin.cli.console import Reading, Refusals, escaped, read_text, show_table, worded
+from nearkin.errors import InputError, ParameterError, printable
 
 pty = pytest.importorskip("pty", reason="a terminal of a POSIX system")
 

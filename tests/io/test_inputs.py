@@ -85,9 +85,17 @@ def test_names_that_a_list_cannot_hold_are_refused(tmp_path: Path, name: bytes, 
     """A list of kept files has a path per line, in UTF-8."""
     path = tmp_path / os.fsdecode(name)
     path.write_text("text")
-    for given in (path, tmp_path):
-        with pytest.raises(InputError, match=said):
-            open_corpus(given, format="files")
+    with pytest.raises(InputError, match=said):
+        open_corpus(path, format="files")
+    (tmp_path / "good").write_text("text")
+    with open_corpus(tmp_path, format="files") as corpus:
+        assert 1 == sum(len(batch.texts) for batch in corpus.batches())
+        assert 1 == corpus.malformed.count
+        record = str(corpus.malformed.first[0])
+        assert record.isprintable()
+        assert said in record
+    with pytest.raises(InputError, match=said), open_corpus(tmp_path, format="files", strict=True) as corpus:
+        list(corpus.batches())
 
 
 def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ import typer
 
 from nearkin._core import __version__
 from nearkin.cli import dedup, fingerprints, index, quality, search, ssdeep, words
-from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, printable, say, show_traceback, use_utf8, warn, worded
-from nearkin.errors import MismatchError, NearkinError, ParameterError
+from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn, worded
+from nearkin.errors import MismatchError, NearkinError, ParameterError, printable
 
 app = typer.Typer(
     name="nearkin",

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 import typer
 
-from nearkin.errors import InputError
+from nearkin.errors import InputError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,22 +82,6 @@ def show_traceback(error: BaseException) -> None:
 
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     typer.echo(printable(text, keep="\n"), err=True, nl=False)
-
-
-def printable(text: str, *, keep: str = "") -> str:
-    """A text that any terminal takes: lone surrogates, control and formatting characters escaped.
-
-    Parameters
-    ----------
-    text : str
-        Keys, names of files and columns, texts, or messages that quote them. They may hold what a terminal acts on:
-        escape sequences, carriage returns, marks that turn the direction of writing.
-    keep : str, default ""
-        Characters that are left as they are: ends of lines of what is several lines.
-    """
-    return "".join(
-        c if c.isprintable() or c in keep else c.encode("unicode_escape", "surrogatepass").decode() for c in text
-    )
 
 
 def shown(value: object) -> str:
@@ -210,8 +194,21 @@ def progress_bars(*, quiet: bool) -> Iterator[Progress]:
 
 
 def read_input(name: str) -> bytes:
-    """The content of a file or, with the name -, of standard input."""
-    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    """The content of a file or, with the name -, of standard input.
+
+    Raises
+    ------
+    InputError
+        A named pipe, socket, device or folder.
+    OSError
+        A file that is not there or can't be read.
+    """
+    if name == "-":
+        return sys.stdin.buffer.read()
+    from nearkin.io.inputs import check_stream
+
+    check_stream(name)
+    return Path(name).read_bytes()
 
 
 def read_text(name: str, *, encoding: str = "utf-8") -> str:

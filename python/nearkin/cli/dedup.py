@@ -14,7 +14,7 @@ from nearkin.cli.console import (
     Reading,
     console,
     data_out,
-    printable,
+    escaped,
     progress_bars,
     report_malformed,
     say,
@@ -43,7 +43,7 @@ from nearkin.cli.options import (
     output,
     recipe_of,
 )
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
@@ -214,7 +214,7 @@ def _summary(result: DedupResult, corpus: Corpus) -> dict[str, Any]:
     """What `summary.json` says: the job's summary and what was read."""
     return {
         **result.summary,
-        "inputs": [str(path) for path in corpus.inputs],
+        "inputs": [escaped(str(path)) for path in corpus.inputs],
         "format": corpus.format,
         "text_column": corpus.text_column,
         "id_column": corpus.id_column,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nearkin.cli.console import Refusals, data_out, escaped, printable, progress_bars, say_json, warn
+from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say_json, warn
 from nearkin.cli.paths import named_paths
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.io import OutputDir

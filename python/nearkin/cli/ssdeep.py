@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nearkin.cli.console import Refusals, data_out, escaped, printable, progress_bars, say, say_json, show_table, shown
+from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say, say_json, show_table, shown
 from nearkin.cli.options import (
     Csv,
     DigestRecipeOption,
@@ -29,7 +29,7 @@ from nearkin.cli.options import (
     Score,
 )
 from nearkin.cli.paths import named_paths
-from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter
+from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.search.digests import DigestIndex

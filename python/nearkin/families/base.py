@@ -33,7 +33,15 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin._core import read_family, write_family
-from nearkin.errors import CorruptStoreError, FormatVersionError, NotFittedError, bad_parameter, check_count, mismatch
+from nearkin.errors import (
+    CorruptStoreError,
+    FormatVersionError,
+    NotFittedError,
+    bad_parameter,
+    check_count,
+    check_regular,
+    mismatch,
+)
 from nearkin.vectors.projection import unpack_bits
 from nearkin.vectors.rows import Floats, Ints, Rows, Vectors, as_rows
 
@@ -421,6 +429,7 @@ def load(path: str | os.PathLike[str]) -> Family:
     (Hyperplane(bits=16, seed=3), True)
     """
     place = os.fspath(path)
+    check_regular(place)
     return restore(*read_family(place), place)
 
 

@@ -5,7 +5,7 @@ text is looked up by reading its file again. What is kept is a list of paths, `k
 folder that was named (under several folders: with the folder's name before it). The files stay where they are.
 
 A byte order mark at a file's start is not part of its text. A file that is not UTF-8 or has a NUL byte is a record that
-can't be read.
+can't be read; so is one that the system refuses to open or read, and one whose name can't be an id.
 """
 
 from __future__ import annotations
@@ -60,9 +60,17 @@ class FileCorpus(Corpus):
 
     def _content(self, source: InputFile) -> tuple[bytes | None, FileStamp | None]:
         """The bytes of a file, or None when it is malformed."""
-        with Reader(source, _Forget()) as reader:
-            text = _whole(reader)
-            reader.check_unchanged()
+        if source.refused:
+            self.malformed.add(BadRecord(source.name, 1, source.refused))
+            return None, None
+        try:
+            with Reader(source, _Forget()) as reader:
+                text = _whole(reader)
+                reader.check_unchanged()
+        except OSError as error:
+            reason = f"can't be read: {error.strerror or error}; change its permissions or leave it out"
+            self.malformed.add(BadRecord(source.name, 1, reason))
+            return None, None
         self.bytes_read += reader.bytes_read
         reason = f"the file is longer than {LONGEST >> 20} MiB" if text is None else _fault(text)
         if reason:

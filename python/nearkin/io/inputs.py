@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, kind_of_file, printable
 
 Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files"]
 Compression = Literal["", "gz", "zst"]
@@ -71,6 +72,8 @@ class InputFile:
         Whether it can be read twice: a file, not a pipe.
     document : str
         For a file that is a document: its path relative to the folder that was named, with / on every system.
+    refused : str
+        Why its name can't be an id, if it can't: then it is a record that can't be read.
     """
 
     name: str
@@ -78,11 +81,34 @@ class InputFile:
     compression: Compression
     regular: bool
     document: str = ""
+    refused: str = ""
 
     @property
     def plain(self) -> bool:
         """Whether its bytes can be read again as they lie: neither compressed nor a pipe."""
         return self.regular and not self.compression
+
+
+# Names of what is open already: of a shell's process substitution, say.
+_DESCRIPTOR = re.compile(r"/dev/(fd/\d+|std(in|out|err))|/proc/(self|\d+)/fd/\d+")
+
+
+def check_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a regular file; False for the name of a descriptor, as of a shell's process substitution.
+
+    Raises
+    ------
+    InputError
+        A named pipe, socket, device or folder.
+    """
+    mode = Path(path).stat().st_mode
+    if stat.S_ISREG(mode):
+        return True
+    name = os.fsdecode(path)
+    if not _DESCRIPTOR.fullmatch(name):
+        reason = f"is {kind_of_file(mode)}; give regular files, or - with a pipe as standard input"
+        raise unreadable(name, reason)
+    return False
 
 
 def unreadable(file: str, reason: str) -> InputError:
@@ -168,13 +194,13 @@ def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Fo
 def _single(name: str, format: Format | None) -> tuple[Format, InputFile]:
     path = Path(name)
     told = format or format_of(name)
-    regular = stat.S_ISREG(path.stat().st_mode)
+    regular = check_stream(path)
     if told is None and not regular:
         told = "jsonl"
     if told is None:
         raise unreadable(name, f"the name says no format; rename it or give format: {', '.join(get_args(Format))}")
-    if not name.isprintable() and told == "files":
-        _printable(name, name)
+    if not name.isprintable() and told == "files" and (reason := _why_refused(name)):
+        raise unreadable(repr(name), reason)
     return told, InputFile(
         name, path, compression_of(name), regular, document=_document(name) if told == "files" else ""
     )
@@ -185,15 +211,15 @@ def _document(path: str) -> str:
     return path.replace(os.sep, "/")
 
 
-def _printable(document: str, name: str) -> None:
+def _why_refused(document: str) -> str:
+    """Why a path can't be an id; empty if it can."""
     try:
         document.encode()
     except UnicodeEncodeError:
-        raise unreadable(repr(name), "the file's name is not UTF-8; rename it") from None
+        return "the file's name is not UTF-8; rename it"
     if "\n" in document or "\r" in document:
-        raise unreadable(
-            repr(name), "the file's name has a line break, which a list of kept files can't hold; rename it"
-        )
+        return "the file's name has a line break, which a list of kept files can't hold; rename it"
+    return ""
 
 
 def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple[Format, InputFile]]:
@@ -218,8 +244,15 @@ def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple
     for name in names:
         document = os.path.relpath(name, folder)
         document = os.path.join(folder, document) if several else document  # noqa: PTH118
-        _printable(document, name)
-        source = InputFile(name, Path(name), compression_of(name), regular=True, document=_document(document))
+        refused = "" if document.isprintable() else _why_refused(document)
+        source = InputFile(
+            printable(name) if refused else name,
+            Path(name),
+            compression_of(name),
+            regular=True,
+            document=_document(document),
+            refused=refused,
+        )
         sources.append(("files", source))
     return sources
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import BandCore
-from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismatch
+from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.recipe import Recipe
 from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
@@ -355,6 +355,7 @@ class BandIndex:
         ...     opened.search(signatures[0]).ids.tolist()
         [0, 1]
         """
+        check_regular(path)
         core, value_bits, num_perm, num_bands, num_rows, note = BandCore.open(os.fspath(path))
         try:
             content = json.loads(note)

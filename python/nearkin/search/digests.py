@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nearkin._core import DigestCore
-from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter, check_count
+from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter, check_count, check_regular
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
 from nearkin.search.ids import (
     Existing,
@@ -373,6 +373,7 @@ class DigestIndex:
         True
         """
         place = os.fspath(path)
+        check_regular(path)
         core, lenient, recipe = DigestCore.open(place)
         try:
             # Version 1 knew one recipe.

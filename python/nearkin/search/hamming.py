@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import KERNEL, HammingCore
-from nearkin.errors import CorruptStoreError, bad_parameter, check_count, mismatch
+from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.recipe import Recipe
 from nearkin.search.fingerprints import (
     check_bits,
@@ -554,6 +554,7 @@ class HammingIndex:
         ...     opened.search(0b1101, radius=1)[0]
         Matches([('a', 1), ('b', 1)])
         """
+        check_regular(path)
         core, bits, method, radius, memory_limit = HammingCore.open(os.fspath(path))
         index = cls.__new__(cls)
         index.bits = bits

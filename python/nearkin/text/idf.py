@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import IdfCore, IdfCounter, idf_values
-from nearkin.errors import CorruptStoreError, FormatVersionError, bad_parameter, mismatch
+from nearkin.errors import CorruptStoreError, FormatVersionError, bad_parameter, check_regular, mismatch
 from nearkin.io import replace_file
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
@@ -177,6 +177,7 @@ class Idf:
         FormatVersionError
             If a newer nearkin wrote it.
         """
+        check_regular(path)
         data = Path(path).read_bytes()
         line, _, body = data.partition(b"\n")
         try:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import LshCore
-from nearkin.errors import CorruptStoreError
+from nearkin.errors import CorruptStoreError, check_regular
 from nearkin.families.base import Family, restore, unfitted
 from nearkin.search.lsh.forms import Stored
 from nearkin.search.lsh.settings import Given, Settings, Tuning, check, of_family
@@ -56,6 +56,7 @@ def save(core: LshCore, place: str, given: Given, settings: Settings, family: Fa
 
 def open_file(place: str) -> Opened:
     """What `LSHIndex.open` reads; see there."""
+    check_regular(place)
     core, note = LshCore.open(place)
     try:
         about, arrays = _parts(note)

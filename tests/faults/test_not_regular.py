@@ -1,0 +1,126 @@
+"""Named pipes, sockets, devices and folders where a file is expected: an error that says so, at once.
+
+A folder's run goes on over files that can't be read or whose names can't be ids.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from command import call
+from nearkin.errors import InputError
+from nearkin.io import open_corpus
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
+
+
+def pipe(folder: Path) -> Path:
+    """A named pipe that nobody writes."""
+    os.mkfifo(folder / "pipe.jsonl")
+    return folder / "pipe.jsonl"
+
+
+def listening(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A socket; its name is bound from within the folder, since such names are short."""
+    monkeypatch.chdir(folder)
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("socket.jsonl")
+    return folder / "socket.jsonl"
+
+
+OPENERS: dict[str, Callable[[Path], object]] = {
+    "hamming": nk.HammingIndex.open,
+    "bands": nk.BandIndex.open,
+    "digests": nk.DigestIndex.open,
+    "vectors": nk.LSHIndex.open,
+    "family": nk.families.load,
+    "idf": nk.Idf.load,
+    "corpus": lambda path: open_corpus(path),
+    "digest": lambda path: nk.ssdeep.hash(path),
+}
+
+
+@pytest.mark.parametrize("name", OPENERS)
+def test_what_is_no_file_is_refused_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what was found; opening a pipe would wait for its writer, and a device never ends."""
+    found = {"pipe": pipe(tmp_path), "socket": listening(tmp_path, monkeypatch), "device": Path("/dev/zero")}
+    for kind, path in found.items():
+        with pytest.raises(InputError, match=kind) as error:
+            OPENERS[name](path)
+        assert str(path) in str(error.value)
+    if name != "corpus":
+        with pytest.raises(InputError, match=r"folder|directory"):
+            OPENERS[name](tmp_path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["compare", "{}", "{}"], ["index", "info", "{}"], ["dedup", "{}", "-o", "out"], ["ssdeep", "hash", "{}"]],
+)
+def test_commands_refuse_a_named_pipe(command: list[str], tmp_path: Path) -> None:
+    """With exit code 1 and a message."""
+    path = pipe(tmp_path)
+    done = call(*(part.format(path) for part in command))
+    assert (1, True) == (done.code, "pipe" in done.message)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no names of descriptors")
+def test_process_substitution_is_read(tmp_path: Path) -> None:
+    """A shell names the pipe of another command /dev/fd/N: that is open already."""
+    lines = "".join(json.dumps({"text": f"text number {i} of some"}) + "\n" for i in range(3))
+    (tmp_path / "rows").write_text(lines)
+    program = f"{shlex.quote(sys.executable)} -m nearkin"
+    rows = shlex.quote(str(tmp_path / "rows"))
+    for script in (f"{program} hash <(cat {rows})", f"{program} compare <(cat {rows}) {rows}"):
+        done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, timeout=60)
+        assert (0, b"") == (done.returncode, done.stderr)
+        assert 3 <= len(done.stdout.splitlines())
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Two good files, one with a line end in its name, one whose name is not UTF-8, one that can't be read."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    text = " ".join(f"word{i}" for i in range(900))
+    for name in (b"a.txt", b"b.txt", b"c\x1b[2J\nd.txt", b"e\xff.txt"):
+        (folder / os.fsdecode(name)).write_text(text + os.fsdecode(name).encode("utf-8", "replace").decode())
+    # It can't be read, whoever asks: a page of a process's memory that is not there.
+    (folder / "f.txt").symlink_to("/proc/self/mem")
+    return folder
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails when it is read")
+def test_a_folder_of_texts_goes_on_over_bad_files(mixed: Path, tmp_path: Path) -> None:
+    """They are counted and named, their names escaped; --strict ends at the first."""
+    done = call("dedup", mixed, "--format", "files", "-o", tmp_path / "out", "--json")
+    assert 0 == done.code, done.err
+    summary = done.json()
+    assert (2, 3) == (summary["documents"], summary["malformed"])
+    assert all(record.isprintable() for record in summary["malformed_first"])
+    assert any(r"c\x1b[2J\nd.txt" in record for record in summary["malformed_first"])
+    strict = call("dedup", mixed, "--format", "files", "-o", tmp_path / "strict", "--strict")
+    assert (1, False) == (strict.code, (tmp_path / "strict").exists())
+
+
+def test_a_folder_of_files_goes_on_over_bad_names(mixed: Path, tmp_path: Path) -> None:
+    """Fuzzy digests take any name; lists hold it exactly."""
+    done = call("dedup", mixed, "--family", "ssdeep", "-o", tmp_path / "out")
+    assert done.code in (0, 1), done.err
+    lists = (tmp_path / "out" / "kept.nul").read_bytes() + (tmp_path / "out" / "removed.nul").read_bytes()
+    names = {os.path.basename(name) for name in lists.split(b"\0") if name}  # noqa: PTH119
+    assert {b"a.txt", b"b.txt", b"c\x1b[2J\nd.txt", b"e\xff.txt"} == names - {b"f.txt"}
+    for form in ("--json", "--csv", "--table"):
+        hashed = call("ssdeep", "hash", "-r", mixed, form)
+        assert (0, "") == (hashed.code, hashed.err)
+    assert 4 == len(call("ssdeep", "hash", "-r", mixed, "--json").objects())
