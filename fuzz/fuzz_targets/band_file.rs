@@ -5,25 +5,29 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::search::bands::{self, Index};
 use nearkin_core::families::minhash::Value;
-use nearkin_core::segment::Plain;
+use nearkin_core::search::bands::{self, Index};
+use nearkin_core::segment::{Plain, guarded};
+use nearkin_fuzz::file;
 
 fn search<V: Value + Plain>(path: &Path, num_perm: usize) {
     let Ok(index) = Index::<V>::open(path) else { return };
     let queries = [vec![V::of(0); num_perm], vec![V::NONE; num_perm]].concat();
-    let _ = index.search(&queries, 0);
-    let _ = index.search(&queries, num_perm);
-    // All pairs of a small file can be too many to list.
-    if index.len() <= 1 << 10 {
-        let _ = index.pairs(0, 0..usize::MAX);
-    }
+    let segment = index.segment().cloned();
+    let _ = guarded(segment.as_ref(), || {
+        index.search(&queries, 0)?;
+        index.search(&queries, num_perm)?;
+        // All pairs of a small file can be too many to list.
+        if index.len() <= 1 << 10 {
+            let _ = index.pairs(0, 0..usize::MAX);
+        }
+        Ok(())
+    });
     let _ = index.verify();
 }
 
 fuzz_target!(|input: &[u8]| {
-    let path = std::env::temp_dir().join(format!("nearkin-fuzz-bands-{}.nks", std::process::id()));
-    std::fs::write(&path, input).expect("a writable temporary folder");
+    let path = file(input, "bands", 6);
     match bands::describe(&path) {
         Ok((32, num_perm, _)) if num_perm <= 512 => search::<u32>(&path, num_perm),
         Ok((64, num_perm, _)) if num_perm <= 512 => search::<u64>(&path, num_perm),

@@ -3,11 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::search::lsh::{Effort, Hashes, Index, Queries, Want, Vectors};
+use nearkin_core::search::lsh::{Effort, Hashes, Index, Queries, Vectors, Want};
+use nearkin_core::segment::guarded;
+use nearkin_fuzz::file;
 
 fuzz_target!(|input: &[u8]| {
-    let path = std::env::temp_dir().join(format!("nearkin-fuzz-lsh-{}.nks", std::process::id()));
-    std::fs::write(&path, input).expect("a writable temporary folder");
+    let path = file(input, "lsh", 5);
     let Ok(index) = Index::open(&path) else { return };
     if index.store().dim() <= 1 << 16 {
         let (bits, ints) = (vec![0u64; 16], vec![0i64; 1 << 16]);
@@ -18,11 +19,9 @@ fuzz_target!(|input: &[u8]| {
                 let hashes = [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])];
                 for hashes in hashes {
                     let queries = Queries { hashes, alternatives: None, effort };
-                    for vectors in
-                        [Vectors::F32(&point), Vectors::F64(&wide), Vectors::Sparse(&[0, 1], &[0], &[1.0])]
-                    {
+                    for vectors in [Vectors::F32(&point), Vectors::F64(&wide), Vectors::Sparse(&[0, 1], &[0], &[1.0])] {
                         // Queries that do not fit are errors; none may panic.
-                        let _ = index.query(&queries, vectors, Want::Nearest(2));
+                        let _ = guarded(index.segment(), || index.query(&queries, vectors, Want::Nearest(2)));
                     }
                 }
             }

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::hash::{FeatureHash, NAMES};
 use nearkin_core::families::simhash::{SimHash, SimHashScratch, Weight};
+use nearkin_core::hash::{FeatureHash, NAMES};
 use nearkin_core::text::tokenizer::{Kind, Scratch, Tokenizer};
 use nearkin_core::text::unicode::{Case, Form, Letters};
 
@@ -42,9 +42,9 @@ fuzz_target!(|input: &[u8]| {
     let simhash = SimHash::new(u32::from(bits) % most + 1, hash).expect("a width that the hash has");
     let mut scratch = SimHashScratch::default();
     for weight in [Weight::Count, Weight::Binary] {
-        let weights = counts.iter().map(|(feature, &count)| {
-            (feature.as_slice(), if weight == Weight::Binary { 1 } else { count })
-        });
+        let weights = counts
+            .iter()
+            .map(|(feature, &count)| (feature.as_slice(), if weight == Weight::Binary { 1 } else { count }));
         let (mut expected, mut found) = (vec![0; simhash.words()], vec![0; simhash.words()]);
         simhash.integers(weights.clone(), &mut expected);
         let total = simhash.text(&tokenizer, weight, &text, &mut scratch, &mut found);
