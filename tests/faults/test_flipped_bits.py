@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xxhash
 
 import nearkin as nk
 from nearkin import errors
@@ -173,3 +174,25 @@ def test_a_file_cut_anywhere_is_an_error(tmp_path: Path, kind: str) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises((errors.NearkinError, OSError)):
             ask(path)
+
+
+def test_a_file_that_says_it_has_more_rows_than_it_holds_is_refused(tmp_path: Path) -> None:
+    """A few kilobytes with right checksums that claim four billion rows: an error, not an array of 17 GB."""
+    path = tmp_path / "file.nks"
+    index = nk.HammingIndex(bits=64)
+    index.add(None, FPS)
+    index.save(path)
+    data = bytearray(path.read_bytes())
+    sections = int.from_bytes(data[16:20], "little")
+    for at in range(64, 64 + 40 * sections, 40):
+        offset, length = (int.from_bytes(data[at + i : at + i + 8], "little") for i in (8, 16))
+        if int.from_bytes(data[at : at + 4], "little") == 1:
+            # The fifth number of the description: rows ever added.
+            assert len(FPS) == int.from_bytes(data[offset + 32 : offset + 40], "little")
+            data[offset + 32 : offset + 40] = (2**32 - 2).to_bytes(8, "little")
+            data[at + 24 : at + 32] = xxhash.xxh3_64_intdigest(data[offset : offset + length]).to_bytes(8, "little")
+    data[56:64] = bytes(8)
+    data[56:64] = xxhash.xxh3_64_intdigest(data[: 64 + 40 * sections]).to_bytes(8, "little")
+    path.write_bytes(data)
+    with pytest.raises(errors.CorruptStoreError, match="rows"):
+        nk.HammingIndex.open(path)

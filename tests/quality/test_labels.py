@@ -151,7 +151,7 @@ def test_clusters_of_their_own_and_ids_of_two_clusters() -> None:
     """None stands for a cluster of its own each time; an id may be listed twice in one cluster, not in two."""
     labels = ClusterLabels(["a", "b", "c", "a", "d"], ["x", None, None, "x", 7]).labels
     assert {"a": 0, "b": 1, "c": 2, "d": 3} == labels
-    with pytest.raises(errors.InputError, match="id b stands in two clusters"):
+    with pytest.raises(errors.InputError, match="id b is in two clusters"):
         ClusterLabels(["b", "b"], [None, None])
 
 

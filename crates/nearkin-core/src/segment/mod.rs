@@ -41,7 +41,7 @@ use std::path::Path;
 use crate::Error;
 pub use column::{Column, Plain, bytes_of};
 pub use memory::Memory;
-pub use reader::{Segment, guarded};
+pub use reader::{Segment, caught, guarded};
 pub use writer::Writer;
 
 const MAGIC: &[u8; 8] = b"NEARKSEG";

@@ -208,6 +208,15 @@ impl Segment {
 pub fn guarded<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let Some(segment) = segment else { return work() };
     segment.compared()?;
+    caught(Some(segment), work)
+}
+
+/// As [`guarded`] without comparing checksums: for what an index says of itself, which was checked when it was opened.
+///
+/// # Errors
+/// As [`guarded`], but for checksums.
+pub fn caught<T>(segment: Option<&Segment>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let Some(segment) = segment else { return work() };
     let found = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(segment.corrupt("its arrays do not hold together; run verify() and restore it from a copy"))
     });

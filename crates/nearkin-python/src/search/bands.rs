@@ -129,7 +129,7 @@ impl BandCore {
 
     /// Kind of ids, different signatures, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
-        self.index.peek(py, |index| Ok(with!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
+        self.index.about(py, |index| Ok(with!(index, index => (index.rows().kind(), index.num_items(), index.bytes()))))
     }
 
     fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {

@@ -64,7 +64,7 @@ impl DigestCore {
 
     /// Kind of ids, postings, bytes in memory.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
-        self.index.peek(py, |index| Ok((index.rows().kind(), index.postings(), index.bytes())))
+        self.index.about(py, |index| Ok((index.rows().kind(), index.postings(), index.bytes())))
     }
 
     fn contains(&self, py: Python<'_>, key: Key) -> PyResult<bool> {

@@ -135,7 +135,7 @@ impl HammingCore {
 
     /// What the caller keeps with the index.
     fn note(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.index.peek(py, |index| Ok(index.note().map(str::to_owned)))
+        self.index.about(py, |index| Ok(index.note().map(str::to_owned)))
     }
 
     fn set_note(&self, py: Python<'_>, note: Option<String>) -> PyResult<()> {
@@ -148,7 +148,7 @@ impl HammingCore {
 
     /// Rows ever added.
     fn total(&self, py: Python<'_>) -> PyResult<usize> {
-        self.index.peek(py, |index| Ok(index.rows().total()))
+        self.index.about(py, |index| Ok(index.rows().total()))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -157,7 +157,7 @@ impl HammingCore {
 
     /// Kind of ids, bytes of fingerprints and tables, bytes of ids.
     fn info(&self, py: Python<'_>) -> PyResult<(&'static str, usize, usize)> {
-        self.index.peek(py, |index| {
+        self.index.about(py, |index| {
             let (bytes, ids) = index.bytes();
             Ok((index.rows().kind(), bytes, ids))
         })
@@ -287,7 +287,7 @@ impl HammingCore {
 
     /// One dict a part of the index.
     fn explain(&self, py: Python<'_>, radius: u32) -> PyResult<Py<PyList>> {
-        let parts = self.index.ask(py, |index| index.explain(radius))?;
+        let parts = self.index.about(py, |index| index.explain(radius))?;
         let list = PyList::empty(py);
         for part in parts {
             let dict = PyDict::new(py);

@@ -184,7 +184,7 @@ impl LshCore {
 
     /// Metric, kind of vectors, dimension, kind of ids, bytes of the filter, of vectors, of ids.
     fn info(&self, py: Python<'_>) -> PyResult<Info> {
-        self.index.peek(py, |index| {
+        self.index.about(py, |index| {
             let (filter, vectors, ids) = index.bytes();
             let store = index.store();
             Ok((index.metric().name(), store.kind(), store.dim(), index.rows().kind(), filter, vectors, ids))

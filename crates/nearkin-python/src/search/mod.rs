@@ -15,7 +15,7 @@ use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 use nearkin_core::Error;
 use nearkin_core::search::rows::{Existing, Keys, NewIds, Rows};
-use nearkin_core::segment::{Segment, guarded};
+use nearkin_core::segment::{Segment, caught, guarded};
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -117,8 +117,22 @@ impl<I: Indexed> Locked<I> {
         .into_python()
     }
 
+    /// As `peek` for what an index says of itself: it reads what was checked when the file was opened, so that the rest of the
+    /// file need not be read.
+    pub(crate) fn about<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let index = self.read()?;
+            caught(index.segment(), || work(&index))
+        })
+        .into_python()
+    }
+
     pub(crate) fn len(&self, py: Python<'_>) -> PyResult<usize> {
-        self.peek(py, |index| Ok(index.rows().len()))
+        self.about(py, |index| Ok(index.rows().len()))
     }
 
     /// Whether an id is there.

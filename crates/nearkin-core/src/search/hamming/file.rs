@@ -100,7 +100,8 @@ impl Index {
         index.note = note;
         let rows = segment.column::<u32>(ROWS, 0)?;
         let mut run = Run::mapped(index.words, segment.column(FPS, 0)?, rows, segment.column(STARTS, 0)?)
-            .filter(|run| run.rows.len() <= index.rows.total())
+            // Rows cost bytes: a file that says it has more than it holds is refused, whatever they would be asked for.
+            .filter(|run| (index.rows.len()..=index.rows.total()).contains(&run.rows.len()))
             .ok_or_else(|| segment.corrupt("its fingerprints and rows are not equally many"))?;
         let layout = Layout::open(&segment, &mut reader, bits, index.words, run.len())?;
         if run.len() > 0 {
