@@ -73,7 +73,7 @@ impl Deref for Memory {
     #[inline]
     fn deref(&self) -> &[u8] {
         match self {
-            // SAFETY: the words hold at least so many bytes.
+            // SAFETY: the words hold at least this many bytes.
             Self::Read(words, length) => unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), *length) },
             Self::Mapped(map, _) => map,
         }
