@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,12 @@ def test_every_page_is_in_the_menu() -> None:
     """mkdocs.yml lists each page once."""
     menu = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(menu) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
+
+
+def test_no_file_holds_the_marks_of_a_conflict() -> None:
+    """Text that two changes left behind in one place is neither's."""
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    if not files:
+        pytest.skip("not a git checkout")
+    marks = re.compile(rb"^(<{7} |>{7} |={7}$)", re.MULTILINE)
+    assert [] == [name for name in files if (ROOT / name).is_file() and marks.search((ROOT / name).read_bytes())]
