@@ -53,8 +53,7 @@ impl TextCache {
             || self.cache.write(),
             |pool, mut cache| {
                 let cache: &mut Cache = &mut cache;
-                pool.install(|| cache.add(tokenizer, rows, &texts));
-                Ok(())
+                pool.install(|| cache.add(tokenizer, rows, &texts))
             },
         )
     }
@@ -84,7 +83,7 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, left)?;
                 check_added(cache, right)?;
-                Ok(pool.install(|| cache.similarities(left, right)))
+                pool.install(|| cache.similarities(left, right))
             },
         )?;
         Ok(found.into_pyarray(py).unbind())

@@ -18,6 +18,7 @@
 use rayon::prelude::*;
 
 use crate::cpu::features::Avx2;
+use crate::stop::Stop;
 use crate::vectors::projection::{self, Real};
 use crate::vectors::random;
 
@@ -127,7 +128,11 @@ impl Polytope {
     pub fn values<X: Real>(&self, x: &[X]) -> Vec<i64> {
         let (d, m) = (self.d.max(1), self.hashes().max(1));
         let mut out = vec![0; x.len() / d * self.hashes()];
+        let stop = &Stop::current();
         let one = |y: &mut Vec<f64>, (out, x): (&mut [i64], &[X])| {
+            if stop.is_set() {
+                return;
+            }
             for (j, out) in out.iter_mut().enumerate() {
                 self.rotated(x, j, y);
                 *out = vertex(largest(y), y);
@@ -149,8 +154,11 @@ impl Polytope {
         let (mut values, mut costs) = (vec![0; total], vec![0.0; total]);
         let a_row = (self.hashes() * count).max(1);
         let memory = || (Vec::new(), Vec::new());
+        let stop = &Stop::current();
         let one = |memory: &mut (Vec<f64>, Vec<usize>), ((values, costs), x): ((&mut [i64], &mut [f64]), &[X])| {
-            self.row_alternatives(x, count, memory, values, costs);
+            if !stop.is_set() {
+                self.row_alternatives(x, count, memory, values, costs);
+            }
         };
         if x.len() <= d {
             let rows = values.chunks_mut(a_row).zip(costs.chunks_mut(a_row)).zip(x.chunks(d));

@@ -43,6 +43,7 @@ use crate::error::{check_length, check_offsets};
 use crate::families::minhash::{MinHash, Scheme, Value};
 use crate::families::simhash::{SimHash, Weight};
 use crate::hash::FeatureHash;
+use crate::stop::Stop;
 use crate::text::cut::Cut;
 use crate::text::idf::DocumentFrequencies;
 use crate::text::jieba::parse_user_words;
@@ -466,8 +467,12 @@ impl Recipe {
     /// The recipe is for given features.
     pub fn words(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<Words>> {
         let tokenizer = self.tokenizer()?;
+        let stop = &Stop::current();
         let find = |scratch: &mut Scratch, i| {
             let mut found = Words::default();
+            if stop.is_set() {
+                return found;
+            }
             tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |text, start, end, kept| {
                 if kept {
                     found.push_part(text, start, end);
@@ -484,7 +489,11 @@ impl Recipe {
     /// The recipe is for given features.
     pub fn keywords(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<(Words, Vec<f64>)>> {
         let tokenizer = self.tokenizer()?;
+        let stop = &Stop::current();
         let find = |scratch: &mut KeywordScratch, i| {
+            if stop.is_set() {
+                return (Words::default(), Vec::new());
+            }
             self.keywords.find(tokenizer, texts.get(i).unwrap_or_default(), scratch);
             let mut names = Words::default();
             scratch.features().for_each(|(name, _)| names.push(name));
@@ -511,13 +520,13 @@ impl Recipe {
         Ok(found)
     }
 
-    /// Counts in how many texts each feature occurs. A text without features is a document too, a null is none.
+    /// Counts in how many texts each feature occurs. A text without features is a document too, a null is none. Nothing is
+    /// counted by a call that fails.
     ///
     /// # Errors
-    /// The recipe is for given features.
+    /// The recipe is for given features; the call is stopped.
     pub fn count_documents(&self, counted: &mut DocumentFrequencies, texts: &(impl TextSource + ?Sized)) -> Result<()> {
-        counted.add(self.tokenizer()?, texts);
-        Ok(())
+        counted.add(self.tokenizer()?, texts)
     }
 }
 
@@ -532,8 +541,12 @@ impl Signatures {
 
 /// `words` values per document, which `fill(document, out)` writes in parallel, the document as the range of its features.
 fn each_document(offsets: &[i64], words: usize, fill: impl Fn(Range<usize>, &mut [u64]) + Sync) -> Vec<u64> {
+    let stop = &Stop::current();
     let mut out = vec![0; (offsets.len() - 1) * words];
     out.par_chunks_mut(words).zip(offsets.par_windows(2)).for_each(|(out, ends)| {
+        if stop.is_set() {
+            return;
+        }
         fill(ends[0] as usize..ends[1] as usize, out);
     });
     out

@@ -18,6 +18,7 @@ use rayon::prelude::*;
 
 use crate::cpu::bitsum::BitSum;
 use crate::hash::{FeatureHash, WordHash};
+use crate::stop::Stop;
 use crate::text::keywords::{KeywordScratch, Keywords};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
@@ -132,7 +133,8 @@ impl SimHash {
         count
     }
 
-    /// Fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots per text, `counts` one.
+    /// Fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots per text, `counts` one. Once it is stopped
+    /// the rest is left as it is.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -145,9 +147,13 @@ impl SimHash {
         counts: &mut [u64],
     ) {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
+        let stop = &Stop::current();
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
             SimHashScratch::default,
             |scratch, (i, (out, count))| {
+                if stop.is_set() {
+                    return;
+                }
                 texts.prefetch(i + 1);
                 *count = texts.get(i).map_or(0, |text| self.text(tokenizer, weight, text, scratch, out));
             },
@@ -167,9 +173,13 @@ impl SimHash {
         counts: &mut [u64],
     ) {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
+        let stop = &Stop::current();
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
             KeywordScratch::default,
             |scratch, (i, (out, count))| {
+                if stop.is_set() {
+                    return;
+                }
                 texts.prefetch(i + 1);
                 let Some(text) = texts.get(i) else { return };
                 *count = keywords.find(tokenizer, text, scratch) as u64;

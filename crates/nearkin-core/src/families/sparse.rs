@@ -17,6 +17,7 @@
 use rayon::prelude::*;
 
 use crate::cpu::features::Instructions;
+use crate::stop::Stop;
 use crate::vectors::random;
 
 /// Streams of the seed.
@@ -134,11 +135,16 @@ impl SparseSimHash {
         }
     }
 
-    /// Packed bits of the rows of a CSR matrix; row ends must be ascending and within the values.
+    /// Packed bits of the rows of a CSR matrix; row ends must be ascending and within the values. Once it is stopped the
+    /// rest is zero.
     pub fn codes(&self, indptr: &[i64], indices: &[i64], data: &[f64]) -> Vec<u64> {
+        let stop = &Stop::current();
         let words = self.words.len();
         let mut out = vec![0; indptr.len().saturating_sub(1) * words];
         out.par_chunks_mut(words).with_min_len(16).zip(indptr.par_windows(2)).for_each(|(out, ends)| {
+            if stop.is_set() {
+                return;
+            }
             let range = ends[0] as usize..ends[1] as usize;
             self.row(&indices[range.clone()], &data[range], out);
         });

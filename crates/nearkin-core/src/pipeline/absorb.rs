@@ -12,6 +12,7 @@
 //!
 //! Cost: verifications only against kept documents; b²/2 distances for b documents of a batch. Memory: the features of the
 //! documents that are compared; nothing grows with the square of a cluster.
+//! Once the call is stopped each of these gives something at once.
 //! Test: `batches_equal_the_definition`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,7 @@ use crate::cpu::features::{Avx512Bits, Popcnt};
 use crate::cpu::popcount::Kernel;
 use crate::pipeline::verify::{Cache, Subject};
 use crate::search::hamming::scan::{scan, tile::Sink};
+use crate::stop::Stop;
 
 /// For each document its first match, and how many pairs were verified.
 pub struct Matches {
@@ -42,19 +44,20 @@ pub struct Matches {
 /// If the offsets do not belong to the documents and candidates.
 pub fn first_matches(texts: &Cache, threshold: f64, documents: &[u32], offsets: &[i64], candidates: &[u32]) -> Matches {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
+    let stop = &Stop::current();
     let found: Vec<(i64, f64, usize)> = (0..documents.len())
         .into_par_iter()
         .with_min_len(16)
         .map_init(Subject::default, |subject, d| {
             let candidates = &candidates[offsets[d] as usize..offsets[d + 1] as usize];
-            if candidates.is_empty() {
+            if candidates.is_empty() || stop.is_set() {
                 return (-1, f64::NAN, 0);
             }
             texts.subject(documents[d], subject);
             let mut tried = 0;
-            let found = candidates.iter().find_map(|&row| {
+            let found = candidates.iter().take_while(|_| !stop.is_set()).find_map(|&row| {
                 tried += 1;
-                texts.at_least(row, subject, threshold).map(|similarity| (row.into(), similarity))
+                texts.at_least(row, subject, threshold, stop).map(|similarity| (row.into(), similarity))
             });
             let (by, similarity) = found.unwrap_or((-1, f64::NAN));
             (by, similarity, tried)
@@ -78,11 +81,12 @@ pub fn absorb(
     radius: u32,
     documents: &[u32],
 ) -> Matches {
+    let stop = &Stop::current();
     let n = fingerprints.n;
     let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
     let mut subject = Subject::default();
     let mut later = Vec::new();
-    for d in 0..n {
+    for d in (0..n).take_while(|_| !stop.is_set()) {
         if result.by[d] >= 0 {
             continue;
         }
@@ -97,7 +101,7 @@ pub fn absorb(
                 result.verified += later.len() as u64;
                 texts.subject(documents[d], &mut subject);
                 let subject = &subject;
-                let similarity = |&other: &usize| texts.at_least(documents[other], subject, threshold);
+                let similarity = |&other: &usize| texts.at_least(documents[other], subject, threshold, stop);
                 later.par_iter().with_min_len(8).map(similarity).collect()
             }
             None => vec![Some(f64::NAN); later.len()],
@@ -127,11 +131,12 @@ pub fn absorb_listed(
     similarity: Option<&[f64]>,
 ) -> Matches {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
+    let stop = &Stop::current();
     let n = documents.len();
     let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
     let mut subject = Subject::default();
     let mut open = Vec::new();
-    for d in 0..n {
+    for d in (0..n).take_while(|_| !stop.is_set()) {
         if result.by[d] >= 0 {
             continue;
         }
@@ -146,7 +151,7 @@ pub fn absorb_listed(
                 result.verified += open.len() as u64;
                 texts.subject(documents[d], &mut subject);
                 let subject = &subject;
-                let similarity = |&at: &usize| texts.at_least(documents[later[at] as usize], subject, threshold);
+                let similarity = |&at: &usize| texts.at_least(documents[later[at] as usize], subject, threshold, stop);
                 open.par_iter().with_min_len(8).map(similarity).collect()
             }
             None => open.iter().map(|&at| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]))).collect(),
@@ -193,15 +198,16 @@ impl Fingerprints {
     }
 }
 
-/// Which of the fingerprints in `rows`, `words` slots each, lie within `radius` of another one.
+/// Which of the fingerprints in `rows`, `words` slots each, lie within `radius` of another one; any where it is stopped.
 pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
     let near: Vec<AtomicBool> = (0..rows.len() / words).map(|_| AtomicBool::new(false)).collect();
+    let stop = &Stop::current();
     rows.par_chunks(BLOCK * words).enumerate().for_each(|(number, queries)| {
         let first = number * BLOCK;
         let mut limits = vec![radius; queries.len() / words];
         let mut sink = Near { marks: &near, first, radius };
         // Each pair is met once, from the earlier side.
-        scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, &mut sink);
+        scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, stop, &mut sink);
     });
     near.into_iter().map(AtomicBool::into_inner).collect()
 }
@@ -285,8 +291,8 @@ mod tests {
             };
             let mut cache = Cache::new(Measure::Jaccard, usize::MAX);
             let rows: Vec<u32> = (0..n as u32).collect();
-            cache.add(&tokenizer, &rows, texts.as_slice());
-            let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32])[0];
+            cache.add(&tokenizer, &rows, texts.as_slice()).expect("nothing stops it");
+            let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32]).expect("a similarity")[0];
             let mut expected: Vec<Option<usize>> = vec![None; n];
             for d in 0..n {
                 expected[d] = (0..d).find(|&e| {

@@ -8,17 +8,19 @@
 //! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
 //! | `indel` | 1 − d / (characters of both texts), d the smallest number of insertions and deletions of characters |
 //!
-//! Indel compares the texts as they are given, by the `rapidfuzz` crate. A set without features is similar to
+//! Indel compares the texts as they are given (`indel`). A set without features is similar to
 //! nothing, and so is the empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
 //!
 //! Cost: one pass over each text for its set, one look-up per feature of the smaller side for a pair; a pair that can
-//! no longer reach the threshold is left early. Indel takes O(characters² / 64) a pair.
+//! no longer reach the threshold is left early. Indel takes O(characters² / 64) per pair, so [`Cache::similarities`] bounds it.
 
 use std::collections::HashMap;
 
 use rayon::prelude::*;
 
 use crate::hash::idset::IdSet;
+use crate::pipeline::indel;
+use crate::stop::Stop;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
@@ -142,19 +144,23 @@ impl Cache {
 
     /// Makes text i of `texts` ready as row `rows[i]`, in parallel.
     ///
+    /// # Errors
+    /// The call is stopped: no row is added.
+    ///
     /// # Panics
     /// If there are more rows than texts.
-    pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) {
+    pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) -> Result<()> {
         assert!(rows.len() <= texts.len(), "one text per row");
         let count = rows.len().div_ceil(CHUNK);
         let mut chunks = self.spare.split_off(self.spare.len().saturating_sub(count));
         chunks.resize_with(count, Chunk::default);
         let (measure, clock) = (self.measure, self.clock);
+        let stop = &Stop::current();
         chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().for_each_init(
             Scratch::default,
             |scratch, (number, (chunk, rows))| {
                 chunk.needed = clock;
-                for (i, &row) in rows.iter().enumerate() {
+                for (i, &row) in rows.iter().enumerate().take_while(|_| !stop.is_set()) {
                     texts.prefetch(number * CHUNK + i + 1);
                     let text = texts.get(number * CHUNK + i).unwrap_or_default();
                     let end = if measure == Measure::Indel {
@@ -168,6 +174,7 @@ impl Cache {
                 }
             },
         );
+        stop.check()?;
         for chunk in chunks {
             let mut start = 0;
             for &(row, end) in &chunk.rows {
@@ -178,6 +185,7 @@ impl Cache {
             self.chunks.insert(self.next, chunk);
             self.next += 1;
         }
+        Ok(())
     }
 
     /// The first of `rows` that was not added.
@@ -237,16 +245,14 @@ impl Cache {
         }
     }
 
-    /// The similarity of `row` and the subject, if it reaches `threshold`.
-    pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64) -> Option<f64> {
+    /// The similarity of `row` and the subject, if it reaches `threshold`; of long texts nothing once `stop` is set.
+    pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Option<f64> {
         match self.entry(row)? {
             Entry::Text(text) => {
                 if text.is_empty() || subject.characters.is_empty() {
                     return None;
                 }
-                let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
-                let characters = subject.characters.iter().copied();
-                rapidfuzz::distance::indel::normalized_similarity_with_args(text.chars(), characters, &args)
+                indel::at_least(text, &subject.characters, threshold, stop)
             }
             Entry::Set(ids) => self.sets_at_least(ids, subject, threshold),
         }
@@ -271,10 +277,19 @@ impl Cache {
 
     /// The similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel.
     ///
+    /// # Errors
+    /// The Indel similarity of a pair would take more than 2^39 pairs of characters; the call is stopped.
+    ///
     /// # Panics
     /// If the two lists differ in length.
-    pub fn similarities(&self, left: &[u32], right: &[u32]) -> Vec<f64> {
+    pub fn similarities(&self, left: &[u32], right: &[u32]) -> Result<Vec<f64>> {
         assert_eq!(left.len(), right.len(), "one left and one right text a pair");
+        let stop = &Stop::current();
+        for (&a, &b) in left.iter().zip(right) {
+            if let (Some(Entry::Text(a)), Some(Entry::Text(b))) = (self.entry(a), self.entry(b)) {
+                indel::check_budget(a, b, indel::MOST)?;
+            }
+        }
         // Pairs with the same left text are adjacent, so that its set is built once.
         let mut order: Vec<u32> = (0..left.len() as u32).collect();
         order.sort_unstable_by_key(|&pair| left[pair as usize]);
@@ -283,15 +298,17 @@ impl Cache {
             .par_iter()
             .map_init(Subject::default, |subject, group| {
                 self.subject(left[group[0] as usize], subject);
-                let similarity = |&pair: &u32| self.at_least(right[pair as usize], subject, 0.0).unwrap_or(0.0);
-                group.iter().map(similarity).collect()
+                let similarity = |&pair: &u32| self.at_least(right[pair as usize], subject, 0.0, stop).unwrap_or(0.0);
+                let group = group.iter().take_while(|_| !stop.is_set());
+                group.map(similarity).collect()
             })
             .collect();
+        stop.check()?;
         let mut result = vec![0.0; left.len()];
         for (&pair, value) in order.iter().zip(found.into_iter().flatten()) {
             result[pair as usize] = value;
         }
-        result
+        Ok(result)
     }
 }
 
@@ -311,7 +328,7 @@ mod tests {
         let mut cache = Cache::new(measure, 1 << 20);
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
         assert_eq!(rows, cache.missing(&rows));
-        cache.add(&tokenizer(), &rows, texts);
+        cache.add(&tokenizer(), &rows, texts).expect("nothing stops it");
         cache
     }
 
@@ -329,8 +346,8 @@ mod tests {
             let pairs: Vec<(u32, u32)> =
                 (0..texts.len() as u32).flat_map(|i| (0..texts.len() as u32).map(move |j| (j, i))).collect();
             let (left, right): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
-            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right);
-            let containment = cache(Measure::Containment, &texts).similarities(&left, &right);
+            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right).expect("similarities");
+            let containment = cache(Measure::Containment, &texts).similarities(&left, &right).expect("similarities");
             for (pair, (&i, &j)) in left.iter().zip(&right).enumerate() {
                 let (a, b) = (features(&texts[i as usize]), features(&texts[j as usize]));
                 let shared = a.intersection(&b).count() as f64;
@@ -347,16 +364,16 @@ mod tests {
             let prepared = cache(measure, &texts);
             let mut subject = Subject::default();
             prepared.subject(0, &mut subject);
-            let value = prepared.at_least(1, &subject, 0.0).expect("no threshold");
-            prop_assert_eq!(Some(value), prepared.at_least(1, &subject, value));
-            prop_assert_eq!(None, prepared.at_least(1, &subject, value + 1e-9));
+            let value = prepared.at_least(1, &subject, 0.0, &Stop::default()).expect("no threshold");
+            prop_assert_eq!(Some(value), prepared.at_least(1, &subject, value, &Stop::default()));
+            prop_assert_eq!(None, prepared.at_least(1, &subject, value + 1e-9, &Stop::default()));
         }
     }
 
     #[test]
     fn indel_similarity_is_that_of_the_articles_texts() {
         let texts = ["how are u?".to_owned(), "how are you?".to_owned(), String::new()];
-        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2]);
+        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2]).expect("similarities");
         assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
         assert_eq!(0.0, found[1]);
     }
@@ -365,22 +382,22 @@ mod tests {
     fn a_cache_over_its_budget_drops_what_was_not_needed() {
         let texts: Vec<String> = (0..9 * CHUNK).map(|i| format!("text number {i} with some features")).collect();
         let mut cache = cache(Measure::Jaccard, &texts);
-        let whole = cache.similarities(&[4], &[7]);
+        let whole = cache.similarities(&[4], &[7]).expect("a similarity");
         cache.budget = cache.bytes / 2;
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
         cache.shrink();
         assert!(cache.bytes <= cache.budget && cache.bytes > 0);
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
-        assert_eq!(whole, cache.similarities(&[4], &[7]));
+        assert_eq!(whole, cache.similarities(&[4], &[7]).expect("a similarity"));
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
         let missing = cache.missing(&rows);
         assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
         // What was emptied is filled again.
         let again: Vec<&String> = missing.iter().map(|&row| &texts[row as usize]).collect();
-        cache.add(&tokenizer(), &missing, again.as_slice());
+        cache.add(&tokenizer(), &missing, again.as_slice()).expect("nothing stops it");
         assert_eq!(None, cache.first_missing(&rows));
         let last = rows.len() as u32 - 1;
-        assert_eq!(vec![1.0], cache.similarities(&[last], &[last]));
-        assert!(cache.similarities(&[missing[0]], &[missing[1]])[0] > 0.8);
+        assert_eq!(vec![1.0], cache.similarities(&[last], &[last]).expect("a similarity"));
+        assert!(cache.similarities(&[missing[0]], &[missing[1]]).expect("a similarity")[0] > 0.8);
     }
 }

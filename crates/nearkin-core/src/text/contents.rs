@@ -6,14 +6,19 @@
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::stop::Stop;
 use crate::text::tokenizer::TextSource;
 
-/// The hash of each text, low word first, and how many characters it has.
+/// The hash of each text, low word first, and how many characters it has; zeros once it is stopped.
 pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> (Vec<[u64; 2]>, Vec<u64>) {
+    let stop = &Stop::current();
     (0..texts.len())
         .into_par_iter()
         .with_min_len(64)
         .map(|i| {
+            if stop.is_set() {
+                return ([0; 2], 0);
+            }
             texts.prefetch(i + 1);
             let text = texts.get(i).unwrap_or_default();
             let value = xxh3_128(text.as_bytes());

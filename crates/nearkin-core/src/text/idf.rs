@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use crate::hash::xxh3;
+use crate::stop::Stop;
 use crate::text::jieba::Packed;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
@@ -136,7 +137,11 @@ const CHUNK: usize = 1 << 10;
 
 impl DocumentFrequencies {
     /// Counts the features of more texts, in parallel. A text without features counts as a document, a null does not.
-    pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) {
+    ///
+    /// # Errors
+    /// The call is stopped: nothing is counted.
+    pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<()> {
+        let stop = &Stop::current();
         let chunks: Vec<(u64, Counts)> = (0..texts.len().div_ceil(CHUNK))
             .into_par_iter()
             .map_init(Scratch::default, |scratch, chunk| {
@@ -144,6 +149,9 @@ impl DocumentFrequencies {
                 let mut documents = 0;
                 let mut seen = crate::hash::idset::IdSet::default();
                 for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {
+                    if stop.is_set() {
+                        break;
+                    }
                     texts.prefetch(i + 1);
                     let Some(text) = texts.get(i) else { continue };
                     documents += 1;
@@ -158,12 +166,14 @@ impl DocumentFrequencies {
                 (documents, counts)
             })
             .collect();
+        stop.check()?;
         for (documents, counts) in chunks {
             self.documents += documents;
             for (hash, (feature, count)) in counts {
                 self.counts.entry(hash).or_insert((feature, 0)).1 += count;
             }
         }
+        Ok(())
     }
 
     /// How many documents were counted.
@@ -227,7 +237,7 @@ mod tests {
                 }
             }
             let mut counted = DocumentFrequencies::default();
-            texts.chunks(batch).for_each(|batch| counted.add(&tokenizer, batch));
+            texts.chunks(batch).for_each(|batch| counted.add(&tokenizer, batch).expect("nothing stops it"));
             let kept: Vec<(&[u8], u32)> =
                 expected.iter().filter(|count| *count.1 >= min_df).map(|(word, &df)| (word.as_bytes(), df)).collect();
             prop_assert_eq!(texts.len() as u64, counted.documents());
@@ -248,7 +258,7 @@ mod tests {
         let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let texts: Vec<String> = (0..3 * CHUNK + 7).map(|i| format!("all w{}", i % 10)).collect();
         let mut counted = DocumentFrequencies::default();
-        counted.add(&tokenizer, texts.as_slice());
+        counted.add(&tokenizer, texts.as_slice()).expect("nothing stops it");
         let found = counted.features(1).expect("valid");
         assert_eq!(
             (texts.len() as u64, Some(&(&b"all"[..], texts.len() as u32))),
@@ -261,8 +271,8 @@ mod tests {
     fn each_document_counts_once() {
         let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let mut counted = DocumentFrequencies::default();
-        counted.add(&tokenizer, ["a a b", "b c", ""].as_slice());
-        counted.add(&tokenizer, ["B"].as_slice());
+        counted.add(&tokenizer, ["a a b", "b c", ""].as_slice()).expect("nothing stops it");
+        counted.add(&tokenizer, ["B"].as_slice()).expect("nothing stops it");
         assert_eq!(4, counted.documents());
         let expected: Vec<(&[u8], u32)> = vec![(b"a", 1), (b"b", 3), (b"c", 1)];
         assert_eq!(expected, counted.features(1).expect("valid"));

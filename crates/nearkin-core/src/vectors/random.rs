@@ -16,6 +16,8 @@
 
 use rayon::prelude::*;
 
+use crate::stop::Stop;
+
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The mixing function of `SplitMix64`: a bijection.
@@ -163,7 +165,11 @@ pub fn matrix<T: Send + Default + Clone>(
     value: impl Fn(u64, u64) -> T + Sync,
 ) -> Vec<T> {
     let mut out = vec![T::default(); rows * columns];
+    let stop = &Stop::current();
     out.par_chunks_mut(columns.max(1)).enumerate().for_each(|(row, values)| {
+        if stop.is_set() {
+            return;
+        }
         let base = base(seed, stream, first + row as u64);
         for (column, slot) in values.iter_mut().enumerate() {
             *slot = value(base, column as u64);

@@ -35,6 +35,7 @@ use rayon::prelude::*;
 
 use crate::cpu::features::Instructions;
 use crate::hash::WordHash;
+use crate::stop::Stop;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
@@ -421,7 +422,8 @@ impl MinHash {
         count
     }
 
-    /// Signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots per text, `counts` one.
+    /// Signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots per text, `counts` one. Once it is stopped
+    /// the rest is left as it is.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -434,9 +436,13 @@ impl MinHash {
         counts: &mut [u64],
     ) {
         assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place per text");
+        let stop = &Stop::current();
         out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).for_each_init(
             Sketch::default,
             |sketch, (i, (out, count))| {
+                if stop.is_set() {
+                    return;
+                }
                 texts.prefetch(i + 1);
                 match texts.get(i) {
                     Some(text) => *count = self.text(tokenizer, hash, text, sketch, out),
@@ -452,9 +458,13 @@ impl MinHash {
     /// If the offsets do not belong to the hashes, or `out` has another length.
     pub fn sets<V: Value>(&self, offsets: &[i64], hashes: &[u64], out: &mut [V]) {
         assert_eq!((offsets.len() - 1) * self.num_perm, out.len(), "one place per set");
+        let stop = &Stop::current();
         out.par_chunks_mut(self.num_perm).enumerate().with_min_len(64).for_each_init(
             Sketch::default,
             |sketch, (d, out)| {
+                if stop.is_set() {
+                    return;
+                }
                 self.hashes(&hashes[offsets[d] as usize..offsets[d + 1] as usize], sketch, out);
             },
         );
@@ -462,8 +472,10 @@ impl MinHash {
 
     /// Signatures of the unions of the sets of `left` and `right`, row by row, into `left`.
     pub fn merge<V: Value>(&self, left: &mut [V], right: &[V]) {
+        let stop = &Stop::current();
         let k = self.num_perm;
         left.par_chunks_mut(k).zip(right.par_chunks(k)).with_min_len(64).for_each(|(left, right)| match self.scheme {
+            _ if stop.is_set() => {}
             Scheme::Classic | Scheme::Fast => {
                 left.iter_mut().zip(right).for_each(|(left, &right)| *left = (*left).min(right));
             }
@@ -523,7 +535,9 @@ pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u1
         return Err(Error::parameter("num_perm", num_perm, "the values of a signature"));
     }
     let rows = if rows_a == 1 { rows_b } else { rows_a };
-    let differing = |i| different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm));
+    let stop = &Stop::current();
+    let differing =
+        |i| if stop.is_set() { 0 } else { different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm)) };
     Ok((0..rows).into_par_iter().with_min_len(1024).map(differing).collect())
 }
 

@@ -6,6 +6,8 @@
 //! reads: some hundred times slower. Memory: `n * bits / 2 * 4` bytes.
 
 use super::scan::tile::Sink;
+use crate::Result;
+use crate::stop::Stop;
 
 /// The lists of a run.
 #[derive(Debug)]
@@ -26,9 +28,13 @@ fn set_bits(fp: &[u64]) -> impl Iterator<Item = usize> + '_ {
 
 impl Lists {
     /// The lists of `fps`.
-    pub(crate) fn build(words: usize, fps: &[u64]) -> Self {
+    ///
+    /// # Errors
+    /// `stop` is set.
+    pub(crate) fn build(words: usize, fps: &[u64], stop: &Stop) -> Result<Self> {
         let mut starts = vec![0; 64 * words + 1];
         for fp in fps.chunks_exact(words) {
+            stop.check()?;
             for bit in set_bits(fp) {
                 starts[bit + 1] += 1;
             }
@@ -40,21 +46,25 @@ impl Lists {
         let mut slots = vec![0; starts[64 * words]];
         let mut weights = Vec::with_capacity(fps.len() / words);
         for (slot, fp) in fps.chunks_exact(words).enumerate() {
+            stop.check()?;
             weights.push(fp.iter().map(|word| word.count_ones() as u16).sum());
             for bit in set_bits(fp) {
                 slots[next[bit]] = slot as u32;
                 next[bit] += 1;
             }
         }
-        Self { starts, slots, weights }
+        Ok(Self { starts, slots, weights })
     }
 
-    /// Gives `sink` every (query, slot, distance) within `radius`.
-    pub(crate) fn search<S: Sink>(&self, words: usize, queries: &[u64], radius: u32, sink: &mut S) {
+    /// Gives `sink` every (query, slot, distance) within `radius`, until `stop` is set.
+    pub(crate) fn search<S: Sink>(&self, words: usize, queries: &[u64], radius: u32, stop: &Stop, sink: &mut S) {
         let mut common = vec![0u16; self.weights.len()];
         for (number, query) in queries.chunks_exact(words).enumerate() {
             common.fill(0);
             for bit in set_bits(query) {
+                if stop.is_set() {
+                    return;
+                }
                 for &slot in &self.slots[self.starts[bit]..self.starts[bit + 1]] {
                     common[slot as usize] += 1;
                 }

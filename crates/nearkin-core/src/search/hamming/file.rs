@@ -33,7 +33,7 @@ impl Index {
     /// The file system refuses.
     pub fn save(&mut self, path: &Path) -> Result<()> {
         if !self.tail_rows.is_empty() || self.runs.len() > 1 {
-            self.compact();
+            self.compact()?;
         }
         // The file of an announced radius has its tables, so that whoever opens it need not build them.
         if let Some(radius) = self.radius {

@@ -19,6 +19,7 @@ use super::scan::tile::Sink;
 use super::search::{Source, chunk_of};
 use crate::cpu::popcount::distance;
 use crate::search::components::Forest;
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// Matches of a block of centres; few in tests, which must reach it.
@@ -87,6 +88,7 @@ impl Index {
             }
             return Err(Error::parameter("index", "changed while it was clustered", "an index that is left as it is"));
         };
+        let stop = &Stop::current();
         let slots = source.fps.len() / self.words;
         let firsts: Vec<u32> =
             (0..slots as u32).filter_map(|slot| source.rows_of(slot).iter().min().copied()).collect();
@@ -94,10 +96,11 @@ impl Index {
         let mut of = match linkage {
             Linkage::Connected => {
                 let forest = Forest::new(slots);
-                self.join_slots(source, radius, |start, later| Join { forest: &forest, start, later, radius });
+                self.join_slots(source, radius, stop, |start, later| Join { forest: &forest, start, later, radius });
+                stop.check()?;
                 (0..slots as u32).map(|slot| forest.root(slot)).collect()
             }
-            Linkage::Centred => self.absorb(source, radius, &firsts),
+            Linkage::Centred => self.absorb(source, radius, &firsts, stop)?,
         };
         if linkage == Linkage::Connected {
             earliest(&mut of, &firsts);
@@ -108,7 +111,8 @@ impl Index {
             let first = firsts[of[slot as usize] as usize];
             members.extend(source.rows_of(slot).iter().map(|&row| (first, row, slot)));
         }
-        members.par_sort_unstable();
+        stop.sort(&mut members);
+        stop.check()?;
         let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
         let fp = |slot: u32| &source.fps[slot as usize * self.words..][..self.words];
         for cluster in members.chunk_by(|a, b| a.0 == b.0).filter(|cluster| cluster.len() > 1) {
@@ -121,9 +125,10 @@ impl Index {
     }
 
     /// Keep, then absorb: the slot that stands for each slot's cluster.
-    fn absorb(&self, source: &Source<'_>, radius: u32, firsts: &[u32]) -> Vec<u32> {
+    fn absorb(&self, source: &Source<'_>, radius: u32, firsts: &[u32], stop: &Stop) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..firsts.len() as u32).collect();
-        order.par_sort_unstable_by_key(|&slot| firsts[slot as usize]);
+        stop.sort_by(&mut order, |&a, &b| firsts[a as usize].cmp(&firsts[b as usize]));
+        stop.check()?;
         let mut of = vec![FREE; firsts.len()];
         let (mut at, mut block) = (0, 1024);
         while at < order.len() {
@@ -135,7 +140,7 @@ impl Index {
                 }
                 end += 1;
             }
-            let Some(found) = self.free_neighbours(source, radius, &open, &of) else {
+            let Some(found) = self.free_neighbours(source, radius, &open, &of, stop)? else {
                 block = (block / 2).max(1);
                 continue;
             };
@@ -152,11 +157,18 @@ impl Index {
             at = end;
             block = (2 * block).min(BLOCK);
         }
-        of
+        Ok(of)
     }
 
     /// The free slots within `radius` of each of `open`; None where that is more than the budget and more than one was asked.
-    fn free_neighbours(&self, source: &Source<'_>, radius: u32, open: &[u32], of: &[u32]) -> Option<Vec<Vec<u32>>> {
+    fn free_neighbours(
+        &self,
+        source: &Source<'_>,
+        radius: u32,
+        open: &[u32],
+        of: &[u32],
+        stop: &Stop,
+    ) -> Result<Option<Vec<Vec<u32>>>> {
         let words = self.words;
         let count = AtomicUsize::new(0);
         let most = if open.len() == 1 { usize::MAX } else { BUDGET };
@@ -166,7 +178,7 @@ impl Index {
                 let queries: Vec<u64> =
                     open.iter().flat_map(|&slot| &source.fps[slot as usize * words..][..words]).copied().collect();
                 let sink = || Free { of, count: &count, most, radius, found: vec![Vec::new(); open.len()] };
-                let mut sinks = self.each_hit(source, &queries, radius, sink).into_iter();
+                let mut sinks = self.each_hit(source, &queries, radius, stop, sink).into_iter();
                 let mut found = sinks.next().map(|sink| sink.found).unwrap_or_default();
                 for sink in sinks {
                     for (all, part) in found.iter_mut().zip(sink.found) {
@@ -176,7 +188,8 @@ impl Index {
                 found
             })
             .collect();
-        (count.into_inner() <= most).then(|| parts.into_iter().flatten().collect())
+        stop.check()?;
+        Ok((count.into_inner() <= most).then(|| parts.into_iter().flatten().collect()))
     }
 }
 

@@ -19,6 +19,7 @@ use super::Index;
 use super::blocks::{Probing, Search};
 use super::scan::{scan, tile::Sink};
 use super::search::{CHUNK, Source, Way, chunk_of};
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// Entries of the buckets that one task joins.
@@ -55,11 +56,12 @@ fn packed(left: u32, right: u32, distance: u32) -> (u64, u16) {
 
 impl Index {
     /// Brings the index into one run without dead rows.
-    pub(super) fn unite(&mut self) {
+    pub(super) fn unite(&mut self) -> Result<()> {
         let held: usize = self.runs.iter().map(|run| run.rows.len()).sum();
         if !self.tail_rows.is_empty() || self.runs.len() > 1 || held != self.len() {
-            self.compact();
+            self.compact()?;
         }
+        Ok(())
     }
 
     /// Brings the index into one run without dead rows, with the tables in which all pairs within `radius` cost least.
@@ -68,10 +70,9 @@ impl Index {
     /// `radius` above `bits`.
     pub fn prepare_pairs(&mut self, radius: u32) -> Result<()> {
         self.check_radius(radius)?;
-        self.unite();
+        self.unite()?;
         // A join compares each pair once.
-        self.build(radius, self.len() / 2, true);
-        Ok(())
+        self.build(radius, self.len() / 2, true)
     }
 
     /// As `prepare_pairs`, with the tables in which searches of all rows cost least.
@@ -80,9 +81,8 @@ impl Index {
     /// `radius` above `bits`.
     pub fn prepare_blocks(&mut self, radius: u32) -> Result<()> {
         self.check_radius(radius)?;
-        self.unite();
-        self.build(radius, self.len(), false);
-        Ok(())
+        self.unite()?;
+        self.build(radius, self.len(), false)
     }
 
     /// All pairs of rows within `radius` (inclusive), each once, the smaller id left.
@@ -97,6 +97,7 @@ impl Index {
         for source in &sources {
             bases.push(bases[bases.len() - 1] + (source.fps.len() / self.words) as u32);
         }
+        let stop = &Stop::current();
         let mut found = Vec::new();
         for (i, left) in sources.iter().enumerate() {
             for (j, right) in sources.iter().enumerate().skip(i) {
@@ -108,25 +109,26 @@ impl Index {
                     pairs: Vec::new(),
                 };
                 let sinks = if i == j {
-                    self.join_slots(left, radius, sink)
+                    self.join_slots(left, radius, stop, sink)
                 } else {
-                    self.join_sources(left, right, radius, |start| sink(start, false))
+                    self.join_sources(left, right, radius, stop, |start| sink(start, false))
                 };
+                stop.check()?;
                 found.extend(sinks.into_iter().map(|sink| sink.pairs).filter(|pairs| !pairs.is_empty()));
             }
         }
-        let near = Near::new(&found, bases[sources.len()] as usize);
+        let near = Near::new(&found, bases[sources.len()] as usize, stop)?;
         drop(found);
         let rows_of = |slot: u32| {
             let source = bases.partition_point(|&base| base <= slot) - 1;
             sources[source].rows_of(slot - bases[source])
         };
-        Ok(self.spread(&near, rows_of))
+        self.spread(&near, rows_of, stop)
     }
 
     /// The pairs of rows that are in one slot or in slots near to each other.
-    fn spread<'a>(&self, near: &Near, rows_of: impl Fn(u32) -> &'a [u32] + Sync) -> Pairs {
-        let order = &Order::of(self);
+    fn spread<'a>(&self, near: &Near, rows_of: impl Fn(u32) -> &'a [u32] + Sync, stop: &Stop) -> Result<Pairs> {
+        let order = &Order::of(self, stop)?;
         let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.rows.is_alive(row));
         // Place and slot of every row that may have a partner, in order of id.
         let mut lefts: Vec<(u32, u32)> = (0..near.len() as u32)
@@ -134,22 +136,24 @@ impl Index {
             .filter(|&slot| near.has_any(slot) || rows_of(slot).len() > 1)
             .flat_map_iter(|slot| living(rows_of(slot)).map(move |row| (order.place(row), slot)))
             .collect();
-        lefts.par_sort_unstable();
+        stop.sort(&mut lefts);
+        stop.check()?;
         // Later rows of a slot: rows of a slot are in order of id.
         let later = |place: u32, slot: u32| {
             let rows = rows_of(slot);
             &rows[rows.partition_point(|&row| order.place(row) <= place)..]
         };
-        let parts: Vec<(&[(u32, u32)], usize)> = lefts
+        let parts = lefts
             .par_chunks(BLOCK)
             .map(|lefts| {
                 let of = |&(place, slot): &(u32, u32)| {
                     let copies = living(later(place, slot)).count();
                     copies + near.of(slot).map(|(other, _)| living(later(place, other)).count()).sum::<usize>()
                 };
-                (lefts, lefts.iter().map(of).sum())
+                stop.check()?;
+                Ok((lefts, lefts.iter().map(of).sum()))
             })
-            .collect();
+            .collect::<Result<Vec<(&[(u32, u32)], usize)>>>()?;
         let total = parts.iter().map(|part| part.1).sum();
         let mut pairs = Pairs { left: vec![0; total], right: vec![0; total], distances: vec![0; total] };
         let (mut left, mut right, mut distances) =
@@ -162,10 +166,11 @@ impl Index {
             (third, distances) = distances.split_at_mut(count);
             tasks.push((lefts, first, second, third));
         }
-        tasks.into_par_iter().for_each(|(lefts, left, right, distances)| {
+        tasks.into_par_iter().try_for_each(|(lefts, left, right, distances)| {
             let mut at = 0;
             let mut partners: Vec<(u32, u16)> = Vec::new();
             for &(place, slot) in lefts {
+                stop.check()?;
                 partners.clear();
                 partners.extend(living(later(place, slot)).map(|row| (order.place(row), 0)));
                 let copies = partners.len();
@@ -182,8 +187,9 @@ impl Index {
                     at += 1;
                 }
             }
-        });
-        pairs
+            Ok::<(), Error>(())
+        })?;
+        Ok(pairs)
     }
 
     /// All pairs of a row of `fps`, by its number, and a row of this index within `radius` (inclusive).
@@ -194,7 +200,7 @@ impl Index {
         let mut other = Self::new(self.bits, super::Method::Scan, None, None)?;
         other.add(crate::search::rows::NewIds::Rows, fps, crate::search::rows::Existing::Error)?;
         // Sorted, so that neighbours in order are neighbours in memory, and equal ones asked once.
-        other.unite();
+        other.unite()?;
         self.join(&other, radius)
     }
 
@@ -207,6 +213,7 @@ impl Index {
         if self.bits != other.bits {
             return Err(Error::mismatch("bits", other.bits, self.bits));
         }
+        let stop = &Stop::current();
         let mut all: Vec<(u64, u16)> = Vec::new();
         for left in &other.sources() {
             for right in &self.sources() {
@@ -219,19 +226,21 @@ impl Index {
                     radius,
                     pairs: Vec::new(),
                 };
-                gather(&mut all, self.join_sources(left, right, radius, sink));
+                gather(&mut all, self.join_sources(left, right, radius, stop, sink));
+                stop.check()?;
             }
         }
-        other.sort_pairs(self, &mut all);
+        other.sort_pairs(self, &mut all, stop);
+        stop.check()?;
         Ok(Pairs::of(&all))
     }
 
     /// Sorts pairs by the ids of their left rows, which are this index's, and of their right rows, which are those of `right`.
-    fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)]) {
+    fn sort_pairs(&self, right: &Self, pairs: &mut [(u64, u16)], stop: &Stop) {
         if self.rows.ascending() && right.rows.ascending() {
-            pairs.par_sort_unstable();
+            stop.sort(pairs);
         } else {
-            pairs.par_sort_unstable_by(|a, b| {
+            stop.sort_by(pairs, |a, b| {
                 let first = self.rows.compare((a.0 >> 32) as u32, (b.0 >> 32) as u32);
                 first.then_with(|| right.rows.compare(a.0 as u32, b.0 as u32))
             });
@@ -244,11 +253,12 @@ impl Index {
         &self,
         source: &Source<'_>,
         radius: u32,
+        stop: &Stop,
         sink: impl Fn(usize, bool) -> S + Sync,
     ) -> Vec<S> {
         let slots = source.fps.len() / self.words;
         if let (Way::Tables(layout, Probing { radii, .. }), _) = self.way(source, radius, slots, true) {
-            let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii };
+            let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii, stop };
             let ranges = layout.bucket_ranges(&radii, JOIN);
             return ranges
                 .into_par_iter()
@@ -267,7 +277,7 @@ impl Index {
                 let mut sink = sink(start, true);
                 let queries = &source.fps[start * self.words..][..count * self.words];
                 let fps = &source.fps[start * self.words..];
-                scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], &mut sink);
+                scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], stop, &mut sink);
                 sink
             })
             .collect()
@@ -279,6 +289,7 @@ impl Index {
         left: &Source<'_>,
         right: &Source<'_>,
         radius: u32,
+        stop: &Stop,
         sink: impl Fn(usize) -> S + Sync,
     ) -> Vec<S> {
         let slots = left.fps.len() / self.words;
@@ -288,7 +299,7 @@ impl Index {
             .flat_map_iter(|start| {
                 let count = CHUNK.min(slots - start);
                 let queries = &left.fps[start * self.words..][..count * self.words];
-                self.each_hit(right, queries, radius, || sink(start))
+                self.each_hit(right, queries, radius, stop, || sink(start))
             })
             .collect()
     }
@@ -357,11 +368,15 @@ struct Near {
 
 impl Near {
     /// Both directions of all pairs.
-    fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize) -> Self {
+    fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize, stop: &Stop) -> Result<Self> {
         let mut starts = vec![0usize; slots + 2];
-        for &(a, b, _) in pairs.iter().flatten() {
-            starts[a as usize + 2] += 1;
-            starts[b as usize + 2] += 1;
+        let parts = || pairs.iter().flat_map(|pairs| pairs.chunks(BLOCK));
+        for pairs in parts() {
+            stop.check()?;
+            for &(a, b, _) in pairs {
+                starts[a as usize + 2] += 1;
+                starts[b as usize + 2] += 1;
+            }
         }
         for i in 2..starts.len() {
             starts[i] += starts[i - 1];
@@ -369,15 +384,18 @@ impl Near {
         let total = starts[slots + 1];
         let mut near = Self { starts, slots: vec![0; total], distances: vec![0; total] };
         // Places move on from the start of each slot to its end, which is the start of the next.
-        for &(a, b, distance) in pairs.iter().flatten() {
-            for (slot, other) in [(a, b), (b, a)] {
-                let place = &mut near.starts[slot as usize + 1];
-                near.slots[*place] = other;
-                near.distances[*place] = distance;
-                *place += 1;
+        for pairs in parts() {
+            stop.check()?;
+            for &(a, b, distance) in pairs {
+                for (slot, other) in [(a, b), (b, a)] {
+                    let place = &mut near.starts[slot as usize + 1];
+                    near.slots[*place] = other;
+                    near.distances[*place] = distance;
+                    *place += 1;
+                }
             }
         }
-        near
+        Ok(near)
     }
 
     /// Slots.
@@ -401,16 +419,18 @@ struct Order(Option<(Vec<u32>, Vec<u32>)>);
 
 impl Order {
     /// All rows, dead ones too, whose ids may be those of living ones: equal ids in order of addition.
-    fn of(index: &Index) -> Self {
-        Self((!index.rows.ascending()).then(|| {
-            let mut rows: Vec<u32> = (0..index.rows.total() as u32).collect();
-            rows.par_sort_unstable_by(|&a, &b| index.rows.compare(a, b).then(a.cmp(&b)));
-            let mut places = vec![0; rows.len()];
-            for (place, &row) in rows.iter().enumerate() {
-                places[row as usize] = place as u32;
-            }
-            (rows, places)
-        }))
+    fn of(index: &Index, stop: &Stop) -> Result<Self> {
+        if index.rows.ascending() {
+            return Ok(Self(None));
+        }
+        let mut rows: Vec<u32> = (0..index.rows.total() as u32).collect();
+        stop.sort_by(&mut rows, |&a, &b| index.rows.compare(a, b).then(a.cmp(&b)));
+        stop.check()?;
+        let mut places = vec![0; rows.len()];
+        for (place, &row) in rows.iter().enumerate() {
+            places[row as usize] = place as u32;
+        }
+        Ok(Self(Some((rows, places))))
     }
 
     #[inline]
@@ -455,6 +475,7 @@ impl PairStream {
             return Err(Error::parameter("batch_size", batch, "1 or more"));
         }
         index.prepare_blocks(radius)?;
+        let stop = Stop::current();
         let mut slots = vec![DEAD; index.rows.total()];
         for run in &index.runs {
             for slot in 0..run.len() {
@@ -466,14 +487,15 @@ impl PairStream {
         let order = (!index.rows.ascending()).then(|| {
             let mut order: Vec<u32> =
                 (0..index.rows.total() as u32).filter(|&row| slots[row as usize] != DEAD).collect();
-            order.par_sort_unstable_by(|&a, &b| index.rows.compare(a, b));
+            stop.sort_by(&mut order, |&a, &b| index.rows.compare(a, b));
             order
         });
+        stop.check()?;
         let version = index.version;
         Ok(Self { radius, batch, order, slots, at: 0, block: 256, version, ready: Vec::new(), given: 0 })
     }
 
-    /// The next batch; empty at the end.
+    /// The next batch; empty at the end. After a call that was stopped the next one goes on where it was.
     ///
     /// # Errors
     /// The index has changed since the stream began.
@@ -482,7 +504,7 @@ impl PairStream {
             let allowed = "an index that is left as it is while its pairs are streamed";
             return Err(Error::parameter("index", "changed during the iteration", allowed));
         }
-        while self.ready.len() - self.given < self.batch && self.step(index) {}
+        while self.ready.len() - self.given < self.batch && self.step(index)? {}
         let count = self.batch.min(self.ready.len() - self.given);
         let pairs = Pairs::of(&self.ready[self.given..self.given + count]);
         self.given += count;
@@ -490,15 +512,17 @@ impl PairStream {
     }
 
     /// Finds the pairs of the next block of left rows; whether there was one.
-    fn step(&mut self, index: &Index) -> bool {
+    fn step(&mut self, index: &Index) -> Result<bool> {
         let total = self.order.as_ref().map_or(index.rows.total(), Vec::len);
-        let Some(source) = index.sources().into_iter().find(|source| source.run.is_some()) else { return false };
+        let Some(source) = index.sources().into_iter().find(|source| source.run.is_some()) else {
+            return Ok(false);
+        };
         let row_at = |place: usize| self.order.as_ref().map_or(place as u32, |order| order[place]);
         while self.at < total {
             let end = (self.at + self.block).min(total);
             let rows: Vec<u32> = (self.at..end).map(row_at).filter(|&row| self.slots[row as usize] != DEAD).collect();
             let budget = (2 * self.batch).max(BUDGET);
-            let Some(mut found) = self.found(index, &source, &rows, budget) else {
+            let Some(mut found) = self.found(index, &source, &rows, budget)? else {
                 self.block = (self.block / 2).max(1);
                 continue;
             };
@@ -512,14 +536,21 @@ impl PairStream {
             self.ready.drain(..self.given);
             self.given = 0;
             self.ready.append(&mut found);
-            return true;
+            return Ok(true);
         }
-        false
+        Ok(false)
     }
 
     /// The pairs of some left rows, sorted; None where there are more than `budget` and more than one left row.
-    fn found(&self, index: &Index, source: &Source<'_>, rows: &[u32], budget: usize) -> Option<Vec<(u64, u16)>> {
+    fn found(
+        &self,
+        index: &Index,
+        source: &Source<'_>,
+        rows: &[u32],
+        budget: usize,
+    ) -> Result<Option<Vec<(u64, u16)>>> {
         let words = index.words;
+        let stop = &Stop::current();
         let parts: Vec<Option<Vec<(u64, u16)>>> = rows
             .par_chunks(chunk_of(rows.len()))
             .map(|rows| {
@@ -531,22 +562,24 @@ impl PairStream {
                 let most = if rows.len() == 1 { usize::MAX } else { budget };
                 let sink = || Later { index, source, rows, radius: self.radius, most, pairs: Vec::new() };
                 let mut pairs = Vec::new();
-                for mut sink in index.each_hit(source, &queries, self.radius, sink) {
+                for mut sink in index.each_hit(source, &queries, self.radius, stop, sink) {
                     pairs.append(&mut sink.pairs);
                 }
                 if pairs.len() > most {
                     return None;
                 }
-                index.sort_pairs(index, &mut pairs);
+                index.sort_pairs(index, &mut pairs, stop);
                 Some(pairs)
             })
             .collect();
         // Chunks are in order of their left rows.
+        stop.check()?;
         let mut all = Vec::new();
         for part in parts {
-            all.append(&mut part?);
+            let Some(mut part) = part else { return Ok(None) };
+            all.append(&mut part);
         }
-        (rows.len() == 1 || all.len() <= budget).then_some(all)
+        Ok((rows.len() == 1 || all.len() <= budget).then_some(all))
     }
 }
 

@@ -24,6 +24,7 @@ mod search;
 use crate::cpu::popcount::{Kernel, check_bits, check_fingerprints, words_of};
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::Segment;
+use crate::stop::Stop;
 use crate::{Error, Result};
 pub use groups::{Clusters, Linkage};
 pub use links::{PairStream, Pairs};
@@ -180,24 +181,38 @@ impl Index {
         self.version += u64::from(removed > 0);
         let held: usize = self.runs.iter().map(|run| run.rows.len()).sum::<usize>() + self.tail_rows.len();
         if held > 2 * self.len() + TAIL {
-            self.compact();
+            // The rows are gone whatever becomes of this; a later call tries again.
+            match self.compact() {
+                Ok(()) | Err(Error::Stopped) => {}
+                Err(error) => return Err(error),
+            }
         }
         Ok(removed)
     }
 
-    /// Merges everything into one run without dead rows.
-    fn compact(&mut self) {
-        self.flush();
+    /// Merges everything into one run without dead rows. Where it is stopped the index holds what it held, in more runs.
+    fn compact(&mut self) -> Result<()> {
+        self.flush()?;
         while self.runs.len() > 1 {
-            self.merge_last();
+            self.merge_last()?;
         }
-        if let Some(run) = self.runs.pop() {
-            self.push_run(Run::merge(self.words, &run, &Run::default(), |row| self.rows.is_alive(row)));
+        if let [run] = &self.runs[..] {
+            let merged = self.ordered(Run::merge(
+                self.words,
+                run,
+                &Run::default(),
+                |row| self.rows.is_alive(row),
+                &Stop::current(),
+            )?)?;
+            self.runs.clear();
+            self.push_run(merged);
         }
+        Ok(())
     }
 
-    /// Sorts the tail into a run and merges runs until each is more than twice as long as the next.
-    fn flush(&mut self) {
+    /// Sorts the tail into a run and merges runs until each is more than twice as long as the next. Each step is made aside
+    /// and takes the place of what it is made of at once.
+    fn flush(&mut self) -> Result<()> {
         if self.rows.num_dead() > 0 {
             let keep: Vec<bool> = self.tail_rows.iter().map(|&row| self.rows.is_alive(row)).collect();
             let mut fps = Vec::with_capacity(self.tail.len());
@@ -209,7 +224,8 @@ impl Index {
             self.tail = fps;
         }
         if !self.tail_rows.is_empty() {
-            self.push_run(Run::new(self.words, &self.tail, &self.tail_rows));
+            let run = self.ordered(Run::new(self.words, &self.tail, &self.tail_rows, &Stop::current())?)?;
+            self.push_run(run);
         }
         self.tail = Vec::new();
         self.tail_rows = Vec::new();
@@ -217,21 +233,31 @@ impl Index {
             if a.len() > 2 * b.len() {
                 break;
             }
-            self.merge_last();
+            self.merge_last()?;
         }
+        Ok(())
     }
 
-    fn merge_last(&mut self) {
-        if let (Some(b), Some(a)) = (self.runs.pop(), self.runs.pop()) {
-            self.push_run(Run::merge(self.words, &a, &b, |row| self.rows.is_alive(row)));
+    fn merge_last(&mut self) -> Result<()> {
+        if let [.., a, b] = &self.runs[..] {
+            let merged = Run::merge(self.words, a, b, |row| self.rows.is_alive(row), &Stop::current())?;
+            let merged = self.ordered(merged)?;
+            self.runs.truncate(self.runs.len() - 2);
+            self.push_run(merged);
         }
+        Ok(())
     }
 
-    fn push_run(&mut self, mut run: Run) {
+    /// A new run with the rows of each slot in order of id.
+    fn ordered(&self, mut run: Run) -> Result<Run> {
+        if !self.rows.ascending() {
+            run.order_copies(|a, b| self.rows.compare(a, b), &Stop::current())?;
+        }
+        Ok(run)
+    }
+
+    fn push_run(&mut self, run: Run) {
         if run.len() > 0 {
-            if !self.rows.ascending() {
-                run.order_copies(|a, b| self.rows.compare(a, b));
-            }
             self.runs.push(run);
         }
     }

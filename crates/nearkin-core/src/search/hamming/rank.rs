@@ -23,6 +23,7 @@ use rayon::prelude::*;
 use super::Index;
 use super::search::{Source, chunk_of};
 use crate::cpu::popcount::{LaneWork, Lanes};
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// A ranking by common bits.
@@ -147,13 +148,14 @@ impl Index {
         }
         let k = k.min(self.len().max(1));
         let sources = self.sources();
+        let stop = &Stop::current();
         let lists: Vec<Vec<(Quotient, u32)>> = queries
             .par_chunks(chunk_of(count) * self.words)
             .flat_map_iter(|queries| {
                 let one = || Best { index: self, k, limit: Quotient::MOST, rows: Vec::new() };
                 let mut best: Vec<Best<'_>> = (0..queries.len() / self.words).map(|_| one()).collect();
                 for source in &sources {
-                    self.kernel.run(Job { words: self.words, source, queries, best: &mut best });
+                    self.kernel.run(Job { words: self.words, source, queries, stop, best: &mut best });
                 }
                 best.into_iter().map(|mut best| {
                     best.cut();
@@ -163,6 +165,7 @@ impl Index {
                 })
             })
             .collect();
+        stop.check()?;
         let mut ranked = Ranked { offsets: vec![0], ..Ranked::default() };
         for list in &lists {
             ranked.rows.extend(list.iter().map(|found| found.1));
@@ -180,6 +183,7 @@ struct Job<'a, 'b> {
     words: usize,
     source: &'a Source<'a>,
     queries: &'a [u64],
+    stop: &'a Stop,
     best: &'a mut [Best<'b>],
 }
 
@@ -192,7 +196,8 @@ impl LaneWork for Job<'_, '_> {
         let words = self.words;
         let tile_rows = (TILE_WORDS / words).next_multiple_of(L::N);
         let mut tile = vec![0u64; tile_rows * words];
-        for (number, rows) in self.source.fps.chunks(tile_rows * words).enumerate() {
+        let tiles = self.source.fps.chunks(tile_rows * words).enumerate();
+        for (number, rows) in tiles.take_while(|_| !self.stop.is_set()) {
             let count = rows.len() / words;
             for (i, row) in rows.chunks_exact(words).enumerate() {
                 for (j, &word) in row.iter().enumerate() {

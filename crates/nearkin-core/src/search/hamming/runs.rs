@@ -13,7 +13,14 @@ use rayon::prelude::*;
 use super::bits::Lists;
 use super::blocks::{Layout, Probing, Spec};
 use super::plan::Wish;
+use crate::Result;
 use crate::segment::Column;
+use crate::stop::Stop;
+
+/// Slots that are sorted or merged between two looks at the stop.
+const BLOCK: usize = 1 << 16;
+/// Pairs of a part that are sorted by one thread.
+const SORTED: usize = 1 << 20;
 
 /// Order of two fingerprints as numbers.
 fn numeric(a: &[u64], b: &[u64]) -> Ordering {
@@ -21,7 +28,7 @@ fn numeric(a: &[u64], b: &[u64]) -> Ordering {
 }
 
 /// (fingerprint, row) in ascending order: split by the highest bits, so that each part is sorted within the cache.
-fn sorted_pairs(fps: &[u64], rows: &[u32]) -> Vec<(u64, u32)> {
+fn sorted_pairs(fps: &[u64], rows: &[u32], stop: &Stop) -> Result<Vec<(u64, u32)>> {
     let highest = fps.iter().fold(0, |all, fp| all | fp);
     let shift = (64 - highest.leading_zeros()).saturating_sub(8);
     let mut starts = [0usize; 257];
@@ -33,16 +40,26 @@ fn sorted_pairs(fps: &[u64], rows: &[u32]) -> Vec<(u64, u32)> {
     }
     let mut pairs = vec![(0, 0); fps.len()];
     let mut next = starts;
-    for (&fp, &row) in fps.iter().zip(rows) {
-        let at = &mut next[(fp >> shift) as usize];
-        pairs[*at] = (fp, row);
-        *at += 1;
+    for (fps, rows) in fps.chunks(BLOCK).zip(rows.chunks(BLOCK)) {
+        stop.check()?;
+        for (&fp, &row) in fps.iter().zip(rows) {
+            let at = &mut next[(fp >> shift) as usize];
+            pairs[*at] = (fp, row);
+            *at += 1;
+        }
     }
     let mut rest = pairs.as_mut_slice();
     let parts: Vec<&mut [(u64, u32)]> =
         starts.windows(2).filter_map(|part| rest.split_off_mut(..part[1] - part[0])).collect();
-    parts.into_par_iter().for_each(<[(u64, u32)]>::sort_unstable);
-    pairs
+    parts.into_par_iter().for_each(|part| {
+        if part.len() > SORTED {
+            stop.sort(part);
+        } else if !stop.is_set() {
+            part.sort_unstable();
+        }
+    });
+    stop.check()?;
+    Ok(pairs)
 }
 
 /// A sorted run of distinct fingerprints.
@@ -64,38 +81,54 @@ pub(crate) struct Run {
 
 impl Run {
     /// Sorts and collapses rows `rows` with fingerprints `fps`.
-    pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32]) -> Self {
+    ///
+    /// # Errors
+    /// `stop` is set.
+    pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32], stop: &Stop) -> Result<Self> {
         let mut run = Self::default();
         if words == 1 {
             run.reserve(words, rows.len());
-            for (fp, row) in sorted_pairs(fps, rows) {
-                run.push(&[fp], &[row]);
+            for pairs in sorted_pairs(fps, rows, stop)?.chunks(BLOCK) {
+                stop.check()?;
+                for &(fp, row) in pairs {
+                    run.push(&[fp], &[row]);
+                }
             }
         } else {
             let last = fps.iter().skip(words - 1).step_by(words).copied();
             let mut order: Vec<(u64, u32)> = last.zip(0..rows.len() as u32).collect();
             let full = |i: u32| (&fps[i as usize * words..(i as usize + 1) * words], rows[i as usize]);
-            order.sort_unstable_by(|a, b| {
+            stop.sort_by(&mut order, |a, b| {
                 let (x, y) = (full(a.1), full(b.1));
                 a.0.cmp(&b.0).then_with(|| numeric(x.0, y.0)).then(x.1.cmp(&y.1))
             });
             run.reserve(words, order.len());
-            for (_, i) in order {
-                let (fp, row) = full(i);
-                run.push(fp, &[row]);
+            for order in order.chunks(BLOCK) {
+                stop.check()?;
+                for &(_, i) in order {
+                    let (fp, row) = full(i);
+                    run.push(fp, &[row]);
+                }
             }
         }
         run.shrink();
-        run
+        Ok(run)
     }
 
     /// The run of the rows of both that are alive.
-    pub(crate) fn merge(words: usize, a: &Self, b: &Self, alive: impl Fn(u32) -> bool) -> Self {
+    ///
+    /// # Errors
+    /// `stop` is set.
+    pub(crate) fn merge(words: usize, a: &Self, b: &Self, alive: impl Fn(u32) -> bool, stop: &Stop) -> Result<Self> {
         let mut run = Self::default();
         run.reserve(words, a.rows.len() + b.rows.len());
-        let (mut i, mut j) = (0, 0);
+        let (mut i, mut j, mut steps) = (0, 0, 0_usize);
         let mut list = Vec::new();
         while i < a.len() || j < b.len() {
+            steps += 1;
+            if steps.is_multiple_of(BLOCK) {
+                stop.check()?;
+            }
             let left = (i < a.len()).then(|| a.fp(words, i));
             let right = (j < b.len()).then(|| b.fp(words, j));
             let order = match (left, right) {
@@ -122,7 +155,7 @@ impl Run {
             }
         }
         run.shrink();
-        run
+        Ok(run)
     }
 
     fn reserve(&mut self, words: usize, slots: usize) {
@@ -189,12 +222,17 @@ impl Run {
     }
 
     /// Puts the rows of each slot in order.
-    pub(crate) fn order_copies(&mut self, compare: impl Fn(u32, u32) -> Ordering) {
+    ///
+    /// # Errors
+    /// `stop` is set.
+    pub(crate) fn order_copies(&mut self, compare: impl Fn(u32, u32) -> Ordering, stop: &Stop) -> Result<()> {
         let rows = self.rows.to_mut();
         for slot in self.starts.windows(2).filter(|slot| slot[1] - slot[0] > 1) {
+            stop.check()?;
             // Two ordered lists follow each other after a merge, which this sort makes use of.
             rows[slot[0] as usize..slot[1] as usize].sort_by(|&a, &b| compare(a, b));
         }
+        Ok(())
     }
 
     /// Whether the rows of each slot are in order.
@@ -228,18 +266,18 @@ mod tests {
 
     #[test]
     fn equal_fingerprints_are_one_slot() {
-        let run = Run::new(1, &[5, 3, 5, 9, 3], &[0, 1, 2, 3, 4]);
+        let run = Run::new(1, &[5, 3, 5, 9, 3], &[0, 1, 2, 3, 4], &Stop::default()).expect("a run");
         assert_eq!([3, 5, 9], *run.fps);
         assert_eq!((&[1, 4][..], &[0, 2][..], &[3][..]), (run.rows_of(0), run.rows_of(1), run.rows_of(2)));
-        let other = Run::new(1, &[4, 5], &[5, 6]);
-        let both = Run::merge(1, &run, &other, |row| row != 0 && row != 3);
+        let other = Run::new(1, &[4, 5], &[5, 6], &Stop::default()).expect("a run");
+        let both = Run::merge(1, &run, &other, |row| row != 0 && row != 3, &Stop::default()).expect("a run");
         assert_eq!([3, 4, 5], *both.fps);
         assert_eq!((&[1, 4][..], &[5][..], &[2, 6][..]), (both.rows_of(0), both.rows_of(1), both.rows_of(2)));
     }
 
     #[test]
     fn wide_fingerprints_are_ordered_as_numbers() {
-        let run = Run::new(2, &[9, 1, 2, 1, 7, 0, 9, 1], &[0, 1, 2, 3]);
+        let run = Run::new(2, &[9, 1, 2, 1, 7, 0, 9, 1], &[0, 1, 2, 3], &Stop::default()).expect("a run");
         assert_eq!([7, 0, 2, 1, 9, 1], *run.fps);
         assert_eq!(&[0, 3][..], run.rows_of(2));
     }

@@ -8,6 +8,7 @@ use super::plan::{self, Wish};
 use super::runs::Run;
 use super::scan::{scan, tile::Sink};
 use super::{Index, Method, TAIL};
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// Queries of the batch that a plan assumes where it is not told.
@@ -95,10 +96,9 @@ impl Index {
     pub fn prepare(&mut self, radius: u32, queries: usize) -> Result<()> {
         self.check_radius(radius)?;
         if self.tail_rows.len() > TAIL || self.runs.is_empty() {
-            self.flush();
+            self.flush()?;
         }
-        self.build(radius, queries, false);
-        Ok(())
+        self.build(radius, queries, false)
     }
 
     /// Brings the index into the shape in which the `k` nearest of these queries cost least: the radius that they need is
@@ -109,7 +109,7 @@ impl Index {
     pub fn prepare_nearest(&mut self, queries: &[u64], k: usize) -> Result<()> {
         let count = self.check_rows(queries)?;
         if self.tail_rows.len() > TAIL || self.runs.is_empty() {
-            self.flush();
+            self.flush()?;
         }
         if count < 2 * PROBED || matches!(self.method, Method::Scan | Method::Bits) {
             return Ok(());
@@ -125,19 +125,20 @@ impl Index {
             .collect();
         last.sort_unstable();
         if let Some(&radius) = last.get(last.len() * 3 / 4) {
-            self.build(u32::from(radius), count, false);
+            self.build(u32::from(radius), count, false)?;
         }
         Ok(())
     }
 
-    /// Builds the tables that pay.
-    pub(super) fn build(&mut self, radius: u32, queries: usize, join: bool) {
+    /// Builds the tables that pay. Where it is stopped the index has the tables of some runs.
+    pub(super) fn build(&mut self, radius: u32, queries: usize, join: bool) -> Result<()> {
+        let stop = Stop::current();
         let (words, bits, method) = (self.words, self.bits, self.method);
         let mut used = self.bytes().0;
         for run in &mut self.runs {
-            if method == Method::Bits {
-                let fps = &run.fps;
-                run.lists.get_or_insert_with(|| Lists::build(words, fps));
+            stop.check()?;
+            if method == Method::Bits && run.lists.is_none() {
+                run.lists = Some(Lists::build(words, &run.fps, &stop)?);
             }
             if matches!(method, Method::Scan | Method::Bits) {
                 continue;
@@ -179,11 +180,12 @@ impl Index {
             };
             if build {
                 run.layout = None;
-                let layout = Layout::build(spec, words, &run.fps);
+                let layout = Layout::build(spec, words, &run.fps, &stop)?;
                 used = used - own + layout.bytes();
                 run.layout = Some(layout);
             }
         }
+        Ok(())
     }
 
     pub(super) fn sources(&self) -> Vec<Source<'_>> {
@@ -223,25 +225,27 @@ impl Index {
         (0..slots).step_by(length).map(|start| (start as u32, length.min(slots - start))).collect()
     }
 
-    /// Gives sinks every (query, slot, distance) within `radius` of a chunk of queries, slots being those of a source.
+    /// Gives sinks every (query, slot, distance) within `radius` of a chunk of queries, slots being those of a source; ends
+    /// early once `stop` is set.
     pub(super) fn each_hit<S: Sink + Send>(
         &self,
         source: &Source<'_>,
         queries: &[u64],
         radius: u32,
+        stop: &Stop,
         sink: impl Fn() -> S + Sync,
     ) -> Vec<S> {
         let count = queries.len() / self.words;
         match self.way(source, radius, count, false).0 {
             Way::Tables(layout, Probing { radii, .. }) => {
                 let mut sink = sink();
-                let search = Search { words: self.words, fps: source.fps, queries, radius, radii: &radii };
+                let search = Search { words: self.words, fps: source.fps, queries, radius, radii: &radii, stop };
                 layout.search(self.kernel, search, &mut sink);
                 vec![sink]
             }
             Way::Lists(lists) => {
                 let mut sink = sink();
-                lists.search(self.words, queries, radius, &mut sink);
+                lists.search(self.words, queries, radius, stop, &mut sink);
                 vec![sink]
             }
             Way::Scan => {
@@ -249,7 +253,7 @@ impl Index {
                     let mut sink = sink();
                     let fps = &source.fps[first as usize * self.words..][..length * self.words];
                     let mut limits = vec![radius; count];
-                    scan(self.kernel, self.words, fps, first, queries, &mut limits, &mut sink);
+                    scan(self.kernel, self.words, fps, first, queries, &mut limits, stop, &mut sink);
                     sink
                 });
                 shards.collect()
@@ -259,12 +263,12 @@ impl Index {
 
     /// Every live row within `radius` of a chunk of queries, packed, in no order; with a cap, at least the first `cap` of each
     /// query in the order of results.
-    fn find(&self, sources: &[Source<'_>], queries: &[u64], radius: u32, cap: Option<usize>) -> Vec<u64> {
+    fn find(&self, sources: &[Source<'_>], queries: &[u64], radius: u32, cap: Option<usize>, stop: &Stop) -> Vec<u64> {
         let room = cap.map_or(usize::MAX, |cap| (2 * cap.saturating_mul(queries.len() / self.words)).max(ROOM));
         let mut found: Vec<u64> = Vec::new();
         for source in sources {
             let sink = || Collect { index: self, source, radius, cap, room, found: Vec::new() };
-            for mut part in self.each_hit(source, queries, radius, sink) {
+            for mut part in self.each_hit(source, queries, radius, stop, sink) {
                 found.append(&mut part.found);
             }
         }
@@ -296,11 +300,13 @@ impl Index {
         // No query can have more than all rows.
         let limit = limit.map(|limit| limit.min(self.len().max(1)));
         let sources = self.sources();
-        let parts: Vec<(Vec<u64>, usize, Vec<bool>)> = queries
+        let stop = &Stop::current();
+        let parts = queries
             .par_chunks(chunk_of(count) * self.words)
             .map(|queries| {
                 let count = queries.len() / self.words;
-                let mut found = self.find(&sources, queries, radius, limit.map(|limit| limit + 1));
+                let mut found = self.find(&sources, queries, radius, limit.map(|limit| limit + 1), stop);
+                stop.check()?;
                 let mut truncated = Vec::new();
                 if let Some(limit) = limit {
                     self.cut(&mut found, limit + 1);
@@ -312,9 +318,9 @@ impl Index {
                 } else {
                     self.order(&mut found);
                 }
-                (found, count, truncated)
+                Ok((found, count, truncated))
             })
-            .collect();
+            .collect::<Result<Vec<_>>>()?;
         Ok(gather(&parts, count))
     }
 
@@ -334,14 +340,15 @@ impl Index {
         let k = k.min(self.len().max(1));
         let sources = self.sources();
         let radii = self.deepening(&sources, count);
-        let parts: Vec<(Vec<u64>, usize, Vec<bool>)> = queries
+        let stop = &Stop::current();
+        let parts = queries
             .par_chunks(chunk_of(count) * self.words)
             .map(|queries| {
-                let mut found = self.nearest_of(&sources, queries, k, &radii);
+                let mut found = self.nearest_of(&sources, queries, k, &radii, stop)?;
                 self.order(&mut found);
-                (found, queries.len() / self.words, Vec::new())
+                Ok((found, queries.len() / self.words, Vec::new()))
             })
-            .collect();
+            .collect::<Result<Vec<_>>>()?;
         Ok(gather(&parts, count))
     }
 
@@ -372,12 +379,20 @@ impl Index {
         radii
     }
 
-    fn nearest_of(&self, sources: &[Source<'_>], queries: &[u64], k: usize, radii: &[u32]) -> Vec<u64> {
+    fn nearest_of(
+        &self,
+        sources: &[Source<'_>],
+        queries: &[u64],
+        k: usize,
+        radii: &[u32],
+        stop: &Stop,
+    ) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         let mut open: Vec<u32> = (0..(queries.len() / self.words) as u32).collect();
         for &radius in radii {
             let asked: Vec<u64> = self.rows_at(queries, &open);
-            let mut hits = self.find(sources, &asked, radius, Some(k));
+            let mut hits = self.find(sources, &asked, radius, Some(k), stop);
+            stop.check()?;
             self.order(&mut hits);
             let mut still = Vec::new();
             let mut at = 0;
@@ -395,21 +410,27 @@ impl Index {
             }
             open = still;
             if open.is_empty() {
-                return found;
+                return Ok(found);
             }
         }
         let asked: Vec<u64> = self.rows_at(queries, &open);
-        for (list, &query) in self.nearest_by_scan(sources, &asked, k).iter().zip(&open) {
+        for (list, &query) in self.nearest_by_scan(sources, &asked, k, stop)?.iter().zip(&open) {
             found.extend(list.iter().map(|&(distance, row)| pack(query, distance, row)));
         }
-        found
+        Ok(found)
     }
 
     fn rows_at(&self, fps: &[u64], rows: &[u32]) -> Vec<u64> {
         rows.iter().flat_map(|&row| &fps[row as usize * self.words..][..self.words]).copied().collect()
     }
 
-    fn nearest_by_scan(&self, sources: &[Source<'_>], queries: &[u64], k: usize) -> Vec<Vec<(u32, u32)>> {
+    fn nearest_by_scan(
+        &self,
+        sources: &[Source<'_>],
+        queries: &[u64],
+        k: usize,
+        stop: &Stop,
+    ) -> Result<Vec<Vec<(u32, u32)>>> {
         let count = queries.len() / self.words;
         let mut best: Vec<Vec<(u32, u32)>> = vec![Vec::new(); count];
         for source in sources {
@@ -417,10 +438,12 @@ impl Index {
             let shards = self.shards(source, count).into_par_iter().map(|(first, length)| {
                 let mut sink = Top { index: self, source, k, limits: limits.clone(), best: vec![Vec::new(); count] };
                 let fps = &source.fps[first as usize * self.words..][..length * self.words];
-                scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), &mut sink);
+                scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), stop, &mut sink);
                 sink.best
             });
-            for list in shards.collect::<Vec<_>>() {
+            let lists: Vec<_> = shards.collect();
+            stop.check()?;
+            for list in lists {
                 for (best, list) in best.iter_mut().zip(list) {
                     best.extend_from_slice(&list);
                 }
@@ -429,7 +452,7 @@ impl Index {
         for best in &mut best {
             self.prune(best, k);
         }
-        best
+        Ok(best)
     }
 
     /// Cuts a list of (distance, row) to the `k` smallest by distance and id; returns the distance beyond which nothing

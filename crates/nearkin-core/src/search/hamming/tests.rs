@@ -138,7 +138,7 @@ proptest! {
                     }
                 }
                 if step % 3 == 0 {
-                    index.flush();
+                    index.flush().expect("nothing stops it");
                 }
                 let gone: Vec<i64> = (0..20).map(|i| (i * 7 + step as i64) % 97).collect();
                 index.remove(Keys::Ints(&gone), true).unwrap();
@@ -146,7 +146,7 @@ proptest! {
                     model.remove(id);
                 }
                 if step % 5 == 4 {
-                    index.compact();
+                    index.compact().expect("nothing stops it");
                 }
                 index.prepare(radius, 1).unwrap();
                 prop_assert_eq!(model.len(), index.len());
@@ -231,7 +231,7 @@ proptest! {
             let mut index = Index::new(bits, method, None, None).unwrap();
             index.add(NewIds::Ints(&all_ids), &all_fps, Existing::Error).unwrap();
             if seed % 2 == 0 {
-                index.flush();
+                index.flush().expect("nothing stops it");
             }
             index.remove(Keys::Ints(&gone), false).unwrap();
             index.prepare(radius, 1000).unwrap();

@@ -23,6 +23,7 @@ use super::{Real, worth_threads};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
+use crate::stop::Stop;
 
 /// How far a product may be off: `rows[i] * columns[j] + row_slack[i] + column_slack[j]`.
 #[derive(Debug, Clone, Copy)]
@@ -399,11 +400,14 @@ fn run<P: Real, const KIND: u8>(
         }
         return places.into_iter().unzip();
     }
+    let stop = &Stop::current();
     let tasks = products.par_chunks(ROWS_A_TASK * m).enumerate();
     let places: Vec<Vec<(i64, i64)>> = if KIND == FLOOR {
-        tasks.zip(keys.par_chunks_mut(ROWS_A_TASK * m)).map(|((i, p), keys)| task(i, p, &mut [], keys)).collect()
+        let tasks = tasks.zip(keys.par_chunks_mut(ROWS_A_TASK * m)).take_any_while(|_| !stop.is_set());
+        tasks.map(|((i, p), keys)| task(i, p, &mut [], keys)).collect()
     } else {
-        tasks.zip(codes.par_chunks_mut(ROWS_A_TASK * words)).map(|((i, p), codes)| task(i, p, codes, &mut [])).collect()
+        let tasks = tasks.zip(codes.par_chunks_mut(ROWS_A_TASK * words)).take_any_while(|_| !stop.is_set());
+        tasks.map(|((i, p), codes)| task(i, p, codes, &mut [])).collect()
     };
     places.into_iter().flatten().unzip()
 }

@@ -25,6 +25,7 @@ use rayon::prelude::*;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
+use crate::stop::Stop;
 use crate::{Error, Result};
 pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
 
@@ -249,7 +250,13 @@ pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Vec<f64> {
     let (d, m) = (d.max(1), a.len() / d.max(1));
     let mut out = vec![0.0; x.len() / d * m];
     if worth_threads(x.len() / d, x.len() * m) {
-        out.par_chunks_mut(m.max(1)).zip(x.par_chunks(d)).for_each(|(out, x)| dots(x, a, out));
+        let stop = &Stop::current();
+        let rows = out.par_chunks_mut(m.max(1)).zip(x.par_chunks(d));
+        rows.for_each(|(out, x)| {
+            if !stop.is_set() {
+                dots(x, a, out);
+            }
+        });
     } else {
         out.chunks_mut(m.max(1)).zip(x.chunks(d)).for_each(|(out, x)| dots(x, a, out));
     }
@@ -272,7 +279,11 @@ pub fn exact_signs<X: Real, A: Real>(x: &[X], a: &[A], offset: &[f64], d: usize,
 pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Vec<f64> {
     let m = a.len() / x.columns.max(1);
     let mut out = vec![0.0; x.rows() * m];
+    let stop = &Stop::current();
     out.par_chunks_mut(m.max(1)).enumerate().for_each(|(row, out)| {
+        if stop.is_set() {
+            return;
+        }
         let (indices, data) = x.row(row);
         for (out, a) in out.iter_mut().zip(a.chunks_exact(x.columns.max(1))) {
             *out = sparse_dot(indices, data, a);
@@ -293,8 +304,11 @@ pub enum Measure {
 /// The measure of the pairs (row of `x`, row of `a`), in the fixed order.
 pub fn exact<X: Real, A: Real>(x: &[X], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Measure) -> Vec<f64> {
     let mut out = vec![0.0; pairs.0.len()];
+    let stop = &Stop::current();
     let some = |((out, rows), columns): ((&mut [f64], &[i64]), &[i64])| {
-        some_exact(x, a, d, (rows, columns), measure, out);
+        if !stop.is_set() {
+            some_exact(x, a, d, (rows, columns), measure, out);
+        }
     };
     if worth_threads(pairs.0.len(), pairs.0.len() * d) {
         let tasks = out.par_chunks_mut(64).zip(pairs.0.par_chunks(64)).zip(pairs.1.par_chunks(64));
@@ -355,7 +369,11 @@ fn some_exact_avx512<X: Real, A: Real>(
 /// As [`exact`], of sparse rows.
 pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), measure: Measure) -> Vec<f64> {
     let d = x.columns;
+    let stop = &Stop::current();
     let of = |row: &mut Vec<f64>, (&i, &j): (&i64, &i64)| {
+        if stop.is_set() {
+            return 0.0;
+        }
         let (i, a) = (i as usize, &a[j as usize * d..(j as usize + 1) * d]);
         match measure {
             Measure::Product => {
@@ -390,7 +408,12 @@ pub fn norms<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
     let (d, tile) = (d.max(1), 64);
     let mut found = vec![0.0; x.len() / d];
     if worth_threads(x.len() / d, x.len()) {
-        found.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| square_norms(x, d, out));
+        let stop = &Stop::current();
+        found.par_chunks_mut(tile).zip(x.par_chunks(tile * d)).for_each(|(out, x)| {
+            if !stop.is_set() {
+                square_norms(x, d, out);
+            }
+        });
     } else {
         square_norms(x, d, &mut found);
     }
@@ -442,7 +465,9 @@ pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>>
         // SAFETY: `f32` by its size, the trait is sealed.
         let x: &[f32] = unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
         let mut found = vec![0.0; x.len() / d];
+        let stop = &Stop::current();
         let some = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
+            stop.check()?;
             // SAFETY: the proof was found above.
             unsafe { rough_norms(x, d, out) };
             for (row, (out, x)) in out.iter_mut().zip(x.chunks_exact(d)).enumerate() {
@@ -493,7 +518,9 @@ fn rough_norms(x: &[f32], d: usize, out: &mut [f64]) {
 /// # Errors
 /// As [`norms`].
 pub fn norms_sparse(x: &Sparse<'_>, first: usize) -> Result<Vec<f64>> {
+    let stop = &Stop::current();
     let norm = |row: usize| {
+        stop.check()?;
         let (indices, data) = x.row(row);
         let mut sums = [0.0_f64; 8];
         for (&column, &value) in indices.iter().zip(data) {
@@ -528,8 +555,9 @@ pub fn means_sparse(x: &Sparse<'_>) -> Vec<f64> {
 
 /// Makes the rows of each block of d rows orthonormal, by Gram and Schmidt, twice for accuracy.
 pub fn orthonormalise(rows: &mut [f64], d: usize) {
+    let stop = &Stop::current();
     rows.par_chunks_mut(d * d).for_each(|block| {
-        for at in 0..block.len() / d {
+        for at in (0..block.len() / d).take_while(|_| !stop.is_set()) {
             let (before, rest) = block.split_at_mut(at * d);
             let row = &mut rest[..d];
             for _ in 0..2 {

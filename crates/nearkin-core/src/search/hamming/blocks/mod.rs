@@ -55,6 +55,7 @@ use crate::Result;
 use crate::cpu::popcount::Kernel;
 use crate::segment::numbers::Reader;
 use crate::segment::{Segment, Writer};
+use crate::stop::Stop;
 use probe::Job;
 pub(crate) use spec::{Aim, Probing, Sample, Spec};
 use spec::{Key, MAX_COMBINED, MAX_KEY_BITS, MAX_PIECES, Piece};
@@ -83,30 +84,35 @@ pub(crate) struct Search<'a> {
     pub(crate) radius: u32,
     /// Radius of each table.
     pub(crate) radii: &'a [i32],
+    /// Ends it early once it is set.
+    pub(crate) stop: &'a Stop,
 }
 
 impl Layout {
     /// Tables of `fps`, built one at a time.
-    pub(crate) fn build(mut spec: Spec, words: usize, fps: &[u64]) -> Self {
+    ///
+    /// # Errors
+    /// `stop` is set.
+    pub(crate) fn build(mut spec: Spec, words: usize, fps: &[u64], stop: &Stop) -> Result<Self> {
         let last = spec.keys.len() - 1;
-        let tables: Vec<Table> = spec
+        let tables = spec
             .keys
             .iter()
             .enumerate()
             .map(|(t, &key)| {
                 if t == last {
-                    Table::own(key, words, fps)
+                    Table::own(key, words, fps, stop)
                 } else {
-                    Table::build(key, words, fps, spec.sketch, spec.has_slots(t, words))
+                    Table::build(key, words, fps, (spec.sketch, spec.has_slots(t, words)), stop)
                 }
             })
-            .collect();
+            .collect::<Result<Vec<Table>>>()?;
         let slots = (fps.len() / words).max(1) as f64;
         for (load, table) in spec.loads.iter_mut().zip(&tables) {
             let squares = table.starts.windows(2).map(|pair| f64::from(pair[1] - pair[0]).powi(2));
             *load = squares.sum::<f64>() / slots;
         }
-        Self { spec, tables }
+        Ok(Self { spec, tables })
     }
 
     /// What was built.

@@ -122,6 +122,9 @@ impl<'a> Job<'a> {
                         probes[gathered] = Probe { query: number as u32, from: bucket, to: 0 };
                         gathered += 1;
                         if gathered == PROBES {
+                            if self.search.stop.is_set() {
+                                return;
+                            }
                             self.resolve(table, &mut probes[..gathered]);
                             // SAFETY: the caller vouches for `L`.
                             unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], sink) };
@@ -178,6 +181,9 @@ impl<'a> Job<'a> {
                     probes[gathered] = Probe { query, from, to };
                     gathered += 1;
                     if gathered == PROBES {
+                        if self.search.stop.is_set() {
+                            return;
+                        }
                         // SAFETY: the caller vouches for `L`.
                         unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes, sink) };
                         gathered = 0;
@@ -223,6 +229,9 @@ impl<'a> Job<'a> {
                     probes[gathered] = Probe { query, from: begin, to: stop };
                     gathered += 1;
                     if gathered == PROBES {
+                        if self.search.stop.is_set() {
+                            return;
+                        }
                         // SAFETY: the caller vouches for `L`.
                         unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], sink) };
                         gathered = 0;

@@ -3,7 +3,9 @@
 #![allow(clippy::inline_always, reason = "inlined into the functions that enable vector instructions")]
 
 use super::spec::Key;
+use crate::Result;
 use crate::segment::Column;
+use crate::stop::Stop;
 
 /// The slots of a run by one key.
 #[derive(Debug)]
@@ -31,48 +33,61 @@ pub(super) fn sketch_word(key: &Key, fp: &[u64], sketch: usize, word: usize) -> 
 
 impl Table {
     /// First entry of each key, and the end.
-    fn directory(key: Key, words: usize, fps: &[u64]) -> Vec<u32> {
+    fn directory(key: Key, words: usize, fps: &[u64], stop: &Stop) -> Result<Vec<u32>> {
         let mut starts = vec![0u32; (1 << key.len) + 1];
-        for fp in fps.chunks_exact(words) {
-            starts[key.of(fp) as usize + 1] += 1;
+        for fps in fps.chunks(BLOCK * words) {
+            stop.check()?;
+            for fp in fps.chunks_exact(words) {
+                starts[key.of(fp) as usize + 1] += 1;
+            }
         }
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        starts
+        Ok(starts)
     }
 
     /// The table that is the run: its directory alone.
-    pub(super) fn own(key: Key, words: usize, fps: &[u64]) -> Self {
-        let starts = Self::directory(key, words, fps);
-        Self { key, starts: starts.into(), slots: Column::default(), fps: Column::default(), own: true }
+    pub(super) fn own(key: Key, words: usize, fps: &[u64], stop: &Stop) -> Result<Self> {
+        let starts = Self::directory(key, words, fps, stop)?;
+        Ok(Self { key, starts: starts.into(), slots: Column::default(), fps: Column::default(), own: true })
     }
 
-    /// A counting sort of the slots by key.
-    pub(super) fn build(key: Key, words: usize, fps: &[u64], sketch: usize, numbered: bool) -> Self {
+    /// A counting sort of the slots by key, into sketches of this many words, numbered or not.
+    pub(super) fn build(
+        key: Key,
+        words: usize,
+        fps: &[u64],
+        (sketch, numbered): (usize, bool),
+        stop: &Stop,
+    ) -> Result<Self> {
         let slots = fps.len() / words;
-        let starts = Self::directory(key, words, fps);
+        let starts = Self::directory(key, words, fps, stop)?;
         let mut sorted = Entries::new(slots, sketch, numbered);
         // Scattering into 2^len places at once would miss every cache: first by the high bits, then within each part.
         let low = key.len.saturating_sub(PART_BITS);
         let mut next: Vec<u32> = starts.iter().step_by(1 << low).copied().collect();
         let mut keys = vec![0u32; if low > 0 { slots } else { 0 }];
-        for (slot, fp) in fps.chunks_exact(words).enumerate() {
-            let value = key.of(fp);
-            let at = next[(value >> low) as usize] as usize;
-            next[(value >> low) as usize] += 1;
-            if let Some(place) = keys.get_mut(at) {
-                *place = value;
-            }
-            if let Some(place) = sorted.slots.get_mut(at) {
-                *place = slot as u32;
-            }
-            for word in 0..sketch {
-                sorted.fps[at * sketch + word] = sketch_word(&key, fp, sketch, word);
+        for (block, fps) in fps.chunks(BLOCK * words).enumerate() {
+            stop.check()?;
+            for (slot, fp) in fps.chunks_exact(words).enumerate() {
+                let value = key.of(fp);
+                let at = next[(value >> low) as usize] as usize;
+                next[(value >> low) as usize] += 1;
+                if let Some(place) = keys.get_mut(at) {
+                    *place = value;
+                }
+                if let Some(place) = sorted.slots.get_mut(at) {
+                    *place = (block * BLOCK + slot) as u32;
+                }
+                for word in 0..sketch {
+                    sorted.fps[at * sketch + word] = sketch_word(&key, fp, sketch, word);
+                }
             }
         }
         let mut part = Entries::new(0, sketch, numbered);
         for begin in (0..1usize << key.len).step_by(1 << low).take(if low == 0 { 0 } else { usize::MAX }) {
+            stop.check()?;
             let range = starts[begin] as usize..starts[begin + (1 << low)] as usize;
             part.slots.clear();
             part.slots.extend_from_slice(sorted.slots.get(range.clone()).unwrap_or_default());
@@ -89,7 +104,7 @@ impl Table {
                 sorted.fps[at * sketch..(at + 1) * sketch].copy_from_slice(&part.fps[i * sketch..(i + 1) * sketch]);
             }
         }
-        Self { key, starts: starts.into(), slots: sorted.slots.into(), fps: sorted.fps.into(), own: false }
+        Ok(Self { key, starts: starts.into(), slots: sorted.slots.into(), fps: sorted.fps.into(), own: false })
     }
 }
 
@@ -105,5 +120,7 @@ impl Entries {
     }
 }
 
+/// Slots that are sorted between two looks at the stop.
+const BLOCK: usize = 1 << 16;
 /// Bits of the first pass of a table's sort: 256 places are written at once.
 const PART_BITS: u32 = 8;

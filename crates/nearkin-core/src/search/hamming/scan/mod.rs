@@ -17,6 +17,7 @@ mod quarters;
 pub(crate) mod tile;
 
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
+use crate::stop::Stop;
 use tile::{GROUP, HALF_LIMIT, Sink, TILE_WORDS, emit, enough_pieces, first_test, pack_halves, transpose};
 
 /// Queries below which rows are not transposed: a few queries do not earn it back.
@@ -24,7 +25,8 @@ const FEW: usize = 4;
 
 /// Gives `sink` every (query, row, distance) with distance at most `limits[query]`; row numbers start at `first_row`.
 ///
-/// The order is by tile, then query, then row.
+/// The order is by tile, then query, then row. Once `stop` is set it ends after the tile.
+#[allow(clippy::too_many_arguments, reason = "both sides of the comparison, and what hears of it")]
 pub(crate) fn scan<S: Sink>(
     kernel: Kernel,
     words: usize,
@@ -32,14 +34,15 @@ pub(crate) fn scan<S: Sink>(
     first_row: u32,
     queries: &[u64],
     limits: &mut [u32],
+    stop: &Stop,
     sink: &mut S,
 ) {
-    let job = Job { words, rows, first_row, queries };
+    let job = Job { words, rows, first_row, queries, stop };
     #[cfg(target_arch = "x86_64")]
     if let Kernel::Avx512(proof) = kernel
         && let Some(pieces) = job.pieces(limits)
     {
-        return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, sink);
+        return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, stop, sink);
     }
     kernel.run(Work { job, limits, sink });
 }
@@ -66,6 +69,7 @@ struct Job<'a> {
     rows: &'a [u64],
     first_row: u32,
     queries: &'a [u64],
+    stop: &'a Stop,
 }
 
 impl Job<'_> {
@@ -94,7 +98,7 @@ impl Job<'_> {
         }
         let halves = !few && limits.iter().all(|&limit| limit <= HALF_LIMIT);
         let mut start = 0;
-        while start < total {
+        while start < total && !self.stop.is_set() {
             let count = tile_rows.min(total - start);
             let rows = &self.rows[start * words..(start + count) * words];
             let padded = count.next_multiple_of(group);
@@ -177,7 +181,7 @@ impl Job<'_> {
         // Lanes that a row takes in its vector, vectors that it takes, words that a group takes.
         let (width, parts) = (words.min(L::N), words.div_ceil(L::N));
         let span = GROUP * L::N * parts;
-        for (number, query) in self.queries.chunks_exact(words).enumerate() {
+        for (number, query) in self.queries.chunks_exact(words).enumerate().take_while(|_| !self.stop.is_set()) {
             let limit = &mut limits[number];
             let pattern: Vec<u64> = query.iter().copied().cycle().take(words.max(L::N)).collect();
             let mut at = 0;
@@ -335,7 +339,7 @@ mod tests {
                 let expected = brute(words, &rows, &queries, limit);
                 for kernel in Kernel::available() {
                     let mut all = All { hits: Vec::new(), limit };
-                    scan(kernel, words, &rows, 0, &queries, &mut vec![limit; queries.len() / words], &mut all);
+                    scan(kernel, words, &rows, 0, &queries, &mut vec![limit; queries.len() / words], &Stop::default(), &mut all);
                     all.hits.sort_unstable();
                     prop_assert_eq!(&expected, &all.hits, "{}", kernel.name());
                 }
@@ -369,7 +373,7 @@ mod tests {
         let rows: Vec<u64> = (0..64).map(|i| (1u64 << i) - 1).rev().collect();
         for kernel in Kernel::available() {
             let mut best = Best(Vec::new());
-            scan(kernel, 1, &rows, 0, &[0], &mut [64], &mut best);
+            scan(kernel, 1, &rows, 0, &[0], &mut [64], &Stop::default(), &mut best);
             assert!(best.0.windows(2).all(|pair| pair[0].1 >= pair[1].1));
             assert_eq!(Some(&(63, 0)), best.0.last());
         }

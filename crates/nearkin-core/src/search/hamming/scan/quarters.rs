@@ -18,6 +18,7 @@ use std::arch::x86_64::{
 
 use super::tile::{MOST_PIECES, Sink, TILE_WORDS, emit};
 use crate::cpu::features::Avx512Bits;
+use crate::stop::Stop;
 
 /// Rows of a vector, and of a branch.
 const LANES: usize = 32;
@@ -27,6 +28,7 @@ const BRANCH: usize = 2 * LANES;
 ///
 /// # Panics
 /// If `pieces` is not from [`enough_pieces`](super::tile::enough_pieces).
+#[allow(clippy::too_many_arguments, reason = "those of `super::scan`")]
 pub(crate) fn scan<S: Sink>(
     (_proof, pieces): (Avx512Bits, usize),
     words: usize,
@@ -34,11 +36,12 @@ pub(crate) fn scan<S: Sink>(
     first_row: u32,
     queries: &[u64],
     limits: &mut [u32],
+    stop: &Stop,
     sink: &mut S,
 ) {
     let tile_rows = (4 * TILE_WORDS / pieces).next_multiple_of(BRANCH);
     let mut tile = vec![0_u16; tile_rows * pieces];
-    for (number, rows) in rows.chunks(tile_rows * words).enumerate() {
+    for (number, rows) in rows.chunks(tile_rows * words).enumerate().take_while(|_| !stop.is_set()) {
         let stride = (rows.len() / words).next_multiple_of(BRANCH);
         pack(rows, words, stride, &mut tile[..stride * pieces]);
         let tile = Tile { words, rows, first: first_row + (number * tile_rows) as u32, stride, columns: &tile };

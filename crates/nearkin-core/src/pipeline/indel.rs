@@ -1,0 +1,181 @@
+//! Normalised Indel similarity of two long texts, in strips that can be stopped.
+//!
+//! With a and b the characters of the texts and L the length of their longest common subsequence, d = |a| + |b| − 2 L
+//! insertions and deletions lead from one to the other, and the similarity is 1 − d / (|a| + |b|).
+//!
+//! **Computation** (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). A row of the table of L is held as bits S, zero where
+//! the length grows; for each character c of b, with M the places of c in a and u = S & M,
+//!
+//! ```text
+//! S' = (S + u) | (S & !M)
+//! ```
+//!
+//! and L is the number of zeros at the end. Words of S depend on the words below them by the carry of the sum alone, so a is
+//! cut into strips whose places fit the cache, and the carries of a strip, one bit per character of b, go into the next. A pair
+//! that can no longer reach its threshold is left after a strip.
+//!
+//! Cost: |a| |b| / 64 steps of about a nanosecond; memory: 5 bytes per character of b. What both texts begin and end with is
+//! not compared. The `rapidfuzz` crate does the same for short texts. Test: `strips_equal_the_crate`.
+
+use std::collections::HashMap;
+
+use crate::stop::Stop;
+use crate::{Error, Result};
+
+/// Products of lengths that the whole work of one pair may have: some ten seconds of one core.
+pub(super) const MOST: u128 = 1 << 39;
+/// Products of lengths from which texts are compared in strips; below, the crate is done in ten milliseconds.
+const SHORT: u128 = if cfg!(test) { 0 } else { 1 << 28 };
+/// Words of a strip: with a hundred different characters its places take 25 KB.
+const WORDS: usize = 32;
+/// Steps of 64 characters of b between two looks at the stop.
+const LOOK: usize = 64;
+
+/// What is left of two texts without their common beginning and end, and how many characters those have.
+fn trimmed<'a>(mut a: &'a [char], mut b: &'a [char]) -> (&'a [char], &'a [char], usize) {
+    let before = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    (a, b) = (&a[before..], &b[before..]);
+    let behind = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    (&a[..a.len() - behind], &b[..b.len() - behind], before + behind)
+}
+
+/// The length of the longest common subsequence, if it reaches `needed`; none once `stop` is set.
+fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Stop) -> Option<usize> {
+    let mut numbers: HashMap<char, u32> = HashMap::new();
+    let numbered: Vec<u32> = b
+        .iter()
+        .map(|&c| {
+            let next = numbers.len() as u32;
+            *numbers.entry(c).or_insert(next)
+        })
+        .collect();
+    let mut carries = vec![0_u64; b.len().div_ceil(64)];
+    let (mut found, mut left) = (0, a.len());
+    for strip in a.chunks(64 * WORDS) {
+        // Where each character of b stands in the strip; row 0 is of those that do not.
+        let mut rows = vec![[0_u64; WORDS]];
+        let mut row_of = vec![0_u32; numbers.len()];
+        for (place, c) in strip.iter().enumerate() {
+            let Some(&number) = numbers.get(c) else { continue };
+            let row = &mut row_of[number as usize];
+            if *row == 0 {
+                *row = rows.len() as u32;
+                rows.push([0; WORDS]);
+            }
+            rows[*row as usize][place / 64] |= 1 << (place % 64);
+        }
+        let mut state = [u64::MAX; WORDS];
+        for (step, (numbers, carries)) in numbered.chunks(64).zip(&mut carries).enumerate() {
+            if step.is_multiple_of(LOOK) && stop.is_set() {
+                return None;
+            }
+            let mut out = 0;
+            for (bit, &number) in numbers.iter().enumerate() {
+                let mut carry = *carries >> bit & 1 == 1;
+                for (word, &places) in state.iter_mut().zip(&rows[row_of[number as usize] as usize]) {
+                    let (sum, first) = word.overflowing_add(*word & places);
+                    let (sum, second) = sum.overflowing_add(u64::from(carry));
+                    carry = first || second;
+                    *word = sum | *word & !places;
+                }
+                out |= u64::from(carry) << bit;
+            }
+            *carries = out;
+        }
+        // Behind the end of the last strip nothing is ever zero.
+        found += state.iter().map(|word| word.count_zeros() as usize).sum::<usize>();
+        left -= strip.len();
+        if found + left < needed {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+/// The similarity of two texts, both with some characters, if it reaches `threshold`; of long ones none once `stop` is set.
+pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &Stop) -> Option<f64> {
+    // Bytes are no fewer than characters.
+    if a.len() as u128 * (b.len() as u128) < SHORT {
+        let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
+        return rapidfuzz::distance::indel::normalized_similarity_with_args(a.chars(), b.iter().copied(), &args);
+    }
+    let a: Vec<char> = a.chars().collect();
+    let total = a.len() + b.len();
+    let similarity = |common: usize| 1.0 - (total - 2 * common) as f64 / total as f64;
+    if similarity(a.len().min(b.len())) < threshold {
+        return None;
+    }
+    let (a, b, same) = trimmed(&a, b);
+    // One less than what the threshold asks for: the last word is that of the quotient.
+    let needed = ((threshold * total as f64 / 2.0) as usize).saturating_sub(same + 1);
+    let (a, b) = if a.len() < b.len() { (b, a) } else { (a, b) };
+    let found = similarity(same + common::<WORDS>(a, b, needed, stop)?);
+    (found >= threshold).then_some(found)
+}
+
+/// Whether the comparison of two texts is within `most` (see [`MOST`]).
+///
+/// # Errors
+/// It is not.
+pub(super) fn check_budget(a: &str, b: &str, most: u128) -> Result<()> {
+    // Bytes are no fewer than characters.
+    if a.len() as u128 * b.len() as u128 <= most {
+        return Ok(());
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (a, b, _) = trimmed(&a, &b);
+    if a.len() as u128 * b.len() as u128 <= most {
+        return Ok(());
+    }
+    let found = format!("texts that differ over {} and {} characters", a.len(), b.len());
+    let allowed = format!("at most {most} pairs of characters for \"indel\"; use \"jaccard\", or compare parts");
+    Err(Error::parameter("texts", found, allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn by_crate(a: &[char], b: &[char]) -> f64 {
+        rapidfuzz::distance::indel::normalized_similarity(a.iter().copied(), b.iter().copied())
+    }
+
+    proptest! {
+        #[test]
+        fn strips_equal_the_crate(
+            a in proptest::collection::vec(proptest::char::range('a', 'f'), 1..400),
+            b in proptest::collection::vec(proptest::char::range('b', 'h'), 1..400),
+            threshold in 0.0_f64..1.0,
+        ) {
+            let never = Stop::default();
+            let expected = by_crate(&a, &b);
+            let text: String = a.iter().collect();
+            prop_assert_eq!(Some(expected), at_least(&text, &b, 0.0, &never));
+            prop_assert_eq!((expected >= threshold).then_some(expected), at_least(&text, &b, threshold, &never));
+            let (one, two) = (common::<1>(&a, &b, 0, &never), common::<3>(&b, &a, 0, &never));
+            prop_assert_eq!(one, two);
+            let total = a.len() + b.len();
+            let common = one.expect("nothing is needed");
+            prop_assert_eq!(expected, 1.0 - (total - 2 * common) as f64 / total as f64);
+        }
+    }
+
+    #[test]
+    fn what_is_stopped_finds_nothing() {
+        let stop = Stop::new();
+        stop.set();
+        let other: Vec<char> = "xab".repeat(90).chars().collect();
+        assert_eq!(None, at_least(&"abc".repeat(100), &other, 0.0, &stop));
+    }
+
+    #[test]
+    fn the_budget_counts_what_differs() {
+        let same = "x".repeat(1000);
+        assert!(check_budget(&same, &same, 100).is_ok());
+        assert!(check_budget(&format!("{same}abcdefghij"), &format!("{same}klmnopqrst"), 100).is_ok());
+        let error = check_budget(&format!("{same}abcdefghijk"), &format!("{same}lmnopqrstuv"), 100).expect_err("121");
+        assert!(error.to_string().contains("11 and 11 characters"), "{error}");
+    }
+}
