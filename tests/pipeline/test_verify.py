@@ -148,3 +148,20 @@ def test_baselines_are_measures_of_characters(a: str, b: str) -> None:
                 common += 1
         total = len(grams[0]) + len(grams[1])
         assert (2 * common / total if total else 1.0) == pytest.approx(found[name])
+
+
+def test_long_texts_of_one_edit_are_compared_in_strips() -> None:
+    """A common beginning and end cost nothing; texts too long for one go have the similarity of the definition."""
+    a, b = "ab" * 400_000, "ab" * 200_000 + "x" + "ab" * 200_000
+    assert [1 - 1 / 1_600_001] == nk.similarity([a, b], [0], [1], measure="indel").tolist()
+    a, b = "abc" * 8_000, "cab" * 8_000
+    assert [1 - 2 / 48_000] == nk.similarity([a, b], [0], [1], measure="indel").tolist()
+
+
+def test_indel_of_texts_beyond_the_budget_is_refused() -> None:
+    """The message says how long they are, how long they may be, and what to use instead."""
+    with pytest.raises(
+        errors.ParameterError, match=r'differ over 800000 and 800000 characters.*549755813888.*"jaccard"'
+    ):
+        nk.similarity(["a" * 800_000, "b" * 800_000], [0], [1], measure="indel")
+    assert {"bigrams", "trigrams"} == set(baselines("a" * 200_000, "b" * 200_000))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import Reading, read_text, say, say_json, shown
+from nearkin.cli.console import Reading, read_text, say, say_json, shown, warn
 from nearkin.cli.options import (
     Bits,
     FormatOption,
@@ -120,14 +120,23 @@ def _fingerprints(texts: tuple[str, str], recipe: Recipe) -> tuple[list[str], in
 
 
 def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float]:
-    """Every measure that verification knows, and those of other programs."""
+    """Every measure that verification knows, and those of other programs; warns of those left out."""
+    from nearkin.errors import ParameterError
     from nearkin.pipeline.verify import Measure, baselines, similarity
 
     measures: tuple[Measure, ...] = ("jaccard", "containment", "indel")
-    found: dict[str, float] = {
-        measure: float(similarity(list(texts), [0], [1], recipe=recipe, measure=measure)[0]) for measure in measures
-    }
-    return {**found, **baselines(*texts)}
+    found: dict[str, float] = {}
+    for measure in measures:
+        try:
+            found[measure] = float(similarity(list(texts), [0], [1], recipe=recipe, measure=measure)[0])
+        except ParameterError as error:  # noqa: PERF203
+            if measure != "indel":
+                raise
+            warn(f"indel is left out: {error}")
+    others = baselines(*texts)
+    if "levenshtein" not in others:
+        warn("levenshtein is left out: the characters of both texts multiply to more than 2**34; compare parts")
+    return {**found, **others}
 
 
 def _shown(names: list[str], most: int) -> str:
