@@ -59,6 +59,8 @@ def unsigned(values: Any, name: str) -> Fingerprints:
             return np.zeros(array.shape, dtype=np.uint64)
         if array.dtype.kind not in "iu":
             raise bad_parameter(name, f"an array of {array.dtype}", "uint64")
+        # In order first: a view of strides zero may claim more values than a pass ever ends over.
+        array = in_order(array)
         if array.dtype.kind == "i" and int(array.min()) < 0:
             raise bad_parameter(name, "negative values", "uint64; `from_signed` turns signed 64-bit values into it")
     return in_order(array, np.uint64)

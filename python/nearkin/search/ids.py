@@ -116,6 +116,8 @@ def check_ids(ids: Ids) -> IdKeys:
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.dtype.kind in "iu":
+        # In order first: a view of strides zero may claim more values than a pass ever ends over.
+        array = in_order(array)
         if array.dtype == np.uint64 and int(array.max()) >= 1 << 63:
             raise bad_parameter("ids", int(array.max()), "integers below 2**63, or strings")
         return in_order(array, np.int64)
