@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import random
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +19,8 @@ from hypothesis import strategies as st
 import nearkin as nk
 import reference
 from nearkin import errors
-from nearkin.quality.evaluation import Ratio, bcubed, pairwise, wilson
-from nearkin.quality.labels import ClusterLabels, PairLabels, read_labels
+from nearkin.quality.evaluation import BCubed, PairScores, Ratio, bcubed, pairwise, wilson
+from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
 
 NAMES = [str(i) for i in range(12)]
 CLUSTERS = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 4))
@@ -241,6 +246,249 @@ def test_an_unknown_rule_for_the_unlisted_is_an_error() -> None:
     """auto, false or unjudged."""
     with pytest.raises(errors.ParameterError, match="unjudged"):
         nk.evaluate({}, {}, unlisted="maybe")  # type: ignore[arg-type]
+
+
+# Edges of the measures
+
+
+def exact_wilson(hits: int, total: int) -> tuple[Decimal, Decimal]:
+    """The two roots of (p - k/n)^2 = z^2 p (1 - p) / n, in sixty digits."""
+    with localcontext() as context:
+        context.prec = 60
+        k, n, z2 = Decimal(hits), Decimal(total), Decimal("1.959963984540054") ** 2
+        a, b, c = 1 + z2 / n, -(2 * k / n + z2 / n), (k / n) ** 2
+        root = (b * b - 4 * a * c).sqrt()
+        return (-b - root) / (2 * a), (-b + root) / (2 * a)
+
+
+@given(st.integers(1, 10**12).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
+def test_wilson_intervals_equal_the_exact_roots(share: tuple[int, int]) -> None:
+    """The closed formula against the quadratic equation, up to a million millions of pairs; never outside of 0 to 1."""
+    hits, total = share
+    low, high = wilson(hits, total)
+    assert tuple(map(float, exact_wilson(hits, total))) == pytest.approx((low, high), rel=1e-9, abs=1e-12)
+    assert 0 <= low <= hits / total <= high <= 1
+    assert (hits == 0, hits == total) == (low == 0, high == 1)
+
+
+@given(st.integers(1, 400).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
+def test_wilson_intervals_are_symmetric_and_rise_with_hits(share: tuple[int, int]) -> None:
+    """Counting misses for hits mirrors the interval; one more hit moves both bounds up; more data narrow it."""
+    hits, total = share
+    low, high = wilson(hits, total)
+    mirrored = wilson(total - hits, total)
+    assert (1 - high, 1 - low) == pytest.approx(mirrored, abs=1e-12)
+    if hits < total:
+        more = wilson(hits + 1, total)
+        assert low < more[0]
+        assert high < more[1]
+    narrow = wilson(10 * hits, 10 * total)
+    assert narrow[1] - narrow[0] < high - low
+
+
+@pytest.mark.parametrize(("hits", "total"), [(-1, 5), (6, 5), (1, 0)])
+def test_more_hits_than_there_are_is_an_error(hits: int, total: int) -> None:
+    """The message says what was found, and up to where it may go; a Ratio checks likewise."""
+    message = f"^hits={hits} is not allowed; use 0 to {total}$"
+    for make in (wilson, Ratio):
+        with pytest.raises(errors.ParameterError, match=message) as raised:
+            make(hits, total)
+        assert ("hits", hits) == (raised.value.name, raised.value.found)
+
+
+def test_ratios_print_their_counts_with_separators() -> None:
+    """Three digits, thousands set apart; the dictionary holds the bounds that are printed."""
+    ratio = Ratio(1234, 5000)
+    low, high = wilson(1234, 5000)
+    assert f"0.247 ({low:.3f} to {high:.3f}, 1,234 of 5,000)" == str(ratio)
+    assert {"hits": 1234, "of": 5000, "value": 0.2468, "low": low, "high": high} == ratio.to_dict()
+    assert "of none" == str(Ratio(0, 0))
+    assert Ratio(1, 2) == Ratio(1, 2) != Ratio(2, 4)
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60))
+def test_pair_scores_follow_from_their_counts(hits: int, false: int, missed: int) -> None:
+    """Precision, recall, F1 by its own formula, F1's interval by that of TP / (TP + FP + FN); JSON has no NaN."""
+    scores = PairScores(hits, false, missed)
+    assert (hits, hits + false) == (scores.precision.hits, scores.precision.of)
+    assert (hits, hits + missed) == (scores.recall.hits, scores.recall.of)
+    total = hits + false + missed
+    written = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
+    assert (hits, false, missed, None) == tuple(written[f"{a}_{b}s"] for a, b in (
+        ("true", "positive"), ("false", "positive"), ("false", "negative"), ("true", "negative")))  # fmt: skip
+    if total:
+        assert Fraction(2 * hits, 2 * hits + false + missed) == pytest.approx(scores.f1, abs=1e-12)
+        assert scores.f1_low - 1e-12 <= scores.f1 <= scores.f1_high + 1e-12
+        for bound, of_both in zip((scores.f1_low, scores.f1_high), wilson(hits, total), strict=True):
+            assert bound / (2 - bound) == pytest.approx(of_both, abs=1e-12)
+    else:
+        assert math.isnan(scores.f1)
+        assert (0.0, 1.0) == (scores.f1_low, scores.f1_high)
+    assert (scores.f1 if total else None) == written["f1"]["value"]
+
+
+def test_bcubed_of_nothing_is_not_a_number() -> None:
+    """No documents, and no share at all: null in JSON, F1 as well."""
+    none = np.zeros(0, np.int64)
+    scores = bcubed(none, none)
+    assert {"documents": 0, "precision": None, "recall": None, "f1": None} == scores.to_dict()
+    assert (0, 0, 0) == of(pairwise(none, none))
+    assert {"documents": 3, "precision": 0.0, "recall": 0.0, "f1": None} == BCubed(3, 0.0, 0.0).to_dict()
+    assert math.isnan(BCubed(3, 0.0, 0.0).f1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=25),
+    st.permutations(range(7)),
+    st.integers(1, 1000),
+)
+def test_numbers_of_clusters_do_not_matter(labels: list[tuple[int, int]], other: list[int], step: int) -> None:
+    """Other numbers with gaps give the same scores; exchanging the sides exchanges precision and recall."""
+    found, true = (np.array(side, np.int64) for side in zip(*labels, strict=True))
+    renamed = np.array(other, np.int64)[found] * step
+    scores, again, swapped = bcubed(found, true), bcubed(renamed, true), bcubed(true, renamed)
+    assert (scores.precision, scores.recall) == pytest.approx((again.precision, again.recall))
+    assert (scores.precision, scores.recall) == pytest.approx((swapped.recall, swapped.precision))
+    hits, false, missed = of(pairwise(found, true))
+    assert (hits, false, missed) == of(pairwise(renamed, true))
+    assert (hits, missed, false) == of(pairwise(true, renamed))
+
+
+# What may be given
+
+
+@given(found=PAIRS, true=PAIRS, seed=st.integers(0, 10**6))
+@settings(deadline=None)
+def test_order_and_container_of_pairs_do_not_matter(
+    found: dict[tuple[str, str], bool], true: dict[tuple[str, str], bool], seed: int
+) -> None:
+    """Shuffled generators of reversed pairs as lists, with whole numbers as ids, score as the labels do."""
+    draw = random.Random(seed)
+
+    def given_anew(pairs: dict[tuple[str, str], bool]) -> Iterator[list[Any]]:
+        rows = [[int(a), int(b), match] for (a, b), match in pairs.items()]
+        draw.shuffle(rows)
+        return (row if draw.random() < 0.5 else [row[1], row[0], row[2]] for row in rows)
+
+    scores = nk.evaluate(given_anew(found), given_anew(true))  # type: ignore[arg-type]
+    assert nk.evaluate(PairLabels(*columns(found)), PairLabels(*columns(true))).to_dict() == scores.to_dict()
+
+
+@given(found=CLUSTERS, true=CLUSTERS)
+@settings(deadline=None)
+def test_mappings_are_taken_as_cluster_labels(found: dict[str, int], true: dict[str, int]) -> None:
+    """Numbers and strings as ids, any hashable as a cluster; "unjudged" says what "auto" does of clusters."""
+    labels = [ClusterLabels(side.keys(), side.values()) for side in (found, true)]
+    expected = nk.evaluate(*labels).to_dict()
+    as_numbers = {int(name): ("cluster", number) for name, number in found.items()}
+    assert expected == nk.evaluate(as_numbers, true, unlisted="unjudged").to_dict()
+
+
+def test_none_is_a_cluster_of_its_own_whatever_others_are_called() -> None:
+    """Two documents with None are not together, nor with one whose cluster is a tuple of a number."""
+    labels = ClusterLabels(["a", "b", "c", "d"], [None, (0,), None, (2,)])
+    assert 4 == len(set(labels.labels.values()))
+    assert (0, 0, 0) == of(nk.evaluate(labels, {"a": None, "b": (0,), "c": None, "d": (2,)}).pairwise)
+
+
+def test_pairs_may_say_that_they_do_not_match() -> None:
+    """Rows of two match, rows of three as they say; a pair that the run says does not match is not found."""
+    scores = nk.evaluate([("a", "b"), ("a", "c", False), ("c", "d", True)], [("b", "a"), ("c", "a", False)])
+    assert (1, 0, 0) == of(scores.pairs)
+    assert 1 == scores.pairs.true_negatives  # type: ignore[union-attr]
+    assert 1 == scores.counts["unjudged_pairs"]
+    assert scores.bcubed is None
+    assert "pairs that the truth does not list are not judged; so no B-cubed" in scores.notes
+    assert (1, 1, 0) == of(
+        nk.evaluate([("a", "b"), ("c", "d")], [("a", "b"), ("a", "c", False)], unlisted="false").pairs
+    )
+
+
+def test_only_the_first_five_unknown_documents_are_named() -> None:
+    """By text, in order; the count and the note hold all, with separators."""
+    found = {f"{number:04}": 0 for number in reversed(range(1200))}
+    scores = nk.evaluate(found, {"0000": 0, "0001": 0})
+    assert (1198, ["0002", "0003", "0004", "0005", "0006"]) == (
+        scores.counts["unknown"],
+        scores.counts["unknown_first"],
+    )
+    note = "documents unknown to the truth, not counted: 1,198, first 0002, 0003, 0004, 0005, 0006"
+    assert [note] == scores.notes
+    assert str(scores).endswith(f"\nnote: {note}")
+    assert 1200 * 1199 // 2 - 1 == scores.counts["unjudged_pairwise"]
+
+
+@pytest.mark.parametrize(
+    ("found", "truth", "message"),
+    [
+        (7, {}, "^found=int is not allowed; use pairs .tuples of two ids.*, a mapping of ids to clusters, or a run$"),
+        ({}, 7, "^truth=int is not allowed; use pairs"),
+        ({}, None, "^truth=NoneType is not allowed"),
+        ([("a",)], {}, "^found=list is not allowed"),
+        ({}, ["ab", "cd"], "^truth=list is not allowed"),
+    ],
+)
+def test_messages_name_the_side_and_the_type(found: object, truth: object, message: str) -> None:
+    """A string of two characters is no pair of ids."""
+    with pytest.raises(errors.ParameterError, match=message):
+        nk.evaluate(found, truth)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unlisted", ["none", "", None, True, "AUTO"])
+def test_the_message_of_an_unknown_rule_lists_all(unlisted: object) -> None:
+    """Found and allowed values, word for word."""
+    with pytest.raises(errors.ParameterError) as raised:
+        nk.evaluate({}, {}, unlisted=unlisted)  # type: ignore[arg-type]
+    assert f"unlisted={unlisted!r} is not allowed; use auto, false, unjudged" == str(raised.value)
+
+
+# Runs, by their tables
+
+
+@given(
+    clusters=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3)),
+    alone=st.sets(st.sampled_from(NAMES)),
+    true=CLUSTERS,
+)
+@settings(deadline=None)
+def test_links_of_a_run_equal_brute_force(clusters: dict[str, int], alone: set[str], true: dict[str, int]) -> None:
+    """A link counts if the truth knows both its ends; documents that only the truth knows are missing."""
+    first: dict[int, str] = {}
+    for name, cluster in clusters.items():
+        first.setdefault(cluster, name)
+    links = {name: first[cluster] for name, cluster in clusters.items() if first[cluster] != name}
+    table: dict[str, list[Any]] = {
+        "id": list(clusters),
+        "cluster": [first[cluster] for cluster in clusters.values()],
+        "representative": [first[cluster] for cluster in clusters.values()],
+        "reason": ["near" if name in links else "kept" for name in clusters],
+    }
+    scores = nk.evaluate(DedupRun.of_tables(table, {}, alone), true)
+    judged = {name: kept for name, kept in links.items() if name in true and kept in true}
+    right = sum(true[name] == true[kept] for name, kept in judged.items())
+    assert scores.links is not None
+    assert (right, len(judged)) == (scores.links.hits, scores.links.of)
+    assert scores.pairs is None
+    missing = sorted(set(true) - set(clusters) - alone)
+    assert (len(missing), missing[:5]) == (scores.counts["missing"], scores.counts["missing_first"])
+    assert len((set(clusters) | alone) - set(true)) == scores.counts["unknown"]
+    sides = [{name: side.get(name, 100 + at) for at, name in enumerate(sorted(true))} for side in (clusters, true)]
+    assert counts(*map(reference.pairs_of_clusters, sides)) == of(scores.pairwise)
+
+
+def test_an_evaluation_prints_and_writes_every_measure() -> None:
+    """All four measures line by line; JSON holds the same numbers, and reads back equal."""
+    run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS), links="all")
+    scores = nk.evaluate(run, {"a": 0, "c": 0, "d": 1, "b": 1, "e": 2})
+    lines = str(scores).splitlines()
+    assert ["pairs", "", "", "pairwise", "", "", "links", "B-cubed"] == [line[:9].strip() for line in lines[:8]]
+    assert f"links     precision {scores.links}" == lines[6]
+    assert lines[7].endswith("over 5 documents")
+    assert [f"note: {note}" for note in scores.notes] == lines[8:]
+    written = scores.to_dict()
+    assert written == json.loads(json.dumps(written, allow_nan=False))
+    assert (1, 2) == (written["links"]["hits"], written["links"]["of"])
+    assert ["pairs", "pairwise", "links", "bcubed", "counts", "notes"] == list(written)
 
 
 # Labels

@@ -171,8 +171,9 @@ class ClusterLabels:
             raise bad_parameter("clusters", f"{len(clusters)} rows", f"{len(ids)} rows, one per id")
         numbers: dict[Hashable, int] = {}
         labels: dict[str, int] = {}
-        for row, (name, cluster) in enumerate(zip(names(ids, "clusters"), clusters, strict=True)):
-            key = (row,) if cluster is None else cluster
+        for name, cluster in zip(names(ids, "clusters"), clusters, strict=True):
+            # A new object equals no name of a cluster.
+            key = object() if cluster is None else cluster
             number = numbers.setdefault(key, len(numbers))
             if labels.setdefault(name, number) != number:
                 reason = f"id {name} is in two clusters; an id has one"
