@@ -226,6 +226,293 @@ def test_wrong_arguments_say_what_is_allowed(tmp_path: Path) -> None:
         nk.dedup_files(paths * 2)
 
 
+# Which file stays
+
+
+def similar(draw: random.Random, lengths: list[int]) -> list[bytes]:
+    """Different files of these lengths, 6000 bytes and more, that are all near-duplicates of one another."""
+    base = random.Random(11).randbytes(6000)
+    made: list[bytes] = []
+    for number, length in enumerate(lengths):
+        data = bytearray(base)
+        data[100 * number + draw.randrange(100)] ^= 1 + draw.randrange(255)
+        made.append(bytes(data) + bytes(length))
+    return made
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10**6),
+    lengths=st.lists(st.integers(0, 1), min_size=2, max_size=6),
+    keep=st.sampled_from(["longest", "shortest", "oldest", "newest", "max", "min"]),
+)
+def test_ties_are_broken_by_path_whatever_the_order(place: Path, seed: int, lengths: list[int], keep: str) -> None:
+    """Equal lengths, times and values: the smallest path stays, not the one that was given first."""
+    draw = random.Random(seed)
+    times = [draw.randrange(2) for _ in lengths]
+    keys: dict[str, tuple[int, str]] = {}
+    files = []
+    for number, (data, when) in enumerate(zip(similar(draw, lengths), times, strict=True)):
+        path = place / f"tie{number}"
+        path.write_bytes(data)
+        os.utime(path, ns=(when, when))
+        key = len(data) if keep in ("longest", "shortest") else when
+        keys[str(path)] = (-key if keep in ("longest", "newest", "max") else key, str(path))
+        files.append((path, when))
+    draw.shuffle(files)
+    values = [when for _, when in files] if keep in ("max", "min") else None
+    result = nk.dedup_files([path for path, _ in files], threshold=1, keep=keep, values=values)  # type: ignore[arg-type]
+    assert [min(keys, key=lambda name: keys[name])] == result.kept
+
+
+def test_times_are_compared_by_the_nanosecond(tmp_path: Path) -> None:
+    """A time of today has 61 bits, more than a float: files one nanosecond apart still have an order."""
+    start = 1_700_000_000_000_000_000
+    paths = [tmp_path / name for name in "abc"]
+    for path, late in zip(paths, (1, 0, 2), strict=True):
+        path.write_bytes(random.Random(1).randbytes(4000))
+        os.utime(path, ns=(start + late, start + late))
+    if [start + 1, start, start + 2] != [path.stat().st_mtime_ns for path in paths]:
+        pytest.skip("the file system keeps coarser times")
+    assert [str(paths[1])] == nk.dedup_files(paths, keep="oldest").kept
+    assert [str(paths[2])] == nk.dedup_files(paths, keep="newest").kept
+
+
+def test_missing_values_come_last_in_both_directions(tmp_path: Path) -> None:
+    """None and NaN are no number, neither large nor small; among them the smallest path stays."""
+    paths = [tmp_path / name for name in "abcd"]
+    for path in paths:
+        path.write_bytes(random.Random(2).randbytes(4000))
+    values = [None, float("nan"), 2.5, -1]
+    assert [str(paths[2])] == nk.dedup_files(paths, keep="max", values=values).kept
+    assert [str(paths[3])] == nk.dedup_files(paths, keep="min", values=values).kept
+    assert [str(paths[0])] == nk.dedup_files(paths[1::-1], keep="min", values=[float("nan"), None]).kept
+    assert [str(paths[1])] == nk.dedup_files(paths, keep="max", values=np.array([1, 9, 3, 4])).kept
+
+
+# Files that say nothing, and files that can't be read
+
+
+def test_empty_files_are_always_kept(tmp_path: Path) -> None:
+    """Equal to one another and to older ones, they are in no cluster; nothing at all gives an empty result."""
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_bytes(b"")
+    result = nk.dedup_files(paths[1:], against=paths[:1], threshold=1, links="all")
+    assert list(map(str, paths[1:])) == result.kept
+    assert ([], []) == (list(result.clusters.rows()), list(result.pairs.rows()))
+    nothing = nk.dedup_files(iter(()))
+    assert ([], 0, 0) == (nothing.kept, nothing.summary["documents"], nothing.summary["unreadable"])
+
+
+def test_files_without_a_digest_match_by_equal_bytes_alone(tmp_path: Path) -> None:
+    """Zeros of two lengths have one digest, as tiny files may; only the same bytes are a copy, at any threshold."""
+    data = {"a": bytes(5000), "b": bytes(6000), "c": b"x", "d": b"x", "e": bytes(5000)}
+    for name, some in data.items():
+        (tmp_path / name).write_bytes(some)
+    assert nk.ssdeep.hash(data["a"]).split(":")[1:] == nk.ssdeep.hash(data["b"]).split(":")[1:]
+    result = nk.dedup_files([tmp_path / name for name in data], threshold=1, cluster="components")
+    assert ["a", "b", "c"] == [Path(name).name for name in result.kept]
+    assert [("d", "c", "exact", 100.0), ("e", "a", "exact", 100.0)] == sorted(
+        (Path(row["id"]).name, Path(row["representative"]).name, row["reason"], row["similarity"])
+        for row in result.clusters.rows()
+        if row["reason"] != "kept"
+    )
+
+
+@pytest.mark.parametrize("recipe", ["ssdeep", "lines+space|ssdeep"])
+def test_every_unreadable_file_is_told_once(tmp_path: Path, recipe: str) -> None:
+    """Directories, broken links and missing files, new and old: the path as given and the exception; times aligned."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    text = "".join(f"line {number} of a text\n" for number in range(500)).encode()
+    for name, when in (("new", 30), ("old", 20), ("older", 10)):
+        (tmp_path / name).write_bytes(text)
+        os.utime(tmp_path / name, (when, when))
+    told: list[tuple[str, type]] = []
+    paths = [tmp_path / name for name in ("folder", "new", "missing", "old", "link")]
+    result = nk.dedup_files(
+        paths,
+        keep="oldest",
+        recipe=recipe,
+        against=[tmp_path / "gone"],
+        on_error=lambda path, error: told.append((Path(path).name, type(error))),
+    )
+    assert [
+        ("folder", InputError),
+        ("missing", FileNotFoundError),
+        ("link", FileNotFoundError),
+        ("gone", FileNotFoundError),
+    ] == told
+    assert ([str(tmp_path / "old")], 3) == (result.kept, result.summary["unreadable"])
+    with pytest.raises(FileNotFoundError, match="gone"):
+        nk.dedup_files(paths[1:2], recipe=recipe, against=[tmp_path / "gone"])
+
+
+def test_what_a_caller_raises_goes_through(tmp_path: Path) -> None:
+    """An exception of on_error or of progress ends the run."""
+    (tmp_path / "a").write_bytes(b"a")
+
+    def stop(*_: object) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        nk.dedup_files([tmp_path / "missing"], on_error=stop)
+    with pytest.raises(RuntimeError, match="enough"):
+        nk.dedup_files([tmp_path / "a"], progress=stop)
+
+
+# Thresholds and links
+
+
+def test_thresholds_are_inclusive(tmp_path: Path) -> None:
+    """At the score of a pair its second file goes, one above it stays; 100 takes what differs in white space alone."""
+    one = random.Random(4).randbytes(8000)
+    two = one[:2000] + b"some other bytes" + one[2000:5000] + one[5100:]
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path, data in zip(paths, (one, two), strict=True):
+        path.write_bytes(data)
+    score = nk.ssdeep.compare(nk.ssdeep.hash(one), nk.ssdeep.hash(two))
+    assert 1 < score < 100
+    assert (1, 2) == tuple(len(nk.dedup_files(paths, threshold=least).kept) for least in (score, score + 1))
+    assert 1 == len(nk.dedup_files(paths, threshold=float(score)).kept)  # type: ignore[arg-type]
+    assert [float(score)] == nk.dedup_files(paths, threshold=score).pairs["similarity"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), count=st.integers(0, 16), threshold=st.sampled_from([1, 60, 90, 100]))
+def test_all_links_equal_the_definition(place: Path, seed: int, count: int, threshold: int) -> None:
+    """Each two different contents that match, by their first files, and each copy with its original; with scores."""
+    data = corpus(seed, count)
+    paths = [place / f"link{number:02}" for number in range(count)]
+    for path, some in zip(paths, data, strict=True):
+        path.write_bytes(some)
+    match = matches(data, threshold)
+    first = [data.index(some) for some in data]
+    expected = {}
+    for j in range(count):
+        for i in range(j):
+            if data[i] and (first[j] == i or (first[i] == i and first[j] == j and match(i, j))):
+                score = nk.ssdeep.compare(nk.ssdeep.hash(data[i]), nk.ssdeep.hash(data[j]))
+                expected[str(paths[i]), str(paths[j])] = 100.0 if data[i] == data[j] else float(score)
+    rows = list(nk.dedup_files(paths, threshold=threshold, cluster="components", links="all").pairs.rows())
+    assert len(expected) == len(rows)
+    assert expected == {tuple(sorted((row["left"], row["right"]))): row["similarity"] for row in rows}
+
+
+# Older files
+
+
+def test_older_files_may_be_any_iterable_even_the_same_files(tmp_path: Path) -> None:
+    """The files of a folder; none of them removes nothing, and a file that is old already is its own older copy."""
+    paths = [tmp_path / name for name in "abc"]
+    for number, path in enumerate(paths):
+        path.write_bytes(random.Random(number).randbytes(4000))
+    assert list(map(str, paths)) == nk.dedup_files(paths, against=iter(())).kept
+    result = nk.dedup_files(paths, against=(path for path in tmp_path.iterdir() if path.name != "b"))
+    assert [str(paths[1])] == result.kept
+    assert {(str(path), str(path)) for path in (paths[0], paths[2])} == set(
+        zip(result.pairs["id"], result.pairs["representative"], strict=True)
+    )
+    with pytest.raises(InputError, match="not a regular file"):
+        nk.dedup_files(paths, against=[tmp_path])
+    with pytest.raises(InputError, match=r"against_ids: id '.*' occurs in rows 0 and 1"):
+        nk.dedup_files(paths, against=[paths[0], str(paths[0])])
+
+
+def test_the_best_entry_of_an_index_is_named(tmp_path: Path) -> None:
+    """The highest score counts, ties by the smallest id; equal digests are near, since an index has no bytes."""
+    base = random.Random(6).randbytes(8000)
+    far = base[:1000] + b"some other bytes" + base[1100:4000] + b"!" + base[4200:]
+    (tmp_path / "a").write_bytes(base)
+    index = nk.DigestIndex()
+    index.add([7, 3, 1], [nk.ssdeep.hash(base), nk.ssdeep.hash(base), nk.ssdeep.hash(far)])
+    result = nk.dedup_files([tmp_path / "a"], against=index, threshold=1)
+    assert ([], [3], [0]) == (result.kept, result.pairs["representative"], result.pairs["distance"])
+    assert ["near-old"] == [row["reason"] for row in result.clusters.rows()]
+    assert 3 == len(index)
+
+
+def test_an_index_allows_the_default_rules_alone(tmp_path: Path) -> None:
+    """Components and all links need the older files themselves."""
+    (tmp_path / "a").write_bytes(b"a")
+    refused: list[dict[str, Any]] = [{"cluster": "components"}, {"links": "all"}]
+    for options in refused:
+        with pytest.raises(ParameterError, match="use absorb, with links=representatives, with an index in against"):
+            nk.dedup_files([tmp_path / "a"], against=nk.DigestIndex(), **options)
+
+
+# Progress, names, messages
+
+
+def test_progress_counts_every_file(tmp_path: Path) -> None:
+    """Hashing by batches, new files and then older ones, each to its total; then what is decided, from 0 to all."""
+    paths = [tmp_path / f"{number:03}" for number in range(600)]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"%d" % (number % 500))
+    told: list[tuple[str, int, int | None]] = []
+    nk.dedup_files(paths, against=[paths[0]], progress=lambda *event: told.append(event))
+    hashed = [event[1:] for event in told if event[0] == "hash"]
+    assert [(256, 600), (512, 600), (600, 600), (1, 1)] == hashed
+    decided = [event[1:] for event in told if event[0] == "cluster"]
+    assert told == [("hash", *event) for event in hashed] + [("cluster", *event) for event in decided]
+    assert (0, 499) == decided[0]
+    assert (499, 499) == decided[-1]
+    assert sorted(decided) == decided
+
+
+ODD_NAMES = st.binary(min_size=1, max_size=12).filter(
+    lambda name: b"/" not in name and b"\0" not in name and name not in (b".", b"..")
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(ODD_NAMES, min_size=2, max_size=5, unique=True), keep=st.sampled_from(["first", "shortest"]))
+def test_names_of_any_bytes_come_back_as_they_were(place: Path, names: list[bytes], keep: str) -> None:
+    """White space, dashes, controls, and bytes that are not UTF-8; as ids and as representatives, in order."""
+    folder = place / "odd"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    paths = [folder / os.fsdecode(name) for name in names]
+    for path in paths:
+        path.write_bytes(b"the same bytes")
+    result = nk.dedup_files(paths, keep=keep)  # type: ignore[arg-type]
+    kept = str(paths[0]) if keep == "first" else min(map(str, paths))
+    assert [kept] == result.kept
+    assert {str(path) for path in paths} - {kept} == set(result.pairs["id"])
+    assert {kept} == set(result.pairs["representative"])
+
+
+def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> None:
+    """Word for word, before any file is read."""
+    missing = [tmp_path / "missing"]
+    keeps = "first, last, longest, shortest, oldest, newest, max, min"
+    values = 'numbers with keep="max" or keep="min", None otherwise'
+    for options, message in (
+        ({"threshold": 0}, "threshold=0 is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"threshold": 101}, "threshold=101 is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"threshold": 0.8}, "threshold=0.8 is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"threshold": "80"}, "threshold='80' is not allowed; use a whole score from 1 to 100, inclusive"),
+        ({"keep": "best"}, f"keep='best' is not allowed; use {keeps}"),
+        ({"cluster": None}, "cluster=None is not allowed; use absorb, components"),
+        ({"links": "some"}, "links='some' is not allowed; use representatives, all"),
+        ({"keep": "max"}, f"values=none is not allowed; use {values}"),
+        ({"keep": "oldest", "values": [1]}, f"values=given is not allowed; use {values}"),
+        ({"keep": "min", "values": [1, 2]}, "values=2 values is not allowed; use 1 values, one per path"),
+    ):
+        with pytest.raises(ParameterError) as raised:
+            nk.dedup_files(missing, **options)
+        assert message == str(raised.value)
+    found = tmp_path / "a"
+    found.write_bytes(b"a")
+    with pytest.raises(
+        ParameterError, match=r"^against='.*' is not allowed; use an iterable of paths, such as a list$"
+    ):
+        nk.dedup_files([found], against=str(found))
+    with pytest.raises(ParameterError, match=r"^paths=.* is not allowed; use an iterable of paths"):
+        nk.dedup_files(found)  # type: ignore[arg-type]
+
+
 def call(*arguments: object) -> subprocess.CompletedProcess[bytes]:
     """The outcome of `nearkin dedup --family ssdeep`, in a process of its own."""
     command = [sys.executable, "-m", "nearkin", "dedup", "--family", "ssdeep", *map(str, arguments)]

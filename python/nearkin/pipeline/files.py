@@ -232,7 +232,9 @@ def _hash(
     if columns:
         columns = {name: Column.of(column.take(read)) for name, column in columns.items()}
     if options.keep in ("oldest", "newest"):
-        columns = {"keep": Column.of([Path(names[place]).stat().st_mtime_ns for place in read])}
+        # Ranks, since the order compares floats, and nanoseconds of today need 61 bits.
+        times = np.array([Path(names[place]).stat().st_mtime_ns for place in read], np.int64)
+        columns = {"keep": Column.integers(np.unique(times, return_inverse=True)[1].reshape(-1).astype(np.int64))}
     sizes = np.array(lengths, np.uint64)
     return HashedDocuments(
         digest_rows(digests),
