@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin import errors
+from nearkin.quality import band_tuning, tuning
+from nearkin.quality.evaluation import wilson
+from nearkin.quality.truth import TruePairs, take_sample
 from nearkin.theory import choose_bands
 from planted import corpus, jaccard
 
@@ -81,3 +91,271 @@ def test_what_is_out_of_range_is_an_error() -> None:
     ):
         with pytest.raises(errors.ParameterError, match="is not allowed; use"):
             call()
+
+
+# Curves
+
+
+@pytest.mark.parametrize(
+    ("threshold", "num_perms"), [(0.3, [16, 48]), (0.5, [1, 8, 100]), (0.8, [20, 128]), (1.0, [4, 32])]
+)
+def test_curves_of_many_bands_equal_plain_loops(threshold: float, num_perms: list[int]) -> None:
+    """Few and many values, low and high thresholds: counts, cost and bytes of every row, pair by pair."""
+    texts = list(dict.fromkeys(corpus(60, seed=3)))
+    # Other orders of words have the same features, and so a similarity of one.
+    texts += [" ".join(reversed(text.split())) for text in texts[:5]]
+    tuned = nk.tune_bands(texts, threshold=threshold, recipe=RECIPE, num_perms=num_perms)
+    recipe = nk.Recipe(RECIPE)
+    true = true_pairs(texts, recipe, threshold)
+    assert len(true) == tuned.truth["pairs"] >= 5
+    assert set(num_perms) == set(tuned.curve["num_perm"])
+    for row in tuned.curve.rows():
+        values = nk.signature(texts, recipe.with_(num_perm=row["num_perm"])).tolist()
+        width, least = row["num_rows"], row["least_equal_values"]
+        candidates = set()
+        for j, right in enumerate(values):
+            for i, left in enumerate(values[:j]):
+                starts = range(0, row["num_bands"] * width, width)
+                shared = any(left[start : start + width] == right[start : start + width] for start in starts)
+                if shared and sum(a == b for a, b in zip(left, right, strict=True)) >= least:
+                    candidates.add((i, j))
+        hits = len(candidates & true)
+        assert hits / len(true) == row["recall"]
+        assert (hits / len(candidates) if candidates else None) == row["precision"]
+        assert 2 * len(candidates) / len(texts) == pytest.approx(row["candidates_per_document"])
+        wasted = 2 * (len(candidates) - hits) / len(texts)
+        assert 0.3 * wasted + 0.2 * row["num_perm"] / 128 == pytest.approx(row["cost"])
+        low, high = wilson(hits, len(true))
+        assert 0 <= row["recall_low"] <= low <= high <= row["recall_high"] <= 1
+        assert str(recipe.with_(num_perm=row["num_perm"])) == row["recipe"]
+        assert row["bytes"] == row["num_perm"] * nk.signature(texts[:1], recipe).itemsize
+
+
+def test_a_curve_holds_all_bands_once_by_their_lowest_recall() -> None:
+    """Nominal recalls that lead to the same bands share a row, which a lower one never leads to; values ascend."""
+    tuned = nk.tune_bands(corpus(30), threshold=0.7, recipe=RECIPE, num_perms=(count for count in (64, 16, 64)))
+    rows = list(tuned.curve.rows())
+    assert [16, 64] == tuned.hashing["num_perm"]
+    assert sorted(row["num_perm"] for row in rows) == [row["num_perm"] for row in rows]
+    shapes = [(row["num_perm"], row["num_bands"], row["num_rows"], row["least_equal_values"]) for row in rows]
+    assert len(set(shapes)) == len(shapes)
+    lowest = dict(zip(shapes, (row["nominal_recall"] for row in rows), strict=True))
+    for count in (16, 64):
+        for nominal in [step / 20 for step in range(1, 20)]:
+            try:
+                asked = choose_bands(0.7, nominal, count)
+            except errors.ParameterError:
+                assert nominal > max(recall for shape, recall in lowest.items() if shape[0] == count)
+                continue
+            assert lowest[count, asked.num_bands, asked.num_rows, asked.least] <= nominal + 1e-12
+
+
+def test_a_sample_stands_for_its_corpus() -> None:
+    """Candidates per document grow with the corpus; copies and missing texts are counted, and found in no pair."""
+    texts = list(dict.fromkeys(corpus(90, seed=5)))
+    whole = nk.tune_bands(texts, threshold=0.5, recipe=RECIPE, num_perms=[32])
+    doubled = nk.tune_bands([*texts, None, *texts], threshold=0.5, recipe=RECIPE, num_perms=[32])
+    assert (2 * len(texts), len(texts), len(texts)) == tuple(
+        doubled.truth[name] for name in ("documents", "sample", "copies")
+    )
+    assert whole.curve["recall"] == doubled.curve["recall"]
+    assert whole.curve["candidates_per_document"] == pytest.approx(doubled.curve["candidates_per_document"])
+    part = nk.tune_bands(texts, threshold=0.5, recipe=RECIPE, num_perms=[32], sample=40, seed=2)
+    assert (len(texts), 40, 2) == tuple(part.truth[name] for name in ("documents", "sample", "seed"))
+    assert part.truth["pairs"] < whole.truth["pairs"]
+    drawn = nk.tune_bands(take_sample(texts, None, 40, 2).texts, threshold=0.5, recipe=RECIPE, num_perms=[32])
+    assert [value * len(texts) / 40 for value in drawn.curve["candidates_per_document"]] == pytest.approx(
+        part.curve["candidates_per_document"]
+    )
+
+
+# Intervals
+
+
+def interval_of(left: list[int], right: list[int], hits: list[bool], seed: int = 0) -> tuple[float, float]:
+    pairs = TruePairs(np.array(left, np.int64), np.array(right, np.int64), np.ones(len(left)), "given")
+    return band_tuning._Bootstrap(pairs, seed).interval(np.array(hits, bool))
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(9, 17), st.booleans()), max_size=30), st.integers(0, 50))
+@settings(deadline=None)
+def test_intervals_equal_a_plain_bootstrap(pairs: list[tuple[int, int, bool]], seed: int) -> None:
+    """Each draw weighs a document by a Poisson number and a pair by the product; the wider of both counts."""
+    left, right, hits = [a for a, _, _ in pairs], [b for _, b, _ in pairs], [hit for _, _, hit in pairs]
+    low, high = wilson(sum(hits), len(hits))
+    documents = sorted({*left, *right})
+    times = np.random.default_rng(seed).poisson(1.0, (tuning.RESAMPLES, len(documents)))
+    shares = []
+    for draw in times.tolist():
+        count = dict(zip(documents, draw, strict=True))
+        weights = [count[a] * count[b] for a, b in zip(left, right, strict=True)]
+        if sum(weights):
+            shares.append(sum(weight for weight, hit in zip(weights, hits, strict=True) if hit) / sum(weights))
+    if shares:
+        least, most = np.quantile(shares, [0.025, 0.975])
+        low, high = min(low, least), max(high, most)
+    assert (low, high) == pytest.approx(interval_of(left, right, hits, seed))
+
+
+def test_pairs_of_one_document_are_less_certain_than_independent_ones() -> None:
+    """The same hits of the same number: around two hubs, of which one is found, the interval is far wider."""
+    count = 200
+    hits = [True] * (count // 2) + [False] * (count // 2)
+    apart = interval_of(list(range(count)), list(range(count, 2 * count)), hits)
+    hubs = interval_of([0] * (count // 2) + [1] * (count // 2), list(range(2, count + 2)), hits)
+    assert 1.3 * (apart[1] - apart[0]) < hubs[1] - hubs[0]
+    assert wilson(100, 200) == pytest.approx(apart, abs=0.06)
+    assert (0.0, 1.0) == interval_of([], [], [])
+
+
+def test_many_pairs_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the limit the bootstrap holds a sample of the pairs, in order and each once; Wilson's counts all."""
+    monkeypatch.setattr(band_tuning, "BOOTSTRAP_PAIRS", 50)
+    rows = np.arange(400)
+    made = band_tuning._Bootstrap(TruePairs(rows, rows + 400, np.ones(400), "given"), 3)
+    assert 50 == len(set(made.drawn.tolist()))
+    assert sorted(made.drawn.tolist()) == made.drawn.tolist()
+    assert (tuning.RESAMPLES, 50) == made.weights.shape
+    assert (wilson(400, 400)[0], 1.0) == pytest.approx(made.interval(np.ones(400, bool)))
+
+
+# Advice
+
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 10), st.integers(0, 10), st.integers(1, 4), st.sampled_from([64, 128, 256])), max_size=12
+)
+
+
+def setting(recall: float, low: float, cost: float, num_perm: int) -> band_tuning.BandSetting:
+    return {
+        "recipe": RECIPE,
+        "num_perm": num_perm,
+        "num_bands": 1,
+        "num_rows": 1,
+        "least_equal_values": 1,
+        "nominal_recall": 0.5,
+        "recall": recall,
+        "recall_low": low,
+        "recall_high": 1.0,
+        "precision": None,
+        "candidates_per_document": 0.0,
+        "bytes": 0,
+        "cost": cost,
+    }
+
+
+@given(rows=ROWS, wanted=st.integers(1, 10), pairs=st.sampled_from([1, 99, 100, 5000]))
+def test_the_cheapest_bands_with_the_recall_are_advised(
+    rows: list[tuple[int, int, int, int]], wanted: int, pairs: int
+) -> None:
+    """By the lower bound if any have it, else by the estimate; of equal costs the fewer values; with what to know."""
+    made = [setting(max(a, b) / 10, min(a, b) / 10, cost, count) for a, b, cost, count in rows]
+    recall = wanted / 10
+    chosen, notes = band_tuning._advice(made, recall, pairs)
+    sure = [row for row in made if row["recall_low"] >= recall]
+    likely = [row for row in made if row["recall"] is not None and row["recall"] >= recall]
+    among = sure or likely
+    few = [f"only {pairs} true pairs in the sample; a larger one has more, if there are any"] if pairs < 100 else []
+    if not among:
+        assert chosen is None
+        assert [f"no bands find {recall:g} of the true pairs; ask for less, or try more values", *few] == notes
+        return
+    assert chosen in among
+    assert all((chosen["cost"], chosen["num_perm"]) <= (row["cost"], row["num_perm"]) for row in among)
+    estimate = [
+        f"recall {chosen['recall']:.3f} is an estimate from few pairs; "
+        f"its interval begins at {chosen['recall_low']:.3f}"
+    ]
+    assert [*([] if sure else estimate), *few] == notes
+
+
+def test_nothing_similar_gives_no_advice() -> None:
+    """No texts, one text and different ones: rows without a recall, a note, no command, null in JSON."""
+    for texts in ([], ["one two three"], [None, ""], ["one two", "three four"]):
+        tuned = nk.tune_bands(texts, recipe=RECIPE, num_perms=[16])
+        assert (None, None, 0) == (tuned.chosen, tuned.command(), tuned.truth["pairs"])
+        assert ["no true pair in the sample; nothing can be tuned"] == tuned.notes
+        assert {None} == set(tuned.curve["recall"])
+        assert {(0.0, 1.0)} == {(row["recall_low"], row["recall_high"]) for row in tuned.curve.rows()}
+        written = tuned.to_dict()
+        assert written == json.loads(json.dumps(written, allow_nan=False))
+
+
+def test_few_values_can_not_find_all_pairs() -> None:
+    """The note says so, and that pairs are few; with more values there is an estimate, whose bound is told."""
+    texts = list(dict.fromkeys(corpus(40, seed=2)))
+    tuned = nk.tune_bands(texts, threshold=0.2, recall=1.0, recipe=RECIPE, num_perms=[1])
+    assert (None, None) == (tuned.chosen, tuned.command())
+    assert "no bands find 1 of the true pairs; ask for less, or try more values" == tuned.notes[0]
+    tuned = nk.tune_bands(texts, threshold=0.7, recall=1.0, recipe=RECIPE, num_perms=[128])
+    assert tuned.chosen is not None
+    assert 1.0 == tuned.chosen["recall"]
+    assert tuned.chosen["recall_low"] < 1.0
+    assert f"recall 1.000 is an estimate from few pairs; its interval begins at {tuned.chosen['recall_low']:.3f}" in (
+        tuned.notes
+    )
+    assert f"only {tuned.truth['pairs']} true pairs in the sample; a larger one has more, if there are any" in (
+        tuned.notes
+    )
+
+
+def test_the_command_is_one_that_a_shell_can_read() -> None:
+    """Names with spaces are quoted; recipe, threshold and nominal recall are those of the advice."""
+    tuned = nk.tune_bands(corpus(80), threshold=0.625, recall=0.8, recipe=RECIPE, num_perms=[64])
+    chosen = tuned.chosen
+    assert chosen is not None
+    options = ["--recipe", chosen["recipe"], "--threshold", "0.625", "--recall", f"{chosen['nominal_recall']:g}"]
+    for name in ("CORPUS", "my texts.jsonl", "it's $HOME"):
+        command = tuned.command(name)
+        assert ["nearkin", "dedup", name, "--out", "clean", *options] == shlex.split(str(command))
+    written = json.loads(json.dumps(tuned.to_dict(), allow_nan=False))
+    assert (tuned.command(), "recall", 0.625, chosen) == tuple(
+        written[name] for name in ("command", "goal", "threshold", "chosen")
+    )
+    assert list(tuned.curve.rows()) == written["curve"]
+    assert [64] == [row["num_perm"] for row in written["hashing"]]
+
+
+def test_progress_names_each_stage() -> None:
+    """The sample, the pairs that are compared, then each number of values."""
+    told: list[tuple[str, int, int | None]] = []
+    texts = list(dict.fromkeys(corpus(30)))
+    nk.tune_bands(texts, recipe=RECIPE, num_perms=[32, 16], progress=lambda *event: told.append(event))
+    recipe = nk.Recipe(RECIPE)
+    compared = ("compare", len(texts) * (len(texts) - 1) // 2, None)
+    counted = [(f"count {recipe.with_(num_perm=count)}", 0, None) for count in (16, 32)]
+    assert [("sample", 0, None), compared, *counted] == told
+
+
+SHARE = "a number above 0 and up to 1"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": 0}, f"threshold=0 is not allowed; use {SHARE}"),
+        ({"threshold": 1.01}, f"threshold=1.01 is not allowed; use {SHARE}"),
+        ({"threshold": float("nan")}, f"threshold=nan is not allowed; use {SHARE}"),
+        ({"threshold": "0.8"}, f"threshold='0.8' is not allowed; use {SHARE}"),
+        ({"threshold": True}, f"threshold=True is not allowed; use {SHARE}"),
+        ({"recall": 0.0}, f"recall=0.0 is not allowed; use {SHARE}"),
+        ({"recall": None}, f"recall=None is not allowed; use {SHARE}"),
+        ({"sample": 1}, "sample=1 is not allowed; use at least 2 documents"),
+        ({"sample": 2.0}, "sample=2.0 is not allowed; use at least 2 documents"),
+        ({"sample": True}, "sample=True is not allowed; use at least 2 documents"),
+        ({"num_perms": ()}, "num_perms=none is not allowed; use at least one"),
+    ],
+)
+def test_each_message_holds_what_was_found(options: dict[str, Any], message: str) -> None:
+    """And what is allowed, word for word; no text is looked at before."""
+    with pytest.raises(errors.ParameterError) as raised:
+        nk.tune_bands(7, **options)  # type: ignore[arg-type]
+    assert message == str(raised.value)
+
+
+@pytest.mark.parametrize("recipe", ["simhash:64", "given|minhash:64"])
+def test_recipes_that_are_no_minhash_of_texts_are_refused(recipe: str) -> None:
+    """The message names the recipe, and one that would do."""
+    with pytest.raises(errors.ParameterError, match=r"^recipe=.* is not allowed; use a recipe that reads texts, with"):
+        nk.tune_bands(["a"], recipe=recipe)
