@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import random
+import re
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -14,8 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nearkin as nk
+import reference
 from nearkin._core import feature_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, InputError, MismatchError, ParameterError
 from nearkin.search.digest_results import Hub
@@ -439,3 +445,176 @@ def test_columns_of_digests_are_added_in_place() -> None:
     assert 2 == named.add(pa.array(["x", "y"]), column)
     with pytest.raises(ParameterError, match=r"1 ids.* one for each of 2 digests"):
         named.add(["z"], column)
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@st.composite
+def digests_of_few(draw: st.DrawFn, max_size: int = 14) -> list[str]:
+    """Digests that overlap: stretches of one text at neighbouring block sizes, some with runs, some short."""
+    part = st.builds(
+        lambda start, length, change: (LETTERS * 2)[start : start + length] + change,
+        st.integers(0, 12),
+        st.integers(0, 30),
+        st.sampled_from(["", "A", "BBBBBB", "/+"]),
+    )
+    digest = st.builds(lambda power, one, two: f"{3 << power}:{one}:{two}", st.integers(0, 3), part, part)
+    pool = draw(st.lists(digest, min_size=1, max_size=max_size))
+    return draw(st.lists(st.sampled_from(pool), max_size=max_size))
+
+
+def grams(digest: str) -> set[tuple[int, str]]:
+    """Block size and seven successive characters, of both parts, runs of more than three cut to three."""
+    size, *parts = digest.split(":")
+    cut = [re.sub(r"(.)\1{3,}", r"\1\1\1", part) for part in parts]
+    return {(int(size) << at, part[i : i + 7]) for at, part in enumerate(cut) for i in range(len(part) - 6)}
+
+
+@given(digests_of_few(), digests_of_few(5), st.integers(1, 100))
+@settings(deadline=None)
+def test_every_threshold_is_that_of_brute_force(digests: list[str], queries: list[str], threshold: int) -> None:
+    """Searches, the nearest, pairs and both kinds of clusters: what comparing each with each gives."""
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    count = len(digests)
+    scores = [[nk.ssdeep.compare(a, b) for b in digests] for a in digests]
+    hits = index.search(queries, threshold)
+    expected = [
+        sorted(
+            ((row, score) for row, score in enumerate(nk.ssdeep.compare(query, d) for d in digests)),
+            key=lambda entry: (-entry[1], entry[0]),
+        )
+        for query in queries
+    ]
+    above = [[entry for entry in row if entry[1] >= threshold] for row in expected]
+    assert above == [[(match.id, match.score) for match in row] for row in hits]
+    for k in (1, 3):
+        near = index.nearest(queries, k, threshold=threshold)
+        assert [row[:k] for row in above] == [[(match.id, match.score) for match in row] for row in near]
+    pairs = index.pairs(threshold)
+    found = list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True))
+    assert [
+        (i, j, scores[i][j]) for i in range(count) for j in range(i + 1, count) if scores[i][j] >= threshold
+    ] == found
+    assert 0 == hits.skipped == pairs.skipped
+    for linkage, define in (("centred", reference.absorb), ("connected", reference.components)):
+        first = define(range(count), lambda i, j: scores[i][j] >= threshold)
+        members: dict[int, list[int]] = {}
+        for row in range(count):
+            members.setdefault(first[row], []).append(row)
+        several = [rows for rows in members.values() if len(rows) > 1]
+        clusters = index.clusters(threshold, linkage=linkage)  # type: ignore[arg-type]  # one of the two
+        assert several == list(clusters)
+        assert [[scores[rows[0]][row] for row in rows] for rows in several] == [
+            clusters.scores[start:end].tolist() for start, end in itertools.pairwise(clusters.offsets.tolist())
+        ]
+
+
+@given(digests_of_few(), st.integers(2, 6), st.integers(0, 12))
+@settings(deadline=None)
+def test_hubs_are_the_grams_that_many_share(digests: list[str], least: int, most: int) -> None:
+    """Counted once per digest, by block size; the most frequent first, no more than asked for."""
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    counts = Counter(gram for digest in digests for gram in grams(digest))
+    shared = {gram: count for gram, count in counts.items() if count >= least}
+    everything = index.hubs(least=least, most=len(counts))
+    assert shared == {(hub.block_size, hub.gram): hub.count for hub in everything}
+    assert len(shared) == len(everything)
+    assert sorted(shared.values(), reverse=True) == [hub.count for hub in everything]
+    assert everything[:most] == index.hubs(least=least, most=most)
+
+
+def looked_up(digest: str) -> set[tuple[int, str]]:
+    """What a digest is found by: its grams; the digest itself if it has none."""
+    return grams(digest) or {(0, re.sub(r"(.)\1{3,}", r"\1\1\1", digest))}
+
+
+@given(digests_of_few(), st.integers(1, 8))
+@settings(deadline=None)
+def test_skipped_hubs_leave_out_what_only_they_join(digests: list[str], skip: int) -> None:
+    """A match stays if something that at most `skip` digests are found by joins it; every hub met is counted."""
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    counts = Counter(key for digest in digests for key in looked_up(digest))
+    hits = index.search(digests, skip_hubs=skip)
+    hubs = [{key for key in looked_up(digest) if counts[key] > skip} for digest in digests]
+    assert sum(map(len, hubs)) == hits.skipped
+    for i, row in enumerate(hits):
+        scores = [nk.ssdeep.compare(digests[i], other) for other in digests]
+        joined = [bool((looked_up(digests[i]) - hubs[i]) & looked_up(other)) for other in digests]
+        expected = {j: score for j, score in enumerate(scores) if score and joined[j]}
+        assert expected == {match.id: match.score for match in row}
+
+
+def test_no_hub_is_skipped_that_is_not_there() -> None:
+    """At the count of the most frequent gram everything is found, one below it is not."""
+    digests = [f"96:abcdefg{letter}:" for letter in "ABCDE"]
+    index = nk.DigestIndex()
+    index.add(None, digests)
+    for skip, pairs in ((5, 10), (4, 0), (np.int64(5), 10), (None, 10)):
+        found = index.pairs(skip_hubs=skip)
+        assert (pairs, pairs == 0) == (len(found), found.skipped > 0)
+        clusters = index.clusters(skip_hubs=skip)
+        assert (1 if pairs else 0, pairs == 0) == (len(clusters), clusters.skipped > 0)
+    assert 5 == index.nearest(digests, 1, skip_hubs=4).skipped
+    index.remove([0])
+    assert [Hub(96, "abcdefg", 4)] == index.hubs(least=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda index: index.search([A], 0), "threshold=0 is not allowed; use 1 to 100, inclusive"),
+        (lambda index: index.search([A], 101), "threshold=101 is not allowed; use 1 to 100, inclusive"),
+        (lambda index: index.nearest([A], threshold=True), "threshold=True is not allowed"),
+        (lambda index: index.clusters("50"), "threshold='50' is not allowed; use 1 to 100, inclusive"),
+        (lambda index: index.pairs(skip_hubs=0), "skip_hubs=0 is not allowed; use 1 or more digests, or None"),
+        (lambda index: index.search([A], skip_hubs=1.5), "skip_hubs=1.5 is not allowed; use 1 or more digests"),
+        (lambda index: index.clusters(linkage=3), 'linkage=3 is not allowed; use "centred" or "connected"'),
+        (lambda index: index.clusters(linkage="single"), "linkage="),
+        (lambda index: index.hubs(least=1), "least=1 is not allowed; use 2 or more"),
+        (lambda index: index.hubs(most=-1), "most=-1 is not allowed; use 0 or more"),
+        (lambda index: index.nearest([A], 0), "k=0 is not allowed; use 1 or more"),
+        (lambda index: index.nearest([A], 2.0), "k=2.0 is not allowed; use 1 or more"),
+        (lambda index: index.digest("b"), "id='b' is not allowed; use an id of the index"),
+        (lambda index: index.digest(True), "id=True is not allowed; use an id of the index"),
+        (lambda index: index.add(["b"], [B], existing="keep"), "existing='keep' is not allowed; use"),
+    ],
+)
+def test_a_refusal_says_what_was_found_and_what_is_allowed(call: Any, message: str) -> None:
+    """Every parameter; the index stays as it is."""
+    index = nk.DigestIndex()
+    index.add(["a"], [A])
+    with pytest.raises(ParameterError) as refused:
+        call(index)
+    assert str(refused.value).startswith(message)
+    assert [["a"]] == [ids.tolist() for ids in index.iter_ids()]
+
+
+def test_one_digest_is_not_a_list_of_digests() -> None:
+    """Text or bytes where many are meant is refused, not read letter by letter."""
+    index = nk.DigestIndex()
+    for one in (A, A.encode()):
+        for call in (index.search, index.nearest, lambda digests: index.add(None, digests)):
+            with pytest.raises(TypeError, match="expected an iterable of digests, found a single one; pass a list"):
+                call(one)  # type: ignore[arg-type]  # the point
+    assert "DigestIndex(0 digests)" == repr(index)
+
+
+@pytest.mark.parametrize("digest", ["7:abcdefgh:abc", A + ',"name"', "3:a-b:c"])
+def test_what_only_a_lenient_index_takes(digest: str) -> None:
+    """A strict one refuses it as a digest and as a query, with its row and the remedy; scores are the lenient ones."""
+    strict, lenient = nk.DigestIndex(), nk.DigestIndex(strict=False)
+    for call in (lambda: strict.add(None, [A, digest]), lambda: strict.search([A, digest])):
+        with pytest.raises(InputError, match=r"^row 1, digest .*strict=False"):
+            call()
+    assert (0, False) == (len(strict), lenient.explain()["strict"])
+    lenient.add(None, [digest, A, B])
+    for query in (digest, A, B):
+        scores = {row: nk.ssdeep.compare(query, other, strict=False) for row, other in enumerate([digest, A, B])}
+        found = {match.id: match.score for match in lenient.search([query])[0]}
+        assert {row: score for row, score in scores.items() if score} == found
+    with pytest.raises(InputError, match=r"^row 0"):
+        lenient.search(["no digest"])

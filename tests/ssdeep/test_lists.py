@@ -168,3 +168,57 @@ def test_an_index_is_told_by_its_first_bytes(tmp_path: Path) -> None:
     assert not is_digest_index(tmp_path / "empty")
     with pytest.raises(FileNotFoundError):
         is_digest_index(tmp_path / "none")
+
+
+AWKWARD = st.lists(
+    st.sampled_from(['"', "\\", ",", "\n", "\r\n", " ", ":", "3::", '3:a:b,"', '"\n', "a", "名", "\udcff", "\t"]),
+    max_size=8,
+).map("".join)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["3::", "6:aaX8v:aV", "96:/+:de"]), AWKWARD), max_size=5))
+def test_names_with_quotes_commas_and_line_ends_come_back(entries: list[tuple[str, str]]) -> None:
+    """A quotation mark alone is escaped, all else stands as it is; from a file as from its content."""
+    text = nk.ssdeep.write_list(iter(entries))
+    records = [digest.encode() + b',"' + os.fsencode(name).replace(b'"', b'\\"') + b'"\n' for digest, name in entries]
+    assert b"ssdeep,1.1--blocksize:hash:hash,filename\n" + b"".join(records) == text
+    # Where a name itself goes on like a record, `"`, line end, digest, `,"`, its quotation marks are escaped.
+    assert entries == nk.ssdeep.read_list(text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "list"
+        path.write_bytes(text)
+        assert entries == nk.ssdeep.read_list(path) == nk.ssdeep.read_list(str(path))
+        assert [(*entry, nk.ssdeep.DigestRecipe()) for entry in entries] == list(read_digests(path))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["3::", "6:a:b", "x"]), AWKWARD, st.sampled_from(["ssdeep", "space|ssdeep"])))
+)
+def test_lists_in_json_come_back(entries: list[tuple[str, str, str]]) -> None:
+    """Any names, blank lines between, each with its recipe; digests as they stand."""
+    rows = [json.dumps({"digest": digest, "path": name, "recipe": recipe}) for digest, name, recipe in entries]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "list"
+        path.write_text("\n \r\n".join(rows), encoding="utf-8")
+        found = [(entry.digest, entry.name, str(entry.recipe)) for entry in read_digests(path)]
+    assert entries == found
+
+
+def test_names_may_be_paths(tmp_path: Path) -> None:
+    """Written as the file system names them; older minor versions of a list are read, other programs' are not."""
+    assert [("3::", os.fspath(tmp_path))] == nk.ssdeep.read_list(nk.ssdeep.write_list([("3::", tmp_path)]))
+    assert [("3::", "a")] == nk.ssdeep.read_list(b'ssdeep,1.0--blocksize:hash:hash,filename\r\n3::,"a"\r\n')
+    for text in (b"", b"ssdeep,2.0--blocksize:hash:hash,filename\n", b'\n3::,"a"\n'):
+        with pytest.raises(InputError, match=r"^line 1: no header; a list begins with `ssdeep,1\.1--blocksize"):
+            nk.ssdeep.read_list(text)
+    with pytest.raises(FileNotFoundError):
+        nk.ssdeep.read_list(tmp_path / "none")
+
+
+@pytest.mark.parametrize(("line", "number"), [(b"3::,a\n", 2), (b'\n3::,"a"\n', 2), (b'"a"', 2)])
+def test_a_line_that_is_no_record_is_numbered(line: bytes, number: int) -> None:
+    """From the header on, which is line 1."""
+    head = b"ssdeep,1.1--blocksize:hash:hash,filename\n"
+    with pytest.raises(InputError) as found:
+        nk.ssdeep.read_list(head + line)
+    assert f'line {number}: no record; one reads `size:part:part,"name"`' == str(found.value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import ParameterError
+from nearkin.ssdeep.text import STEPS, chosen
 
 
 def test_normalisation_happens_on_request_and_keeps_bytes() -> None:
@@ -99,3 +102,74 @@ def test_what_names_no_steps_is_refused(steps: Any) -> None:
         nk.ssdeep.normalize(b"", steps)
     with pytest.raises(ParameterError, match="any of 'html', 'lines' and 'space'"):
         nk.ssdeep.DigestRecipe().with_(normalize=steps)
+
+
+PIECES: list[tuple[str, str]] = [
+    ("word", "word"),
+    (" \t ", " \t "),
+    ("\r\n", "\r\n"),
+    ("5 > 3 ", "5 > 3 "),
+    ('it\'s "so" ', 'it\'s "so" '),
+    ("&amp;&#65;&#x42;&eacute;", "&ABé"),
+    ("&#0000065;&#99999999;", "A\ufffd"),
+    ("< ", "< "),
+    ("<3 ", "<3 "),
+    ("<b>", ""),
+    ("</B >", ""),
+    ("<a href='x>y' title=\"<p>\">", ""),
+    ("<p>", "\n"),
+    ("</P>", "\n"),
+    ("<br/>", "\n"),
+    ("<h1 class = '>'>", "\n"),
+    ("<pre\n>", "\n"),
+    ("<!-- <p> -- > 'x -->", ""),
+    ("<!DOCTYPE html>", ""),
+    ("<?xml version='1.0'?>", ""),
+    ("</ >", ""),
+    ("<script a='</script>'>if (a < b) { '<p>' }</SCRIPT x='>'>", ""),
+    ("<style><!-- p { } </style\n>", ""),
+    ("<template><script></template>", ""),
+    ("<scripts>", ""),
+    ("名\udcff", "名\udcff"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES)), st.sets(st.sampled_from(["html", "lines", "space"])))
+def test_steps_are_their_plain_definitions_one_after_another(pieces: list[tuple[str, str]], steps: set[str]) -> None:
+    """Markup put together of pieces becomes the text of the pieces; then line ends, then white space."""
+    markup, text = ("".join(side) for side in zip(*pieces, strict=True)) if pieces else ("", "")
+    expected = text if "html" in steps else markup
+    if "lines" in steps:
+        expected = re.sub("\r\n?", "\n", expected)
+    if "space" in steps:
+        expected = re.sub(r"\s+", " ", expected).strip(" ")
+    data = markup.encode("utf-8", "surrogateescape")
+    assert expected.encode("utf-8", "surrogateescape") == nk.ssdeep.normalize(data, steps)
+
+
+@given(st.binary(max_size=60))
+def test_no_steps_change_nothing(data: bytes) -> None:
+    """The very object, and the recipe's name is the digest's alone."""
+    none: list[Iterable[str]] = [[], (), set(), iter(())]
+    for steps in none:
+        assert data is nk.ssdeep.normalize(data, steps)
+    assert "ssdeep" == str(nk.ssdeep.DigestRecipe().with_(normalize=()))
+
+
+@given(st.lists(st.sampled_from(STEPS), max_size=6))
+def test_steps_are_named_in_their_order_once(steps: list[str]) -> None:
+    """Whatever order they are given in; one step may be a string."""
+    expected = tuple(step for step in ("html", "lines", "space") if step in steps)
+    assert expected == chosen(steps) == chosen(iter(steps)) == chosen(dict.fromkeys(steps))
+    for step in steps:
+        assert (step,) == chosen(step)
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"), [("HTML", "'HTML'"), (["space", "xml"], "'xml'"), (None, "None"), ("", "''")]
+)
+def test_an_unknown_step_is_named(steps: Any, found: str) -> None:
+    """The first that is none, with those that are."""
+    with pytest.raises(ParameterError) as refused:
+        chosen(steps)
+    assert f"normalize={found} is not allowed; use any of 'html', 'lines' and 'space'" == str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -112,3 +113,50 @@ def test_what_scores_shares_seven_characters(a: str, b: str) -> None:
     )
     if nk.ssdeep.compare(a, b):
         assert shared or left == right
+
+
+@given(st.lists(DIGESTS, max_size=4), st.lists(DIGESTS, max_size=4))
+def test_a_matrix_is_compare_of_every_pair(left: list[str], right: list[str]) -> None:
+    """Rows are the first list, columns the second; one list stands for both."""
+    # Shared digests and changed ones, so that scores other than 0 occur.
+    right = [*right, *left, *(digest + "A" for digest in left if len(digest.split(":")[2]) < 64)]
+    for rows, columns, given_columns in ((left, right, iter(right)), (right, right, None)):
+        found = nk.ssdeep.matrix(iter(rows), given_columns)
+        assert (np.dtype(np.uint8), (len(rows), len(columns))) == (found.dtype, found.shape)
+        assert [[nk.ssdeep.compare(a, b) for b in columns] for a in rows] == found.tolist()
+
+
+@pytest.mark.parametrize("fault", ["x", "3:a", "3:a-b:c", "0::", "5::", "3:" + "a" * 65 + ":"])
+def test_every_batch_names_the_row_at_fault(fault: str) -> None:
+    """Of rows, of columns and of many; a single query has no row."""
+    calls: list[Callable[[], object]] = [
+        lambda: nk.ssdeep.matrix(["3::", fault]),
+        lambda: nk.ssdeep.matrix(["3::"], ["6::", fault]),
+        lambda: nk.ssdeep.matrix(["3::", fault], ["6::"]),
+        lambda: nk.ssdeep.compare_many("3::", ["3::", fault, "y"]),
+    ]
+    for call in calls:
+        with pytest.raises(InputError) as found:
+            call()
+        assert str(found.value).startswith("row 1, digest ")
+        assert str(found.value.place).startswith("row 1, digest ")
+    with pytest.raises(InputError, match=r"^digest "):
+        nk.ssdeep.compare_many(fault, ["3::"])
+
+
+@pytest.mark.parametrize("other", [5, None, 1.5, ["3::"]])
+def test_what_is_no_text_is_no_digest_in_any_batch(other: Any) -> None:
+    """The type is named; a single digest is no list."""
+    calls: list[Callable[[], object]] = [
+        lambda: nk.ssdeep.matrix([other]),
+        lambda: nk.ssdeep.matrix(["3::"], [other]),
+        lambda: nk.ssdeep.compare_many("3::", [other]),
+        lambda: nk.ssdeep.compare_many(other, ["3::"]),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match=f"a digest is a str or bytes, not {type(other).__name__}"):
+            call()
+    single: Any = b"3::"
+    for rows, columns in ((single, None), (single.decode(), None), (["3::"], single)):
+        with pytest.raises(TypeError, match="found a single one; pass a list"):
+            nk.ssdeep.matrix(rows, columns)
