@@ -19,7 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+from nearkin._core import ssdeep_hash_contents
 from nearkin.errors import InputError, MismatchError, ParameterError
+from nearkin.pipeline import files
 from nearkin.pipeline.candidates.ssdeep import is_comparable
 from reference import absorb, components
 
@@ -349,6 +351,24 @@ def test_every_unreadable_file_is_told_once(tmp_path: Path, recipe: str) -> None
         nk.dedup_files(paths[1:2], recipe=recipe, against=[tmp_path / "gone"])
 
 
+def test_a_file_that_goes_before_its_time_is_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was hashed and then removed is unreadable, where times decide; the others keep theirs."""
+    paths = [tmp_path / name for name in "abc"]
+    for path, when in zip(paths, (1, 3, 2), strict=True):
+        path.write_bytes(b"the same bytes")
+        os.utime(path, (when, when))
+
+    def hash_and_remove(*arguments: Any) -> Any:
+        found = ssdeep_hash_contents(*arguments)
+        paths[0].unlink()
+        return found
+
+    monkeypatch.setattr(files, "ssdeep_hash_contents", hash_and_remove)
+    told: list[str] = []
+    result = nk.dedup_files(paths, keep="oldest", on_error=lambda path, error: told.append(path))
+    assert ([str(paths[0])], [str(paths[2])], 1) == (told, result.kept, result.summary["unreadable"])
+
+
 def test_what_a_caller_raises_goes_through(tmp_path: Path) -> None:
     """An exception of on_error or of progress ends the run."""
     (tmp_path / "a").write_bytes(b"a")
@@ -509,8 +529,16 @@ def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> Non
         ParameterError, match=r"^against='.*' is not allowed; use an iterable of paths, such as a list$"
     ):
         nk.dedup_files([found], against=str(found))
-    with pytest.raises(ParameterError, match=r"^paths=.* is not allowed; use an iterable of paths"):
-        nk.dedup_files(found)  # type: ignore[arg-type]
+    wrong: list[Any] = [found, None, 3]
+    for paths in wrong:
+        with pytest.raises(ParameterError, match=r"^paths=.* is not allowed; use an iterable of paths"):
+            nk.dedup_files(paths)
+    entries: list[Any] = [os.fsencode(found), 3, None]
+    for path in entries:
+        with pytest.raises(ParameterError) as raised:
+            nk.dedup_files([found, path])
+        allowed = "paths as str or os.PathLike; os.fsdecode makes one of bytes"
+        assert f"paths={path!r} is not allowed; use {allowed}" == str(raised.value)
 
 
 def call(*arguments: object) -> subprocess.CompletedProcess[bytes]:

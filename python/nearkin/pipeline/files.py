@@ -195,9 +195,13 @@ class _Paths(Column):
 
 
 def _names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
-    if isinstance(paths, (str, bytes, os.PathLike)):
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         raise bad_parameter(name, repr(paths), "an iterable of paths, such as a list")
-    return [os.fspath(path) for path in paths]
+    listed = list(paths)
+    for path in listed:
+        if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+            raise bad_parameter(name, repr(path), "paths as str or os.PathLike; os.fsdecode makes one of bytes")
+    return [os.fspath(path) for path in listed]
 
 
 def _hash(
@@ -205,6 +209,8 @@ def _hash(
 ) -> HashedDocuments:
     """Hash the files that can be read."""
     recipe = options.recipe
+    dated = options.keep in ("oldest", "newest")
+    times: list[int] = []
     read: list[int] = []
     digests: list[str] = []
     contents: list[tuple[int, int]] = []
@@ -217,6 +223,11 @@ def _hash(
             made = recipe.hash_files(batch, on_error="return")
         for place, (file, error), other in zip(range(start, len(names)), files, made, strict=False):
             fault = other if isinstance(other, Exception) else error
+            if dated and fault is None:
+                try:
+                    times.append(Path(names[place]).stat().st_mtime_ns)
+                except OSError as gone:
+                    fault = gone
             if fault is not None:
                 if on_error is None:
                     raise fault
@@ -231,10 +242,10 @@ def _hash(
         report("hash", min(start + _BATCH, len(names)), len(names))
     if columns:
         columns = {name: Column.of(column.take(read)) for name, column in columns.items()}
-    if options.keep in ("oldest", "newest"):
+    if dated:
         # Ranks, since the order compares floats, and nanoseconds of today need 61 bits.
-        times = np.array([Path(names[place]).stat().st_mtime_ns for place in read], np.int64)
-        columns = {"keep": Column.integers(np.unique(times, return_inverse=True)[1].reshape(-1).astype(np.int64))}
+        ranks = np.unique(np.array(times, np.int64), return_inverse=True)[1]
+        columns = {"keep": Column.integers(ranks.reshape(-1).astype(np.int64))}
     sizes = np.array(lengths, np.uint64)
     return HashedDocuments(
         digest_rows(digests),
