@@ -133,14 +133,14 @@ def test_curves_of_many_bands_equal_plain_loops(threshold: float, num_perms: lis
 
 def test_a_curve_holds_all_bands_once_by_their_lowest_recall() -> None:
     """Nominal recalls that lead to the same bands share a row, which a lower one never leads to; values ascend."""
-    tuned = nk.tune_bands(corpus(30), threshold=0.7, recipe=RECIPE, num_perms=(count for count in (64, 16, 64)))
+    tuned = nk.tune_bands(corpus(30), threshold=0.7, recipe=RECIPE, num_perms=(count for count in (64, 4, 64)))
     rows = list(tuned.curve.rows())
-    assert [16, 64] == tuned.hashing["num_perm"]
+    assert [4, 64] == tuned.hashing["num_perm"]
     assert sorted(row["num_perm"] for row in rows) == [row["num_perm"] for row in rows]
     shapes = [(row["num_perm"], row["num_bands"], row["num_rows"], row["least_equal_values"]) for row in rows]
     assert len(set(shapes)) == len(shapes)
     lowest = dict(zip(shapes, (row["nominal_recall"] for row in rows), strict=True))
-    for count in (16, 64):
+    for count in (4, 64):
         for nominal in [step / 20 for step in range(1, 20)]:
             try:
                 asked = choose_bands(0.7, nominal, count)
@@ -345,6 +345,11 @@ SHARE = "a number above 0 and up to 1"
         ({"sample": 2.0}, "sample=2.0 is not allowed; use at least 2 documents"),
         ({"sample": True}, "sample=True is not allowed; use at least 2 documents"),
         ({"num_perms": ()}, "num_perms=none is not allowed; use at least one"),
+        ({"num_perms": 64}, "num_perms=64 is not allowed; use an iterable of whole numbers, such as [64, 128]"),
+        ({"num_perms": "64"}, "num_perms='64' is not allowed; use an iterable of whole numbers, such as [64, 128]"),
+        ({"num_perms": [64, "x"]}, "num_perms='x' is not allowed; use whole numbers from 1 to 512"),
+        ({"num_perms": [0]}, "num_perms=0 is not allowed; use whole numbers from 1 to 512"),
+        ({"num_perms": [True]}, "num_perms=True is not allowed; use whole numbers from 1 to 512"),
     ],
 )
 def test_each_message_holds_what_was_found(options: dict[str, Any], message: str) -> None:
@@ -359,3 +364,12 @@ def test_recipes_that_are_no_minhash_of_texts_are_refused(recipe: str) -> None:
     """The message names the recipe, and one that would do."""
     with pytest.raises(errors.ParameterError, match=r"^recipe=.* is not allowed; use a recipe that reads texts, with"):
         nk.tune_bands(["a"], recipe=recipe)
+
+
+@pytest.mark.parametrize("ids", [[], ["a"], ["a", "b", "c"]])
+def test_ids_are_as_many_as_texts(ids: list[str]) -> None:
+    """Fewer and more are refused; so they are where fingerprints are tuned."""
+    for call in (nk.tune_bands, nk.tune):
+        with pytest.raises(errors.ParameterError) as raised:
+            call(["one two", "one three"], ids)
+        assert f"ids={len(ids)} values is not allowed; use 2 values, one per text" == str(raised.value)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import ParameterError, bad_parameter
+from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.families.minhash import signature
 from nearkin.io import Corpus
 from nearkin.pipeline.candidates import Values
@@ -167,7 +167,10 @@ def tune_bands(
     made = Recipe.of(recipe)
     if made.family != "minhash" or made.features == "given":
         raise bad_parameter("recipe", made, "a recipe that reads texts, with minhash, such as " + PRESETS["minhash"])
-    recipes = [made.with_(num_perm=count) for count in sorted(set(num_perms))]
+    if isinstance(num_perms, (str, bytes)) or not isinstance(num_perms, Iterable):
+        raise bad_parameter("num_perms", repr(num_perms), "an iterable of whole numbers, such as [64, 128]")
+    numbers = {check_count("num_perms", count, 1, 512, "whole numbers from 1 to 512") for count in num_perms}
+    recipes = [made.with_(num_perm=count) for count in sorted(numbers)]
     if not recipes:
         raise bad_parameter("num_perms", "none", "at least one")
     report = progress or (lambda stage, done, total: None)

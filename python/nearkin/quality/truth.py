@@ -25,6 +25,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.errors import bad_parameter
 from nearkin.families.simhash import fingerprint
 from nearkin.io import Corpus
 from nearkin.pipeline.verify import similarity, texts_by_row
@@ -123,6 +124,8 @@ def _batches(texts: Texts | Corpus, ids: Ids | None) -> Iterator[tuple[list[str 
         return
     look_up, n = texts_by_row(texts)
     names = [str(name) for name in (range(n) if ids is None else ids)]
+    if len(names) != n:
+        raise bad_parameter("ids", f"{len(names)} values", f"{n} values, one per text")
     for start in range(0, n, 1 << 14):
         rows = np.arange(start, min(start + (1 << 14), n))
         some = look_up(rows)
