@@ -130,6 +130,7 @@ PIECES: list[tuple[str, str]] = [
     ("<style><!-- p { } </style\n>", ""),
     ("<template><script></template>", ""),
     ("<scripts>", ""),
+    ("</style>", ""),
     ("名\udcff", "名\udcff"),
 ]
 
