@@ -53,6 +53,31 @@ def saved(index):
 def none():
     return None
 
+def digests(n):
+    signs = list("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef0123456789+/")
+    parts = random.choice(signs, (n, 96))
+    return [f"96:{''.join(row[:60])}:{''.join(row[60:])}" for row in parts]
+
+def bands():
+    index = nk.BandIndex(num_perm=64, num_bands=32, num_rows=2)
+    # Values of few bits: many signatures share a band.
+    index.add(None, random.integers(0, 200, (40_000, 64), dtype=np.uint32))
+    return index
+
+def lsh():
+    X = random.standard_normal((200_000, 64)).astype(np.float32)
+    return nk.LSHIndex(nk.families.Hyperplane(bits=128, seed=2), filter="codes", num_candidates=2_000).fit(X)
+
+shapes = random.standard_normal((20_000, 64)).astype(np.float32)
+signatures = random.integers(0, 200, (20_000, 64), dtype=np.uint32)
+
+def found(index):
+    hits = index.search(signatures[:3])
+    return len(index), hits.ids.tolist()
+
+def nearest(index):
+    return len(index), index.nearest(shapes[:3], k=5).ids.tolist()
+
 # What is prepared, the call, and what the object answers.
 CASES = {
     "fingerprint": (none, lambda _: nk.fingerprint(texts), lambda _: None),
@@ -67,6 +92,12 @@ CASES = {
     "hamming pairs": (hamming, lambda index: index.pairs(radius=12), saved),
     "hamming clusters": (hamming, lambda index: index.clusters(radius=12), saved),
     "hamming join": (hamming, lambda index: index.join(hamming(), radius=12), answers),
+    "ssdeep hash": (lambda: random.bytes(1_200_000_000), nk.ssdeep.hash, lambda _: None),
+    "ssdeep matrix": (lambda: digests(20_000), nk.ssdeep.matrix, lambda _: None),
+    "bands search": (bands, lambda index: index.search(signatures), found),
+    "bands pairs": (bands, lambda index: index.pairs(), found),
+    "bands clusters": (bands, lambda index: index.clusters(), found),
+    "lsh nearest": (lsh, lambda index: index.nearest(shapes, k=10), nearest),
 }
 
 name, delay, kind = sys.argv[1], float(sys.argv[2]), sys.argv[3]
@@ -114,6 +145,12 @@ CASES = [
     "hamming pairs",
     "hamming clusters",
     "hamming join",
+    "ssdeep hash",
+    "ssdeep matrix",
+    "bands search",
+    "bands pairs",
+    "bands clusters",
+    "lsh nearest",
 ]
 FAST = ["fingerprint", "indel", "hamming search"]
 

@@ -3,13 +3,14 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nearkin_core::Error;
 use nearkin_core::ssdeep::{
     Digest, Hasher, Options, Query, compare, compare_lenient, explain, hash, hash_file, hash_file_and_content, list,
     read_file,
 };
+use nearkin_core::stop::Stop;
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -24,6 +25,8 @@ use crate::threads::detached;
 
 /// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
 const SMALL: usize = 2048;
+/// Inputs at least as long are hashed in the pool, so that signals are looked for meanwhile.
+const LARGE: usize = 1 << 24;
 
 fn options(eliminate_runs: bool, truncate: bool) -> Options {
     Options { eliminate_runs, no_truncation: !truncate }
@@ -153,14 +156,32 @@ pub(crate) fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<
 fn ssdeep_hash(py: Python<'_>, data: &Bound<'_, PyAny>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
     let options = options(eliminate_runs, truncate);
     with_bytes(data, |bytes| {
-        if bytes.len() < SMALL { hash(bytes, options) } else { py.detach(|| hash(bytes, options)) }.into_python()
+        match bytes.len() {
+            0..SMALL => hash(bytes, options),
+            SMALL..LARGE => py.detach(|| hash(bytes, options)),
+            _ => detached(py, || hash(bytes, options))?,
+        }
+        .into_python()
     })
 }
 
 #[pyfunction]
 fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
     let options = options(eliminate_runs, truncate);
-    py.detach(|| hash_file(&path, options)).into_python()
+    detached(py, || hash_file(&path, options))?.into_python()
+}
+
+/// What `work` makes of each file, in order.
+fn each_file<T: Send>(
+    py: Python<'_>,
+    paths: &[PathBuf],
+    work: impl Fn(&Path) -> nearkin_core::Result<T> + Sync + Send,
+) -> PyResult<Vec<nearkin_core::Result<T>>> {
+    detached(py, || {
+        let stop = Stop::current();
+        let one = |path: &PathBuf| stop.check().and_then(|()| stop.within(|| work(path)));
+        paths.par_iter().map(one).collect()
+    })
 }
 
 type HashedFile = (Option<(String, u64, u64, u64)>, Option<PyErr>);
@@ -174,8 +195,7 @@ fn ssdeep_hash_contents(
     truncate: bool,
 ) -> PyResult<Vec<HashedFile>> {
     let options = options(eliminate_runs, truncate);
-    let hashed: Vec<nearkin_core::Result<_>> =
-        detached(py, || paths.par_iter().map(|path| hash_file_and_content(path, options)).collect())?;
+    let hashed: Vec<nearkin_core::Result<_>> = each_file(py, &paths, |path| hash_file_and_content(path, options))?;
     Ok(hashed
         .into_iter()
         .map(|file| match file {
@@ -188,7 +208,7 @@ fn ssdeep_hash_contents(
 /// The bytes of a regular file; anything else is refused without being opened.
 #[pyfunction]
 fn ssdeep_read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
-    let bytes = py.detach(|| read_file(&path)).into_python()?;
+    let bytes = detached(py, || read_file(&path))?.into_python()?;
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -201,8 +221,7 @@ fn ssdeep_hash_files(
     truncate: bool,
 ) -> PyResult<Vec<(Option<String>, Option<PyErr>)>> {
     let options = options(eliminate_runs, truncate);
-    let digests: Vec<nearkin_core::Result<String>> =
-        detached(py, || paths.par_iter().map(|path| hash_file(path, options)).collect())?;
+    let digests: Vec<nearkin_core::Result<String>> = each_file(py, &paths, |path| hash_file(path, options))?;
     Ok(digests
         .into_iter()
         .map(|digest| match digest {
@@ -274,7 +293,11 @@ fn ssdeep_compare_many<'py>(
         // One task: handing it to the pool would take longer than a good part of it.
         vec![py.detach(|| score(texts))]
     } else {
-        detached(py, || texts.par_chunks(PARSED_TOGETHER).map(score).collect())?
+        detached(py, || {
+            let stop = Stop::current();
+            let score = |some: &[&[u8]]| if stop.is_set() { Ok(Vec::new()) } else { score(some) };
+            texts.par_chunks(PARSED_TOGETHER).map(score).collect()
+        })?
     };
     let mut scores = Vec::with_capacity(texts.len());
     for part in found {
@@ -296,10 +319,13 @@ fn ssdeep_matrix<'py>(
     let right = right.as_ref().unwrap_or(&left);
     let (rows, columns) = (left.len(), right.len());
     let scores = detached(py, || {
+        let stop = Stop::current();
         let mut scores = vec![0u8; rows * columns];
         if columns > 0 {
             scores.par_chunks_mut(columns).zip(&left).for_each(|(row, digest)| {
-                row.copy_from_slice(&Query::new(digest).scores(right.iter()));
+                if !stop.is_set() {
+                    row.copy_from_slice(&Query::new(digest).scores(right.iter()));
+                }
             });
         }
         scores

@@ -23,6 +23,7 @@ use super::piece::{Job, START, character, run};
 use super::rolling::Window;
 use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
 use crate::error::{Error, Result};
+use crate::stop::Stop;
 
 /// An input that can be read twice.
 pub trait Source {
@@ -32,7 +33,7 @@ pub trait Source {
     /// Hands the whole input to `each`, in order, in buffers of any size.
     ///
     /// # Errors
-    /// If it can't be read, or if its length changed.
+    /// If it can't be read, if its length changed, or if the call is stopped.
     fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 }
 
@@ -42,11 +43,17 @@ impl Source for &[u8] {
     }
 
     fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()> {
-        each(self);
+        let stop = Stop::current();
+        for part in self.chunks(PART) {
+            stop.check()?;
+            each(part);
+        }
         Ok(())
     }
 }
 
+/// Bytes in memory that are handed on in one go: many pieces lie in them, and a tenth of a second passes.
+const PART: usize = 1 << 27;
 /// Bytes of a file that are kept between the two passes; longer files are read twice in buffers of this size.
 const BUFFER: u64 = 1 << 22;
 
@@ -143,8 +150,10 @@ impl Source for FileSource {
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
         }
+        let stop = Stop::current();
         let mut total = 0;
         loop {
+            stop.check()?;
             let wanted = (self.length + 1 - total).min(BUFFER + 1) as usize;
             let got = self.fill(wanted, (self.length - total) as usize)?;
             total += got as u64;

@@ -194,7 +194,7 @@ impl BandCore {
         stop: usize,
     ) -> PyResult<(FoundIds, FoundIds, Uint16s)> {
         let (left, right, distances) = self.index.ask(py, |index| {
-            let Pairs { left, right, distances } = with!(index, index => index.pairs(least, start..stop));
+            let Pairs { left, right, distances } = with!(index, index => index.pairs(least, start..stop)?);
             let ids = |found: &[u32]| FoundIds::of(index.rows(), found);
             Ok((ids(&left), ids(&right), distances))
         })?;
@@ -205,7 +205,7 @@ impl BandCore {
     fn clusters(&self, py: Python<'_>, least: usize, linkage: &str) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let linkage = Linkage::parse(linkage).into_python()?;
         let (found, ids) = self.index.ask(py, |index| {
-            let found = with!(index, index => index.clusters(least, linkage));
+            let found = with!(index, index => index.clusters(least, linkage)?);
             let ids = FoundIds::of(index.rows(), &found.rows);
             Ok((found, ids))
         })?;

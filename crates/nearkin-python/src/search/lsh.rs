@@ -18,6 +18,9 @@ use crate::errors::{IntoPython, to_python};
 
 type Array<T> = Py<PyArray1<T>>;
 
+/// Values of an index up to which one query, which may meet them all, is answered without looking for signals.
+const LIGHT: usize = 1 << 26;
+
 /// Vectors and hashes with their ids; `nearkin.LSHIndex` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct LshCore {
@@ -69,7 +72,8 @@ impl LshCore {
         Self { dimension: index.store().dim(), index: Locked::new(index) }
     }
 
-    /// Calls `work` with the index to read; one query is answered by the calling thread, since waking another takes longer.
+    /// Calls `work` with the index to read; one query of a small index is answered by the calling thread, since waking another
+    /// takes longer.
     fn ask_about<T: Send>(
         &self,
         py: Python<'_>,
@@ -81,7 +85,8 @@ impl LshCore {
             Vectors::F64(values) => values.len() == self.dimension,
             Vectors::Sparse(ends, ..) => ends.len() == 2,
         };
-        if one { self.index.peek(py, work) } else { self.index.ask(py, work) }
+        let light = one && self.index.len(py)?.saturating_mul(self.dimension) <= LIGHT;
+        if light { self.index.peek(py, work) } else { self.index.ask(py, work) }
     }
 
     fn query(

@@ -34,6 +34,7 @@ use crate::search::components::{Forest, groups};
 use crate::search::hamming::{Clusters, Hits, Linkage, Pairs};
 use crate::search::rows::{Added, Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Plain, Segment, bytes_of};
+use crate::stop::Stop;
 use crate::{Error, Result};
 pub use file::describe;
 use run::Run;
@@ -250,12 +251,13 @@ impl<V: Value + Plain> Index<V> {
     /// Queries that are not whole signatures.
     pub fn search(&self, queries: &[V], least: usize) -> Result<Hits> {
         self.check(queries)?;
+        let stop = &Stop::current();
         let found: Vec<Vec<(u16, u32)>> = queries
             .par_chunks(self.num_perm)
             .with_min_len(16)
             .map_init(Default::default, |(candidates, members): &mut (Vec<_>, Vec<_>), query| {
                 let mut hits = Vec::new();
-                if query.iter().all(|value| *value == V::NONE) {
+                if stop.is_set() || query.iter().all(|value| *value == V::NONE) {
                     return hits;
                 }
                 self.candidates(query, least, None, candidates);
@@ -268,6 +270,7 @@ impl<V: Value + Plain> Index<V> {
                 hits
             })
             .collect();
+        stop.check()?;
         let mut hits = Hits { offsets: vec![0], ..Hits::default() };
         for found in found {
             hits.rows.extend(found.iter().map(|hit| hit.1));
@@ -279,16 +282,23 @@ impl<V: Value + Plain> Index<V> {
 
     /// All pairs of rows that share a band and agree in at least `least` values, each once, the smaller id left, sorted by ids. `part` takes
     /// those pairs alone whose earlier item is one of these.
-    pub fn pairs(&self, least: usize, part: Range<usize>) -> Pairs {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn pairs(&self, least: usize, part: Range<usize>) -> Result<Pairs> {
+        let stop = &Stop::current();
         let part = part.start.min(self.num_items())..part.end.min(self.num_items());
         let found: Vec<Vec<(u32, u32, u16)>> = part
             .into_par_iter()
             .with_min_len(64)
             .map_init(Default::default, |(candidates, left, right): &mut (Vec<_>, Vec<_>, Vec<_>), item| {
                 let mut pairs = Vec::new();
+                if stop.is_set() {
+                    return pairs;
+                }
                 left.clear();
                 self.members(item as u32, left);
-                for (i, &a) in left.iter().enumerate() {
+                for (i, &a) in left.iter().enumerate().take_while(|_| !stop.is_set()) {
                     pairs.extend(left[..i].iter().map(|&b| (a, b, 0)));
                 }
                 if left.is_empty() {
@@ -298,13 +308,14 @@ impl<V: Value + Plain> Index<V> {
                 for &(other, distance) in &*candidates {
                     right.clear();
                     self.members(other, right);
-                    for &a in &*left {
+                    for &a in left.iter().take_while(|_| !stop.is_set()) {
                         pairs.extend(right.iter().map(|&b| (a, b, distance)));
                     }
                 }
                 pairs
             })
             .collect();
+        stop.check()?;
         let mut all = found.concat();
         let by_id = |a: u32, b: u32| self.rows.compare(a, b);
         for pair in &mut all {
@@ -312,21 +323,27 @@ impl<V: Value + Plain> Index<V> {
                 *pair = (pair.1, pair.0, pair.2);
             }
         }
-        all.par_sort_unstable_by(|a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
-        Pairs {
+        stop.sort_by(&mut all, |a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
+        stop.check()?;
+        Ok(Pairs {
             left: all.iter().map(|pair| pair.0).collect(),
             right: all.iter().map(|pair| pair.1).collect(),
             distances: all.iter().map(|pair| pair.2).collect(),
-        }
+        })
     }
 
     /// Groups of rows of which every member shares a band with another one and agrees with it in at least `least` values; what
     /// agrees with nothing is left out. Pairs are never held. A distance is the number of values that differ from the first's.
-    pub fn clusters(&self, least: usize, linkage: Linkage) -> Clusters {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn clusters(&self, least: usize, linkage: Linkage) -> Result<Clusters> {
+        let stop = &Stop::current();
         let firsts = match linkage {
-            Linkage::Centred => self.centred(least),
-            Linkage::Connected => self.connected(least),
+            Linkage::Centred => self.centred(least, stop),
+            Linkage::Connected => self.connected(least, stop),
         };
+        stop.check()?;
         let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
         for rows in groups(&firsts) {
             let signature = |row: u32| self.item(self.of[row as usize]);
@@ -335,15 +352,15 @@ impl<V: Value + Plain> Index<V> {
             clusters.rows.extend(rows);
             clusters.offsets.push(clusters.rows.len() as i64);
         }
-        clusters
+        Ok(clusters)
     }
 
     /// For each row the one that absorbed it, or itself: rows are visited in order, and a free one absorbs what agrees with it.
-    fn centred(&self, least: usize) -> Vec<u32> {
+    fn centred(&self, least: usize, stop: &Stop) -> Vec<u32> {
         let free = u32::MAX;
         let mut centres = vec![free; self.rows.total()];
         let (mut items, mut members) = (Vec::new(), Vec::new());
-        for row in 0..centres.len() as u32 {
+        for row in (0..centres.len() as u32).take_while(|_| !stop.is_set()) {
             if centres[row as usize] != free {
                 continue;
             }
@@ -367,11 +384,14 @@ impl<V: Value + Plain> Index<V> {
     }
 
     /// For each row the first of those that chains of agreement join it with.
-    fn connected(&self, least: usize) -> Vec<u32> {
+    fn connected(&self, least: usize, stop: &Stop) -> Vec<u32> {
         let forest = Forest::new(self.rows.total());
         (0..self.num_items() as u32).into_par_iter().with_min_len(64).for_each_init(
             Default::default,
             |(items, members): &mut (Vec<_>, Vec<u32>), item| {
+                if stop.is_set() {
+                    return;
+                }
                 members.clear();
                 self.members(item, members);
                 let Some(&first) = members.first() else { return };

@@ -11,6 +11,7 @@
 
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
 use crate::segment::Column;
+use crate::stop::Stop;
 
 /// Rows of a block.
 pub(crate) const BLOCK: usize = 8;
@@ -126,13 +127,14 @@ impl Codes {
         queries: &[u64],
         wanted: usize,
         alive: impl Fn(u32) -> bool,
+        stop: &Stop,
     ) -> Vec<Vec<u32>> {
         let words = self.words;
         let most = 64 * words as u32;
         let state = || Nearest { limit: most, counts: vec![0; most as usize + 1], kept: Vec::new(), within: 0 };
         let mut states: Vec<Nearest> = (0..queries.len() / words).map(|_| state()).collect();
         let (mut start, mut size) = (0, first_tile(wanted));
-        while start < self.rows {
+        while start < self.rows && !stop.is_set() {
             let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (state, query) in states.iter_mut().zip(queries.chunks_exact(words)) {
@@ -198,7 +200,7 @@ mod tests {
             codes.push(&values[first * words..]);
             let alive = |row: u32| row % 7 != 3;
             for kernel in Kernel::available() {
-                let found = codes.nearest(kernel, &queries, wanted, alive);
+                let found = codes.nearest(kernel, &queries, wanted, alive, &Stop::default());
                 for (found, query) in found.into_iter().zip(queries.chunks_exact(words)) {
                     let mut found = found;
                     found.sort_unstable();

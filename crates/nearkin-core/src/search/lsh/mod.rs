@@ -32,6 +32,7 @@ use crate::cpu::features::Instructions;
 use crate::cpu::popcount::Kernel;
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Segment};
+use crate::stop::Stop;
 use crate::{Error, Result};
 use buckets::Run;
 use codes::Codes;
@@ -45,6 +46,8 @@ pub use stored::Owned;
 pub const MAX_PROBES: usize = 1 << 20;
 /// Queries of one task of a code scan: enough that a tile of rows is read for many.
 const CHUNK: usize = 64;
+/// Candidates that are scored between two looks at the stop.
+const SCORED: usize = 1 << 14;
 
 /// How rows are found.
 #[derive(Debug)]
@@ -374,58 +377,77 @@ impl Index {
     }
 
     /// Calls `work` with each query's candidates (in no order) and gathers what it returns, in order of queries.
+    ///
+    /// # Errors
+    /// The call is stopped.
     fn each<T: Send>(
         &self,
         queries: &Queries<'_>,
         count: usize,
-        work: impl Fn(&mut Scratch, usize, u64) -> T + Sync,
-    ) -> Vec<T> {
-        match &self.filter {
+        work: impl Fn(&mut Scratch, usize, u64, &Stop) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        let stop = &Stop::current();
+        let found: Vec<Option<T>> = match &self.filter {
             Filter::Buckets { layout, runs } => {
                 let one = |scratch: &mut Scratch, number: usize| {
-                    let met = self.walk(layout, runs, queries, number, scratch);
-                    work(scratch, number, met)
+                    let met = self.walk(layout, runs, queries, number, scratch, stop);
+                    (!stop.is_set()).then(|| work(scratch, number, met, stop))
                 };
                 if count == 1 {
                     // One query is not worth waking a thread.
-                    return vec![one(&mut Scratch::default(), 0)];
+                    vec![one(&mut Scratch::default(), 0)]
+                } else {
+                    (0..count).into_par_iter().map_init(Scratch::default, one).collect()
                 }
-                (0..count).into_par_iter().map_init(Scratch::default, one).collect()
             }
             Filter::Codes(codes) => {
-                let Hashes::Bits(fps) = queries.hashes else { return Vec::new() };
+                let Hashes::Bits(fps) = queries.hashes else { return Ok(Vec::new()) };
                 let kernel = Kernel::best();
                 let some = |scratch: &mut Scratch, (chunk, fps): (usize, &[u64])| {
                     let alive = |row| self.rows.num_dead() == 0 || self.rows.is_alive(row);
                     let found = match queries.effort {
-                        Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive),
-                        Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive),
+                        Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive, stop),
+                        Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive, stop),
                         Effort::Probes(_) => Vec::new(),
                     };
                     let number = |place: usize| chunk * CHUNK + place;
                     let each = found.into_iter().enumerate().map(|(place, rows)| {
                         let met = rows.len() as u64;
                         scratch.rows = rows;
-                        work(scratch, number(place), met)
+                        (!stop.is_set()).then(|| work(scratch, number(place), met, stop))
                     });
-                    each.collect::<Vec<T>>()
+                    each.collect::<Vec<Option<T>>>()
                 };
                 if count == 1 {
-                    return some(&mut Scratch::default(), (0, fps));
+                    some(&mut Scratch::default(), (0, fps))
+                } else {
+                    let chunks = fps.par_chunks(CHUNK * codes.words).enumerate();
+                    chunks.map_init(Scratch::default, some).flatten_iter().collect()
                 }
-                let chunks = fps.par_chunks(CHUNK * codes.words).enumerate();
-                chunks.map_init(Scratch::default, some).flatten_iter().collect()
             }
-        }
+        };
+        stop.check()?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Puts the distinct rows alive under the keys of a query into `scratch.rows`; returns how many rows were met.
-    fn walk(&self, layout: &Layout, runs: &[Run], queries: &Queries<'_>, number: usize, scratch: &mut Scratch) -> u64 {
+    fn walk(
+        &self,
+        layout: &Layout,
+        runs: &[Run],
+        queries: &Queries<'_>,
+        number: usize,
+        scratch: &mut Scratch,
+        stop: &Stop,
+    ) -> u64 {
         let Effort::Probes(wanted) = queries.effort else { return 0 };
         let Scratch { prober, keys, probes, spans, seen, rows, .. } = scratch;
         let change = if layout.kind() == Kind::Bits { Change::Flip } else { Change::Add };
         probes.clear();
         for table in 0..layout.tables() {
+            if stop.is_set() {
+                return 0;
+            }
             keys.clear();
             let key = layout.key(queries.hashes, number, table);
             prober.clear();
@@ -474,10 +496,10 @@ impl Index {
     /// Queries that do not fit the index.
     pub fn candidates(&self, queries: &Queries<'_>) -> Result<Candidates> {
         let count = self.check_queries(queries)?;
-        let found = self.each(queries, count, |scratch, _, met| {
+        let found = self.each(queries, count, |scratch, _, met, _| {
             scratch.rows.sort_unstable();
             (scratch.rows.clone(), met)
-        });
+        })?;
         let mut all = Candidates { offsets: vec![0], ..Candidates::default() };
         for (rows, met) in found {
             all.rows.extend(rows);
@@ -506,10 +528,12 @@ impl Index {
         }
         let instructions = Instructions::best();
         let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
-        let found = self.each(queries, count, |scratch, number, _| {
+        let found = self.each(queries, count, |scratch, number, _, stop| {
             let Scratch { rows, scored, .. } = scratch;
             scored.clear();
-            self.store.distances(instructions, self.metric, vectors, number, rows, scored);
+            for rows in rows.chunks(SCORED).take_while(|_| !stop.is_set()) {
+                self.store.distances(instructions, self.metric, vectors, number, rows, scored);
+            }
             match want {
                 Want::Nearest(k) if k < scored.len() => {
                     scored.select_nth_unstable_by(k - 1, order);
@@ -520,7 +544,7 @@ impl Index {
             }
             scored.sort_unstable_by(order);
             scored.clone()
-        });
+        })?;
         let mut hits = Hits { offsets: vec![0], ..Hits::default() };
         for scored in found {
             hits.rows.extend(scored.iter().map(|&(_, row)| row));

@@ -10,6 +10,7 @@
 use super::codes::{BLOCK, Codes, TILE, first_tile};
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
 use crate::search::hamming::rank::Quotient;
+use crate::stop::Stop;
 
 /// The best rows so far of one query, cut when they are more than twice those that are wanted.
 struct Best {
@@ -90,12 +91,13 @@ impl Codes {
         queries: &[u64],
         wanted: usize,
         alive: impl Fn(u32) -> bool,
+        stop: &Stop,
     ) -> Vec<Vec<u32>> {
         let words = self.words;
         let one = || Best { limit: Quotient::MOST, kept: Vec::new() };
         let mut best: Vec<Best> = (0..queries.len() / words).map(|_| one()).collect();
         let (mut start, mut size) = (0, first_tile(wanted));
-        while start < self.rows {
+        while start < self.rows && !stop.is_set() {
             let count = size.min(self.rows - start);
             let blocks = &self.values[start * words..(start + count.next_multiple_of(BLOCK)) * words];
             for (best, query) in best.iter_mut().zip(queries.chunks_exact(words)) {
@@ -148,7 +150,7 @@ mod tests {
             codes.push(&values);
             let alive = |row: u32| row % 7 != 3;
             for kernel in Kernel::available() {
-                let found = codes.nearest_spherical(kernel, &queries, wanted, alive);
+                let found = codes.nearest_spherical(kernel, &queries, wanted, alive, &Stop::default());
                 for (mut found, query) in found.into_iter().zip(queries.chunks_exact(words)) {
                     found.sort_unstable();
                     let quotient = |code: &[u64]| {
