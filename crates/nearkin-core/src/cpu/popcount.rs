@@ -545,6 +545,135 @@ pub(crate) mod arm {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// The words in the lanes of a vector.
+    fn words<L: Lanes>(v: L::V) -> Vec<u64> {
+        assert_eq!(8 * L::N, size_of::<L::V>());
+        // SAFETY: a vector is `N` words, and every bit pattern is a word.
+        unsafe { std::slice::from_raw_parts((&raw const v).cast::<u64>(), L::N).to_vec() }
+    }
+
+    fn halves(word: u64) -> [u32; 2] {
+        [word as u32, (word >> 32) as u32]
+    }
+
+    fn joined(halves: [u32; 2]) -> u64 {
+        u64::from(halves[0]) | u64::from(halves[1]) << 32
+    }
+
+    /// Every operation of lanes against what its line in the trait says, on eight pairs of words.
+    struct EachOperation<'a> {
+        a: &'a [u64; 8],
+        b: &'a [u64; 8],
+        value: u64,
+    }
+
+    impl EachOperation<'_> {
+        fn operands<L: Lanes>(&self) -> impl Iterator<Item = (&[u64], &[u64])> {
+            self.a.chunks_exact(L::N).zip(self.b.chunks_exact(L::N))
+        }
+
+        fn each<L: Lanes>(&self, lanes: impl Fn(L::V, L::V) -> L::V, plain: impl Fn(u64, u64) -> u64, name: &str) {
+            for (a, b) in self.operands::<L>() {
+                let expected: Vec<u64> = a.iter().zip(b).map(|(&a, &b)| plain(a, b)).collect();
+                // SAFETY: the caller vouches for `L`; both sides hold `N` words.
+                let found = unsafe { lanes(L::load(a.as_ptr()), L::load(b.as_ptr())) };
+                assert_eq!(expected, words::<L>(found), "{name}");
+            }
+        }
+
+        /// Masks of comparisons; the operands are cut to the range that the trait asks for.
+        fn masks<L: Lanes>(&self) {
+            for (a, b) in self.operands::<L>() {
+                let below = |word: &u64| word & 0x7fff_ffff;
+                let (x, y): (Vec<u64>, Vec<u64>) = (a.iter().map(below).collect(), b.iter().map(below).collect());
+                let expected = (0..L::N).fold(0, |mask, lane| mask | u32::from(x[lane] <= y[lane]) << lane);
+                // SAFETY: as above.
+                assert_eq!(expected, unsafe { L::at_most(L::load(x.as_ptr()), L::load(y.as_ptr())) });
+                let below = |word: &u64| word & 0x7fff_ffff_7fff_ffff;
+                let (x, y): (Vec<u64>, Vec<u64>) = (a.iter().map(below).collect(), b.iter().map(below).collect());
+                let (x32, y32): (Vec<u32>, Vec<u32>) =
+                    (x.iter().flat_map(|&x| halves(x)).collect(), y.iter().flat_map(|&y| halves(y)).collect());
+                let expected = (0..2 * L::N).fold(0, |mask, lane| mask | u32::from(x32[lane] <= y32[lane]) << lane);
+                // SAFETY: as above.
+                let (found, least) = unsafe {
+                    let (x, y) = (L::load(x.as_ptr()), L::load(y.as_ptr()));
+                    (L::at_most32(x, y), L::least(x, y))
+                };
+                assert_eq!(expected, found);
+                let smaller: Vec<u32> = x32.iter().zip(&y32).map(|(x, y)| *x.min(y)).collect();
+                assert_eq!(smaller, words::<L>(least).into_iter().flat_map(halves).collect::<Vec<_>>());
+            }
+        }
+
+        fn folds<L: Lanes>(&self) {
+            for width in [1, 2, 4, 8].into_iter().filter(|&width| width <= L::N) {
+                for (a, _) in self.operands::<L>() {
+                    // Sums of counts are small; sums of any words wrap like them.
+                    let sums =
+                        a.chunks(width).map(|part| part.iter().fold(0, |sum: u64, &word| sum.wrapping_add(word)));
+                    let expected: Vec<u64> = sums.flat_map(|sum| std::iter::repeat_n(sum, width)).collect();
+                    // SAFETY: as above.
+                    assert_eq!(expected, words::<L>(unsafe { L::fold(L::load(a.as_ptr()), width) }), "{width}");
+                }
+            }
+        }
+    }
+
+    impl LaneWork for EachOperation<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        unsafe fn run<L: Lanes>(self) {
+            let ones = |word: u64| u64::from(word.count_ones());
+            let low = |word: u64| word & 0xffff_ffff;
+            // SAFETY: the caller vouches for `L`.
+            unsafe {
+                self.each::<L>(|a, b| L::count_xor(a, b), |a, b| ones(a ^ b), "count_xor");
+                self.each::<L>(|a, b| L::count_and(a, b), |a, b| ones(a & b), "count_and");
+                let halfwise = |a, b| joined(halves(a ^ b).map(u32::count_ones));
+                self.each::<L>(|a, b| L::count_xor32(a, b), halfwise, "count_xor32");
+                self.each::<L>(|_, _| L::splat(self.value), |_, _| self.value, "splat");
+                let twice = joined([self.value as u32; 2]);
+                self.each::<L>(|_, _| L::splat32(self.value as u32), |_, _| twice, "splat32");
+                let small = EachOperation { a: &self.a.map(low), b: &self.b.map(low), value: 0 };
+                small.each::<L>(|a, b| L::multiply(a, b), |a, b| a * b, "multiply");
+                small.each::<L>(|a, b| L::add(a, b), |a, b| a + b, "add");
+                small.folds::<L>();
+            }
+            self.masks::<L>();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_operation_of_every_kernel_is_its_definition(a: [u64; 8], b: [u64; 8], equal in 0_usize..9, value: u64) {
+            let mut b = b;
+            // Equal lanes are where comparisons turn.
+            b[..equal.min(8)].copy_from_slice(&a[..equal.min(8)]);
+            for kernel in Kernel::available() {
+                kernel.run(EachOperation { a: &a, b: &b, value });
+            }
+        }
+
+        #[test]
+        fn distances_are_bits_that_differ(words in 1_usize..17, seed: u64, rows in 0_usize..9, one_left: bool, one_right: bool) {
+            let random = |side: u64, at: usize| (seed ^ side).wrapping_mul(2 * at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let left: Vec<u64> = (0..words * if one_left { 1 } else { rows }).map(|at| random(1, at)).collect();
+            let right: Vec<u64> = (0..words * if one_right { 1 } else { rows }).map(|at| random(2, at)).collect();
+            let bit = |row: &[u64], bit: usize| row[bit / 64] >> (bit % 64) & 1;
+            let count = if one_left && one_right { 1 } else { rows };
+            let expected: Vec<u16> = (0..count)
+                .map(|row| {
+                    let x = &left[if one_left { 0 } else { row * words }..][..words];
+                    let y = &right[if one_right { 0 } else { row * words }..][..words];
+                    (0..64 * words).map(|at| u16::from(bit(x, at) != bit(y, at))).sum()
+                })
+                .collect();
+            prop_assert_eq!(expected, distances(&left, &right, words));
+        }
+    }
 
     #[test]
     fn a_row_is_compared_with_all_rows() {

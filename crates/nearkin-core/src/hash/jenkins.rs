@@ -72,6 +72,7 @@ pub fn one_at_a_time(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn lookup3_gives_the_values_of_its_authors_driver() {
@@ -82,5 +83,53 @@ mod tests {
         assert_eq!((0x1777_0551, 0xce72_26e6), lookup3(text, 0, 0));
         assert_eq!((0xe360_7cae, 0xbd37_1de4), lookup3(text, 0, 1));
         assert_eq!((0xcd62_8161, 0x6cbe_a4b3), lookup3(text, 1, 0));
+    }
+
+    /// The steps of the published macros, each a line of "x -= z; x ^= rot(z, k); z += y" on three words by number.
+    fn plain_lookup3(bytes: &[u8], pc: u32, pb: u32) -> (u32, u32) {
+        let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32).wrapping_add(pc);
+        let mut state = [start, start, start.wrapping_add(pb)];
+        let mut left = bytes.len();
+        let mut at = 0;
+        let mut take = |state: &mut [u32; 3], count: usize| {
+            for i in 0..count {
+                state[i / 4] = state[i / 4].wrapping_add(u32::from(bytes[at + i]) << (8 * (i % 4)));
+            }
+            at += count;
+        };
+        while left > 12 {
+            take(&mut state, 12);
+            for (x, z, y, k) in [(0, 2, 1, 4), (1, 0, 2, 6), (2, 1, 0, 8), (0, 2, 1, 16), (1, 0, 2, 19), (2, 1, 0, 4)] {
+                state[x] = state[x].wrapping_sub(state[z]);
+                state[x] ^= state[z].rotate_left(k);
+                state[z] = state[z].wrapping_add(state[y]);
+            }
+            left -= 12;
+        }
+        if left > 0 {
+            take(&mut state, left);
+            for (x, z, k) in [(2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24)] {
+                state[x] ^= state[z];
+                state[x] = state[x].wrapping_sub(state[z].rotate_left(k));
+            }
+        }
+        (state[2], state[1])
+    }
+
+    proptest! {
+        #[test]
+        fn every_input_has_the_plain_value(bytes in prop::collection::vec(any::<u8>(), 0..70), pc: u32, pb: u32) {
+            prop_assert_eq!(plain_lookup3(&bytes, pc, pb), lookup3(&bytes, pc, pb));
+            let mut h = 0_u64;
+            for &byte in &bytes {
+                h = (h + u64::from(byte)) % (1 << 32);
+                h = h * 1025 % (1 << 32);
+                h ^= h / 64;
+            }
+            h = h * 9 % (1 << 32);
+            h ^= h / 2048;
+            h = h * 32769 % (1 << 32);
+            prop_assert_eq!(h, u64::from(one_at_a_time(&bytes)));
+        }
     }
 }

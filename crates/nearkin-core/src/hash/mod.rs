@@ -157,6 +157,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const PANGRAM: &[u8] = b"The quick brown fox jumps over the lazy dog";
 
@@ -201,5 +202,39 @@ mod tests {
         assert!(FeatureHash::new("crc", 0).is_err());
         assert!(FeatureHash::new("md5", 1).is_err());
         assert!(FeatureHash::new("murmur3", 1 << 32).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_word_of_a_fingerprint_is_a_seed_or_a_byte_in_front(
+            bytes in prop::collection::vec(any::<u8>(), 0..40), word in 0_u32..16, seed: u64
+        ) {
+            for name in NAMES {
+                let seeded = FeatureHash::new(name, 1).is_ok();
+                let seed = if name == "murmur3" { seed & 0xffff_ffff } else { seed };
+                let hash = FeatureHash::new(name, if seeded { seed } else { 0 }).expect("within its range");
+                let expected = if seeded {
+                    let moved = seed.wrapping_add(word.into());
+                    let moved = if name == "murmur3" { moved & 0xffff_ffff } else { moved };
+                    FeatureHash::new(name, moved).expect("within its range").hash(&bytes)
+                } else if word == 0 {
+                    hash.hash(&bytes)
+                } else {
+                    hash.hash(&[&[word as u8], bytes.as_slice()].concat())
+                };
+                prop_assert_eq!(expected, hash.word(word).hash(&bytes), "{}", name);
+                prop_assert!(hash.width() == 64 || expected >> hash.width() == 0);
+            }
+        }
+
+        #[test]
+        fn fnv_is_the_product_over_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            // Modulo 2^64 in 128 bits: 1099511628211 = 2^40 + 2^8 + 0xb3.
+            let expected = bytes.iter().fold(14_695_981_039_346_656_037_u128, |h, &byte| {
+                let h = h ^ u128::from(byte);
+                ((h << 40) + (h << 8) + h * 0xb3) % (1 << 64)
+            });
+            prop_assert_eq!(expected, u128::from(FeatureHash::Fnv1a.hash(&bytes)));
+        }
     }
 }

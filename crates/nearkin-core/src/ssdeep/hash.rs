@@ -19,7 +19,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::piece::{Job, START, character, run};
+use super::piece::{PieceJob, START, character, run};
 use super::rolling::Window;
 use super::{ENOUGH_PIECES, LEVELS, Options, PIECES, check_length, first_level, write};
 use crate::error::{Error, Result};
@@ -356,7 +356,7 @@ fn hash_pieces(source: &mut impl Source, pieces: &mut [Piece]) -> Result<()> {
             let (start, end) = (piece.start.max(before), piece.end.min(after));
             if start < end {
                 let bytes = &bytes[(start - before) as usize..(end - before) as usize];
-                jobs.push(Job { bytes, state: piece.state, piece: i });
+                jobs.push(PieceJob { bytes, state: piece.state, piece: i });
             }
         }
         run(&mut jobs);

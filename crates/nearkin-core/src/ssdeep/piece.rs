@@ -22,7 +22,7 @@ pub(super) fn character(state: u8) -> u8 {
 const LANES: usize = 6;
 
 /// A piece, or the part of it that lies in one buffer.
-pub(super) struct Job<'a> {
+pub(super) struct PieceJob<'a> {
     /// Bytes to take in.
     pub(super) bytes: &'a [u8],
     /// State before them, then after them.
@@ -32,7 +32,7 @@ pub(super) struct Job<'a> {
 }
 
 /// Takes in the bytes of all jobs. Order does not matter to the states; the longest go first so that lanes stay full.
-pub(super) fn run(jobs: &mut [Job<'_>]) {
+pub(super) fn run(jobs: &mut [PieceJob<'_>]) {
     jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.bytes.len()));
     let mut lanes: [Option<usize>; LANES] = [None; LANES];
     let mut rest: [&[u8]; LANES] = [&[]; LANES];
@@ -110,7 +110,7 @@ mod tests {
     proptest! {
         #[test]
         fn interleaved_pieces_hash_as_one_by_one(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..90), 0..40)) {
-            let mut jobs: Vec<Job<'_>> = pieces.iter().map(|p| Job { bytes: p, state: START, piece: 0 }).collect();
+            let mut jobs: Vec<PieceJob<'_>> = pieces.iter().map(|p| PieceJob { bytes: p, state: START, piece: 0 }).collect();
             run(&mut jobs);
             for job in &jobs {
                 prop_assert_eq!(one(job.bytes), job.state & 63);

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::run::{Run, directory_bits};
+use super::run::{BandRun, directory_bits};
 use super::{Index, NO_ITEM};
 use crate::families::minhash::Value;
 use crate::search::rows::Rows;
@@ -101,7 +101,7 @@ impl<V: Value + Plain> Index<V> {
             return Err(segment.corrupt("its signatures, rows and items are not equally many"));
         }
         if items > 0 {
-            let run = Run {
+            let run = BandRun {
                 len: items,
                 keys: segment.column(KEYS, 0)?,
                 items: segment.column(ITEMS, 0)?,

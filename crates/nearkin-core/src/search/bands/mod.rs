@@ -37,7 +37,7 @@ use crate::segment::{Column, Plain, Segment, bytes_of};
 use crate::stop::Stop;
 use crate::{Error, Result};
 pub use file::describe;
-use run::Run;
+use run::BandRun;
 
 /// An item of no features, which is never found.
 const NO_ITEM: u32 = u32::MAX;
@@ -58,7 +58,7 @@ pub struct Index<V: Value + Plain> {
     last: Column<u32>,
     /// Items by the hash of their signature; None until an opened index is added to.
     known: Option<HashMap<u64, u32>>,
-    runs: Vec<Run>,
+    runs: Vec<BandRun>,
     segment: Option<Segment>,
 }
 
@@ -119,7 +119,7 @@ impl<V: Value + Plain> Index<V> {
     pub fn bytes(&self) -> usize {
         let rows = self.of.bytes() + self.before.bytes() + self.last.bytes();
         let known = self.known.as_ref().map_or(0, |known| known.capacity() * 17);
-        self.items.bytes() + rows + known + self.rows.bytes() + self.runs.iter().map(Run::bytes).sum::<usize>()
+        self.items.bytes() + rows + known + self.rows.bytes() + self.runs.iter().map(BandRun::bytes).sum::<usize>()
     }
 
     fn check(&self, signatures: &[V]) -> Result<usize> {
@@ -183,12 +183,12 @@ impl<V: Value + Plain> Index<V> {
         }
         let new = first_item..self.last.len();
         if !new.is_empty() {
-            self.runs.push(Run::new(&self.items, new, k, self.bands, self.num_rows));
+            self.runs.push(BandRun::new(&self.items, new, k, self.bands, self.num_rows));
             while let [.., a, b] = &self.runs[..] {
                 if a.len() > 2 * b.len() {
                     break;
                 }
-                let merged = Run::merge(a, b, self.bands);
+                let merged = BandRun::merge(a, b, self.bands);
                 self.runs.truncate(self.runs.len() - 2);
                 self.runs.push(merged);
             }
@@ -422,7 +422,7 @@ impl<V: Value + Plain> Index<V> {
         }
         while self.runs.len() > 1 {
             let merged = match &self.runs[..] {
-                [.., a, b] => Run::merge(a, b, self.bands),
+                [.., a, b] => BandRun::merge(a, b, self.bands),
                 _ => return,
             };
             self.runs.truncate(self.runs.len() - 2);
@@ -443,8 +443,11 @@ impl<V: Value + Plain> Index<V> {
         for item in self.of.to_mut() {
             *item = number.get(*item as usize).copied().unwrap_or(NO_ITEM);
         }
-        self.runs =
-            if last.is_empty() { vec![] } else { vec![Run::new(&items, 0..last.len(), k, self.bands, self.num_rows)] };
+        self.runs = if last.is_empty() {
+            vec![]
+        } else {
+            vec![BandRun::new(&items, 0..last.len(), k, self.bands, self.num_rows)]
+        };
         self.items = items.into();
         self.last = last.into();
         self.known = None;

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::segment::{Column, Plain, bytes_of};
 
 /// Items in order of their keys, band after band.
-pub(super) struct Run {
+pub(super) struct BandRun {
     /// Items.
     pub(super) len: usize,
     /// `len` keys per band.
@@ -46,7 +46,7 @@ fn directory(keys: &[u32]) -> Vec<u32> {
     starts
 }
 
-impl Run {
+impl BandRun {
     /// The run of some of the `items`, `num_perm` values each.
     pub(super) fn new<V: Plain + Sync>(
         items: &[V],

@@ -123,7 +123,7 @@ pub struct Index {
     /// Removed rows whose postings are no longer in the runs.
     purged: usize,
     /// From long to short.
-    runs: Vec<Run>,
+    runs: Vec<GramRun>,
     segment: Option<Segment>,
 }
 
@@ -209,7 +209,7 @@ impl Index {
                 postings = merge(&run.postings, &postings);
             }
         }
-        self.runs.push(Run::new(postings));
+        self.runs.push(GramRun::new(postings));
     }
 
     /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
@@ -222,7 +222,7 @@ impl Index {
             for mut run in std::mem::take(&mut self.runs) {
                 run.postings.retain(|&posting| self.rows.is_alive(posting as u32));
                 if !run.postings.is_empty() {
-                    self.runs.push(Run::new(run.postings));
+                    self.runs.push(GramRun::new(run.postings));
                 }
             }
             self.purged = self.rows.num_dead();
@@ -456,13 +456,13 @@ impl Scratch {
 
 /// Sorted postings, and where each prefix of the key begins.
 #[derive(Clone, Debug)]
-struct Run {
+struct GramRun {
     postings: Vec<u64>,
     starts: Vec<usize>,
     shift: u32,
 }
 
-impl Run {
+impl GramRun {
     fn new(postings: Vec<u64>) -> Self {
         // About eight postings a prefix: one byte of directory each.
         let bits = (postings.len() / 8).max(2).ilog2().min(31);

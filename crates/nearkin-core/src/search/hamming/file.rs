@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::blocks::Layout;
-use super::runs::Run;
+use super::runs::SortedRun;
 use super::search::BATCH;
 use super::{Index, Method};
 use crate::Result;
@@ -39,7 +39,7 @@ impl Index {
         if let Some(radius) = self.radius {
             self.prepare(radius, BATCH)?;
         }
-        let empty = Run::default();
+        let empty = SortedRun::default();
         let run = self.runs.first().unwrap_or(&empty);
         let tables = run.layout.as_ref().map_or(0, |layout| layout.spec().len());
         let mut writer = Writer::create(path, KIND, 9 + 3 * tables)?;
@@ -99,7 +99,7 @@ impl Index {
         index.rows = Rows::open(&segment, rows_about)?;
         index.note = note;
         let rows = segment.column::<u32>(ROWS, 0)?;
-        let mut run = Run::mapped(index.words, segment.column(FPS, 0)?, rows, segment.column(STARTS, 0)?)
+        let mut run = SortedRun::mapped(index.words, segment.column(FPS, 0)?, rows, segment.column(STARTS, 0)?)
             // Rows cost bytes: a file that says it has more than it holds is refused, whatever they would be asked for.
             .filter(|run| (index.rows.len()..=index.rows.total()).contains(&run.rows.len()))
             .ok_or_else(|| segment.corrupt("its fingerprints and rows are not equally many"))?;

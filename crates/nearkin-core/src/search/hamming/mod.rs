@@ -30,7 +30,7 @@ pub use groups::{Clusters, Linkage};
 pub use links::{PairStream, Pairs};
 pub use plan::Method;
 pub use rank::{Ranked, Ranking};
-use runs::Run;
+use runs::SortedRun;
 pub use search::{Hits, Part};
 
 /// Rows that wait unsorted: scanned in about a microsecond per query.
@@ -45,7 +45,7 @@ pub struct Index {
     memory: Option<usize>,
     kernel: Kernel,
     rows: Rows,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     tail: Vec<u64>,
     tail_rows: Vec<u32>,
     /// Nanoseconds that scans have cost beyond what tables would have, by the model.
@@ -134,7 +134,7 @@ impl Index {
 
     /// Bytes of fingerprints and tables, and bytes of rows.
     pub fn bytes(&self) -> (usize, usize) {
-        let runs: usize = self.runs.iter().map(Run::bytes).sum();
+        let runs: usize = self.runs.iter().map(SortedRun::bytes).sum();
         let tail = self.tail.capacity() * 8 + self.tail_rows.capacity() * 4;
         (runs + tail, self.rows.bytes())
     }
@@ -197,10 +197,10 @@ impl Index {
             self.merge_last()?;
         }
         if let [run] = &self.runs[..] {
-            let merged = self.ordered(Run::merge(
+            let merged = self.ordered(SortedRun::merge(
                 self.words,
                 run,
-                &Run::default(),
+                &SortedRun::default(),
                 |row| self.rows.is_alive(row),
                 &Stop::current(),
             )?)?;
@@ -224,7 +224,7 @@ impl Index {
             self.tail = fps;
         }
         if !self.tail_rows.is_empty() {
-            let run = self.ordered(Run::new(self.words, &self.tail, &self.tail_rows, &Stop::current())?)?;
+            let run = self.ordered(SortedRun::new(self.words, &self.tail, &self.tail_rows, &Stop::current())?)?;
             self.push_run(run);
         }
         self.tail = Vec::new();
@@ -240,7 +240,7 @@ impl Index {
 
     fn merge_last(&mut self) -> Result<()> {
         if let [.., a, b] = &self.runs[..] {
-            let merged = Run::merge(self.words, a, b, |row| self.rows.is_alive(row), &Stop::current())?;
+            let merged = SortedRun::merge(self.words, a, b, |row| self.rows.is_alive(row), &Stop::current())?;
             let merged = self.ordered(merged)?;
             self.runs.truncate(self.runs.len() - 2);
             self.push_run(merged);
@@ -249,14 +249,14 @@ impl Index {
     }
 
     /// A new run with the rows of each slot in order of id.
-    fn ordered(&self, mut run: Run) -> Result<Run> {
+    fn ordered(&self, mut run: SortedRun) -> Result<SortedRun> {
         if !self.rows.ascending() {
             run.order_copies(|a, b| self.rows.compare(a, b), &Stop::current())?;
         }
         Ok(run)
     }
 
-    fn push_run(&mut self, run: Run) {
+    fn push_run(&mut self, run: SortedRun) {
         if run.len() > 0 {
             self.runs.push(run);
         }

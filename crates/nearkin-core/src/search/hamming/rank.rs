@@ -155,7 +155,7 @@ impl Index {
                 let one = || Best { index: self, k, limit: Quotient::MOST, rows: Vec::new() };
                 let mut best: Vec<Best<'_>> = (0..queries.len() / self.words).map(|_| one()).collect();
                 for source in &sources {
-                    self.kernel.run(Job { words: self.words, source, queries, stop, best: &mut best });
+                    self.kernel.run(RankJob { words: self.words, source, queries, stop, best: &mut best });
                 }
                 best.into_iter().map(|mut best| {
                     best.cut();
@@ -179,7 +179,7 @@ impl Index {
 /// Words of a tile, which stays in the first-level cache.
 const TILE_WORDS: usize = 2048;
 
-struct Job<'a, 'b> {
+struct RankJob<'a, 'b> {
     words: usize,
     source: &'a Source<'a>,
     queries: &'a [u64],
@@ -187,7 +187,7 @@ struct Job<'a, 'b> {
     best: &'a mut [Best<'b>],
 }
 
-impl LaneWork for Job<'_, '_> {
+impl LaneWork for RankJob<'_, '_> {
     type Output = ();
 
     /// Every query against tiles of rows, transposed so that a vector holds one word of neighbouring rows.

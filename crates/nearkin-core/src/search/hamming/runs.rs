@@ -64,7 +64,7 @@ fn sorted_pairs(fps: &[u64], rows: &[u32], stop: &Stop) -> Result<Vec<(u64, u32)
 
 /// A sorted run of distinct fingerprints.
 #[derive(Debug, Default)]
-pub(crate) struct Run {
+pub(crate) struct SortedRun {
     /// Fingerprints, row-major, ascending as numbers (the last word is the most significant).
     pub(crate) fps: Column<u64>,
     /// Rows of slot 0, then of slot 1, ...; in order of id within a slot, so that the first of them are the first results.
@@ -79,7 +79,7 @@ pub(crate) struct Run {
     pub(crate) planned: Vec<(Wish, Option<(Spec, Probing)>)>,
 }
 
-impl Run {
+impl SortedRun {
     /// Sorts and collapses rows `rows` with fingerprints `fps`.
     ///
     /// # Errors
@@ -266,18 +266,18 @@ mod tests {
 
     #[test]
     fn equal_fingerprints_are_one_slot() {
-        let run = Run::new(1, &[5, 3, 5, 9, 3], &[0, 1, 2, 3, 4], &Stop::default()).expect("a run");
+        let run = SortedRun::new(1, &[5, 3, 5, 9, 3], &[0, 1, 2, 3, 4], &Stop::default()).expect("a run");
         assert_eq!([3, 5, 9], *run.fps);
         assert_eq!((&[1, 4][..], &[0, 2][..], &[3][..]), (run.rows_of(0), run.rows_of(1), run.rows_of(2)));
-        let other = Run::new(1, &[4, 5], &[5, 6], &Stop::default()).expect("a run");
-        let both = Run::merge(1, &run, &other, |row| row != 0 && row != 3, &Stop::default()).expect("a run");
+        let other = SortedRun::new(1, &[4, 5], &[5, 6], &Stop::default()).expect("a run");
+        let both = SortedRun::merge(1, &run, &other, |row| row != 0 && row != 3, &Stop::default()).expect("a run");
         assert_eq!([3, 4, 5], *both.fps);
         assert_eq!((&[1, 4][..], &[5][..], &[2, 6][..]), (both.rows_of(0), both.rows_of(1), both.rows_of(2)));
     }
 
     #[test]
     fn wide_fingerprints_are_ordered_as_numbers() {
-        let run = Run::new(2, &[9, 1, 2, 1, 7, 0, 9, 1], &[0, 1, 2, 3], &Stop::default()).expect("a run");
+        let run = SortedRun::new(2, &[9, 1, 2, 1, 7, 0, 9, 1], &[0, 1, 2, 3], &Stop::default()).expect("a run");
         assert_eq!([7, 0, 2, 1, 9, 1], *run.fps);
         assert_eq!(&[0, 3][..], run.rows_of(2));
     }

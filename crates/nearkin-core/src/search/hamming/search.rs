@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::bits::Lists;
 use super::blocks::{Aim, Layout, Probing, Search};
 use super::plan::{self, Wish};
-use super::runs::Run;
+use super::runs::SortedRun;
 use super::scan::{scan, tile::Sink};
 use super::{Index, Method, TAIL};
 use crate::stop::Stop;
@@ -68,7 +68,7 @@ pub struct Part {
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) fps: &'a [u64],
-    pub(super) run: Option<&'a Run>,
+    pub(super) run: Option<&'a SortedRun>,
     rows: &'a [u32],
 }
 
@@ -502,7 +502,7 @@ impl Index {
                 fair_candidates: slots as f64,
                 cost: scan_cost,
                 scan_cost,
-                bytes: source.run.map_or(source.fps.len() * 8 + slots * 4, Run::bytes),
+                bytes: source.run.map_or(source.fps.len() * 8 + slots * 4, SortedRun::bytes),
                 methods: self.methods(&source, radius),
             };
             let (way, cost) = self.way(&source, radius, BATCH, false);
@@ -546,7 +546,7 @@ impl Index {
     fn methods(&self, source: &Source<'_>, radius: u32) -> Vec<(&'static str, f64, usize)> {
         let slots = source.fps.len() / self.words;
         let scan = plan::scan_cost(slots, self.words, radius, BATCH);
-        let bare = source.run.map_or(source.fps.len() * 8 + slots * 4, Run::bare_bytes);
+        let bare = source.run.map_or(source.fps.len() * 8 + slots * 4, SortedRun::bare_bytes);
         let mut methods = vec![("scan", scan, bare)];
         let Some(run) = source.run else { return methods };
         let lists = bare + Lists::expected_bytes(self.words, &run.fps);

@@ -25,7 +25,7 @@ const BLOCK: usize = 1 << 14;
 
 /// Tables over some rows.
 #[derive(Debug, Default)]
-pub(crate) struct Run {
+pub(crate) struct BucketRun {
     /// Rows of each table.
     pub(crate) len: usize,
     /// Bits of a directory's index.
@@ -114,7 +114,7 @@ impl Made {
     }
 }
 
-impl Run {
+impl BucketRun {
     fn of(made: Vec<Made>, len: usize, width: u32) -> Self {
         let mut run = Self { len, width, bases: vec![0], ..Self::default() };
         let total = |size: fn(&Made) -> usize| made.iter().map(size).sum::<usize>();
@@ -344,7 +344,7 @@ mod tests {
         map
     }
 
-    fn check(run: &Run, layout: &Layout, expected: &BTreeMap<(usize, Vec<i64>), Vec<u32>>, total: usize) {
+    fn check(run: &BucketRun, layout: &Layout, expected: &BTreeMap<(usize, Vec<i64>), Vec<u32>>, total: usize) {
         assert!(run.is_shaped(layout.tables()) && run.is_sound(total));
         let mut buckets = 0;
         for ((table, values), rows) in expected {
@@ -370,9 +370,9 @@ mod tests {
             let width = k * tables;
             let (a, b) = (&a[..a.len() / width * width], &b[..b.len() / width * width]);
             let (rows_a, rows_b) = (a.len() / width, b.len() / width);
-            let left = Run::build(&layout, Hashes::Ints(a), rows_a, 0);
+            let left = BucketRun::build(&layout, Hashes::Ints(a), rows_a, 0);
             check(&left, &layout, &model(a, k, tables, 0), rows_a);
-            let right = Run::build(&layout, Hashes::Ints(b), rows_b, rows_a as u32);
+            let right = BucketRun::build(&layout, Hashes::Ints(b), rows_b, rows_a as u32);
             let merged = left.merge(&right, |row| !dead[row as usize % 300]);
             let mut expected = model(&[a, b].concat(), k, tables, 0);
             for rows in expected.values_mut() {
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn an_empty_run_has_no_rows_and_is_sound() {
-        let run = Run::empty(3);
+        let run = BucketRun::empty(3);
         assert!(run.is_shaped(3) && run.is_sound(0) && !run.is_shaped(2));
         assert_eq!(3, run.tables());
         run.look_up(&[(0, 5), (2, u64::MAX)], &mut Vec::new(), |_| panic!("rows of nothing"));
@@ -406,7 +406,7 @@ mod tests {
     fn many_keys_in_one_cell_are_found() {
         // Keys of one high half crowd in one cell, where they are searched by halves.
         let keys: Vec<u64> = (0..100).map(|i| (7 << 40) | (i % 40)).collect();
-        let run = Run::of(vec![Made::build(&keys, 5, 3)], 100, 3);
+        let run = BucketRun::of(vec![Made::build(&keys, 5, 3)], 100, 3);
         assert!(run.is_shaped(1) && run.is_sound(105) && !run.is_sound(104));
         for wanted in 0..45 {
             let mut found: Vec<u32> = Vec::new();
@@ -420,7 +420,7 @@ mod tests {
     fn whatever_number_is_changed_the_run_is_no_longer_sound() {
         let layout = layout(2, 2);
         let values: Vec<i64> = (0..120).map(|i| i % 5).collect();
-        let fresh = || Run::build(&layout, Hashes::Ints(&values), 30, 0);
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&values), 30, 0);
         let sizes = [fresh().directory.len(), fresh().starts.len(), fresh().rows.len(), fresh().keys.len()];
         for (array, &size) in sizes.iter().enumerate() {
             for place in 0..size {
@@ -440,8 +440,8 @@ mod tests {
     #[test]
     fn arrays_of_other_lengths_are_not_shaped() {
         let layout = layout(1, 2);
-        let fresh = || Run::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0);
-        let changes: [fn(&mut Run); 7] = [
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0);
+        let changes: [fn(&mut BucketRun); 7] = [
             |run| run.len = 3,
             |run| run.len = usize::MAX,
             |run| run.width = MAX_DIRECTORY + 1,

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::buckets::Run;
+use super::buckets::BucketRun;
 use super::codes::Codes;
 use super::rerank::{Dense, Real, Sparse};
 use super::{Filter, Index, Kind, Layout, Metric, Store};
@@ -49,7 +49,7 @@ impl Index {
                 let run = if let Some(run) = runs.first() {
                     run
                 } else {
-                    empty = Run::empty(layout.tables());
+                    empty = BucketRun::empty(layout.tables());
                     &empty
                 };
                 (u64::from(layout.kind() == Kind::Ints), layout.hashes(), layout.per_table(), Some((layout, run)))
@@ -179,7 +179,7 @@ fn open_filter(
     }
     let columns = segment.column::<u32>(COLUMNS, 0)?.to_vec();
     let layout = Layout::new(kind, hashes, per_table, columns).map_err(|error| segment.corrupt(error.to_string()))?;
-    let run = Run {
+    let run = BucketRun {
         len,
         width,
         bases: segment.column::<u64>(BASES, 0)?.to_vec(),

@@ -34,7 +34,7 @@ use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Segment};
 use crate::stop::Stop;
 use crate::{Error, Result};
-use buckets::Run;
+use buckets::BucketRun;
 use codes::Codes;
 use keys::mix;
 pub use keys::{Hashes, Kind, Layout};
@@ -53,7 +53,7 @@ const SCORED: usize = 1 << 14;
 #[derive(Debug)]
 enum Filter {
     /// Bucket tables, in runs; rows of a run are lower than those of the next.
-    Buckets { layout: Layout, runs: Vec<Run> },
+    Buckets { layout: Layout, runs: Vec<BucketRun> },
     /// Scanned codes.
     Codes(Codes),
 }
@@ -211,7 +211,7 @@ impl Index {
     /// Bytes in memory of the filter, the vectors and the rows.
     pub fn bytes(&self) -> (usize, usize, usize) {
         let filter = match &self.filter {
-            Filter::Buckets { runs, .. } => runs.iter().map(Run::bytes).sum(),
+            Filter::Buckets { runs, .. } => runs.iter().map(BucketRun::bytes).sum(),
             Filter::Codes(codes) => codes.values.bytes(),
         };
         (filter, self.store.bytes(), self.rows.bytes())
@@ -296,7 +296,7 @@ impl Index {
         let rows = &self.rows;
         match (&mut self.filter, hashes) {
             (Filter::Buckets { layout, runs }, _) => {
-                runs.push(Run::build(layout, hashes, count, first as u32));
+                runs.push(BucketRun::build(layout, hashes, count, first as u32));
                 while let [.., a, b] = &runs[..] {
                     if a.len > 2 * b.len {
                         break;
@@ -331,7 +331,7 @@ impl Index {
             while let Some(last) = runs.pop() {
                 let merged = match runs.pop() {
                     Some(before) => before.merge(&last, |row| rows.is_alive(row)),
-                    None => last.merge(&Run::empty(layout.tables()), |row| rows.is_alive(row)),
+                    None => last.merge(&BucketRun::empty(layout.tables()), |row| rows.is_alive(row)),
                 };
                 let whole = runs.is_empty();
                 runs.push(merged);
@@ -434,7 +434,7 @@ impl Index {
     fn walk(
         &self,
         layout: &Layout,
-        runs: &[Run],
+        runs: &[BucketRun],
         queries: &Queries<'_>,
         number: usize,
         scratch: &mut Scratch,

@@ -104,25 +104,25 @@ impl Jieba {
 
     /// Calls `each(start, end)` with every token of `text`, white space and punctuation included: together they are the text.
     pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) {
-        let run = Run { dictionary: self.dictionary(), text: text.as_bytes(), tagged: false };
+        let run = Cutter { dictionary: self.dictionary(), text: text.as_bytes(), tagged: false };
         run.cut(scratch, |start, end, _| each(start, end));
     }
 
     /// Calls `each(start, end, tag)` with every token of `text` and its part of speech, by the rules of `jieba.posseg`.
     pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) {
-        let run = Run { dictionary: self.dictionary(), text: text.as_bytes(), tagged: true };
+        let run = Cutter { dictionary: self.dictionary(), text: text.as_bytes(), tagged: true };
         run.cut(scratch, each);
     }
 }
 
 /// One text and how it is cut.
-struct Run<'a> {
+struct Cutter<'a> {
     dictionary: &'a Dictionary,
     text: &'a [u8],
     tagged: bool,
 }
 
-impl Run<'_> {
+impl Cutter<'_> {
     fn cut(&self, scratch: &mut Scratch, mut each: impl FnMut(usize, usize, &str)) {
         let text = self.text;
         let mut at = 0;

@@ -121,6 +121,7 @@ impl Columns {
 }
 
 /// One row: sixteen products at a time in `f32`, and what that leaves open by `Row::decide`.
+/// In one piece, since bounds and constants stay in registers for the whole row.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
 fn row_quick<P: Real, const KIND: u8>(

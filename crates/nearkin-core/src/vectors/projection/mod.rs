@@ -580,6 +580,7 @@ pub fn orthonormalise(rows: &mut [f64], d: usize) {
 mod tests {
     use super::*;
     use crate::vectors::random;
+    use proptest::prelude::*;
 
     fn gaussians(seed: u64, rows: usize, columns: usize) -> Vec<f32> {
         random::matrix((seed, 0, 0), rows, columns, random::gaussian_at)
@@ -666,6 +667,52 @@ mod tests {
                     assert!((dot(&rows[i * d..][..d], &rows[j * d..][..d]) - expected).abs() < 1e-15);
                 }
             }
+        }
+    }
+
+    proptest! {
+        /// Whole numbers below 2^20 in up to 300 columns: every partial sum is exact, whatever the order.
+        #[test]
+        fn products_and_distances_are_the_exact_sums(
+            d in 1_usize..300, rows in 1_usize..6, seed: u64, keep in 1_u64..9,
+        ) {
+            let whole = |side: u64, at: usize| {
+                let word = random::word(random::base(seed, side, 0), at as u64);
+                // Zeros, so that sparse rows are sparse.
+                if word >> 60 < keep { (word & 0xf_ffff) as i64 - (1 << 19) } else { 0 }
+            };
+            let x: Vec<i64> = (0..rows * d).map(|at| whole(1, at)).collect();
+            let a: Vec<i64> = (0..5 * d).map(|at| whole(2, at)).collect();
+            let narrow = |values: &[i64]| values.iter().map(|&value| value as f32).collect::<Vec<f32>>();
+            let wide: Vec<f64> = x.iter().map(|&value| value as f64).collect();
+            let pairs: (Vec<i64>, Vec<i64>) = (0..rows as i64).flat_map(|i| (0..5).map(move |j| (i, j))).unzip();
+            let exactly = |term: fn(i64, i64) -> i64| -> Vec<f64> {
+                let of = |(&i, &j): (&i64, &i64)| (0..d).map(|k| term(x[i as usize * d + k], a[j as usize * d + k])).sum::<i64>();
+                pairs.0.iter().zip(&pairs.1).map(|pair| of(pair) as f64).collect()
+            };
+            let (products, squares) = (exactly(|x, a| x * a), exactly(|x, a| (x - a) * (x - a)));
+            let nonzero: Vec<Vec<i64>> =
+                x.chunks_exact(d).map(|row| (0..d as i64).filter(|&k| row[k as usize] != 0).collect()).collect();
+            let mut indptr = vec![0];
+            for row in &nonzero {
+                indptr.push(indptr[indptr.len() - 1] + row.len() as i64);
+            }
+            let indices = nonzero.concat();
+            let data: Vec<f64> = wide.iter().copied().filter(|&value| value != 0.0).collect();
+            let sparse = Sparse::new(&indptr, &indices, &data, d).expect("valid");
+            let (x, a) = (narrow(&x), narrow(&a));
+            let pairs = (pairs.0.as_slice(), pairs.1.as_slice());
+            prop_assert_eq!(&products, &all_products(&x, &a, d));
+            prop_assert_eq!(&products, &all_products(&wide, &a, d));
+            prop_assert_eq!(&products, &all_products_sparse(&sparse, &a));
+            prop_assert_eq!(&products, &exact(&x, &a, d, pairs, Measure::Product));
+            prop_assert_eq!(&products, &exact_sparse(&sparse, &a, pairs, Measure::Product));
+            prop_assert_eq!(&squares, &exact(&x, &a, d, pairs, Measure::SquareDistance));
+            prop_assert_eq!(&squares, &exact_sparse(&sparse, &a, pairs, Measure::SquareDistance));
+            let squared = |row: &[f64]| row.iter().map(|value| value * value).sum::<f64>();
+            let expected: Vec<f64> = wide.chunks_exact(d).map(|row| squared(row).sqrt()).collect();
+            prop_assert_eq!(&expected, &norms(&x, d, 0).expect("finite"));
+            prop_assert_eq!(&expected, &norms_sparse(&sparse, 0).expect("finite"));
         }
     }
 }

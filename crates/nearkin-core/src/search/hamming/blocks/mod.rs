@@ -56,7 +56,7 @@ use crate::cpu::popcount::Kernel;
 use crate::segment::numbers::Reader;
 use crate::segment::{Segment, Writer};
 use crate::stop::Stop;
-use probe::Job;
+use probe::ProbeJob;
 pub(crate) use spec::{Aim, Probing, Sample, Spec};
 use spec::{Key, MAX_COMBINED, MAX_KEY_BITS, MAX_PIECES, Piece};
 use table::{Table, sketch_word};
@@ -254,11 +254,11 @@ impl Layout {
 
     /// Gives `sink` every (query, slot, distance) within the radius, once.
     pub(crate) fn search<S: Sink>(&self, kernel: Kernel, search: Search<'_>, sink: &mut S) {
-        Job::new(self, search, None).dispatch(kernel, sink);
+        ProbeJob::new(self, search, None).dispatch(kernel, sink);
     }
 
     /// Gives `sink` every (slot, slot, distance) within the radius, once, that `buckets` (table, first, end) propose.
     pub(crate) fn join<S: Sink>(&self, kernel: Kernel, search: Search<'_>, buckets: (usize, u32, u32), sink: &mut S) {
-        Job::new(self, search, Some(buckets)).dispatch(kernel, sink);
+        ProbeJob::new(self, search, Some(buckets)).dispatch(kernel, sink);
     }
 }

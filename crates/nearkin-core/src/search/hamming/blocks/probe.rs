@@ -17,7 +17,7 @@ const PROBES: usize = 64;
 /// Cache lines of a bucket that are prefetched; the hardware follows from there.
 const LINES: usize = 24;
 
-pub(super) struct Job<'a> {
+pub(super) struct ProbeJob<'a> {
     layout: &'a Layout,
     search: Search<'a>,
     /// Table and buckets of a join; None for a search.
@@ -55,13 +55,13 @@ struct Probe {
     to: u32,
 }
 
-/// `Job::run` as work for lanes of any width.
-struct Work<'a, S> {
-    job: &'a Job<'a>,
+/// `ProbeJob::run` as work for lanes of any width.
+struct ProbeWork<'a, S> {
+    job: &'a ProbeJob<'a>,
     sink: &'a mut S,
 }
 
-impl<S: Sink> LaneWork for Work<'_, S> {
+impl<S: Sink> LaneWork for ProbeWork<'_, S> {
     type Output = ();
 
     #[inline(always)]
@@ -71,7 +71,7 @@ impl<S: Sink> LaneWork for Work<'_, S> {
     }
 }
 
-impl<'a> Job<'a> {
+impl<'a> ProbeJob<'a> {
     pub(super) fn new(layout: &'a Layout, search: Search<'a>, buckets: Option<(usize, u32, u32)>) -> Self {
         let wanted = |t: usize| buckets.is_none_or(|(only, _, _)| only == t);
         let tables = layout.tables.iter().zip(search.radii).enumerate();
@@ -80,7 +80,7 @@ impl<'a> Job<'a> {
     }
 
     pub(super) fn dispatch<S: Sink>(&self, kernel: Kernel, sink: &mut S) {
-        kernel.run(Work { job: self, sink });
+        kernel.run(ProbeWork { job: self, sink });
     }
 
     /// # Safety

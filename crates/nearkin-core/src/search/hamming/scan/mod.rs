@@ -37,24 +37,24 @@ pub(crate) fn scan<S: Sink>(
     stop: &Stop,
     sink: &mut S,
 ) {
-    let job = Job { words, rows, first_row, queries, stop };
+    let job = ScanJob { words, rows, first_row, queries, stop };
     #[cfg(target_arch = "x86_64")]
     if let Kernel::Avx512(proof) = kernel
         && let Some(pieces) = job.pieces(limits)
     {
         return quarters::scan((proof, pieces), words, rows, first_row, queries, limits, stop, sink);
     }
-    kernel.run(Work { job, limits, sink });
+    kernel.run(ScanWork { job, limits, sink });
 }
 
-/// `Job::run` as work for lanes of any width.
-struct Work<'a, S> {
-    job: Job<'a>,
+/// `ScanJob::run` as work for lanes of any width.
+struct ScanWork<'a, S> {
+    job: ScanJob<'a>,
     limits: &'a mut [u32],
     sink: &'a mut S,
 }
 
-impl<S: Sink> LaneWork for Work<'_, S> {
+impl<S: Sink> LaneWork for ScanWork<'_, S> {
     type Output = ();
 
     #[inline(always)]
@@ -64,7 +64,7 @@ impl<S: Sink> LaneWork for Work<'_, S> {
     }
 }
 
-struct Job<'a> {
+struct ScanJob<'a> {
     words: usize,
     rows: &'a [u64],
     first_row: u32,
@@ -72,7 +72,7 @@ struct Job<'a> {
     stop: &'a Stop,
 }
 
-impl Job<'_> {
+impl ScanJob<'_> {
     /// Pieces of a prefix in 16-bit lanes, where that is the best form: not for few queries, not where half words do.
     #[cfg(target_arch = "x86_64")]
     fn pieces(&self, limits: &[u32]) -> Option<usize> {
