@@ -87,17 +87,16 @@ class Aside:
             folder = self.target.parent / (_prefix(self.target) + secrets.token_hex(_RANDOM_BYTES))
             try:
                 folder.mkdir(0o700)
+                lock = locks.hold(folder / LOCK)
+                # Between its making and its locking another process may have taken the folder for an abandoned one.
+                if lock is not None:
+                    self._folder, self._lock = folder, lock
             except FileExistsError:
                 continue
-            try:
-                lock = locks.hold(folder / LOCK)
             except BaseException:
-                # An interrupt may come when the lock's file is there already.
+                # An interrupt may come when the folder or the lock's file is there already.
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
-            # Between its making and its locking another process may have taken the folder for an abandoned one.
-            if lock is not None:
-                self._folder, self._lock = folder, lock
 
     def put_file(self) -> None:
         """Rename the new file to the target, over what is there.
