@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: faults setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
+.PHONY: faults sanitize setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep
 
@@ -86,12 +86,43 @@ docs: setup
 faults: setup
 	$(BIN)/python -m pytest -q tests/faults -m 'slow or not slow'
 
-# Coverage-guided fuzzing of whatever reads untrusted bytes, a minute a target; needs cargo-fuzz (cargo install cargo-fuzz).
+# Coverage-guided fuzzing of whatever reads untrusted bytes, under AddressSanitizer with debug assertions and overflow checks, a
+# minute per target; needs cargo-fuzz (cargo install cargo-fuzz). Inputs are files of a temporary folder: one in memory is
+# many times as fast.
 SECONDS ?= 60
+fuzz: export TMPDIR := $(firstword $(wildcard /dev/shm) $(TMPDIR) /tmp)
 fuzz:
 	for target in $$(cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz list); do \
-		(cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=$(SECONDS)) || exit 1; \
+		(cd fuzz && mkdir -p corpus/$$target && RUSTC_BOOTSTRAP=1 cargo fuzz run $$target corpus/$$target seeds/$$target -- \
+			-max_total_time=$(SECONDS)) || exit 1; \
 	done
+
+# AddressSanitizer, debug assertions and overflow checks: the core's unit tests, then tests of the package over a binding built
+# with them. Needs a nightly toolchain and gcc on Linux; TESTS chooses tests, CASES how often a property of the core is tried.
+NIGHTLY ?= nightly
+TESTS ?= tests/search tests/text tests/families tests/ssdeep tests/faults
+CASES ?= 64
+SANITIZED := $(CURDIR)/target/sanitized
+sanitize: HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+sanitize: export CARGO_TARGET_DIR = $(SANITIZED)
+sanitize: export CARGO_PROFILE_RELEASE_LTO = off
+sanitize: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
+sanitize: export RUSTFLAGS = -Zsanitizer=address -Cdebug-assertions -Coverflow-checks=yes
+# Python's allocator hides the bounds of its objects, and its objects outlive the process.
+sanitize: export PYTHONMALLOC = malloc
+sanitize: export ASAN_OPTIONS = detect_leaks=0:allocator_may_return_null=1:use_sigaltstack=0
+# A module with debug assertions says at its import that it is slow.
+sanitize: export PYTHONWARNINGS = ignore:this nearkin was built without optimisation:RuntimeWarning
+sanitize: setup
+	PROPTEST_CASES=$(CASES) cargo +$(NIGHTLY) test --quiet --lib -p nearkin-core --target $(HOST)
+	cargo +$(NIGHTLY) build --quiet --release -p nearkin-python --target $(HOST)
+	rm -rf $(SANITIZED)/python && mkdir -p $(SANITIZED)/python && cp -r python/nearkin $(SANITIZED)/python
+	cp $(SANITIZED)/$(HOST)/release/lib_core.so $(SANITIZED)/python/nearkin/_core.abi3.so
+	cp $$(rustc +$(NIGHTLY) --print sysroot)/lib/rustlib/$(HOST)/lib/librustc-*_rt.asan.a $(SANITIZED)/runtime.a
+	ar d $(SANITIZED)/runtime.a asan_preinit.cpp.o
+	gcc -shared -o $(SANITIZED)/runtime.so -Wl,--whole-archive $(SANITIZED)/runtime.a -Wl,--no-whole-archive -lpthread -ldl -lm -lrt
+	PYTHONPATH=$(SANITIZED)/python LD_PRELOAD=$(SANITIZED)/runtime.so $(BIN)/python -m pytest -q \
+		-p no:cacheprovider -W '$(PYTHONWARNINGS)' $(TESTS)
 
 # Measures everything in docs/benchmarks.md and docs/quality.md again; each script runs alone too, with --help. DATA is
 # the folder of the corpora.

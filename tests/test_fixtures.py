@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import nearkin as nk
+from nearkin._core import StoreSegment
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -127,6 +128,33 @@ def _of_idf(path: Path) -> dict[str, Any]:
     }
 
 
+def _write_store_segment(path: Path) -> None:
+    ids: list[int | str] = [7, "7", "é", -1, 7]
+    rows = np.array([3, 4, 5, 8, 20], np.int64)
+    contents = np.array([5, 6, 1, 2, 5, 6, 2**64 - 1, 0, 1, 3], np.uint64)
+    extras = [b"", b'{"source": "a"}', b"", b"\0", b""]
+    texts: list[str | None] = [TEXTS[0], None, "", TEXTS[2], "long " * 10_000]
+    StoreSegment.write(str(path), rows, ids, contents, np.arange(10, dtype=np.uint8), 2, extras, texts, b"{}", 3)
+
+
+def _of_store_segment(path: Path) -> dict[str, Any]:
+    segment = StoreSegment.open(str(path))
+    segment.verify()
+    places = np.arange(len(segment), dtype=np.int64)
+    contents, ids = segment.contents(places), segment.ids(places).tolist()
+    return {
+        "note": segment.note().decode(),
+        "rows": segment.rows(0, len(segment)).tolist(),
+        "ids": ids,
+        "contents": contents.tolist(),
+        "records": segment.records(places).tolist(),
+        "extras": [extra.decode() for extra in segment.extras(places)],
+        "texts": segment.texts(places),
+        "by_id": [found.tolist() for found in segment.find_ids(ids)],
+        "by_content": [found.tolist() for found in segment.find_contents(contents)],
+    }
+
+
 INTS = [40, 30, 50, 60, 61, 70, -80]
 # What writes a kind, None for versions that are written no longer, and what reads it.
 KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str, Any]]]] = {
@@ -139,6 +167,7 @@ KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str,
     "digests-v3.nks": (_write_digests, _of_digests),
     "family-v1.nkf": (_write_family, _of_family),
     "idf-v1.idf": (_write_idf, _of_idf),
+    "store-segment-v1.nks": (_write_store_segment, _of_store_segment),
 }
 
 

@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::records::csv::{Layout, read, read_spans};
+use nearkin_core::records::csv::{RecordLayout, read, read_spans};
 
 fuzz_target!(|input: &[u8]| {
     let Some((&flags, block)) = input.split_first() else { return };
     let fields = usize::from(flags & 3) + 1;
-    let layout = Layout {
+    let layout = RecordLayout {
         delimiter: if flags & 4 == 0 { b',' } else { b'\t' },
         fields,
         text: usize::from(flags >> 3) % fields,

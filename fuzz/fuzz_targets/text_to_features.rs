@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::families::simhash::{SimHash, SimHashScratch, Weight};
 use nearkin_core::hash::{FeatureHash, NAMES};
-use nearkin_core::text::tokenizer::{Kind, Scratch, Tokenizer};
+use nearkin_core::text::tokenizer::{FeatureKind, Scratch, Tokenizer};
 use nearkin_core::text::unicode::{Case, Form, Letters};
 
 fuzz_target!(|input: &[u8]| {
@@ -18,7 +18,7 @@ fuzz_target!(|input: &[u8]| {
     let words = kind & 1 == 1;
     let stop_words = if words && seed & 1 == 1 { vec!["the".to_owned(), "ﬁ".to_owned()] } else { Vec::new() };
     let tokenizer = Tokenizer::new(
-        if words { Kind::Word(n) } else { Kind::Char(n) },
+        if words { FeatureKind::Word(n) } else { FeatureKind::Char(n) },
         [Form::Nfkc, Form::Nfc, Form::None][usize::from(rules) % 3],
         [Case::Fold, Case::Lower, Case::Keep][usize::from(rules) / 3 % 3],
         [Letters::Word, Letters::Python, Letters::All][usize::from(rules) / 9 % 3],

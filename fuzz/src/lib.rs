@@ -1,5 +1,6 @@
 //! What the targets share.
 
+use std::ops::Range;
 use std::sync::Once;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -43,12 +44,61 @@ pub fn mend(bytes: &mut [u8], kind: u8) {
     bytes[56..64].copy_from_slice(&sum.to_le_bytes());
 }
 
+/// Makes the sums of a file of documents right: of blocks of texts, of pages, then as [`mend`].
+pub fn mend_documents(bytes: &mut [u8]) {
+    const PAGE: usize = 4096;
+    const SUMS: usize = 9;
+    const TABLE: usize = 41;
+    const TEXTS: usize = 42;
+    let head = HEADER + ENTRY * if bytes.len() < HEADER { 0 } else { long(bytes, 16) & 0xff };
+    if bytes.len() >= head {
+        let sections: Vec<(usize, usize, Range<usize>)> = (HEADER..head)
+            .step_by(ENTRY)
+            .filter_map(|at| {
+                let (name, offset) = (long(bytes, at), long(bytes, at + 8));
+                let end =
+                    offset.checked_add(long(bytes, at + 16)).filter(|&end| end <= bytes.len() && offset >= head)?;
+                Some((name & 0xffff_ffff, name >> 32, offset..end))
+            })
+            .collect();
+        let find = |tag| sections.iter().find(|section| (section.0, section.1) == (tag, 0)).map(|section| &section.2);
+        if let (Some(table), Some(texts)) = (find(TABLE), find(TEXTS)) {
+            let mut begin = 0;
+            for at in table.clone().step_by(24).filter(|at| at + 24 <= table.end) {
+                let end = long(bytes, at);
+                if let Some(sum) = bytes[texts.clone()].get(begin..end).map(xxh3_64) {
+                    bytes[at + 16..at + 24].copy_from_slice(&sum.to_le_bytes());
+                }
+                begin = end;
+            }
+        }
+        for (_, number, sums) in sections.iter().filter(|section| section.0 == SUMS) {
+            let Some(pages) = find(*number) else { continue };
+            let places = sums.clone().step_by(8).filter(|at| at + 8 <= sums.end);
+            for (page, at) in pages.clone().step_by(PAGE).zip(places) {
+                let sum = xxh3_64(&bytes[page..pages.end.min(page + PAGE)]);
+                bytes[at..at + 8].copy_from_slice(&sum.to_le_bytes());
+            }
+        }
+    }
+    mend(bytes, 11);
+}
+
 /// The input in a file of this process, with right sums unless its first byte is odd.
 pub fn file(input: &[u8], name: &str, kind: u8) -> std::path::PathBuf {
+    made(input, name, |bytes| mend(bytes, kind))
+}
+
+/// As [`file`] for a file of documents.
+pub fn documents_file(input: &[u8]) -> std::path::PathBuf {
+    made(input, "documents", mend_documents)
+}
+
+fn made(input: &[u8], name: &str, mend: impl Fn(&mut [u8])) -> std::path::PathBuf {
     quiet();
     let mut bytes = input.to_vec();
     if bytes.first().is_none_or(|first| first & 1 == 0) {
-        mend(&mut bytes, kind);
+        mend(&mut bytes);
     }
     let path = std::env::temp_dir().join(format!("nearkin-fuzz-{name}-{}.nks", std::process::id()));
     std::fs::write(&path, &bytes).expect("a writable temporary folder");

@@ -28,6 +28,8 @@ if _TYPE_CHECKING:
     from nearkin.quality.tuning_results import Tuning
     from nearkin.search.digests import DigestIndex
     from nearkin.search.lsh.index import LSHIndex
+    from nearkin.store.answers import Answers
+    from nearkin.store.base import Store
     from nearkin.text.idf import Idf
     from nearkin.text.words import keywords, words
 
@@ -40,6 +42,7 @@ if _DEBUG_BUILD:
     )
 
 _LATER = {
+    "Answers": "store.answers",
     "BandTuning": "quality.band_tuning",
     "ClusterLabels": "quality.labels",
     "DigestIndex": "search.digests",
@@ -47,6 +50,7 @@ _LATER = {
     "Idf": "text.idf",
     "LSHIndex": "search.lsh.index",
     "PairLabels": "quality.labels",
+    "Store": "store.base",
     "Tuning": "quality.tuning_results",
     "dedup_files": "pipeline.files",
     "evaluate": "quality.evaluation",
@@ -76,6 +80,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Answers",
     "BandIndex",
     "BandTuning",
     "ClusterLabels",
@@ -91,6 +96,7 @@ __all__ = [
     "Recipe",
     "SearchResult",
     "SimHash",
+    "Store",
     "Tuning",
     "__version__",
     "dedup",

@@ -36,7 +36,7 @@ class NearkinError(Exception):
     message : str
         Found, allowed, mend, in one line.
     **context
-        The values that the message speaks of; each is an attribute of the exception.
+        The values that the message mentions; each is an attribute of the exception.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class ConvergenceWarning(UserWarning):
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    """A text that any terminal takes: lone surrogates, control and formatting characters escaped.
+    r"""A text that any terminal takes: lone surrogates, control and formatting characters escaped.
 
     Parameters
     ----------
@@ -134,6 +134,12 @@ def printable(text: str, *, keep: str = "") -> str:
         escape sequences, carriage returns, marks that turn the direction of writing.
     keep : str, default ""
         Characters that are left as they are: ends of lines of what is several lines.
+
+    Examples
+    --------
+    >>> from nearkin.errors import printable
+    >>> printable("a\tb\x1b[31m")
+    'a\\tb\\x1b[31m'
     """
     return "".join(
         c if c.isprintable() or c in keep else c.encode("unicode_escape", "surrogatepass").decode() for c in text
@@ -141,12 +147,38 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def bad_parameter(name: str, found: object, allowed: str) -> ParameterError:
-    """The ParameterError for argument `name`, worded as the compiled core words it."""
+    """The ParameterError for argument `name`, worded as the compiled core words it.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name.
+    found : object
+        What was given.
+    allowed : str
+        What the message recommends.
+
+    Returns
+    -------
+    ParameterError
+    """
     return ParameterError(f"{name}={found} is not allowed; use {allowed}", name=name, found=found, allowed=allowed)
 
 
 def mismatch(what: str, left: object, right: object) -> MismatchError:
-    """The MismatchError for property `what`, worded as the compiled core words it."""
+    """The MismatchError for property `what`, worded as the compiled core words it.
+
+    Parameters
+    ----------
+    what : str
+        The property that differs.
+    left, right : object
+        Its two values.
+
+    Returns
+    -------
+    MismatchError
+    """
     return MismatchError(
         f"{what} differs: {left} against {right}; compare only what was made alike", what=what, left=left, right=right
     )
@@ -154,6 +186,21 @@ def mismatch(what: str, left: object, right: object) -> MismatchError:
 
 def check_count(name: str, value: object, least: int, most: int, allowed: str) -> int:
     """A whole number from `least` to `most` (inclusive), given as any integer type but bool.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    value : object
+        What was given.
+    least, most : int
+        Bounds, inclusive.
+    allowed : str
+        What the message recommends.
+
+    Returns
+    -------
+    int
 
     Raises
     ------
@@ -182,8 +229,10 @@ def check_regular(path: str | os.PathLike[str], expected: str = "a file that `sa
     Raises
     ------
     InputError
-        Says what was found.
+        The path is one of these; the message says which.
     """
+    if (fault := impossible_name(path)) is not None:
+        raise fault
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -191,6 +240,25 @@ def check_regular(path: str | os.PathLike[str], expected: str = "a file that `sa
     if not stat.S_ISREG(mode):
         place, reason = os.fsdecode(path), f"is {kind_of_file(mode)}; give {expected}"
         raise InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
+
+
+def impossible_name(path: str | os.PathLike[str]) -> InputError | None:
+    """The error for the name of a file that no system call takes: one with a NUL byte; None for any other.
+
+    Parameters
+    ----------
+    path : path
+        The name of a file.
+
+    Returns
+    -------
+    InputError or None
+    """
+    name = os.fsdecode(path)
+    if "\0" not in name:
+        return None
+    place, reason = printable(name), "the name has a NUL byte, as no file's has"
+    return InputError(f"{place}: {reason}", place=place, file=name, reason=reason)
 
 
 def kind_of_file(mode: int) -> str:

@@ -1,8 +1,7 @@
 """Pictures of what the theory says and what an index does: S-curves, histograms of distances, recall against cost.
 
 Every function draws into given axes of matplotlib, or into new ones, and returns them; nothing is shown or saved. The
-extra
-`plot` installs matplotlib.
+extra `plot` installs matplotlib.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ def s_curve(
     Parameters
     ----------
     family : Family
-        One with a law; fitted where its law needs that.
+        A family with a law; fitted where its law needs that.
     values : array
         Ascending values of what `family.collision_probability` takes.
     tables : iterable of (k, L), default ((1, 1),)
         Hashes per table and number of tables: one curve each.
     axes : matplotlib axes, optional
-        New ones without it; `axes.figure.savefig` saves them.
+        New ones by default; `axes.figure.savefig` saves them.
 
     Returns
     -------
@@ -94,7 +93,7 @@ def s_curve(
 
 
 def distance_histogram(distances: Mapping[str, npt.ArrayLike], *, bins: int = 60, axes: Axes | None = None) -> Axes:
-    """Draws histograms of distances over one scale, each of area 1: near neighbours against any two rows, say.
+    """Draws histograms of distances over one scale, each of area 1: for example, near neighbours against any two rows.
 
     Parameters
     ----------

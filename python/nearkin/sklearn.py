@@ -45,7 +45,7 @@ RandomState: TypeAlias = "int | np.random.RandomState | None"
 
 
 def _seed(random_state: RandomState) -> int:
-    """A seed of the families from scikit-learn's `random_state`; an integer is itself."""
+    """A seed of the families from scikit-learn's `random_state`; an integer is the seed itself."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -155,8 +155,11 @@ class PStableTransformer(_HashTransformer):
     Parameters
     ----------
     n_hashes : int, default=16
+        Number of keys, 1 to 65,536.
     metric : {"l2", "l1"}, default="l2"
+        Distance: Gaussian or Cauchy projections.
     width : float or "auto", default="auto"
+        Width of a cell, above 0, in units of the distance; "auto" as for `nearkin.families.PStable`.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -184,13 +187,14 @@ class PStableTransformer(_HashTransformer):
 
 
 class CrossPolytopeTransformer(_HashTransformer):
-    """Nearest vertices of randomly turned cross-polytopes as `int64` columns.
+    """Nearest vertices of randomly rotated cross-polytopes as `int64` columns.
 
-    A zero vector, which is as near to every vertex, gets vertex 0.
+    A zero vector, which is equally near to every vertex, gets vertex 0.
 
     Parameters
     ----------
     n_hashes : int, default=2
+        Number of values, 1 to 65,536.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -233,7 +237,8 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Hash functions; default `Hyperplane(bits=256, center=True, orthogonal=True, seed=random_state)`.
     metric : {"l2", "l1", "cosine"}, default="l2"
     num_tables, hashes_per_table, num_probes, num_candidates : int, optional
-        As of `LSHIndex`; without any, codes are scanned and 200, or 10 n_neighbors if that is more, of them are ranked.
+        As for `LSHIndex`; without any, codes are scanned and 200, or 10 n_neighbors if that is more, of them are
+        ranked.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -287,7 +292,19 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.random_state = random_state
 
     def fit(self, X: Vectors, y: object = None) -> Self:
-        """Indexes X, {array, sparse matrix} of shape (n_samples, n_features)."""
+        """Indexes X, {array, sparse matrix} of shape (n_samples, n_features).
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_samples, n_features)
+            Samples to be indexed.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            A parameter that is not allowed; NaN or infinite values.
+        """
         rows = _checked(self, X)
         if self.mode not in ("distance", "connectivity"):
             raise bad_parameter("mode", repr(self.mode), '"distance" or "connectivity"')
@@ -295,7 +312,7 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise bad_parameter("metric", repr(self.metric), '"l2", "l1" or "cosine"')
         family = self.family
         if family is None:
-            # All samples equal have no direction from their mean.
+            # Equal samples have no direction from their mean.
             equal = rows.shape[0] < 2 or as_rows(rows).are_equal()
             family = Hyperplane(256, center=not equal, orthogonal=True, seed=_seed(self.random_state))
         tables = (self.num_tables, self.hashes_per_table, self.num_probes) != (None, None, None)
@@ -316,7 +333,17 @@ class LSHTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Vectors) -> csr_matrix:
-        """The graph from X to the fitted samples, a sparse matrix of shape (n_samples, n_samples_fit)."""
+        """The graph from X to the fitted samples, a sparse matrix of shape (n_samples, n_samples_fit).
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_samples, n_features)
+            Queries.
+
+        Returns
+        -------
+        csr_matrix of shape (n_samples, n_samples_fit)
+        """
         check_is_fitted(self)
         rows = _checked(self, X, reset=False)
         hits = self.index_.nearest(rows, self.n_neighbors + (self.mode == "distance"))

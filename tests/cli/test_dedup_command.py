@@ -351,7 +351,7 @@ def test_pairs_prints_every_verified_pair(corpus: Path) -> None:
     """Copies too, each pair once: left, right, distance, similarity."""
     done = call("pairs", corpus, "--id-column", "id")
     rows = [line.split("\t") for line in done.lines]
-    assert [("a", "c"), ("a", "d")] == sorted((left, right) for left, right, _, _ in rows)
+    assert [("a", "c"), ("a", "d"), ("c", "d")] == sorted((left, right) for left, right, _, _ in rows)
     assert {("0", "1.0000")} == {(far, alike) for _, _, far, alike in rows}
     printed = call("pairs", corpus, "--id-column", "id", "--json").objects()
     assert [["a", "c", 0, 1.0]] == [list(row.values()) for row in printed if (row["left"], row["right"]) == ("a", "c")]
@@ -362,9 +362,9 @@ def test_pairs_that_are_not_verified_have_no_similarity(corpus: Path) -> None:
     """- in lines, null in JSON; copies are alike without verification."""
     options = ("--id-column", "id", "--verify", "none", "--radius", "0")
     rows = [line.split("\t") for line in call("pairs", corpus, *options).lines]
-    assert {("c", "-"), ("d", "1.0000")} == {(right, alike) for _, right, _, alike in rows}
+    assert {("c", "-"), ("d", "-"), ("d", "1.0000")} == {(right, alike) for _, right, _, alike in rows}
     printed = call("pairs", corpus, *options, "--json").objects()
-    assert {("c", None), ("d", 1.0)} == {(row["right"], row["similarity"]) for row in printed}
+    assert {("c", None), ("d", None), ("d", 1.0)} == {(row["right"], row["similarity"]) for row in printed}
 
 
 def test_options_of_pairs_change_what_is_found(similar: Path) -> None:
@@ -383,5 +383,5 @@ def test_pairs_reads_what_it_can(corpus: Path) -> None:
     """Records that can't be read are reported after the progress, or stop it."""
     corpus.write_text(corpus.read_text() + "{\n")
     done = call("pairs", corpus, "--id-column", "id", "--threads", "1", "--format", "jsonl", "-q")
-    assert (0, 2, True) == (done.code, len(done.lines), "line 6" in done.err)
+    assert (0, 3, True) == (done.code, len(done.lines), "line 6" in done.err)
     assert (1, []) == ((strict := call("pairs", corpus, "--strict")).code, strict.lines)

@@ -325,3 +325,49 @@ def test_the_output_is_no_input_and_no_folder(many: Path, tmp_path: Path) -> Non
     done = call("index", "build", many, "-o", tmp_path, "--overwrite")
     assert (2, True) == (done.code, "use a file" in done.err)
     assert before == index.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_id_beyond_64_bits_is_a_bad_record(tmp_path: Path, form: str) -> None:
+    """It is skipped and told, and the rest is added; --strict ends there and leaves the index as it was."""
+    index, corpus, first = tmp_path / "c.nks", tmp_path / f"more.{form}", tmp_path / "first.jsonl"
+    first.write_text('{"id": 1, "text": "red wine and cheese"}\n')
+    assert 0 == call("index", "build", first, "-o", index, "--id-column", "id").code
+    before = index.read_bytes()
+    ids = [2, 1 << 63, -(1 << 63), -(1 << 63) - 1, 10**30, (1 << 63) - 1]
+    if form == "jsonl":
+        corpus.write_text("".join(f'{{"id": {key}, "text": "text {key}"}}\n' for key in ids))
+    else:
+        corpus.write_text("id,text\n" + "".join(f"{key},text {key}\n" for key in ids))
+    add = ("index", "add", index, corpus, "--id-column", "id")
+    assert (1, before) == (call(*add, "--strict").code, index.read_bytes())
+    done = call(*add, "--json")
+    about = done.json()
+    assert (0, 3, 3, 4) == (done.code, about["added"], about["malformed"], about["fingerprints"])
+    assert f"{corpus}, row 2: the id {1 << 63} is no integer of 64 bits, as those of an index are" in done.message
+    assert {1, 2, -(1 << 63), (1 << 63) - 1} == set(
+        np.concatenate(list(nk.HammingIndex.open(index).iter_ids())).tolist()
+    )
+
+
+def test_ids_on_the_command_line_fit_the_index(tmp_path: Path) -> None:
+    """Leading zeros and signs are read; anything else than an integer of 64 bits is refused and named."""
+    index, corpus = tmp_path / "c.nks", tmp_path / "c.jsonl"
+    corpus.write_text("".join(f'{{"id": {key}, "text": "text {key}"}}\n' for key in (7, 0, -(1 << 63))))
+    assert 0 == call("index", "build", corpus, "-o", index, "--id-column", "id").code
+    for name in (str(1 << 63), "9" * 5000, "7.0", "", "-", "x", "+7", "7_0"):
+        done = call("index", "remove", index, "--", "0", name)
+        assert (2, True) == (done.code, "an integer, as the ids of this index are, of 64 bits" in done.message)
+    assert 0 == call("index", "remove", index, "--", "0" * 5000 + "7", " 0 ", str(-(1 << 63))).code
+    assert 0 == len(nk.HammingIndex.open(index))
+
+
+def test_fingerprints_above_a_memory_limit_are_told(many: Path, tmp_path: Path) -> None:
+    """Tables are left out below a limit, fingerprints never: a warning says what they take."""
+    index = tmp_path / "c.nks"
+    warning = "above the memory limit of 1,000"
+    build = ("index", "build", many, "-o", index, "--id-column", "id", "-q", "--radius", 3)
+    assert warning not in call(*build, "--memory-limit", "1M").message
+    done = call(*build, "--memory-limit", "1k", "--overwrite")
+    # 60 fingerprints of 128 bits, 4 bytes more for each.
+    assert (0, True) == (done.code, f"warning: the fingerprints alone take 1,200 bytes, {warning}" in done.message)

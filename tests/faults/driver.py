@@ -26,8 +26,10 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -215,7 +217,64 @@ def _index_old(path: Path) -> None:
     index.save(path / "index.nks")
 
 
+STORE: dict[str, Any] = {"recipe": "char:3|binary|xxh3|simhash:64", "threshold": 0.7, "waiting": 16}
+
+
+def _store_old(path: Path) -> None:
+    with nk.Store.create(path / "store", **STORE) as store:
+        store.check_and_add(TEXTS[:30], [f"d{i}" for i in range(30)])
+        store.merge()
+        store.check_and_add(TEXTS[30:40], [f"d{i}" for i in range(30, 40)])
+
+
+def _store_add(path: Path) -> None:
+    with nk.Store.open(path / "store") as store:
+        store.check_and_add(TEXTS[40:60], [f"d{i}" for i in range(40, 60)], columns={"n": list(range(20))})
+
+
+def _store_remove(path: Path) -> None:
+    with nk.Store.open(path / "store") as store:
+        store.remove(["d0", "d35"], missing_ok=True)
+
+
+def _store_merge(path: Path) -> None:
+    with nk.Store.open(path / "store") as store:
+        store.merge()
+
+
+def _store_backup(path: Path) -> None:
+    # What an interrupted backup left beside the copy goes with the next one.
+    with nk.Store.open(path / "store") as store, suppress(FileExistsError):
+        store.backup(path / "copy")
+    nk.Store.open(path / "copy").close()
+
+
+def _store_state(path: Path) -> object:
+    found = []
+    for name in ("store", "copy"):
+        if (path / name).exists():
+            with nk.Store.open(path / name) as store:
+                store.verify()
+                rows = [one for batch in store.iter_documents() for one in batch]
+                texts = store.texts([one.id for one in rows])
+                found.append(
+                    [(one.id, one.status, one.match, str(text)) for one, text in zip(rows, texts, strict=True)]
+                )
+    return found
+
+
+def _store_create(path: Path) -> None:
+    with suppress(FileExistsError):
+        nk.Store.create(path / "store", **STORE).close()
+    nk.Store.open(path / "store").close()
+
+
 SAVERS: dict[str, Saver] = {
+    "store create": Saver(lambda path: None, _store_create, _store_state),
+    "store add": Saver(_store_old, _store_add, _store_state),
+    "store remove": Saver(_store_old, _store_remove, _store_state),
+    "store merge": Saver(_store_old, _store_merge, _store_state),
+    "store backup": Saver(_store_old, _store_backup, _store_state),
     "hamming": Saver(lambda path: _hamming(path, 200), lambda path: _hamming(path, 600), _hamming_state),
     "bands": Saver(lambda path: _bands(path, 50), lambda path: _bands(path, 120), _bands_state),
     "digests": Saver(lambda path: _digests(path, 2), lambda path: _digests(path, 6), _digests_state),

@@ -14,6 +14,7 @@ import pytest
 
 HERE = Path(__file__).parent
 SAVERS = ("hamming", "bands", "digests", "vectors", "family", "idf", "index add", "dedup jsonl")
+STORES = ("store create", "store add", "store remove", "store merge", "store backup")
 SLOW_SAVERS = ("dedup parquet", "dedup jsonl.gz", "dedup jsonl.zst", "dedup csv")
 
 
@@ -30,7 +31,9 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, Any]:
     command = [sys.executable, str(HERE / "driver.py"), saver, str(folder), "--every", str(every)]
-    environment = {**os.environ, "LD_PRELOAD": str(shim)}
+    # A sanitizer's runtime comes first, where there is one.
+    preloaded = f"{os.environ.get('LD_PRELOAD', '')} {shim}".strip()
+    environment = {**os.environ, "LD_PRELOAD": preloaded}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert 0 == done.returncode, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -43,6 +46,22 @@ def test_every_fault_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: P
     found = outcomes(shim, saver, tmp_path)
     assert [] == found["faults"], f"{found['faults in all']} of {sum(found['outcomes'].values())}"
     assert sum(found["outcomes"].values()) > 20
+
+
+@pytest.mark.parametrize("saver", STORES)
+def test_every_fifth_fault_of_a_store_leaves_the_old_state_or_the_new_one(
+    shim: Path, tmp_path: Path, saver: str
+) -> None:
+    """The same for a store, whose log makes many calls."""
+    found = outcomes(shim, saver, tmp_path, every=5)
+    assert [] == found["faults"], f"{found['faults in all']} of {sum(found['outcomes'].values())}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("saver", STORES)
+def test_every_fault_of_a_store_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
+    """Every one of them."""
+    assert [] == outcomes(shim, saver, tmp_path)["faults"]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,3 +44,36 @@ def test_a_truncated_file_is_an_error_and_not_the_end(tmp_path: Path, when: str)
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "index.nks"), when]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (0, "refused\nrefused\n5\n") == (done.returncode, done.stdout), done.stderr
+
+
+FOREIGN = """
+import faulthandler, mmap, os, sys
+import numpy as np
+import nearkin as nk
+
+path = sys.argv[1]
+index = nk.HammingIndex(bits=64)
+index.add(None, np.arange(400_000, dtype=np.uint64))
+index.save(path)
+first = nk.HammingIndex.open(path)
+# The handler of faulthandler stands between the two times that the guard is installed.
+faulthandler.enable()
+second = nk.HammingIndex.open(path)
+print(len(first.search(np.arange(5, dtype=np.uint64), radius=0).ids), flush=True)
+other = path + ".other"
+with open(other, "wb") as file:
+    file.write(bytes(1 << 16))
+with open(other, "r+b") as file:
+    foreign = mmap.mmap(file.fileno(), 0)
+    os.truncate(other, 0)
+print(foreign[1 << 15])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="maps are guarded on Unix")
+def test_a_fault_of_another_map_is_reported_once_and_ends_the_process(tmp_path: Path) -> None:
+    """The handler of faulthandler hands the signal on to the one of before, the guard, which does not hand it back."""
+    command = [sys.executable, "-c", FOREIGN, str(tmp_path / "index.nks")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (-signal.SIGBUS, "5\n") == (done.returncode, done.stdout), done.stderr[:2000]
+    assert 1 == done.stderr.count("Bus error"), done.stderr[:2000]

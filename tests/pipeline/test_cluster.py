@@ -150,6 +150,24 @@ def test_a_rule_counts_its_documents_and_its_work(rule: str) -> None:
     assert (found.by < 40 + np.arange(len(rows))).all()
 
 
+def test_progress_is_told_within_a_batch_of_many_candidates() -> None:
+    """Parts of few candidates give what one part gives, and each is told."""
+    texts = near_duplicates(300)
+    found, told = [], []
+    for most in (1 << 22, 1):
+        made, _, _ = clusterer(texts, texts[:40], 0.5)
+        ticks: list[int] = []
+        made.tick = ticks.append
+        with mock.patch.object(cluster, "_CANDIDATES", most):
+            found.append(made.absorb())
+        told.append(ticks)
+    assert sum(told[0]) == sum(told[1])
+    assert 2 >= len(told[0]) < len(told[1])
+    assert found[0].by.tolist() == found[1].by.tolist()
+    np.testing.assert_array_equal(found[0].similarity, found[1].similarity)
+    assert (found[0].candidates, found[0].verified) == (found[1].candidates, found[1].verified)
+
+
 def test_nothing_to_decide_is_decided() -> None:
     """No documents, with older ones and without."""
     for old in ([], near_duplicates(20)):

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 import nearkin as nk
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import Column, open_corpus
+from nearkin.pipeline import documents
 from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.pipeline.documents import (
+    GrowingColumn,
     HashedDocuments,
     as_column,
     check_distinct_ids,
@@ -131,3 +133,61 @@ def test_the_first_of_each_content_is_its_smallest_row(contents: list[tuple[int,
     """Both halves of the hash count."""
     found = first_with_same_content(np.array(contents, np.uint64).reshape(-1, 2))
     assert [contents.index(one) for one in contents] == found.tolist()
+
+
+CELLS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(1 << 70), 1 << 70), st.floats(allow_nan=False), st.text("aé名")
+)
+
+
+@given(st.lists(st.one_of(st.lists(st.integers(0, 9)), st.lists(st.text("ab")), st.lists(CELLS)), max_size=5))
+def test_a_column_that_grows_is_the_joined_one(parts: list[list[Any]]) -> None:
+    """Numbers and strings in any order, batches without either, parts of larger columns."""
+    growing = GrowingColumn()
+    for part in parts:
+        column = Column.of(["before", *part])
+        growing.append(Column(column.kinds[1:], column.values[1:], column.offsets[1:], column.data))
+    found = growing.joined()
+    expected = [value for part in parts for value in part]
+    assert expected == found.to_list()
+    assert expected[::-1] == found.take(range(len(expected))[::-1])
+    assert [expected[row] for row in range(len(expected))] == [found[row] for row in range(len(expected))]
+
+
+@given(
+    st.one_of(
+        st.lists(st.integers(-3, 20)),
+        st.lists(st.text("ab", max_size=4)),
+        st.lists(st.one_of(st.integers(0, 5), st.text("01"))),
+    )
+)
+def test_equal_ids_are_found_among_any(ids: list[Any]) -> None:
+    """Integers in any order, strings, and both, against a set; a number and a string of its digits differ."""
+    if len(set(ids)) == len(ids):
+        check_distinct_ids(Column.of(ids), "ids")
+    else:
+        with pytest.raises(InputError, match="ids must differ, or use row numbers"):
+            check_distinct_ids(Column.of(ids), "ids")
+
+
+def test_ids_with_one_hash_differ_all_the_same() -> None:
+    """Where hashes are equal the ids themselves are compared."""
+    ids = Column.of(["a", "b", "c"])
+    with mock.patch.object(documents, "content_hashes", lambda texts: (np.zeros(2 * len(texts), np.uint64), None)):
+        check_distinct_ids(ids, "ids")
+
+
+def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
+    """Arrays alone, no object per document: 16 bytes of contents, 8 each of count, length and value, 9 of a number."""
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(f'{{"id": "{row:08}", "text": "text {row}"}}\n' for row in range(20_000)))
+    for id_column, of_ids in ((None, 9), ("id", 17)):
+        with open_corpus([path], id_column=id_column) as corpus:
+            found = hashed(corpus)
+        arrays = (found.values, found.counts, found.contents, found.lengths)
+        assert [20_000 * size for size in (8, 8, 16, 8)] == [array.nbytes for array in arrays]
+        # What is broadcast from one cell takes no memory.
+        held = [
+            part for part in (found.ids.kinds, found.ids.values, found.ids.offsets, found.ids.data) if any(part.strides)
+        ]
+        assert 20_000 * of_ids + 8 * (id_column is not None) == sum(part.nbytes for part in held)

@@ -160,6 +160,9 @@ def test_older_files_and_indexes_remove_what_matches_them(tmp_path: Path) -> Non
     by_index = nk.dedup_files(new, against=index)
     assert result.kept == by_index.kept
     assert ["the old one", "the old one", str(tmp_path / "other")] == by_index.pairs["representative"]
+    # Scores, as those of the files themselves.
+    assert result.pairs["similarity"] == by_index.pairs["similarity"]
+    assert [100 - score for score in by_index.pairs["similarity"]] == by_index.pairs["distance"]
     with pytest.raises(MismatchError, match="recipe slot normalize"):
         nk.dedup_files(new, against=index, recipe="space|ssdeep")
 
@@ -450,6 +453,7 @@ def test_the_best_entry_of_an_index_is_named(tmp_path: Path) -> None:
     result = nk.dedup_files([tmp_path / "a"], against=index, threshold=1)
     assert ([], [3], [0]) == (result.kept, result.pairs["representative"], result.pairs["distance"])
     assert ["near-old"] == [row["reason"] for row in result.clusters.rows()]
+    assert ([100.0], [100.0]) == (result.pairs["similarity"], result.clusters["similarity"])
     assert 3 == len(index)
 
 
@@ -616,3 +620,20 @@ def test_releases_of_a_file_are_found(shared: Path, tmp_path: Path) -> None:
     assert result.summary["removed"] > 100
     shutil.rmtree(tmp_path)
     assert np.isfinite(result.clusters["similarity"]).all()
+
+
+def test_a_name_with_a_zero_byte_is_a_typed_error(tmp_path: Path) -> None:
+    """No system has such a file: an input error, raised or told, and the other files are read."""
+    (tmp_path / "a").write_bytes(b"some bytes")
+    bad = str(tmp_path / "b\0c")
+    with pytest.raises(InputError, match=r"b\\x00c: the name has a NUL byte, as no file's has$"):
+        nk.dedup_files([bad])
+    told: list[tuple[str, type]] = []
+    result = nk.dedup_files([bad, tmp_path / "a"], on_error=lambda path, error: told.append((path, type(error))))
+    assert ([str(tmp_path / "a")], [(bad, InputError)]) == (result.kept, told)
+    with pytest.raises(InputError):
+        nk.HammingIndex.open(bad)
+    with pytest.raises(InputError):
+        nk.ssdeep.hash(bad)
+    for found in nk.ssdeep.hash_files([bad], on_error="return"):
+        assert isinstance(found, InputError)

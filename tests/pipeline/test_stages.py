@@ -89,7 +89,7 @@ def test_copies_share_the_fate_of_their_original() -> None:
     collapsed = Collapsed(
         np.arange(n), np.array([0, 1, 0, 3, 1, 5]), np.array([-1, -1, -1, -1, -1, 2]), np.array([0, 1, 3])
     )
-    matches = IndexMatches(np.full(n, -1), np.zeros(n, np.int64), [])
+    matches = IndexMatches(np.full(n, -1), np.zeros(n, np.int64), np.full(n, np.nan), [])
     # Four older documents: the second searched one goes to the first, the third one to older document 1.
     assignment = Assignment(np.array([-1, 4, 1]), np.array([np.nan, 0.7, 0.9]))
     clustered = SimpleNamespace(searched=np.array([0, 1, 3]), assignment=assignment, first=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -158,6 +159,36 @@ def test_all_links_are_all_matches(texts: list[str | None], threshold: float, ve
     for row in result.pairs.rows():
         assert by_definition.distance(row["left"], row["right"]) == row["distance"]
     assert result.kept == dedup(texts, threshold=threshold, verify=verify).kept
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=strategies.corpora(), threshold=thresholds, verify=measures, keep=st.sampled_from(["first", "last"]))
+def test_every_two_documents_that_match_are_a_pair(
+    texts: list[str | None], threshold: float, verify: str, keep: str
+) -> None:
+    """`with_copies`: any two rows with features that match or are equal, once, the one visited first left."""
+    by_definition = Reference(texts, threshold, verify)
+    sign = 1 if keep == "first" else -1
+    expected = {
+        tuple(sorted((i, j), key=lambda row: sign * row))
+        for i, j in itertools.combinations(by_definition.rows, 2)
+        if texts[i] == texts[j] or by_definition.match(i, j)
+    }
+    rows = list(dedup(texts, threshold=threshold, verify=verify, keep=keep, links="all").pairs.with_copies())
+    assert sorted(expected) == sorted((row["left"], row["right"]) for row in rows)
+    for row in rows:
+        assert by_definition.distance(row["left"], row["right"]) == row["distance"]
+        if texts[row["left"]] == texts[row["right"]]:
+            assert 1.0 == row["similarity"]
+
+
+def test_copies_of_older_documents_are_paired_with_them() -> None:
+    """Also where an old id is a new one, too; old documents are on the left."""
+    result = nk.dedup(["one two three"] * 2, against=["one two three"], against_ids=[1], links="all")
+    rows = [(row["left"], row["right"]) for row in result.pairs.with_copies()]
+    assert [(1, 0), (1, 1), (0, 1)] == rows
+    plain = nk.dedup(["one two three"] * 2).pairs
+    assert list(plain.rows()) == list(plain.with_copies())
 
 
 # Copies, texts without features, ids

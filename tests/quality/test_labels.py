@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import nearkin as nk
 from nearkin import errors
 from nearkin.io import read_table
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
@@ -191,3 +193,26 @@ def test_labels_that_are_no_numbers_have_no_threshold(tmp_path: Path, value: Any
         read_labels(path, label_column="score", at_least=0.5)
     with pytest.raises(errors.InputError, match="labels are 0 and 1"):
         read_labels(path, label_column="score")
+
+
+@pytest.mark.parametrize("label", ["false", "0", None, float("nan"), 2, 0.5, [], object()])
+def test_what_is_no_boolean_labels_no_pair(label: Any) -> None:
+    """Whatever Python takes for true; the row is named."""
+    with pytest.raises(errors.InputError) as refused:
+        PairLabels([1, 1], [2, 3], [True, label])
+    assert f"pairs: row 1 has the label {label!r}; labels are True and False, or 1 and 0" == str(refused.value)
+
+
+@pytest.mark.parametrize("match", [[True, False], [1, 0], [1.0, 0.0], np.array([True, False]), np.array([1, 0])])
+def test_booleans_and_numbers_label_pairs(match: Any) -> None:
+    """Of Python and of NumPy."""
+    assert {("1", "2"): True, ("1", "3"): False} == PairLabels([1, 1], [2, 3], match).labels
+
+
+def test_a_name_of_a_cluster_can_be_hashed() -> None:
+    """Another one is refused, also by an evaluation, and names the id."""
+    for call in (lambda: ClusterLabels([7], [[1]]), lambda: nk.evaluate({7: [1]}, {7: "a"})):  # type: ignore[list-item, arg-type]
+        with pytest.raises(errors.InputError) as refused:
+            call()
+        reason = "id 7 has the cluster [1]; clusters are named by integers, strings or tuples"
+        assert f"clusters: {reason}" == str(refused.value)

@@ -194,8 +194,15 @@ def test_parameters_outside_of_their_range_are_refused() -> None:
         index.nearest([A], k=0)
     with pytest.raises(ParameterError, match="connected"):
         index.clusters(linkage="single")  # type: ignore[arg-type]  # the point
-    with pytest.raises(ParameterError, match="2 or more"):
-        index.hubs(least=1)
+    for least in (1, True, "a", 2.5, 1 << 63):
+        with pytest.raises(ParameterError, match=r"^least=.* is not allowed; use 2 or more$"):
+            index.hubs(least=least)  # type: ignore[arg-type]  # the point
+    for most in (-1, False, "a", 1 << 63):
+        with pytest.raises(ParameterError, match=r"^most=.* is not allowed; use 0 or more$"):
+            index.hubs(most=most)  # type: ignore[arg-type]  # the point
+    for skip in (0, True, 1.0, 1 << 63):
+        with pytest.raises(ParameterError, match=r"^skip_hubs=.* is not allowed; use 1 or more digests, or None"):
+            index.pairs(skip_hubs=skip)  # type: ignore[arg-type]  # the point
     with pytest.raises(ParameterError, match="an id of the index"):
         index.digest(0)
     assert 0 == len(index.search([A])[0]) == len(index.pairs()) == len(index.clusters())

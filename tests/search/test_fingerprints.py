@@ -238,3 +238,43 @@ def test_other_shapes_and_types_are_refused_by_conversions() -> None:
     assert ["0000000000000002" + "0000000000000001"] == to_hex([1, 2], 128)
     # A column of any signed width keeps its sign.
     assert [2**64 - 1, 5] == from_signed(np.array([-1, 5], dtype=np.int8)).tolist()
+
+
+@pytest.mark.parametrize("text", [" ff", "ff ", "f_f", "+ff", "-0", "0x", "0xf_f", "", "\n", "１", b"ff", 255])
+def test_a_hexadecimal_number_is_digits_alone(text: Any) -> None:
+    """No spaces, signs, underscores, digits of other scripts, bytes or numbers, all of which `int` takes."""
+    with pytest.raises(ParameterError) as refused:
+        from_hex([text])
+    assert f"text={text!r} is not allowed; use a hexadecimal number below 2**64" == str(refused.value)
+
+
+def test_packed_bytes_under_a_mask_are_no_fingerprints() -> None:
+    """Masked values are refused; a masked array in which nothing is masked is an array."""
+    codes = np.ma.MaskedArray(np.ones((2, 8), np.uint8), mask=False)
+    assert [0x0101010101010101] * 2 == from_bytes(codes).tolist()
+    codes[1, 3] = np.ma.masked
+    with pytest.raises(ParameterError, match=r"^codes=an array with masked values is not allowed"):
+        from_bytes(codes)
+
+
+@given(st.integers(1, 1024), st.data())
+@settings(deadline=None)
+def test_distances_of_a_width_are_those_of_values_below_it(bits: int, data: st.DataObject) -> None:
+    """With `bits` a value of more bits is refused on either side, and one of fewer words, too."""
+    numbers = data.draw(st.lists(st.integers(0, (1 << bits) - 1), min_size=2, max_size=2))
+    words = -(-bits // 64)
+    rows = [[number >> 64 * word & ((1 << 64) - 1) for word in range(words)] for number in numbers]
+    one, other = (np.array(row if words > 1 else row[0], dtype=np.uint64) for row in rows)
+    assert (numbers[0] ^ numbers[1]).bit_count() == nk.hamming(one, other, bits=bits)
+    table = np.array([rows[0]], dtype=np.uint64)
+    found = nk.hamming(table, np.array(rows[1:], dtype=np.uint64), bits=bits)
+    assert [(numbers[0] ^ numbers[1]).bit_count()] == np.asarray(found).tolist()
+    if bits % 64:
+        wide = one.copy()
+        wide[() if words == 1 else -1] |= np.uint64(1 << bits % 64)
+        for name, sides in (("a", (wide, other)), ("b", (other, wide))):
+            with pytest.raises(ParameterError, match=rf"^{name}=a row with a bit at or above bits is not allowed"):
+                nk.hamming(*sides, bits=bits)
+    wider = bits + 64 if bits <= 960 else bits - 64
+    with pytest.raises(MismatchError, match=rf"for bits={wider}; compare only what was made alike$"):
+        nk.hamming(table, table, bits=wider)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import ParameterError
-from nearkin.search.ids import check_existing, check_ids, contains_id, iter_ids, new_ids, plain_id
+from nearkin.search.ids import check_existing, check_ids, contains_id, new_ids, plain_id
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -152,6 +152,31 @@ def test_what_is_neither_integers_nor_strings_is_refused(ids: Any, found: str) -
     message = str(refused.value)
     assert message.startswith(f"ids={found}")
     assert message.endswith(" is not allowed; use integers of 64 bits or strings, one kind in an index")
+
+
+@pytest.mark.parametrize(
+    ("ids", "found"),
+    [
+        ([True, 2], "integers and booleans"),
+        ([3, np.bool_(True)], "integers and booleans"),
+        ((value for value in (1, False)), "integers and booleans"),
+        ([1, [2]], "values of several shapes"),
+    ],
+)
+def test_what_numpy_would_take_for_integers_is_refused(ids: Any, found: str) -> None:
+    """Booleans beside integers, and lists beside them, which have no array."""
+    with pytest.raises(ParameterError) as refused:
+        check_ids(ids)
+    allowed = "integers of 64 bits or strings, one kind in an index"
+    assert f"ids={found} is not allowed; use {allowed}" == str(refused.value)
+
+
+@pytest.mark.parametrize("ids", [5, 5.0, True, object])
+def test_one_value_is_no_list_of_ids(ids: Any) -> None:
+    """The message says how one id is given."""
+    with pytest.raises(ParameterError) as refused:
+        check_ids(ids)
+    assert f"ids={ids!r} is not allowed; use an iterable of ids; [id] for one" == str(refused.value)
 
 
 @pytest.mark.parametrize("ids", ["ab", b"ab", ""])
@@ -320,7 +345,7 @@ def test_a_batch_that_was_removed_meanwhile_is_not_given() -> None:
 def test_a_batch_size_is_checked_at_the_call(size: Any, found: str) -> None:
     """Before the first batch is asked for."""
     with pytest.raises(ParameterError) as refused:
-        iter_ids(index_of([1])._core, size)
+        index_of([1]).iter_ids(batch_size=size)
     assert f"batch_size={found} is not allowed; use 1 to 2**32 - 1" == str(refused.value)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from command import ROOT, needs_ssdeep
-from nearkin.errors import InputError
+from nearkin.errors import InputError, ParameterError
 from nearkin.search.digests import is_digest_index
 from nearkin.ssdeep.lists import read_digests
 
@@ -178,8 +178,15 @@ AWKWARD = st.lists(
 
 @given(st.lists(st.tuples(st.sampled_from(["3::", "6:aaX8v:aV", "96:/+:de"]), AWKWARD), max_size=5))
 def test_names_with_quotes_commas_and_line_ends_come_back(entries: list[tuple[str, str]]) -> None:
-    """A quotation mark alone is escaped, all else stands as it is; from a file as from its content."""
-    text = nk.ssdeep.write_list(iter(entries))
+    """A quotation mark alone is escaped, all else stands as it is; from a file as from its content.
+
+    What is refused has a line end and behind it what a digest begins with.
+    """
+    try:
+        text = nk.ssdeep.write_list(iter(entries))
+    except ParameterError:
+        assert any(re.search(r"\n\s*\d+:", name) for _, name in entries)
+        return
     records = [digest.encode() + b',"' + os.fsencode(name).replace(b'"', b'\\"') + b'"\n' for digest, name in entries]
     assert b"ssdeep,1.1--blocksize:hash:hash,filename\n" + b"".join(records) == text
     # Where a name itself goes on like a record, `"`, line end, digest, `,"`, its quotation marks are escaped.
@@ -222,3 +229,26 @@ def test_a_line_that_is_no_record_is_numbered(line: bytes, number: int) -> None:
     with pytest.raises(InputError) as found:
         nk.ssdeep.read_list(head + line)
     assert f'line {number}: no record; one reads `size:part:part,"name"`' == str(found.value)
+
+
+@given(st.text('a,"\n:3\\', max_size=12), st.text('a,"\n:3\\', max_size=12))
+def test_a_name_comes_back_or_is_refused(name: str, other: str) -> None:
+    """Line ends stay in names; a name that would be read as two entries is refused, whatever stands beside it."""
+    entries = [("3:aaX8v:aV", name), ("3::", other)]
+    try:
+        text = nk.ssdeep.write_list(entries)
+    except ParameterError:
+        # The plain form of the rule: a line of the name that a record begins with, its quotation mark the closing one.
+        assert any(re.search(r"\n3+:[a3]*:[a3]*,$", refused) for refused in (name, other))
+    else:
+        assert entries == nk.ssdeep.read_list(text)
+
+
+@pytest.mark.parametrize("name", ["a\n3:aaX8v:aV,", "\n3::,"])
+def test_a_name_that_reads_as_two_entries_is_refused(name: str) -> None:
+    """The program's form has no escape for it; the same name without the entry is written."""
+    with pytest.raises(ParameterError) as refused:
+        nk.ssdeep.write_list([("3::", "plain"), ("3::", name)])
+    allowed = "names without an entry of a list in them; JSON lines hold any name"
+    assert f"name={name!a} is not allowed; use {allowed}" == str(refused.value)
+    assert [("3::", name[:-1])] == nk.ssdeep.read_list(nk.ssdeep.write_list([("3::", name[:-1])]))

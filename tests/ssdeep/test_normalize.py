@@ -174,3 +174,13 @@ def test_an_unknown_step_is_named(steps: Any, found: str) -> None:
     with pytest.raises(ParameterError) as refused:
         chosen(steps)
     assert f"normalize={found} is not allowed; use any of 'html', 'lines' and 'space'" == str(refused.value)
+
+
+@pytest.mark.parametrize("steps", ["html", (), ["lines"]])
+def test_bytes_alone_are_normalised(steps: Any) -> None:
+    """A text is refused with what to do; bytes of any kind become bytes."""
+    with pytest.raises(ParameterError) as refused:
+        nk.ssdeep.normalize("a", steps)  # type: ignore[arg-type]  # the point
+    assert "data=a str is not allowed; use bytes; text.encode() makes them of a text" == str(refused.value)
+    for data in (b"a", bytearray(b"a"), memoryview(b"a")):
+        assert b"a" == nk.ssdeep.normalize(data, steps)

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use nearkin_core::families::simhash::{SimHash, SimHashScratch, Weight};
 use nearkin_core::hash::FeatureHash;
-use nearkin_core::text::tokenizer::{Kind, Tokenizer};
+use nearkin_core::text::tokenizer::{FeatureKind, Tokenizer};
 use nearkin_core::text::unicode::{Case, Form, Letters};
 
 fn main() {
@@ -21,12 +21,12 @@ fn main() {
         text.len()
     );
     for (kind, bits, weight) in [
-        (Kind::Char(4), 64, Weight::Count),
-        (Kind::Char(4), 128, Weight::Count),
-        (Kind::Char(4), 256, Weight::Count),
-        (Kind::Char(4), 64, Weight::Binary),
-        (Kind::Word(1), 64, Weight::Count),
-        (Kind::Word(3), 64, Weight::Count),
+        (FeatureKind::Char(4), 64, Weight::Count),
+        (FeatureKind::Char(4), 128, Weight::Count),
+        (FeatureKind::Char(4), 256, Weight::Count),
+        (FeatureKind::Char(4), 64, Weight::Binary),
+        (FeatureKind::Word(1), 64, Weight::Count),
+        (FeatureKind::Word(3), 64, Weight::Count),
     ] {
         let tokenizer = Tokenizer::new(kind, Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let simhash = SimHash::new(bits, FeatureHash::Xxh3(0)).expect("valid");

@@ -1,7 +1,7 @@
 //! The one error type of the core: what was found, what is allowed, how to mend it.
 //!
-//! Every message has that order, and every variant keeps the values it speaks of, so that the binding can hand them to
-//! Python as attributes. Nothing in this crate panics on input.
+//! Every message has that order, and every variant keeps the values that it mentions, so that the binding can hand them
+//! to Python as attributes. Nothing in this crate panics on input.
 
 use std::fmt;
 
@@ -65,6 +65,11 @@ pub enum Error {
     Stopped,
     /// An object that another thread was using when this process was forked.
     Forked,
+    /// There is no memory for what was asked; nothing changed.
+    Memory {
+        /// Bytes of the array that was refused.
+        bytes: usize,
+    },
     /// The operating system refused.
     Io {
         /// What was being done, with the file's name.
@@ -135,6 +140,10 @@ impl fmt::Display for Error {
             Self::Forked => write!(
                 f,
                 "this object was in use in another thread when the process forked; open or build it again in the child"
+            ),
+            Self::Memory { bytes } => write!(
+                f,
+                "there is no memory for {bytes} bytes; nothing changed: use smaller batches, a smaller radius or a limit"
             ),
             Self::Io { action, source } => write!(f, "{action}: {source}"),
         }

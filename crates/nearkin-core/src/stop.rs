@@ -1,22 +1,23 @@
 //! Stopping a long computation from outside: a flag that its loops read.
 //!
-//! A caller makes a [`Stop`], runs the computation [`within`](Stop::within) it, and sets it from another thread. Code that
-//! may take long asks `Stop::current()` once, before its loop, and then [`check`](Stop::check) or
+//! A caller makes a [`Stop`], runs the computation [`within`](Stop::within) it, and sets it from another thread. Code
+//! that may take long asks `Stop::current()` once, before its loop, and then [`check`](Stop::check) or
 //! [`is_set`](Stop::is_set) in every task: at least every tenth of a second, at most every few microseconds.
 //!
-//! **What a computation owes.** After the flag is set its result is thrown away, so loops may end early with anything. What
-//! changes an object does its long work first, then calls `check`, and only then changes the object, in a short step
-//! that nothing interrupts: a stopped call leaves the object as it was.
+//! **Obligations of a computation.** After the flag is set its result is discarded, so loops may end early with any
+//! result. What changes an object does its long work first, then calls `check`, and only then changes the object, in a
+//! short step that nothing interrupts: a stopped call leaves the object as it was.
 //!
 //! The current flag belongs to a thread. A task that another thread takes up (rayon) does not inherit it: the closure
 //! carries the `Stop` along, and enters it with `within` where it calls code that asks for the current one.
 //!
-//! Long stretches of other people's code can't be asked to stop: sorts are cut into pieces ([`Stop::sort_by`]).
+//! Long calls of library code can't be asked to stop: sorts are cut into pieces ([`Stop::sort_by`]).
 //!
 //! Cost: an uncontended read of one byte per check.
 
 use std::cell::RefCell;
 use std::cmp::Ordering as Order;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,6 +27,8 @@ use crate::{Error, Result};
 
 /// Most elements that are sorted or partitioned in one go: a fifth of a second on one core.
 const PIECE: usize = if cfg!(test) { 100 } else { 1 << 22 };
+/// Elements between two looks at the flag, where each takes some nanoseconds to a microsecond.
+const BLOCK: usize = if cfg!(test) { 16 } else { 1 << 14 };
 
 thread_local! {
     static CURRENT: RefCell<Stop> = const { RefCell::new(Stop(None)) };
@@ -33,7 +36,26 @@ thread_local! {
 
 /// A flag that asks a computation to end; clones are the same flag. The default one is never set.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Option<Arc<AtomicBool>>);
+pub struct Stop(Option<Arc<Flag>>);
+
+#[derive(Debug, Default)]
+struct Flag {
+    set: AtomicBool,
+    /// Looks until it sets itself, for tests; 0 for never.
+    #[cfg(test)]
+    left: std::sync::atomic::AtomicUsize,
+}
+
+impl Flag {
+    #[inline]
+    fn is_set(&self) -> bool {
+        #[cfg(test)]
+        if self.left.load(Ordering::Relaxed) > 0 && self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.set.store(true, Ordering::Relaxed);
+        }
+        self.set.load(Ordering::Relaxed)
+    }
+}
 
 /// Puts the flag of before back when a computation ends, by a panic too.
 struct Restore(Stop);
@@ -47,7 +69,7 @@ impl Drop for Restore {
 impl Stop {
     /// A flag that can be set.
     pub fn new() -> Self {
-        Self(Some(Arc::new(AtomicBool::new(false))))
+        Self(Some(Arc::default()))
     }
 
     /// The flag of the computation that this thread runs; one that is never set outside of any.
@@ -64,14 +86,14 @@ impl Stop {
     /// Asks the computation to end.
     pub fn set(&self) {
         if let Some(flag) = &self.0 {
-            flag.store(true, Ordering::Relaxed);
+            flag.set.store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether the computation is to end.
     #[inline]
     pub fn is_set(&self) -> bool {
-        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+        self.0.as_ref().is_some_and(|flag| flag.is_set())
     }
 
     /// Nothing, or the error of a computation that was stopped.
@@ -81,6 +103,25 @@ impl Stop {
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.is_set() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// The items in blocks; no more of them once the flag is set, so that `check` comes after the loop.
+    pub fn blocks<'a, T>(&'a self, items: &'a [T]) -> impl Iterator<Item = &'a [T]> {
+        items.chunks(BLOCK).take_while(move |_| !self.is_set())
+    }
+
+    /// The numbers of a range in blocks; no more of them once the flag is set, so that `check` comes after the loop.
+    pub fn ranges(&self, all: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let end = all.end;
+        all.step_by(BLOCK).take_while(move |_| !self.is_set()).map(move |start| start..end.min(start + BLOCK))
+    }
+
+    /// The items one by one; no more of them soon after the flag is set.
+    pub fn often<T>(&self, items: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        items
+            .enumerate()
+            .take_while(move |(number, _)| !number.is_multiple_of(BLOCK) || !self.is_set())
+            .map(|(_, item)| item)
     }
 
     /// Sorts in parallel, equal elements in any order; once the flag is set the rest stays unsorted.
@@ -106,6 +147,24 @@ impl Stop {
     pub fn sort<T: Ord + Send>(&self, items: &mut [T]) {
         self.sort_by(items, T::cmp);
     }
+}
+
+/// What `work` gives once it is not stopped any more: it is called anew, stopped at its first look, at its second, and so on;
+/// `whole` looks at `object` after each call that was stopped.
+#[cfg(test)]
+pub(crate) fn at_every_look<O, T>(object: &mut O, work: impl Fn(&mut O) -> Result<T>, whole: impl Fn(&O)) -> T {
+    for looks in 1_usize.. {
+        let flag = Flag { left: std::sync::atomic::AtomicUsize::new(looks), ..Flag::default() };
+        match Stop(Some(Arc::new(flag))).within(|| work(object)) {
+            Err(Error::Stopped) => whole(object),
+            Err(error) => panic!("stopped at look {looks}: {error}"),
+            Ok(value) => {
+                assert!(looks > 1, "it never looks");
+                return value;
+            }
+        }
+    }
+    unreachable!("the looks of a call are finite")
 }
 
 #[cfg(test)]
@@ -159,6 +218,27 @@ mod tests {
             Stop::default().sort(&mut items);
             prop_assert_eq!(expected, items);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_and_ranges_are_all_there_is(start in 0_usize..50, count in 0_usize..100) {
+            let stop = Stop::new();
+            let items: Vec<usize> = (start..start + count).collect();
+            prop_assert_eq!(&items, &stop.blocks(&items).flatten().copied().collect::<Vec<_>>());
+            prop_assert_eq!(&items, &stop.ranges(start..start + count).flatten().collect::<Vec<_>>());
+            prop_assert_eq!(&items, &stop.often(start..start + count).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn there_is_no_block_after_the_flag_is_set() {
+        let stop = Stop::new();
+        let items = [0; 100];
+        let seen: usize = stop.blocks(&items).inspect(|_| stop.set()).map(<[i32]>::len).sum();
+        assert_eq!(BLOCK, seen);
+        assert_eq!(0, stop.often(0..100).count());
+        assert_eq!(0, stop.ranges(0..100).count());
     }
 
     #[test]

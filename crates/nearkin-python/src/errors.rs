@@ -49,6 +49,7 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         }
         Error::Forked => "ForkError",
         Error::Stopped => return Ok(pyo3::exceptions::PyKeyboardInterrupt::new_err(message)),
+        Error::Memory { .. } => return Ok(pyo3::exceptions::PyMemoryError::new_err(message)),
         Error::Io { action, source } => {
             if let Some(code) = source.raw_os_error() {
                 let class = py.import("builtins")?.getattr("OSError")?;

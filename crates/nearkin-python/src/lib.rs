@@ -4,7 +4,7 @@
 //! the result. No rule about hashing or searching lives here.
 //!
 //! Modules build on the ones to their left only: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text` ·
-//! `recipe` · `families` · `ssdeep` · `search` · `pipeline`.
+//! `recipe` · `families` · `ssdeep` · `search` · `pipeline` · `store`.
 
 mod convert;
 mod errors;
@@ -15,6 +15,7 @@ mod recipe;
 mod records;
 mod search;
 mod ssdeep;
+mod store;
 mod text;
 mod threads;
 mod vectors;
@@ -38,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ssdeep::register(module)?;
     search::register(module)?;
     pipeline::register(module)?;
+    store::register(module)?;
     // The stub is the list of names; `python -m mypy.stubtest nearkin._core` holds it equal to what is here.
     module.delattr("__all__")
 }

@@ -1,14 +1,15 @@
-//! The one lock of the objects that calls change: [`Lock`]. Readers share it, a writer has it alone, and `fork` does not hang it.
+//! The lock of every object that calls change: [`Lock`]. Readers share it, a writer has it alone, and `fork` does not
+//! hang it.
 //!
-//! **Fork.** A forked child has the memory of its parent, but only the thread that forked. A lock that another thread held at
-//! that moment is never released in the child, and what it guards may be half changed. The process therefore counts its forks
-//! (a handler of `pthread_atfork` does, in each child), and a lock remembers the count at which it was last looked at.
-//! The first use after a fork, before any thread of the child can hold the lock, tries it without waiting: a
-//! lock that was free works on; one that was held, by a reader or a writer, is an [`Error::Forked`] from then on. Readers change
-//! nothing that is seen, but they compare checksums once, and a comparison that was under way is never finished in the child.
-//! What was in use is not dropped in the child either: its pointers may be stale.
+//! **Fork.** A forked child has the memory of its parent, but only the thread that forked. A lock that another thread
+//! held at that moment is never released in the child, and what it guards may be half changed. The process therefore
+//! counts its forks (a handler of `pthread_atfork` does, in each child), and a lock remembers the count at which it was
+//! last looked at. The first use after a fork, before any thread of the child can hold the lock, tries it without
+//! waiting: a lock that was free works on; one that was held, by a reader or a writer, is an [`Error::Forked`] from
+//! then on. Readers change nothing that is seen, but they compare checksums once, and a comparison that was under way
+//! is never finished in the child. What was in use is not dropped in the child either: its pointers may be stale.
 //!
-//! A panic under a lock does not close it: callers that change things in place say why what is left is whole.
+//! A panic under a lock does not close it: callers that change things in place say why the object stays consistent.
 
 use std::mem::ManuallyDrop;
 #[cfg(unix)]
@@ -47,7 +48,7 @@ pub(crate) fn count_forks() -> Result<()> {
 enum Found {
     /// A thread is looking.
     Looking,
-    /// Nobody held it.
+    /// It was free.
     Free,
     /// A thread that is not in this process held it.
     Held,
@@ -87,6 +88,16 @@ impl<T> Lock<T> {
     pub(crate) fn write(&self) -> Result<RwLockWriteGuard<'_, T>> {
         self.check()?;
         Ok(self.value.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The value to change, if nobody holds it.
+    pub(crate) fn try_write(&self) -> Result<Option<RwLockWriteGuard<'_, T>>> {
+        self.check()?;
+        match self.value.try_write() {
+            Ok(value) => Ok(Some(value)),
+            Err(TryLockError::Poisoned(error)) => Ok(Some(error.into_inner())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+        }
     }
 
     fn check(&self) -> Result<()> {

@@ -4,10 +4,10 @@
 
 use std::fs::File;
 
-use nearkin_core::Error;
 use nearkin_core::records::csv;
 use nearkin_core::records::jsonl;
 use nearkin_core::records::{self, Column};
+use nearkin_core::{Error, room};
 use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -115,7 +115,7 @@ fn read_csv(
     end: bool,
     lengths: Option<PyReadonlyArray1<'_, u32>>,
 ) -> PyResult<Records> {
-    let layout = csv::Layout { delimiter, fields, text, scalars };
+    let layout = csv::RecordLayout { delimiter, fields, text, scalars };
     let block = block.as_slice()?;
     match &lengths {
         None => run(py, || csv::read(block, end, &layout)),
@@ -186,6 +186,7 @@ fn read_spans(
     }
     let failed = |source: std::io::Error| match source.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::input("file", "it is shorter than it was when it was read first"),
+        std::io::ErrorKind::OutOfMemory => Error::Memory { bytes: lengths.iter().map(|&length| length as usize).sum() },
         _ => Error::Io { action: "reading records again".to_owned(), source },
     };
     let file = duplicated(descriptor).map_err(failed).into_python()?;
@@ -196,7 +197,8 @@ fn read_spans(
 /// Another open file over the same one.
 #[cfg(unix)]
 fn duplicated(descriptor: i64) -> std::io::Result<File> {
-    let number = i32::try_from(descriptor).map_err(std::io::Error::other)?;
+    let number = i32::try_from(descriptor).ok().filter(|&number| number >= 0);
+    let number = number.ok_or_else(|| std::io::Error::from_raw_os_error(libc::EBADF))?;
     // SAFETY: the descriptor is not -1, and is only borrowed to be duplicated; a closed one gives EBADF.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
     borrowed.try_clone_to_owned().map(File::from)
@@ -239,7 +241,8 @@ const GAP: u64 = 2 << 10;
 const READ: u64 = 1 << 20;
 
 fn gather(file: &File, starts: &[i64], lengths: &[u32]) -> std::io::Result<Vec<u8>> {
-    let mut bytes = vec![0; lengths.iter().map(|&length| length as usize).sum()];
+    let total = lengths.iter().map(|&length| length as usize).sum();
+    let mut bytes = room::zeros(total).map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
     // Records of one group lie so close together that one call fetches all of them.
     let mut groups: Vec<(std::ops::Range<usize>, u64, &mut [u8])> = Vec::new();
     let mut rest = bytes.as_mut_slice();

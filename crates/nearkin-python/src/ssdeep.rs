@@ -18,10 +18,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use rayon::prelude::*;
 
-use crate::convert::texts::Texts;
+use crate::convert::texts::{HINT, Texts};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
-use crate::threads::detached;
+use crate::threads::{detached, detached_with};
 
 /// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
 const SMALL: usize = 2048;
@@ -84,7 +84,7 @@ impl Spelled {
         if source.is_instance_of::<PyString>() || source.is_instance_of::<PyBytes>() {
             return Err(PyTypeError::new_err("expected an iterable of digests, found a single one; pass a list"));
         }
-        let count = source.len().unwrap_or(0);
+        let count = source.len().unwrap_or(0).min(HINT);
         let mut spelled =
             Self { texts: Vec::with_capacity(count), objects: Vec::new(), columns: None, owned: Vec::new() };
         if let Ok(list) = source.cast_exact::<PyList>() {
@@ -233,7 +233,7 @@ fn ssdeep_hash_files(
 
 #[pyclass(frozen, name = "SsdeepHasher", module = "nearkin._core")]
 struct PyHasher {
-    // Who holds it never waits for the GIL, so it may be waited for with the GIL held.
+    // Waited for without the GIL alone: who holds it looks for signals.
     hasher: Lock<Hasher>,
 }
 
@@ -245,8 +245,8 @@ impl PyHasher {
     }
 
     #[getter]
-    fn total(&self) -> PyResult<u64> {
-        Ok(self.hasher.read().into_python()?.total())
+    fn total(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| Ok(self.hasher.read()?.total())).into_python()
     }
 
     fn update(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -254,17 +254,32 @@ impl PyHasher {
             self.hasher.write()?.update(bytes);
             Ok(())
         };
-        with_bytes(data, |bytes| {
-            if bytes.len() < SMALL { update(bytes) } else { py.detach(|| update(bytes)) }.into_python()
+        with_bytes(data, |bytes| match bytes.len() {
+            0..SMALL => match self.hasher.try_write().into_python()? {
+                Some(mut hasher) => {
+                    hasher.update(bytes);
+                    Ok(())
+                }
+                None => py.detach(|| update(bytes)).into_python(),
+            },
+            SMALL..LARGE => py.detach(|| update(bytes)).into_python(),
+            _ => {
+                let lock = || self.hasher.write();
+                detached_with(py, lock, |pool, mut hasher| {
+                    let hasher: &mut Hasher = &mut hasher;
+                    pool.install(|| hasher.update_all(bytes))
+                })
+            }
         })
     }
 
-    fn copy(&self) -> PyResult<Self> {
-        Ok(Self { hasher: Lock::new(self.hasher.read().into_python()?.clone()) })
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        let hasher = py.detach(|| Ok(self.hasher.read()?.clone())).into_python()?;
+        Ok(Self { hasher: Lock::new(hasher) })
     }
 
-    fn digest(&self, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
-        self.hasher.read().into_python()?.digest(options(eliminate_runs, truncate)).into_python()
+    fn digest(&self, py: Python<'_>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
+        py.detach(|| self.hasher.read()?.digest(options(eliminate_runs, truncate))).into_python()
     }
 }
 

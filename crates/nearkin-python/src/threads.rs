@@ -4,13 +4,13 @@
 //! ever. The pool here is therefore our own, made on first use and remembered with the process id that made it; a
 //! child sees another id and makes its own pool. Results never depend on the number of threads.
 //!
-//! **Signals.** While the pool works, the calling thread waits without the GIL and looks for signals twenty times a second. A
-//! handler that raises (Ctrl-C does) sets the [`Stop`] of the call; its loops end, and the exception is raised in place of
-//! the result. Handlers run while the call holds its object's lock: one that uses the same object waits for ever, as
-//! with any lock.
+//! **Signals.** While the pool works, the calling thread waits without the GIL and looks for signals twenty times a
+//! second. A handler that raises (Ctrl-C does) sets the [`Stop`] of the call; its loops end, and the exception is
+//! raised in place of the result. Handlers run while the call holds its object's lock: one that uses the same object
+//! deadlocks, as with any lock.
 //!
-//! **Locks and the GIL.** A call that holds a lock waits for the GIL when it looks for signals, so no lock of an object is ever
-//! waited for with the GIL held: `detached_with` takes locks without it.
+//! **Locks and the GIL.** A call that holds a lock waits for the GIL when it looks for signals, so no lock of an object
+//! is ever waited for with the GIL held: `detached_with` takes locks without it.
 
 use std::cell::RefCell;
 use std::num::NonZero;
@@ -65,6 +65,45 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
+/// The result of a task, put by a worker and awaited by the calling thread.
+struct Ended<T> {
+    /// Whether there was a result, and the result until it is taken.
+    found: Mutex<(bool, Option<std::thread::Result<T>>)>,
+    arrived: Condvar,
+}
+
+impl<T> Default for Ended<T> {
+    fn default() -> Self {
+        Self { found: Mutex::new((false, None)), arrived: Condvar::new() }
+    }
+}
+
+impl<T> Ended<T> {
+    fn put(&self, result: std::thread::Result<T>) {
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = (true, Some(result));
+        self.arrived.notify_one();
+    }
+
+    /// Waits at most this long; whether there is a result.
+    fn wait(&self, most: Duration) -> bool {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.arrived.wait_timeout_while(found, most, |found| !found.0).unwrap_or_else(PoisonError::into_inner).0.0
+    }
+
+    fn take(&self) -> Option<std::thread::Result<T>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+    }
+}
+
+/// Waits for a task when it is dropped.
+struct Waiting<'a, T>(&'a Ended<T>);
+
+impl<T> Drop for Waiting<'_, T> {
+    fn drop(&mut self) {
+        while !self.0.wait(LOOK) {}
+    }
+}
+
 /// The pool as one call uses it.
 pub(crate) struct Workers {
     pool: Arc<ThreadPool>,
@@ -80,30 +119,25 @@ impl Workers {
 
     /// Runs `work` in the pool and looks for signals meanwhile; the GIL must be released.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let ended = (Mutex::new(None), Condvar::new());
-        let stop = &self.stop;
-        self.pool.in_place_scope(|scope| {
-            scope.spawn(|_| {
-                let found = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
-                *ended.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-                ended.1.notify_one();
-            });
-            let mut found = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-            while found.is_none() {
-                let (guard, waited) = ended.1.wait_timeout(found, LOOK).unwrap_or_else(PoisonError::into_inner);
-                found = guard;
-                if waited.timed_out() && found.is_none() {
-                    drop(found);
-                    self.look();
-                    found = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-                }
-            }
+        let ended = Arc::new(Ended::default());
+        // Whatever happens here, nothing that `work` borrows goes before it has ended.
+        let waiting = Waiting(&ended);
+        let (there, stop) = (Arc::clone(&ended), self.stop.clone());
+        let task: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
+            let found = catch_unwind(AssertUnwindSafe(|| stop.within(work)));
+            there.put(found);
         });
-        let found = ended.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match found {
+        // SAFETY: the closure has run, and all that it borrows was let go, once a result was put; `waiting` waits for that
+        // before this function is left in any way. What the task holds beyond is `Ended`, which it owns a share of.
+        let task: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(task) };
+        self.pool.spawn(task);
+        while !waiting.0.wait(LOOK) {
+            self.look();
+        }
+        match waiting.0.take() {
             Some(Ok(value)) => value,
             Some(Err(panic)) => resume_unwind(panic),
-            None => unreachable!("the scope has waited for it"),
+            None => unreachable!("it has ended"),
         }
     }
 

@@ -8,9 +8,10 @@ use nearkin_core::Error;
 use nearkin_core::families::cross_polytope::Polytope;
 use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
-use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Measure, Sparse, Unsure};
+use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Quantity, Sparse, Unsure};
 use nearkin_core::vectors::random;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -59,6 +60,19 @@ fn same(name: &'static str, found: usize, expected: usize) -> PyResult<()> {
     Err(to_python(Error::parameter(name, format!("length {found}"), format!("length {expected}"))))
 }
 
+/// Checks that there is memory for the parameters of hash functions, `count` numbers of eight bytes: what a file or a caller
+/// asks for is an exception, and not the end of the process.
+fn check_room(count: Option<usize>) -> PyResult<()> {
+    if count.is_some_and(|count| Vec::<u64>::new().try_reserve_exact(count).is_ok()) {
+        return Ok(());
+    }
+    let count = count.map_or_else(|| "more than 2^64".to_owned(), |count| count.to_string());
+    let mend = "use fewer hash functions, or vectors of a smaller dimension";
+    Err(PyMemoryError::new_err(format!(
+        "the hash functions are made of {count} numbers, which do not fit in memory; {mend}"
+    )))
+}
+
 /// `columns` random numbers for each of `rows` functions from `first` on: "gaussian", "cauchy", "uniform" or "word",
 /// flat.
 #[pyfunction]
@@ -72,20 +86,23 @@ fn draw_matrix<'py>(
     columns: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let at = (seed, stream, first);
-    if rows.checked_mul(columns).is_none_or(|count| count > 1 << 40) {
-        let allowed = "rows and columns whose product fits memory";
-        return Err(to_python(Error::parameter("rows", format!("{rows} x {columns}"), allowed)));
-    }
+    check_room(rows.checked_mul(columns))?;
     Ok(match kind {
-        "gaussian" => {
-            detached(py, || random::matrix(at, rows, columns, random::gaussian_at))?.into_pyarray(py).into_any()
-        }
-        "cauchy" => detached(py, || random::matrix(at, rows, columns, random::cauchy_at))?.into_pyarray(py).into_any(),
+        "gaussian" => detached(py, || random::matrix(at, rows, columns, random::gaussian_at))?
+            .into_python()?
+            .into_pyarray(py)
+            .into_any(),
+        "cauchy" => detached(py, || random::matrix(at, rows, columns, random::cauchy_at))?
+            .into_python()?
+            .into_pyarray(py)
+            .into_any(),
         "uniform" => {
             let value = |base, column| random::uniform(random::word(base, column));
-            detached(py, || random::matrix(at, rows, columns, value))?.into_pyarray(py).into_any()
+            detached(py, || random::matrix(at, rows, columns, value))?.into_python()?.into_pyarray(py).into_any()
         }
-        "word" => detached(py, || random::matrix(at, rows, columns, random::word))?.into_pyarray(py).into_any(),
+        "word" => {
+            detached(py, || random::matrix(at, rows, columns, random::word))?.into_python()?.into_pyarray(py).into_any()
+        }
         other => {
             let allowed = "\"gaussian\", \"cauchy\", \"uniform\" or \"word\"";
             return Err(to_python(Error::parameter("kind", format!("{other:?}"), allowed)));
@@ -96,13 +113,14 @@ fn draw_matrix<'py>(
 /// Rows of Gaussians of which each block of `columns` rows is orthonormal, flat.
 #[pyfunction]
 fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns: usize) -> PyResult<Array<f64>> {
+    check_room(rows.checked_mul(columns))?;
     let values = detached(py, || {
         let value = |base, column| random::gaussian(random::word(base, column));
-        let mut values = random::matrix((seed, stream, 0), rows, columns, value);
+        let mut values = random::matrix((seed, stream, 0), rows, columns, value)?;
         projection::orthonormalise(&mut values, columns.max(1));
-        values
+        Ok(values)
     })?;
-    Ok(values.into_pyarray(py).unbind())
+    Ok(values.into_python()?.into_pyarray(py).unbind())
 }
 
 /// The norm of each row; a row with values that are no finite numbers is an error.
@@ -156,8 +174,9 @@ fn column_means_csr(
     columns: usize,
 ) -> PyResult<Array<f64>> {
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
-    let found =
-        detached(py, || Sparse::new(indptr, indices, data, columns).map(|sparse| projection::means_sparse(&sparse)))?;
+    let found = detached(py, || {
+        Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::means_sparse(&sparse))
+    })?;
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
@@ -168,7 +187,7 @@ fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<
     same("x", x.shape().1, d)?;
     let worth = projection::worth_threads(x.shape().0, x.shape().0 * d * a.shape().0);
     let found = with!(x, |x| with!(a, |a| detached_if(py, worth, || projection::all_products(x, a, d))?));
-    Ok(found.into_pyarray(py).unbind())
+    Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
 /// Writes packed bits x·a + offset > 0 of a few rows, computed in the fixed order by the calling thread, to `out`; gives
@@ -207,13 +226,13 @@ fn all_products_csr(
     let (indptr, indices, data) = (indptr.as_slice()?, indices.as_slice()?, data.as_slice()?);
     let columns = a.shape().1;
     let found = with!(a, |a| detached(py, || {
-        Sparse::new(indptr, indices, data, columns).map(|sparse| projection::all_products_sparse(&sparse, a))
+        Sparse::new(indptr, indices, data, columns).and_then(|sparse| projection::all_products_sparse(&sparse, a))
     })?);
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-fn measure(squares: bool) -> Measure {
-    if squares { Measure::SquareDistance } else { Measure::Product }
+fn measure(squares: bool) -> Quantity {
+    if squares { Quantity::SquareDistance } else { Quantity::Product }
 }
 
 fn inside(name: &'static str, places: &[i64], count: usize) -> PyResult<()> {
@@ -418,11 +437,12 @@ impl PolytopeCore {
     #[new]
     #[pyo3(signature = (dimension, dims, seed, matrix))]
     fn new(py: Python<'_>, dimension: usize, dims: Vec<usize>, seed: u64, matrix: bool) -> PyResult<Self> {
-        let most = if matrix { dimension } else { dimension.max(1).next_power_of_two() };
+        let most = if matrix { dimension } else { dimension.max(1).checked_next_power_of_two().unwrap_or(usize::MAX) };
         if let Some(&bad) = dims.iter().find(|&&dims| dims == 0 || dims > most) {
             return Err(to_python(Error::parameter("dims", bad, format!("1 to {most}"))));
         }
-        Ok(Self { polytope: detached(py, || Polytope::new(dimension, dims, seed, matrix))? })
+        check_room(Polytope::parameters(dimension, &dims, matrix))?;
+        Ok(Self { polytope: detached(py, || Polytope::new(dimension, dims, seed, matrix))?.into_python()? })
     }
 
     /// The value of every function for every row, flat.
@@ -430,14 +450,15 @@ impl PolytopeCore {
         same("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
         let found = with!(x, |x| detached_if(py, several, || self.polytope.values(x))?);
-        Ok(found.into_pyarray(py).unbind())
+        Ok(found.into_python()?.into_pyarray(py).unbind())
     }
 
     /// The next `count` vertices for every row and function, and their costs, flat.
     fn alternatives(&self, py: Python<'_>, x: Matrix<'_>, count: usize) -> PyResult<(Array<i64>, Array<f64>)> {
         same("x", x.shape().1, self.polytope.dimension())?;
         let several = x.shape().0 > 1;
-        let (values, costs) = with!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))?);
+        let found = with!(x, |x| detached_if(py, several, || self.polytope.alternatives(x, count))?);
+        let (values, costs) = found.into_python()?;
         Ok((values.into_pyarray(py).unbind(), costs.into_pyarray(py).unbind()))
     }
 }
@@ -463,7 +484,7 @@ fn sparse_simhash(
     };
     let found = detached(py, || {
         Sparse::new(indptr, indices, data, columns)?;
-        Ok(SparseSimHash::new(bits.max(1), seed, gaussian).codes(indptr, indices, data))
+        SparseSimHash::new(bits.max(1), seed, gaussian).codes(indptr, indices, data)
     })?;
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
@@ -472,13 +493,13 @@ fn sparse_simhash(
 #[pyfunction]
 fn write_family(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
     let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
-    py.detach(|| arrays::write(&path, arrays::FAMILY, text, &values)).into_python()
+    detached(py, || arrays::write(&path, arrays::FAMILY, text, &values))?.into_python()
 }
 
 /// Reads what `write_family` wrote.
 #[pyfunction]
 fn read_family(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
-    let (text, values) = py.detach(|| arrays::read(&path, arrays::FAMILY)).into_python()?;
+    let (text, values) = detached(py, || arrays::read(&path, arrays::FAMILY))?.into_python()?;
     Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
 }
 

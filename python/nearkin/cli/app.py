@@ -1,7 +1,7 @@
-"""The command line, put together from the modules beside this one, and what ends a run of it.
+"""The command line, put together from the modules beside this one, and how a run of it ends.
 
-Results go to standard output or files, everything else to standard error. Exit codes: 0 done, 1 failure (a file that
-can't be read, say), 2 usage (an option out of its range), 3 nothing found (`search`, `ssdeep`), 130 interrupted.
+Results go to standard output or files, everything else to standard error. Exit codes: 0 done, 1 failure (for example, a
+file that can't be read), 2 usage (an option out of its range), 3 nothing found (`search`, `ssdeep`), 130 interrupted.
 `--debug` shows the traceback of a failure.
 """
 
@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from nearkin._core import __version__
-from nearkin.cli import dedup, fingerprints, index, quality, search, ssdeep, words
+from nearkin.cli import dedup, fingerprints, index, quality, search, ssdeep, store, words
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn, worded
 from nearkin.errors import MismatchError, NearkinError, ParameterError, printable
 
@@ -38,7 +38,7 @@ def _options(
         raise typer.Exit
 
 
-for _module in (dedup, fingerprints, words, search, index, quality, ssdeep):
+for _module in (dedup, fingerprints, words, search, index, store, quality, ssdeep):
     _module.add_to(app)
 
 
@@ -92,6 +92,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _reader_gone() -> int:
-    """The exit code when nobody reads our output any more, which is no failure: what is left has nowhere to go."""
+    """The exit code when nobody reads our output any more, which is not a failure: the rest has nowhere to go."""
     sys.stdout = None
     return 0

@@ -63,9 +63,9 @@ def warn(message: str) -> None:
 
 
 def use_utf8() -> None:
-    """Make standard output UTF-8 where it is no terminal: what one command prints another one reads.
+    """Make standard output UTF-8 unless it is a terminal: what one command prints, another one reads.
 
-    What a stream has no form for, such as half of a surrogate pair, is escaped.
+    Characters that the stream can't encode, such as half of a surrogate pair, are escaped.
     """
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is None:
@@ -235,7 +235,7 @@ class Reading:
     Attributes
     ----------
     format, text_column, id_column : str or None
-        As `nearkin.io.open_corpus` takes them; the column of the text is `text` without a name.
+        As `nearkin.io.open_corpus` takes them; without a name the column of the text is `text`.
     strict : bool
         Whether the first record that can't be read is an error.
     """
@@ -286,7 +286,7 @@ _REMEDIES = {"strict=False": "add --lenient"}
 
 
 def worded(fault: object) -> str:
-    """A fault in words, its remedy as an option of this command line."""
+    """A fault in words, with its remedy as an option of this command line."""
     if isinstance(fault, InputError) and (remedy := _REMEDIES.get(fault.context.get("remedy", ""))):
         return f"{fault.place}: {fault.reason}, or {remedy} for old data"
     # The core's messages name the file themselves.
@@ -296,7 +296,7 @@ def worded(fault: object) -> str:
 
 
 class Refusals:
-    """Inputs that are left out while the others are done: messages, and the exit code that tells of them.
+    """Inputs that are left out while the others are processed: messages, and the exit code that reports them.
 
     Attributes
     ----------

@@ -48,6 +48,7 @@ from nearkin.errors import bad_parameter, printable
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
     from nearkin.pipeline.results import DedupResult
+    from nearkin.store.base import Store
 
 _DEDUP_EXAMPLES = """
 [bold]Examples[/]
@@ -57,6 +58,8 @@ _DEDUP_EXAMPLES = """
   nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
 
   nearkin dedup today.jsonl.gz --against yesterday.jsonl.gz --out new --threshold 0.7
+
+  nearkin dedup new.jsonl --against pages.store --out fresh
 
   nearkin dedup --family ssdeep Documents --out report --keep newest
 """
@@ -94,7 +97,8 @@ def dedup(
     ] = "first",
     source_column: Annotated[str | None, typer.Option(help="Count removals by this column, warn of outliers.")] = None,
     against: Annotated[
-        list[str] | None, typer.Option(help="Older corpus: remove what matches it, too; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Older corpus, may be repeated, or a store: remove what matches it, too."),
     ] = None,
     links: Annotated[
         str, typer.Option(help="Pairs written: representatives (removed ones) or all verified ones.")
@@ -139,6 +143,11 @@ def dedup(
     reading = Reading(format, text_column, id_column, strict)
     columns = [name for name in (field, source_column) if name is not None]
     with _opened(reading, inputs, columns, against or [], out, overwrite=overwrite) as (corpus, older, target):
+        if (held := getattr(older, "settings", None)) is not None:
+            # What is not said follows the store.
+            made = held.recipe if (recipe, bits, family) == (None, None, None) else made
+            threshold = held.threshold if threshold is None else threshold
+            radius, recall = held.radius if radius is None else radius, held.recall if recall is None else recall
         with progress_bars(quiet=quiet) as progress:
             result = run(
                 corpus,
@@ -179,10 +188,10 @@ def _opened(
     out: str,
     *,
     overwrite: bool,
-) -> Iterator[tuple[Corpus, Corpus | None, OutputDir | None]]:
-    """The corpus, the older one if there is one, and the folder of the output, None for standard output.
+) -> Iterator[tuple[Corpus, Corpus | Store | None, OutputDir | None]]:
+    """The corpus, the older one if there is one, and the output folder (None for standard output).
 
-    `columns` are read besides text and id. What is spooled lies beside the output, where there is room for the corpus.
+    `columns` are read besides text and id. The spool lies beside the output, where there is room for the corpus.
     Records that can't be read are reported once the output is there.
     """
     from nearkin.io import OutputDir, table_name
@@ -190,16 +199,33 @@ def _opened(
     spool = None if out == "-" else _existing_parent(Path(out))
     with ExitStack() as stack:
         corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool))
-        older = stack.enter_context(reading.corpus(against, spool_dir=spool)) if against else None
+        older: Corpus | Store | None = _store(against)
+        if older is not None:
+            stack.enter_context(older)
+        elif against:
+            older = stack.enter_context(reading.corpus(against, spool_dir=spool))
         if out == "-":
             yield corpus, older, None
         else:
-            read = [*corpus.inputs, *(older.inputs if older else [])]
+            read = [*corpus.inputs, *(getattr(older, "inputs", None) or [Path(name) for name in against])]
             tables = [table_name(name, corpus.format) for name in ("clusters", "pairs")]
             names = [corpus.kept_name, *tables, "summary.json"]
             with OutputDir(out, overwrite=overwrite, inputs=read, names=names) as target:
                 yield corpus, older, target
         report_malformed(corpus)
+
+
+def _store(against: Sequence[str]) -> Store | None:
+    """The store that is named, opened for reading; None if none is."""
+    from nearkin.store.log import NAME
+
+    if not any((Path(name) / NAME).is_file() for name in against):
+        return None
+    if len(against) > 1:
+        raise bad_parameter("against", ", ".join(against), "one store, or any number of corpora")
+    from nearkin.store.base import Store
+
+    return Store.open(against[0], "r")
 
 
 def _existing_parent(path: Path) -> Path:
@@ -226,7 +252,7 @@ def _summary(result: DedupResult, corpus: Corpus) -> dict[str, Any]:
 
 
 def _write(result: DedupResult, summary: dict[str, Any], corpus: Corpus, target: OutputDir | None) -> dict[str, Any]:
-    """What is kept, with tables and summary in a folder, alone on standard output."""
+    """Write what is kept: with tables and summary in a folder, alone on standard output."""
     from nearkin.io import write_table
 
     if target is None:
@@ -254,7 +280,7 @@ def _report(result: DedupResult, summary: Mapping[str, Any], kept: Path | None, 
 
 
 def _totals(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str, str]]:
-    """How many documents there were, stay and go."""
+    """How many documents there were, how many stay and how many go."""
     seconds = sum(stage["wall"] for stage in summary["timings"].values())
     share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
     yield (
@@ -322,9 +348,9 @@ def pairs(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print every pair of near-duplicates: left, right, distance, similarity, separated by tabs.
+    """Print every pair of near-duplicates, exact copies included: left, right, distance, similarity, separated by tabs.
 
-    The threshold is 0.8 unless another is given, and the radius follows from it.
+    n equal texts are n (n - 1) / 2 pairs. The threshold is 0.8 unless another is given, and the radius follows from it.
     """
     from nearkin.pipeline.texts import THRESHOLD
     from nearkin.pipeline.texts import dedup as run
@@ -341,7 +367,7 @@ def pairs(
             links="all",
             progress=progress,
         )
-    for row in result.pairs.rows():
+    for row in result.pairs.with_copies():
         # NaN stands for what was not verified.
         similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
         if as_json:

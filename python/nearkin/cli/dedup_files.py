@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nearkin.pipeline.results import DedupResult
     from nearkin.search.digests import DigestIndex
 
-# Options of the command that speak of texts.
+# Options of the command that are about texts.
 _OF_TEXTS = ("text_column", "id_column", "format", "bits", "radius", "recall", "confirm", "verify", "source_column")
 
 
@@ -84,7 +84,7 @@ class _Unreadable(Refusals):
 
 
 def _check_options(context: typer.Context) -> None:
-    """Refuse options that speak of texts."""
+    """Refuse options that are about texts."""
     for name in _OF_TEXTS:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -138,7 +138,7 @@ def _ended_by_nul(paths: Sequence[str]) -> bytes:
 
 
 def _readable(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """Columns whose strings have a UTF-8 form: other bytes of names are escaped, and stand exactly in the lists."""
+    """Columns whose strings have a UTF-8 form: other bytes of names are escaped; the lists have them exactly."""
     return {
         name: [escaped(value) if isinstance(value, str) else value for value in values]
         for name, values in columns.items()
@@ -146,7 +146,7 @@ def _readable(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
 
 
 def _print_summary(result: DedupResult, summary: Mapping[str, Any], out: Path | None) -> None:
-    """What a reader of the terminal wants to know, on standard error."""
+    """Write to standard error what a reader of the terminal wants to know."""
     reasons = summary["removed_by_reason"]
     copies, near = reasons["exact"] + reasons["exact-old"], reasons["near"] + reasons["near-old"]
     lines = [

@@ -39,8 +39,11 @@ from nearkin.cli.options import (
 from nearkin.errors import MismatchError, bad_parameter
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from nearkin.pipeline.documents import Progress
-    from nearkin.pipeline.sources import FingerprintSource
+    from nearkin.pipeline.sources import FingerprintBatch, FingerprintSource
     from nearkin.recipe import Recipe
     from nearkin.search.hamming import HammingIndex
 
@@ -61,6 +64,7 @@ _REMOVE_EXAMPLES = """
 
   nearkin index remove corpus.nks --ids gone.txt
 """
+_INTEGER = re.compile("(-?)0*([0-9]*)(?<=[0-9])")
 _INFO_EXAMPLE = "[bold]Example[/]\n\n  nearkin index info corpus.nks --radius 10"
 
 
@@ -77,7 +81,11 @@ def build(
     radius: Radius = None,
     method: Annotated[str, typer.Option(help="auto, scan, bits, blocks, tables or multi.")] = "auto",
     memory_limit: Annotated[
-        str | None, typer.Option(help="Most bytes of fingerprints and tables: 500M, 2G, 2Gi.", metavar="BYTES")
+        str | None,
+        typer.Option(
+            help="Most bytes of fingerprints and tables: 500M, 2G, 2Gi. Tables are left out; fingerprints never are.",
+            metavar="BYTES",
+        ),
     ] = None,
     existing: Existing = "error",
     strict: Strict = False,
@@ -198,7 +206,7 @@ def info(
     verify: Annotated[bool, typer.Option(help="Read the whole file and check every part of it.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Say what an index holds, how a search would be answered and why, and whether the file is sound.
+    """Say what an index holds, how a search would be answered and why, and whether the file is intact.
 
     Searches of --radius are explained, or without it of the announced radius, or of 3.
     """
@@ -275,7 +283,7 @@ def _check_new(out: Path, *, overwrite: bool) -> None:
 
 @contextmanager
 def _updating(path: Path) -> Iterator[HammingIndex]:
-    """An opened index that nobody else changes meanwhile."""
+    """An open index that nobody else changes meanwhile."""
     from nearkin.io.locks import changing
     from nearkin.search.hamming import HammingIndex
 
@@ -305,10 +313,21 @@ def _as_ids(index: HammingIndex, names: list[str]) -> list[int] | list[str]:
         return list(names)
     values = []
     for name in names:
-        if not re.fullmatch(r"-?[0-9]{1,19}", name.strip()):
-            raise bad_parameter("id", repr(name), "an integer, as the ids of this index are")
-        values.append(int(name))
+        value = integer_id(name)
+        if value is None:
+            raise bad_parameter("id", repr(name), "an integer, as the ids of this index are, of 64 bits")
+        values.append(value)
     return values
+
+
+def integer_id(name: str) -> int | None:
+    """The integer of 64 bits that a name writes; None if it writes none."""
+    found = _INTEGER.fullmatch(name.strip())
+    # Digits are counted before they are read: Python reads no more than 4,300.
+    if found is None or len(found[2]) > 19:
+        return None
+    value = int(found[1] + (found[2] or "0"))
+    return value if -(1 << 63) <= value < 1 << 63 else None
 
 
 def _fill(index: HammingIndex, source: FingerprintSource, existing: str, progress: Progress) -> int:
@@ -324,9 +343,11 @@ def _fill(index: HammingIndex, source: FingerprintSource, existing: str, progres
             # What has no fingerprint takes its number all the same, so that numbers are places in the corpus.
             index.remove(first + np.flatnonzero(~batch.present))
         else:
-            names = [name for name, present in zip(batch.names, batch.present.tolist(), strict=True) if present]
-            keys = _as_ids(index, names) if source.ids_are_text and len(index) else names
-            index.add(keys, batch.codes[batch.present], existing=existing)  # type: ignore[arg-type]
+            as_integers = source.ids_are_text and len(index) > 0 and index.explain()["ids"] != "strings"
+            taken = _taken(source, batch, as_integers=as_integers)
+            names = [name for name, is_taken in zip(batch.names, taken.tolist(), strict=True) if is_taken]
+            keys = _as_ids(index, names) if as_integers else names
+            index.add(keys, batch.codes[taken], existing=existing)  # type: ignore[arg-type]
         done += len(batch)
         progress("hash" if source.recipe is not None else "read", done, None)
     if source.corpus is not None:
@@ -334,10 +355,35 @@ def _fill(index: HammingIndex, source: FingerprintSource, existing: str, progres
     return len(index) - before
 
 
+def _taken(source: FingerprintSource, batch: FingerprintBatch, *, as_integers: bool) -> NDArray[np.bool_]:
+    """Which rows of a batch are added: those with a fingerprint. An id beyond 64 bits makes its record a bad one."""
+    import numpy as np
+
+    taken: NDArray[np.bool_] = batch.present.copy()
+    if source.corpus is None:
+        # An array holds ids of one kind, which the index takes or refuses as a whole.
+        return taken
+    first = source.read - len(batch)
+    for row in np.flatnonzero(taken).tolist():
+        name = batch.names[row]
+        if isinstance(name, str):
+            is_beyond = as_integers and _INTEGER.fullmatch(name.strip()) and integer_id(name) is None
+        else:
+            is_beyond = not -(1 << 63) <= name < 1 << 63
+        if is_beyond:
+            taken[row] = False
+            shown_id = str(name) if len(str(name)) <= 40 else str(name)[:40] + "..."
+            source.refuse(first + row, f"the id {shown_id} is no integer of 64 bits, as those of an index are")
+    return taken
+
+
 def _save(index: HammingIndex, path: Path, progress: Progress) -> None:
     progress("sort and write", 0, 1)
     index.save(path)
     progress("sort and write", 1, 1)
+    used, limit = index.explain()["bytes_fingerprints"], index.memory_limit
+    if limit is not None and used > limit:
+        warn(f"warning: the fingerprints alone take {used:,} bytes, above the memory limit of {limit:,}")
 
 
 def _state(index: HammingIndex, path: Path) -> dict[str, Any]:

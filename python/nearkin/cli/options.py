@@ -175,5 +175,5 @@ def _with_files(text: str) -> Recipe:
 
 
 def _words(path: str) -> str:
-    """A list of words; a mark of the byte order at its head is none of them."""
+    """A list of words; a byte order mark at its start is not part of it."""
     return read_text(path, encoding="utf-8-sig")

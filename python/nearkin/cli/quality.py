@@ -116,9 +116,9 @@ def tune(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say which bits and radius find the wanted share of similar pairs, or which features agree best with labels.
+    """Say which bits and radius reach the wanted recall, or which features agree best with labels.
 
-    With a recipe of the family minhash it says which values and bands do. The last line is the command to run.
+    With a recipe of the family minhash it says which values and bands reach it. The last line is the command to run.
     --json has the whole curve. The threshold is 0.8 unless another is given, or with labels the one of the best F1.
     """
     set_num_threads(threads)
@@ -179,7 +179,7 @@ def _labels(
 
 
 def _of_bands(recipes: Sequence[str], num_perms: Sequence[int]) -> bool:
-    """Whether it is bands of signatures that are tuned, and not bits and radius."""
+    """Whether bands of signatures are tuned rather than bits and radius."""
     from nearkin.recipe import Recipe
 
     return bool(num_perms) or any(Recipe.of(each).family == "minhash" for each in recipes)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nearkin.search.digests import DigestIndex
     from nearkin.ssdeep import DigestRecipe
 
-# Files that are hashed by one parallel call; progress moves on after each.
+# Files that are hashed by one parallel call; progress moves on after each such call.
 _BATCH = 128
 
 _NO_INPUTS = "files, directories with --recursive, --list or --files0-from"
@@ -80,7 +80,7 @@ class DigestCommand(Refusals):
 
     @property
     def recipe(self) -> DigestRecipe:
-        """How files are hashed: as asked for, or as the digests that were read say, or the program's way."""
+        """How files are hashed: as asked for, else as the digests that were read say, else as ssdeep does."""
         from nearkin.ssdeep import DigestRecipe
 
         return self._recipe or DigestRecipe()
@@ -270,7 +270,7 @@ def search(
     as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find what is like the inputs among known digests; exit code 3 if nothing is."""
+    """Find what is similar to the inputs among known digests; exit code 3 if nothing is."""
     form = _form(as_json=as_json, as_csv=as_csv, default=Form.table)
     run = DigestCommand(recipe, strict=not lenient)
     if not known:
@@ -307,7 +307,7 @@ def cluster(
     as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
-    """Group files that are like one another; exit code 3 if none are."""
+    """Group files that are similar to one another; exit code 3 if none are."""
     from nearkin import ssdeep
 
     form = _form(as_json=as_json, as_csv=as_csv, default=Form.table)

@@ -255,11 +255,27 @@ class Family(ABC):
         return type(self)(**{**self.get_params(), self._count: num_hashes})
 
     def hash_layout(self, num_tables: int, hashes_per_table: int) -> Ints:
-        """Which functions make the key of each table: `(num_tables, hashes_per_table)` numbers from 0 on."""
+        """Which functions make the key of each table: `(num_tables, hashes_per_table)` numbers from 0 on.
+
+        Parameters
+        ----------
+        num_tables, hashes_per_table : int
+            L and k, 1 or more.
+
+        Returns
+        -------
+        (num_tables, hashes_per_table) int64
+        """
         return np.arange(num_tables * hashes_per_table, dtype=np.int64).reshape(num_tables, hashes_per_table)
 
     def hash_values(self, X: Vectors) -> Ints:
-        """The value of every function, `(n, num_hashes)` int64; bits are 0 and 1."""
+        """The value of every function, `(n, num_hashes)` int64; bits are 0 and 1.
+
+        Parameters
+        ----------
+        X : (n, d) array or SciPy sparse matrix
+            As for `transform`.
+        """
         codes = self._transform(self._rows(X))
         if self.kind == "bits":
             return unpack_bits(cast("npt.NDArray[np.uint64]", codes), self.num_hashes).astype(np.int64)
@@ -271,6 +287,7 @@ class Family(ABC):
         Parameters
         ----------
         X : (n, d) array or SciPy sparse matrix
+            As for `transform`.
         count : int, optional
             Other values per function, 1 to `num_alternatives`; all of them without it.
 
@@ -359,6 +376,11 @@ class Family(ABC):
     def require_same(self, other: Family) -> None:
         """Refuses a family whose hash values can't be compared with this one's.
 
+        Parameters
+        ----------
+        other : Family
+            A fitted family.
+
         Raises
         ------
         MismatchError
@@ -390,7 +412,7 @@ class Family(ABC):
         NotFittedError
             Before `fit`.
         ParameterError
-            A parameter that no file can hold, such as a kernel that is a function.
+            A parameter that can't be saved, such as a kernel that is a function.
         OSError
             If it can't be written.
         """
@@ -398,7 +420,13 @@ class Family(ABC):
         write_family(os.fspath(path), text, arrays)
 
     def parts(self) -> tuple[str, list[npt.NDArray[np.uint8]]]:
-        """The fitted family as a description (`to_json`) and the bytes of its arrays, as `restore` takes them."""
+        """The fitted family as a description (`to_json`) and the bytes of its arrays, as `restore` takes them.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        """
         if not hasattr(self, "dimension_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X) first", family=self.name)
         arrays = [np.ascontiguousarray(getattr(self, name)) for name in sorted(self._recipe()["arrays"])]
@@ -407,6 +435,11 @@ class Family(ABC):
 
 def load(path: str | os.PathLike[str]) -> Family:
     """The family that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A regular file.
 
     Raises
     ------
@@ -469,7 +502,7 @@ def restore(text: str, arrays: Sequence[bytes | npt.NDArray[np.uint8]], place: s
         family._digest = None
         family._check_learned()
         family._derive()
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         # ParameterError is a ValueError: parameters that no constructor takes were not written by `save`.
         raise damaged(f"its description does not hold together ({error})") from error
     return family
@@ -481,7 +514,7 @@ def unfitted(description: dict[str, Any]) -> Family:
     Raises
     ------
     KeyError, TypeError, ValueError
-        What no family described.
+        The object does not describe a family.
     """
     # JSON has lists for tuples.
     params = {name: tuple(value) if isinstance(value, list) else value for name, value in description["params"].items()}
@@ -510,7 +543,7 @@ def check_flag(name: str, value: object) -> bool:
 def check_number(name: str, value: object, allowed: str, valid: Callable[[float], bool]) -> float:
     """A finite number for which `valid` holds."""
     try:
-        number = float(value)  # type: ignore[arg-type]  # What is no number raises.
+        number = float(value)  # type: ignore[arg-type]  # Anything but a number raises.
     except (TypeError, ValueError):
         raise bad_parameter(name, repr(value), allowed) from None
     if not (np.isfinite(number) and valid(number)):

@@ -4,7 +4,8 @@ thresholds.
     bit_j = x_i                   P[bit of x = bit of y] = 1 − d_H / d
     bit_j = [x_i > τ]             P = 1 − ‖x − y‖₁ / (d C)        values in [low, low + C], τ uniform in it
 
-i is drawn with repetition, so bits are independent. The second form is the first one of numbers written in unary.
+i is drawn with repetition, so bits are independent. The second form is the first one applied to numbers written in
+unary.
 
 Cost: one look-up per bit. Sources: Indyk and Motwani (STOC 1998), section 4.2; Gionis, Indyk and Motwani (VLDB 1999).
 """
@@ -151,7 +152,18 @@ class BitSampling(Family):
         return Probes(bits, (1 - bits)[..., None], costs[..., None])
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - distance / d of Hamming distances, 1 - distance / (d · range) of L1 distances; after `fit`."""
+        """1 - distance / d of Hamming distances, 1 - distance / (d · range) of L1 distances; after `fit`.
+
+        Parameters
+        ----------
+        value : float or array
+            Hamming distance, or L1 distance with limits.
+
+        Raises
+        ------
+        ParameterError
+            Before `fit`; a distance out of its range.
+        """
         if not hasattr(self, "dimension_"):
             raise bad_parameter("dimension", None, "the dimension of vectors: call fit(X) first")
         return theory.bit_sampling(value, self.dimension_, spread=self.high_ - self.low_)

@@ -3,7 +3,7 @@
     h_j(x) = 2 i + [y_i < 0]        y = R_j x, i the place of the largest |y_i|
 
 One value tells 2 D directions apart, so it is worth log2(2 D) hyperplane bits, and separates angles better than these
-do at the same number of values: for small angles its ρ tends to the best that is possible. The law,
+do at the same number of values: for small angles its ρ tends to the best possible. The law,
 `nearkin.theory.cross_polytope`, is an integral that is exact for Gaussian projections; R is by default three rounds of
 random signs and Hadamard transforms over D, the power of two not below d, which cost D log D instead of D² and come
 within 0.005 of it.
@@ -42,11 +42,11 @@ class CrossPolytope(Family):
     hashes : int, default 2
         Number of values, 1 to 65,536.
     dims : int, optional
-        Coordinates that compete, 1 to D: 2 · dims possible values. All of them without it.
+        Coordinates that compete, 1 to D: 2 · dims possible values. All of them by default.
     last_dims : int, optional
         Coordinates of the last value of each group, 1 to `dims`.
     group : int, optional
-        Values of a group (a table's hashes); all are one group without it.
+        Values of a group (a table's hashes); by default all are one group.
     rotation : {"hadamard", "gaussian"}, default "hadamard"
         Three rounds of signs and Hadamard transforms (D is the power of two not below d), or a stored Gaussian matrix
         (D is d), which costs d · dims per value and has the exact law.
@@ -55,7 +55,7 @@ class CrossPolytope(Family):
 
     Notes
     -----
-    Lengths do not matter; zero vectors are refused. The value is 2 i + [y_i < 0] with the lowest i of equals.
+    Norms do not matter; zero vectors are refused. The value is 2 i + [y_i < 0] with the lowest i of equals.
 
     References
     ----------
@@ -122,7 +122,7 @@ class CrossPolytope(Family):
         self._polytope = PolytopeCore(self.dimension_, self._dims, self.seed, self.rotation == "gaussian")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What `pickle` and `copy` keep: all but the core's functions, which follow from the parameters."""
+        """What `pickle` and `copy` keep: everything but the core's functions, which follow from the parameters."""
         return {name: value for name, value in vars(self).items() if name != "_polytope"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -170,6 +170,16 @@ class CrossPolytope(Family):
         value.
 
         Exact with `rotation="gaussian"`; see the head of this module.
+
+        Parameters
+        ----------
+        value : float or array
+            Cosine, -1 to 1.
+
+        Raises
+        ------
+        ParameterError
+            Before `fit`, unless `dims` was given; a cosine outside -1 to 1.
         """
         dims = self.dims
         if hasattr(self, "dimension_"):

@@ -3,7 +3,7 @@
     bit_j = 1 where (x − μ)·a_j > 0, a_j Gaussian        P[bit of x = bit of y] = 1 − θ/π
 
 θ is the angle of x and y seen from μ, which is the origin, or the mean of the fitted vectors with `center`. Planes
-through the origin tell vectors apart by direction alone: they see neither length nor a common shift. Data that lie in
+through the origin tell vectors apart by direction alone: they see neither the norm nor a common shift. Data that lie in
 a corner of space, as histograms and images do, have small angles everywhere; centring them spreads the bits.
 
 With `orthogonal` the a_j of each block of d are made orthonormal: each bit has the same law, bits of a block are
@@ -123,7 +123,18 @@ class Hyperplane(Family):
         return Probes(bits, (1 - bits)[..., None], costs[..., None])
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - arccos(value) / pi for cosines seen from the origin, or from `mean_` with `center`."""
+        """1 - arccos(value) / pi for cosines seen from the origin, or from `mean_` with `center`.
+
+        Parameters
+        ----------
+        value : float or array
+            Cosine, -1 to 1.
+
+        Raises
+        ------
+        ParameterError
+            A cosine outside -1 to 1.
+        """
         return theory.hyperplane(value)
 
 

@@ -5,7 +5,8 @@
     bit_j = 1 where (x − μ)·(W R)_j > 0
 
 Neither step can raise the loss ‖B − V R‖². It is the learned baseline that hashing papers compare with: good at few
-bits, where random hyperplanes waste them, and of no more bits than the data has directions. There is no collision law.
+bits, where random hyperplanes waste them, and limited to as many bits as the data has directions. There is no collision
+law.
 
 Cost: d multiplications per bit; fitting takes d³ and 50 small SVDs. Sources: Gong and Lazebnik (CVPR 2011), section 2.
 Eigenvectors differ in sign and order between LAPACK versions: save a fitted family to carry it elsewhere.
@@ -134,11 +135,16 @@ class ITQ(Family):
 
     @property
     def num_alternatives(self) -> int:
-        """None: the functions of a learned family are not many enough for tables."""
+        """0: a learned family has too few functions for tables."""
         return 0
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """ITQ has no collision law.
+
+        Parameters
+        ----------
+        value : float or array
+            Not used.
 
         Raises
         ------

@@ -272,6 +272,15 @@ class KernelLSH(Family):
         """Coordinates in the span of the anchors, `(n, p)`: their inner products are the centred, projected kernel.
 
         Bits agree with probability about `collision_probability` of the cosine of two such rows.
+
+        Parameters
+        ----------
+        X : (n, d) array or SciPy sparse matrix
+            As for `transform`.
+
+        Returns
+        -------
+        (n, p) float64
         """
         values = np.concatenate(
             [np.zeros((0, len(self.means_))), *(p.dense() for _, p in self._batches(self._rows(X)))]
@@ -281,5 +290,16 @@ class KernelLSH(Family):
         return embedded
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - arccos(value) / pi of the cosine after centring and projection (see `embed`); within about 0.02."""
+        """1 - arccos(value) / pi of the cosine after centring and projection (see `embed`); within about 0.02.
+
+        Parameters
+        ----------
+        value : float or array
+            Cosine, -1 to 1.
+
+        Raises
+        ------
+        ParameterError
+            A cosine outside -1 to 1.
+        """
         return theory.hyperplane(value)

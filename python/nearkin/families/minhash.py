@@ -229,6 +229,11 @@ class MinHash:
         Returns
         -------
         (n, num_perm) uint32 or uint64
+
+        Raises
+        ------
+        ParameterError
+            A text in place of its features.
         """
         offsets = [0]
         features: list[bytes] = []
@@ -247,7 +252,7 @@ class MinHash:
         Parameters
         ----------
         hashes : (m,) uint64, or a list of such arrays
-            Any numbers that stand for features: they are mixed once more, so small integers will do. Repetitions do not
+            Any numbers that identify features: they are mixed once more, so small integers will do. Repetitions do not
             count.
         offsets : (n + 1,) integers, optional
             Set i has `hashes[offsets[i]:offsets[i + 1]]`. Left out with a list.
@@ -255,6 +260,11 @@ class MinHash:
         Returns
         -------
         (n, num_perm) uint32 or uint64
+
+        Raises
+        ------
+        ParameterError
+            Hashes that are not one-dimensional uint64, or an array without offsets.
         """
         if offsets is None:
             if isinstance(hashes, np.ndarray):
@@ -272,10 +282,19 @@ class MinHash:
     def signature_csr(self, rows: csr_array | csr_matrix) -> Signatures:
         """Signatures of the rows of a SciPy CSR matrix: the set of columns that are not zero.
 
+        Parameters
+        ----------
+        rows : csr_array or csr_matrix of shape (n, columns)
+            Values other than 0 say that a column is in the set of its row.
+
+        Returns
+        -------
+        (n, num_perm) uint32 or uint64
+
         Raises
         ------
         ParameterError
-            For another format than CSR, and index arrays that do not fit each other.
+            For a format other than CSR, or index arrays that do not fit each other.
         """
         ends, columns, values = csr_parts(rows, "rows")
         there = values != 0
@@ -285,7 +304,22 @@ class MinHash:
         return self.signature_hashes(columns.view(np.uint64), ends)
 
     def merge(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Signatures:
-        """Signatures of unions: row i is that of the set of row i of `a` and that of row i of `b` together."""
+        """Signatures of unions: row i is that of the set of row i of `a` and that of row i of `b` together.
+
+        Parameters
+        ----------
+        a, b : (n, num_perm) uint32 or uint64
+            Signatures of this recipe.
+
+        Returns
+        -------
+        (n, num_perm) uint32 or uint64
+
+        Raises
+        ------
+        MismatchError
+            Different numbers of signatures, or values of another width than the recipe's.
+        """
         left, right = (as_signatures(side, name, self.recipe.num_perm) for side, name in ((a, "a"), (b, "b")))
         if left.shape != right.shape:
             raise mismatch("number of signatures", len(left), len(right))

@@ -6,11 +6,11 @@ a·x − a·y is distributed as ‖x − y‖_p times one Gaussian or Cauchy num
 the distance over the width alone: `nearkin.theory.pstable`. It is the same anywhere in space.
 
 `width="auto"` is 4 R, R the median distance of a sampled vector to its nearest neighbour in a sample: at distance R a
-key is equal with probability 0.80 (L2) or 0.62 (L1). A sample's neighbours lie further apart than those of the whole,
+key is equal with probability 0.80 (L2) or 0.62 (L1). Neighbours in a sample lie further apart than in all vectors,
 so R is an upper estimate; `nearkin.theory.choose` does better, knowing the index.
 
 With `u_functions` the keys of tables are pairs of m half keys (E2LSH's manual): m (m − 1) / 2 tables from m · k / 2
-functions, about a tenth of the projections, for some more tables, since tables share halves.
+functions, about a tenth of the projections, at the price of a few more tables, since tables share halves.
 
 Cost: d multiplications per key. Sources: Datar, Immorlica, Indyk and Mirrokni (SoCG 2004), section 3; Andoni and Indyk,
 E2LSH 0.1 User Manual (2005), section 3.4.1.
@@ -187,6 +187,11 @@ class PStable(Family):
     def hash_layout(self, num_tables: int, hashes_per_table: int) -> Ints:
         """Functions of each table; with `u_functions` pairs of halves: (0, 1), (0, 2), (1, 2), (0, 3), and so on.
 
+        Parameters
+        ----------
+        num_tables, hashes_per_table : int
+            L and k; k even with `u_functions`.
+
         Raises
         ------
         ParameterError
@@ -206,7 +211,18 @@ class PStable(Family):
         )
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """Probability of equal keys at these distances, with `width_` after `fit`, else with `width`."""
+        """Probability of equal keys at these distances, with `width_` after `fit`, else with `width`.
+
+        Parameters
+        ----------
+        value : float or array
+            Distance, 0 or more.
+
+        Raises
+        ------
+        ParameterError
+            A negative distance; `width="auto"` before `fit`.
+        """
         width = getattr(self, "width_", self.width)
         if width == "auto":
             raise bad_parameter("width", '"auto"', "a number, or call fit(X) first")

@@ -125,7 +125,7 @@ class RandomFourier(Family):
     def _transform(self, rows: Rows) -> Codes:
         rows.norms()
         turns = rows.all_products(self.turns_) + self.phase_
-        # Whole turns go off before the circle's length comes in: large arguments lose nothing.
+        # Whole turns are dropped before multiplying by 2π: large arguments lose no precision.
         angles = 2 * math.pi * (turns - np.rint(turns))
         features = np.empty((len(rows), self.features))
         if self.form == "paired":
@@ -136,6 +136,11 @@ class RandomFourier(Family):
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Features do not collide; their inner product estimates the kernel.
+
+        Parameters
+        ----------
+        value : float or array
+            Not used.
 
         Raises
         ------

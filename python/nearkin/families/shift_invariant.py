@@ -5,8 +5,8 @@
     P[bits differ] = (8/π²) Σ_{m>=1} (1 − K(m (x − y))) / (4 m² − 1)
 
 which lies between (4/π²)(1 − K) and min{½ √(1 − K), (4/π²)(1 − ⅔ K)}. The bits see distances up to the kernel's scale
-anywhere in space; for far vectors 4/π² = 0.405 of them differ, not a half. Without `dither` t is 0 (sign of a random
-Fourier feature): P[bits differ] = ½ − (4/π²) Σ_{m odd} K(m (x − y)) / m², which tends to a half.
+anywhere in space; for distant vectors 4/π² = 0.405 of them differ, not a half. Without `dither` t is 0 (sign of a
+random Fourier feature): P[bits differ] = ½ − (4/π²) Σ_{m odd} K(m (x − y)) / m², which tends to a half.
 
 A wave is above its level within arccos(−t) of a crest, so no cosine is taken: with everything in turns the bit is 1
 where w·x + b lies within arccos(−t) / 2π of a whole number.
@@ -156,7 +156,18 @@ class ShiftInvariant(Family):
         return Probes(bits, (1 - bits)[..., None], costs[..., None])
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """Probability of equal bits at these L2 (gaussian) or L1 (laplacian) distances, with `gamma_` after `fit`."""
+        """Probability of equal bits at these L2 (gaussian) or L1 (laplacian) distances, with `gamma_` after `fit`.
+
+        Parameters
+        ----------
+        value : float or array
+            Distance, 0 or more.
+
+        Raises
+        ------
+        ParameterError
+            A negative distance; `gamma="auto"` before `fit`.
+        """
         gamma = getattr(self, "gamma_", self.gamma)
         if gamma == "auto":
             raise bad_parameter("gamma", '"auto"', "a number, or call fit(X) first")

@@ -48,7 +48,7 @@ def fingerprint(
     Parameters
     ----------
     texts : iterable of str or None, or an Arrow string array
-        Lists, generators, NumPy arrays, and whatever speaks the Arrow PyCapsule interface (pyarrow, pandas 3, polars),
+        Lists, generators, NumPy arrays, and anything with the Arrow PyCapsule interface (pyarrow, pandas 3, polars),
         which is read in place.
     recipe : Recipe, str or None
         Recipe, its text form, or the name of a preset; None for the default.
@@ -158,8 +158,13 @@ class SimHash:
     def fingerprint_csr(self, rows: csr_array | csr_matrix) -> Fingerprints:
         """Fingerprints of the rows of a SciPy CSR matrix; column numbers are the features, values the weights.
 
-        No random vectors are stored, so the number of columns is unbounded: a row costs its non-zeros. Column c is
-        hashed as its eight little-endian bytes.
+        No random vectors are stored, so the number of columns is unbounded: the cost of a row is its non-zeros. Column
+        c is hashed as its eight little-endian bytes.
+
+        Parameters
+        ----------
+        rows : csr_array or csr_matrix of shape (n, columns)
+            Finite weights.
 
         Returns
         -------
@@ -168,7 +173,7 @@ class SimHash:
         Raises
         ------
         ParameterError
-            For another format than CSR, index arrays that do not fit each other, and weights that are not finite.
+            For a format other than CSR, index arrays that do not fit each other, or weights that are not finite.
         """
         ends, columns, weights = csr_parts(rows, "rows")
         return shape(self.recipe.core.fingerprints_csr(ends, columns, _finite(weights)), self.recipe)

@@ -47,7 +47,7 @@ class SparseSimHash(Family):
 
     Notes
     -----
-    A sum of 0 gives 0: with signs and few equal values sums of 0 are frequent, and the law is off by as much.
+    A sum of 0 gives 0: with signs and few equal values sums of 0 are frequent, and the law is off by that much.
 
     References
     ----------
@@ -120,9 +120,20 @@ class SparseSimHash(Family):
 
     @property
     def num_alternatives(self) -> int:
-        """None: margins of hashed projections are not kept."""
+        """0: margins of hashed projections are not kept."""
         return 0
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - arccos(value) / pi; exact with "gaussian", for vectors without heavy columns with the others."""
+        """1 - arccos(value) / pi; exact with "gaussian", for vectors without heavy columns with the others.
+
+        Parameters
+        ----------
+        value : float or array
+            Cosine, -1 to 1.
+
+        Raises
+        ------
+        ParameterError
+            A cosine outside -1 to 1.
+        """
         return theory.hyperplane(value)

@@ -79,7 +79,7 @@ class SphericalHash(Family):
     Notes
     -----
     A fit that does not reach the tolerances in `max_iter` moves warns with `ConvergenceWarning` and is usable: on
-    isotropic data `drift_` says more than convergence. Equal vectors only never converge.
+    isotropic data `drift_` says more than convergence. Data of equal vectors alone never converges.
 
     References
     ----------
@@ -250,17 +250,28 @@ class SphericalHash(Family):
         return scale, columns, 2 * relative * norms**2, slack
 
     def bit_rates(self, X: npt.ArrayLike) -> Floats:
-        """Share of vectors inside each ball, `(bits,)`: a half on the training vectors."""
+        """Share of vectors inside each ball, `(bits,)`: a half on the training vectors.
+
+        Parameters
+        ----------
+        X : (n, d) array or SciPy sparse matrix
+            As for `transform`.
+        """
         rates: Floats = self.hash_values(X).mean(axis=0)
         return rates
 
     @property
     def num_alternatives(self) -> int:
-        """None: a ball's bit is not a key of a bucket."""
+        """0: a ball's bit is not the key of a bucket."""
         return 0
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Spherical Hashing has no collision law.
+
+        Parameters
+        ----------
+        value : float or array
+            Not used.
 
         Raises
         ------
@@ -286,7 +297,7 @@ def spherical_hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int = 64) -> 
     Parameters
     ----------
     a, b : uint64 of shape (n,) up to 64 bits, (n, words) above, or one fingerprint
-        Equally many, or one against all of the other.
+        Of equal length, or one against all of the other.
     bits : int, default 64
         Width of a fingerprint.
 
@@ -294,6 +305,11 @@ def spherical_hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int = 64) -> 
     -------
     (n,) float64
         0 for equal fingerprints; up to 10 · bits for two that share no ball. The 0.1 is that of the authors' program.
+
+    Raises
+    ------
+    MismatchError
+        Different numbers of fingerprints, neither of which is one.
 
     Notes
     -----

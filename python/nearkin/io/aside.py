@@ -3,13 +3,13 @@
 Beside the target `out` lies `.out.nearkin-` and 16 random hexadecimal digits while it is written:
 
 ```
-lock    held (`io.locks`) by the process that writes; a lock that can be had tells that it is gone
+lock    held (`io.locks`) by the process that writes; a lock that can be acquired shows that it is gone
 new     what will be `out`: a file or a folder, synced before it takes the place
 old     what `out` was, on systems that can't exchange two folders in one step
 ```
 
-The order is: write, sync every file, sync the folder, rename, sync the folder above. Where a folder is in the
-place, the two are exchanged in one step (Linux `renameat2`, macOS `renamex_np`); elsewhere the old one is renamed to
+The order is: write, sync every file, sync the folder, rename, sync the folder above. Where a folder is already
+there, the two are exchanged in one step (Linux `renameat2`, macOS `renamex_np`); elsewhere the old one is renamed to
 `old` and the new one to the target. Only a process that dies between these two renames leaves no `out`; the next to
 write there (`recover`) brings the old one back before it removes the hidden folder.
 
@@ -81,7 +81,7 @@ class Aside:
         Raises
         ------
         OSError
-            No right to write beside the target, or no locks there.
+            No permission to write beside the target, or a file system without locks.
         """
         while self._folder is None:
             folder = self.target.parent / (_prefix(self.target) + secrets.token_hex(_RANDOM_BYTES))
@@ -117,7 +117,7 @@ class Aside:
         Raises
         ------
         OutputError
-            A rename failed; what was there is there again, or the message says where it is.
+            A rename failed; the previous output is back in place, or the message says where it is.
         """
         new, target, old = self.new, self.target, self.new.with_name(OLD)
         if not os.path.lexists(target):
@@ -157,7 +157,7 @@ def recover(target: Path) -> None:
     Raises
     ------
     OutputError
-        The target stands, and beside it its predecessor that was never replaced: only its owner knows which to keep.
+        The target exists, and beside it a predecessor that was moved away: only its owner knows which to keep.
     """
     if not target.parent.is_dir():
         return
@@ -236,7 +236,7 @@ def _exchange_call() -> Exchange | None:
 
 
 def carry(old: Path, new: Path, without: Collection[str]) -> None:
-    """Give `new` every entry of `old` but those of some names: files as hard links, folders made again with such links.
+    """Give `new` every entry of `old` except some names: files as hard links, folders created anew with such links.
 
     A file system without hard links gets synced copies. Cost: one system call per entry.
 
@@ -309,7 +309,7 @@ def sync_parent(target: Path) -> None:
     Raises
     ------
     OutputError
-        It failed; the new output is in place all the same.
+        It failed; the new output is in place nevertheless.
     """
     try:
         sync_folder(target.parent)

@@ -26,14 +26,14 @@ from nearkin.io.output import OutputDir
 from nearkin.io.streams import Spool, compressing
 from nearkin.io.values import Batch, Malformed, PackedTexts
 
-# Bytes of input in one block; large enough that the calls' cost vanishes, small enough for the cache's third level.
+# Bytes of input in one block; large enough that the cost of calls vanishes, small enough for the third-level cache.
 BLOCK = 16 << 20
 # The longest record that is read. It bounds memory against a stream that decompresses to one endless line.
 LONGEST = 1 << 28
 
 
 class Corpus(ABC):
-    """Documents of one format; made by `open_corpus`.
+    """Documents of one format; created by `open_corpus`.
 
     Attributes
     ----------
@@ -103,8 +103,8 @@ class Corpus(ABC):
         Raises
         ------
         InputError
-            A file that can't be read or changes meanwhile; with `strict` a record that can't be read; and when there
-            are such records and no others, since then the format or a column's name is most likely wrong.
+            A file that can't be read or changes meanwhile; with `strict` a record that can't be read; and when no
+            record can be read, since then the format or a column's name is most likely wrong.
         """
         if self._begun and not all(source.regular for source in self._sources):
             raise NearkinError(
@@ -183,7 +183,7 @@ class Corpus(ABC):
 
     @property
     def kept_name(self) -> str:
-        """The name of the file with the kept rows: `kept.jsonl.gz`, say."""
+        """The name of the file with the kept rows, such as `kept.jsonl.gz`."""
         ending = "txt" if self.format == "files" else self.format
         return f"kept.{ending}" + (f".{self.compression}" if self.compression else "")
 

@@ -41,7 +41,7 @@ def open_corpus(
     strict : bool, default False
         Whether the first record that can't be read is an error. Otherwise such records are left out and counted.
     spool_dir : path, optional
-        Where compressed inputs and pipes are spooled: room for their decompressed bytes is needed there.
+        Where compressed inputs and pipes are spooled; it needs room for their decompressed bytes.
 
     Returns
     -------

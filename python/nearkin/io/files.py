@@ -5,7 +5,7 @@ text is looked up by reading its file again. What is kept is a list of paths, `k
 folder that was named (under several folders: with the folder's name before it). The files stay where they are.
 
 A byte order mark at a file's start is not part of its text. A file that is not UTF-8 or has a NUL byte is a record that
-can't be read; so is one that the system refuses to open or read, and one whose name can't be an id.
+can't be read; so is a file that the system refuses to open or read, or whose name can't be an id.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _whole(reader: Reader) -> bytes | None:
 
 
 def _fault(text: bytes) -> str:
-    """Why these bytes are no text; empty if they are one."""
+    """Why these bytes are not a text; empty if they are."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "the file is UTF-16; convert it to UTF-8"
     if b"\0" in text:

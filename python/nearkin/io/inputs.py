@@ -89,7 +89,7 @@ class InputFile:
         return self.regular and not self.compression
 
 
-# Names of what is open already: of a shell's process substitution, say.
+# Names of what is open already: a shell's process substitution, for example.
 _DESCRIPTOR = re.compile(r"/dev/(fd/\d+|std(in|out|err))|/proc/(self|\d+)/fd/\d+")
 
 
@@ -207,7 +207,7 @@ def _single(name: str, format: Format | None) -> tuple[Format, InputFile]:
 
 
 def _document(path: str) -> str:
-    """A path as an id: parted by / on every system, so that the same folder gives the same ids."""
+    """A path as an id: separated by / on every system, so that the same folder gives the same ids."""
     return path.replace(os.sep, "/")
 
 

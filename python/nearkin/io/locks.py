@@ -1,6 +1,6 @@
 """Locks: who changes a file that is replaced as a whole (`changing`), and who still writes a hidden folder (`hold`).
 
-All are the operating system's own locks, so they end with the process, however that ends.
+All are locks of the operating system, so they end with the process, however it ends.
 
 The lock of a file that is changed lies in a hidden, empty file beside it, `.NAME.lock`, since the guarded file itself
 is renamed over and, on some systems, can't be while somebody has it open. The hidden file stays. Readers take no lock.
@@ -56,7 +56,7 @@ def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]
 
     Path(path).stat()
     target = Path(os.path.realpath(path))
-    # Everybody who may write the folder may take the lock, whoever made its file.
+    # Every user who may write to the folder may take the lock, regardless of who created its file.
     lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0, mode=0o666)
     try:
         lock.acquire()
@@ -70,9 +70,9 @@ def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]
 
 
 def hold(path: Path) -> BaseFileLock | None:
-    """The lock of a file, made if need be, until it is released; None if another holds it, or removed it meanwhile.
+    """The lock of a file, created if need be, held until released; None if another holds it, or removed it meanwhile.
 
-    A lock that can be had tells that who made the file is gone.
+    A lock that can be acquired shows that the file's creator is gone.
 
     Raises
     ------

@@ -157,6 +157,11 @@ class OutputDir:
     def open(self, name: str) -> IO[bytes]:
         """A new buffered file of this name; it is closed at the end of the context at the latest.
 
+        Parameters
+        ----------
+        name : str
+            A plain file name.
+
         Raises
         ------
         ParameterError
@@ -179,6 +184,13 @@ class OutputDir:
 
         `summary.json`, the summary of the run, comes last: it gets the list of all files under "files", by which a
         later run knows what it may replace.
+
+        Parameters
+        ----------
+        name : str
+            The file's name.
+        value : mapping
+            Values that JSON has.
         """
         written = dict(value)
         if name == SUMMARY:
@@ -296,7 +308,7 @@ class OutputDir:
 
     def _discard(self) -> None:
         for raw, file in self._files.values():
-            # The file is given up: what can't be flushed is not missed.
+            # The file is abandoned: what can't be flushed does not matter.
             with suppress(OSError):
                 file.close()
             raw.finish(sync=False)
@@ -312,9 +324,9 @@ class OutputDir:
 
 
 def files_of_run(folder: Path) -> set[str]:
-    """The names of the files that a run wrote into a folder, as its `summary.json` says; empty if it has none.
+    """The names of the files that a run wrote into a folder, according to its `summary.json`; empty if it has none.
 
-    Summaries that list no files are those of earlier versions, whose files follow from what they say of the run.
+    Summaries of earlier versions list no files; their files follow from what they say about the run.
     """
     path = folder / SUMMARY
     try:
@@ -339,9 +351,14 @@ def files_of_run(folder: Path) -> set[str]:
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    r"""A new file that takes the place of `path` when the block ends, whole and synced; after an error nothing changed.
+    r"""A new file that replaces `path` when the block ends, whole and synced; after an error nothing has changed.
 
     Where `path` is a symbolic link, the file that it names is replaced, and keeps its permissions.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file, whose folder exists.
 
     Raises
     ------

@@ -63,7 +63,7 @@ class ParquetCorpus(Corpus):
 
     @contextmanager
     def _open(self, number: int) -> Iterator[tuple[pq.ParquetFile, FileStamp | None]]:
-        """The file, decompressed to a temporary one first if it is compressed as a whole or a pipe."""
+        """The file; one that is a pipe or compressed as a whole is first decompressed to a temporary file."""
         source = self._sources[number]
         if (source.compression or not source.regular) and number not in self._copies:
             self._copies[number] = self._copy(source)
@@ -231,7 +231,7 @@ def _write_rows(file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.Parque
 
 
 def _filtered(batch: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:
-    """Some rows of a batch. Views of strings and bytes, which pyarrow can't filter, take the way over other types."""
+    """Some rows of a batch. Views of strings and bytes, which pyarrow can't filter, are cast to other types first."""
     chosen = pa.array(mask)
     if not any(map(_is_view, batch.schema.types)):
         return batch.filter(chosen)
@@ -324,7 +324,7 @@ def texts_of(array: pa.Array) -> PackedTexts:
     if nulls is not None:
         lengths = np.diff(places)
         if lengths[nulls].any():
-            # Arrow leaves open what lies under a null; here it is nothing.
+            # Arrow leaves open what lies under a null; here it is an empty string.
             return texts_of(pc.fill_null(array, "")).with_nulls(nulls)
     return PackedTexts(places, bytes_, nulls)
 

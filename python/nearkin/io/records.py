@@ -123,7 +123,7 @@ class RecordCorpus(Corpus):
 
     def _batch(self, number: int, base: int, records: Records) -> Batch:
         first = self.rows
-        self._places.append(_Places(number, first, base, records.starts, records.lengths))
+        self._places.append(_Places(number, first, base, records.starts.copy(), records.lengths.copy()))
         self.rows += len(records.starts)
         columns = {name: Column(*parts) for name, parts in zip(self.columns, records.columns, strict=True)}
         if self.id_column is None:
@@ -322,7 +322,7 @@ def _byte_order_mark(source: InputFile, block: NDArray[np.uint8]) -> int:
 
 
 def _room(rest: int) -> int:
-    """Room for `rest` bytes and as much again, in whole blocks, but no more than one record may take."""
+    """Room for `rest` bytes and as many again, in whole blocks, but no more than one record may take."""
     return min(-(-2 * rest // BLOCK) * BLOCK, LONGEST)
 
 

@@ -36,7 +36,7 @@ _MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst
 
 
 class ByteStream(Protocol):
-    """What bytes are read from: an unbuffered file, or one of the readers here."""
+    """A source of bytes: an unbuffered file, or one of the readers here."""
 
     def read(self, size: int = -1, /) -> bytes | None:
         """At most `size` bytes; none at the end."""
@@ -53,7 +53,7 @@ class GzipReader(io.RawIOBase):
     EOFError
         The stream ends inside of a member.
     zlib.error
-        Bytes that are no gzip, or that do not match their checksum.
+        Bytes that are not gzip, or that do not match their checksum.
     """
 
     def __init__(self, raw: ByteStream) -> None:
@@ -130,7 +130,7 @@ class Compressor(io.RawIOBase):
                 super().close()
 
     def give_up(self) -> None:
-        """Take no more and leave the stream without its end."""
+        """Accept no more and leave the stream without its end."""
         super().close()
 
 
@@ -184,11 +184,11 @@ class Sink:
         """Leave it to the stream's owner."""
 
     def close(self) -> None:
-        """Take no more; the stream stays open."""
+        """Accept no more; the stream stays open."""
         self.closed = True
 
     def give_up(self) -> None:
-        """Drop what is still written: a compressed stream that is freed writes its end."""
+        """Drop what is written from now on: a compressed stream that is freed writes its end."""
         self._stream = None
 
 
@@ -284,7 +284,7 @@ class Reader:
         Raises
         ------
         InputError
-            A damaged or cut off compressed stream.
+            A damaged or truncated compressed stream.
         """
         filled = 0
         while filled < len(view):
@@ -302,7 +302,7 @@ class Reader:
         except (EOFError, zlib.error) as error:
             raise self._damaged(error) from error
         except OSError as error:
-            # pyarrow speaks of a damaged stream by an OSError without a number.
+            # pyarrow reports a damaged stream as an OSError without a number.
             if error.errno is None:
                 raise self._damaged(error) from error
             raise

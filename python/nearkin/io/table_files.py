@@ -32,7 +32,7 @@ def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = Non
     path : path
         One file, or `-` for JSON lines from standard input.
     columns : iterable of str, optional
-        Columns to hold, those that the file has; None for all.
+        Columns to keep, of those that the file has; None for all.
 
     Returns
     -------
@@ -42,8 +42,8 @@ def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = Non
     Raises
     ------
     InputError
-        A missing, damaged or unreadable file; a record that is no object, or has another number of fields than the
-        header; a format of texts instead of columns.
+        A missing, damaged or unreadable file; a record that is not an object, or whose number of fields differs from
+        the header's; a format of texts instead of columns.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def _jsonl(source: InputFile, text: Iterable[str], wanted: set[str] | None) -> d
             raise _bad(source, number, f"a {type(record).__name__}, not an object; a record is one object per line")
         for name, value in record.items():
             if wanted is None or name in wanted:
-                # A column that comes up late has None before.
+                # A column that first appears in a later record has None before it.
                 found.setdefault(name, [None] * rows).append(value)
         rows += 1
         for values in found.values():

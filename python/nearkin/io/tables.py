@@ -1,8 +1,8 @@
 """Side tables of a run (clusters, pairs), in the format that goes with the input's.
 
-JSON lines beside jsonl, txt and files; CSV, TSV and Parquet beside their own. Side tables are never compressed as a
-whole. A missing value is null in JSON lines and Parquet and an empty field in CSV. Rows are written in pieces, so that
-memory does not grow with their number beyond the columns that were given.
+JSON lines beside jsonl, txt and files; CSV, TSV and Parquet beside inputs of these formats. Side tables are never
+compressed as a whole. A missing value is null in JSON lines and Parquet and an empty field in CSV. Rows are written in
+pieces, so that memory does not grow with their number beyond the columns that were given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,21 @@ TableColumn = Sequence[Scalar] | NDArray[Any] | Column
 
 
 def table_name(name: str, format: Format) -> str:
-    """The file's name: `clusters.jsonl`, say."""
+    """The file's name, such as `clusters.jsonl`.
+
+    Parameters
+    ----------
+    name : str
+        The file's name without its ending.
+    format : str
+        The corpus's format.
+
+    Examples
+    --------
+    >>> from nearkin.io import table_name
+    >>> table_name("clusters", "jsonl"), table_name("pairs", "csv")
+    ('clusters.jsonl', 'pairs.csv')
+    """
     return f"{name}.{'jsonl' if format in ('txt', 'files') else format}"
 
 
@@ -94,7 +108,7 @@ def _piece(values: TableColumn, start: int) -> list[Scalar]:
 
 
 def _json_piece(values: TableColumn, start: int) -> Iterable[str]:
-    """Some rows as JSON; a column of one type, which nearly all are, takes no step of Python a value."""
+    """Some rows as JSON; a column of one type, which nearly all are, takes no step of Python per value."""
     plain = _plain(values, start)
     kinds = set(map(type, plain))
     if kinds == {int}:
@@ -148,7 +162,7 @@ def _write_parquet(file: IO[bytes], columns: Mapping[str, TableColumn]) -> None:
 
 
 def _arrow(values: TableColumn) -> pa.Array:
-    """An Arrow column; one that mixes strings and numbers, or has integers of no one type, becomes strings."""
+    """An Arrow column; one that mixes strings and numbers, or whose integers fit no single type, becomes strings."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):

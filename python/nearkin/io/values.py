@@ -1,4 +1,4 @@
-"""What flows out of a corpus: texts, scalar columns, batches, and the records that can't be read.
+"""What a corpus yields: texts, scalar columns, batches, and the records that can't be read.
 
 Texts and columns lie back to back in one array of bytes with `n + 1` offsets, as in Arrow, so that the kernels read
 them in place and nothing becomes a Python object before someone asks for it. A column costs 17 bytes per row and its
@@ -54,14 +54,26 @@ class PackedTexts(Sequence[str]):
 
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> PackedTexts:
-        """Texts from strings; None is a null."""
+        """Texts from strings; None is a null.
+
+        Parameters
+        ----------
+        texts : iterable of str or None
+            Strings that UTF-8 can encode.
+        """
         parts = [b"" if text is None else text.encode() for text in texts]
         nulls = np.array([i for i, text in enumerate(texts) if text is None], np.int64)
         return cls(offsets_of(parts), np.frombuffer(b"".join(parts), np.uint8), nulls)
 
     @classmethod
     def concat(cls, parts: Sequence[PackedTexts]) -> PackedTexts:
-        """The texts of several, one after another."""
+        """The texts of several, one after another.
+
+        Parameters
+        ----------
+        parts : sequence of PackedTexts
+            In the order of rows.
+        """
         if len(parts) == 1:
             return parts[0]
         lengths = [np.diff(part.offsets) for part in parts]
@@ -94,7 +106,13 @@ class PackedTexts(Sequence[str]):
         return f"<{len(self)} texts, {int(self.offsets[-1] - self.offsets[0])} bytes>"
 
     def with_nulls(self, nulls: NDArray[Any]) -> PackedTexts:
-        """The same texts, of which these rows are null."""
+        """The same texts with these rows null.
+
+        Parameters
+        ----------
+        nulls : (m,) integers, ascending
+            Rows without a text.
+        """
         return PackedTexts(self.offsets, self.data, nulls)
 
     def to_arrow(self) -> pa.Array:
@@ -145,7 +163,13 @@ class Column(Sequence[Scalar]):
 
     @classmethod
     def of(cls, values: Sequence[Scalar]) -> Column:
-        """A column from Python values."""
+        """A column from Python values.
+
+        Parameters
+        ----------
+        values : iterable of int, float, str, bool or None
+            In the order of rows.
+        """
         kinds = np.zeros(len(values), np.uint8)
         numbers = np.zeros(len(values), np.int64)
         strings = [b""] * len(values)
@@ -165,20 +189,38 @@ class Column(Sequence[Scalar]):
 
     @classmethod
     def integers(cls, values: NDArray[np.int64]) -> Column:
-        """A column of integers, over the same memory."""
+        """A column of integers, over the same memory.
+
+        Parameters
+        ----------
+        values : (n,) int64
+            One integer per row.
+        """
         n = len(values)
         return cls(np.full(n, INT, np.uint8), values, np.zeros(n + 1, np.int64), np.zeros(0, np.uint8))
 
     @classmethod
     def strings(cls, texts: PackedTexts) -> Column:
-        """A column of strings, over the same memory; null texts are null."""
+        """A column of strings, over the same memory; null texts are null.
+
+        Parameters
+        ----------
+        texts : PackedTexts
+            One text per row.
+        """
         kinds = np.full(len(texts), TEXT, np.uint8)
         kinds[texts.nulls] = NULL
         return cls(kinds, np.zeros(len(texts), np.int64), texts.offsets, texts.data)
 
     @classmethod
     def concat(cls, parts: Sequence[Column]) -> Column:
-        """The values of several columns, one after another."""
+        """The values of several columns, one after another.
+
+        Parameters
+        ----------
+        parts : sequence of Column
+            In the order of rows.
+        """
         if len(parts) == 1:
             return parts[0]
         texts = PackedTexts.concat([PackedTexts(part.offsets, part.data) for part in parts])
@@ -219,16 +261,22 @@ class Column(Sequence[Scalar]):
         return f"<column of {len(self)} values>"
 
     def take(self, rows: Sequence[int] | NDArray[Any]) -> list[Scalar]:
-        """The values of these rows, as Python objects."""
+        """The values of these rows, as Python objects.
+
+        Parameters
+        ----------
+        rows : (m,) integers
+            Row numbers.
+        """
         places = np.asarray(rows, np.int64)
         kinds = np.unique(self.kinds[places])
         if np.array_equal(kinds, [INT]):
             values: list[Scalar] = self.values[places].tolist()
             return values
         if np.array_equal(kinds, [TEXT]):
-            data = self.data.tobytes()
+            data = self.data.data
             starts, ends = self.offsets[:-1][places].tolist(), self.offsets[1:][places].tolist()
-            return [data[start:end].decode() for start, end in zip(starts, ends, strict=True)]
+            return [str(data[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
         return [self[row] for row in places.tolist()]
 
     def to_list(self) -> list[Scalar]:
@@ -329,6 +377,13 @@ class Malformed:
 
     def add(self, record: BadRecord, count: int = 1) -> None:
         """Count a record, or `count` of them of which this is the first.
+
+        Parameters
+        ----------
+        record : BadRecord
+            The first of the records to be counted.
+        count : int, default 1
+            How many records are counted.
 
         Raises
         ------

@@ -33,6 +33,7 @@ from nearkin.pipeline.candidates import (
     CandidatePairs,
     CandidateSearch,
     CandidateSource,
+    PlacedValues,
     Places,
     Values,
 )
@@ -46,6 +47,8 @@ _BATCH_CHARACTERS = 1 << 24
 """Characters of different texts that are compared at once; their feature sets take up to eight bytes per character."""
 _CACHE_BYTES = 64 << 20
 """Bytes of feature sets that are kept for later batches."""
+_CANDIDATES = 1 << 22
+"""Candidates of documents that are verified by one call: about a second, after which progress is told."""
 _PAIRS = 1 << 16
 """Pairs that are verified, or whose values are copied, at once."""
 
@@ -91,9 +94,11 @@ class Clusterer:
     rows : (n,) int64
         Rows of the documents that take part, in keep order.
     older : OlderDocuments, optional
-        What is visited before them, and kept whatever it is like.
+        Visited before them, and always kept.
     tick : function
-        Called with the number of documents that were decided.
+        Called with the number of documents that were compared, also within a batch.
+    cache : TextCache, optional
+        Of `comparison`, kept from one Clusterer to the next: then no two of them may give one place to different texts.
     """
 
     candidate_source: CandidateSource
@@ -103,10 +108,11 @@ class Clusterer:
     rows: Places
     older: OlderDocuments | None = None
     tick: Callable[[int], None] = field(default=lambda _: None)
+    cache: TextCache | None = None
 
     def __post_init__(self) -> None:
-        self._values = self.documents.values[self.rows]
-        self._lengths = self.documents.lengths[self.rows]
+        self._values = PlacedValues(self.documents.values, self.rows)
+        self._lengths = PlacedValues(self.documents.lengths, self.rows)
         # Place of the first new document.
         self._first = 0 if self.older is None else len(self.older)
 
@@ -117,12 +123,21 @@ class Clusterer:
         result = Assignment.of_none(len(self.rows))
         search, cache = self.candidate_source.search(self._values), self._cache()
         for batch in self._batches():
-            left = batch
+            left, seen = batch, 0
             if self._first or len(search):
-                left = self._absorb_into_kept(search, cache, batch, result)
+                left, seen = self._absorb_into_kept(search, cache, batch, result)
             left = self._absorb_within(search, cache, left, result)
             search.add(left)
-            self.tick(len(batch))
+            self.tick(len(batch) - seen)
+        return result
+
+    def match_older(self) -> Assignment:
+        """Give each document to its first match among the older ones: the first half of `absorb`."""
+        result = Assignment.of_none(len(self.rows))
+        cache = self._cache()
+        for batch in self._batches():
+            _, seen = self._absorb_into_kept(None, cache, batch, result)
+            self.tick(len(batch) - seen)
         return result
 
     def components(self) -> Assignment:
@@ -165,18 +180,19 @@ class Clusterer:
 
     def _batches(self) -> Iterator[NDArray[np.int64]]:
         """Numbers of documents in order, in batches of limited size, by documents and by characters."""
-        ends = np.cumsum(self._lengths.astype(np.int64))
         start = 0
-        while start < len(ends):
-            before = int(ends[start - 1]) if start else 0
-            end = int(np.searchsorted(ends, before + _BATCH_CHARACTERS, side="right"))
-            end = min(max(end, start + 1), start + _BATCH)
+        while start < len(self.rows):
+            ends = np.cumsum(self._lengths[start : start + _BATCH].astype(np.int64))
+            end = start + max(int(np.searchsorted(ends, _BATCH_CHARACTERS, side="right")), 1)
             yield np.arange(start, end)
             start = end
 
-    def _find(self, search: CandidateSearch, batch: NDArray[np.int64]) -> CandidateLists:
+    def _find(self, search: CandidateSearch | None, batch: NDArray[np.int64]) -> CandidateLists:
         """Places of candidates for each document of the batch, ascending: older ones, then those of the search."""
         values = self._values[batch]
+        if search is None:
+            none = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
+            return none if self.older is None else self.older.candidates(values)
         found = search.find(values)
         found = CandidateLists(found.offsets, found.places + self._first, found.similarity)
         return found if self.older is None else self.older.candidates(values).followed_by(found)
@@ -202,12 +218,16 @@ class Clusterer:
     # Absorbing
 
     def _absorb_into_kept(
-        self, search: CandidateSearch, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
-    ) -> NDArray[np.int64]:
-        """Give each document of the batch to its first match among the kept; the documents that have none."""
+        self, search: CandidateSearch | None, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
+    ) -> tuple[NDArray[np.int64], int]:
+        """Give each document of the batch to its first match among the kept.
+
+        Returns the documents that have none, and how many were ticked already.
+        """
         hits = self._find(search, batch)
         result.candidates += int(hits.offsets[-1])
         found = np.flatnonzero(np.diff(hits.offsets))
+        seen = 0
         if cache is None:
             result.by[batch[found]] = hits.places[hits.offsets[found]]
             if hits.similarity is not None:
@@ -216,21 +236,28 @@ class Clusterer:
             offsets = hits.offsets[np.append(found, len(batch))]
             for part in self._parts(batch[found], offsets, hits.places):
                 self._first_matches(cache, *part, result)
-        return batch[result.by[batch] < 0]
+                self.tick(len(part[0]))
+                seen += len(part[0])
+        return batch[result.by[batch] < 0], seen
 
     def _parts(
         self, batch: NDArray[np.int64], offsets: NDArray[np.int64], candidates: Places
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Places]]:
-        """Documents with their candidates, in parts whose different texts have a limited number of characters."""
+        """Documents with their candidates, in parts of limited numbers of candidates and of characters of texts."""
         lengths = self._lengths_of(candidates)
-        # A candidate counts where it comes up first; a part that starts later may count it again, which is rare.
+        # A candidate counts where it first appears; a part that starts later may count it again, which is rare.
         firsts = np.zeros(len(candidates), bool)
         firsts[np.unique(candidates, return_index=True)[1]] = True
         sums = np.concatenate([[0], np.cumsum(lengths * firsts)])
         ends = sums[offsets[1:]] + np.cumsum(self._lengths[batch].astype(np.int64))
-        for start, end in _cuts(ends, len(batch)):
-            part = offsets[start : end + 1]
-            yield batch[start:end], part - part[0], candidates[part[0] : part[-1]]
+        for first, last in _cuts(ends, len(batch)):
+            start = first
+            while start < last:
+                most = np.searchsorted(offsets, offsets[start] + _CANDIDATES, side="right") - 1
+                end = min(max(int(most), start + 1), last)
+                part = offsets[start : end + 1]
+                yield batch[start:end], part - part[0], candidates[part[0] : part[-1]]
+                start = end
 
     def _first_matches(
         self,
@@ -295,6 +322,10 @@ class Clusterer:
 
     # Similarities, and what older and new documents hold, by place
 
+    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
+        """Similarities of pairs of places, by texts, or by the family where texts are not compared."""
+        return self._similarities(left, right)
+
     def _similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
         """By texts, or by the family where texts are not compared."""
         if self.comparison is not None:
@@ -306,7 +337,7 @@ class Clusterer:
         return np.concatenate(parts)
 
     def _verified(self, left: Places, right: Places, comparison: TextComparison) -> NDArray[np.float64]:
-        cache = comparison.cache(_CACHE_BYTES)
+        cache = self.cache if self.cache is not None else comparison.cache(_CACHE_BYTES)
         ends = np.cumsum(self._lengths_of(left) + self._lengths_of(right))
         parts = [np.zeros(0)]
         for start, end in _cuts(ends, len(left)):
@@ -316,6 +347,8 @@ class Clusterer:
         return np.concatenate(parts)
 
     def _cache(self) -> TextCache | None:
+        if self.cache is not None:
+            return self.cache
         return None if self.comparison is None else self.comparison.cache(_CACHE_BYTES)
 
     def _load(self, cache: TextCache, places: Places) -> None:

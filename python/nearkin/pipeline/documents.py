@@ -1,6 +1,6 @@
 """What deduplication knows of each document: its values by the recipe's family, its content, its length and its id.
 
-Texts are read batch by batch and let go; `HashedDocuments.look_up` gives those that are compared again.
+Texts are read batch by batch and released; `HashedDocuments.look_up` gives those that are compared again.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from nearkin._core import content_hashes
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import Column, Corpus
-from nearkin.io.values import INT, Scalar
+from nearkin.io.values import INT, NULL, TEXT, PackedTexts, Scalar
 from nearkin.pipeline.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.pipeline.verify import LookUp, texts_by_row
 from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts, iterate_batches
+
+# Ids that are hashed at once.
+_IDS = 1 << 16
 
 Progress = Callable[[str, int, "int | None"], None]
 """Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
@@ -98,61 +101,134 @@ def hash_texts(
         if ids is not None:
             raise bad_parameter("ids", "ids beside a Corpus", "None: a corpus reads its own id column")
         return hash_corpus(texts, candidate_source, report, columns)
-    # What is no sequence is Arrow's: one batch, which the core reads.
+    # Anything but a sequence is Arrow's: one batch, which the core reads.
     batches = cast("list[TextBatch]", list(iterate_batches(texts)))
-    parts = [_HashedBatch(candidate_source, batch) for batch in batches]
-    n = sum(len(part.counts) for part in parts)
-    id_column = Column.integers(np.arange(n)) if ids is None else as_column(ids)
+    hashed = _Hashed(candidate_source)
+    for batch in batches:
+        hashed.append(batch)
+    n = len(hashed)
+    id_column = _row_numbers(n) if ids is None else as_column(ids)
     for name, column in {"ids": id_column, **columns}.items():
         if len(column) != n:
             raise bad_parameter(name, f"{len(column)} values", f"{n} values, one per text")
     report("hash", n, n)
-    return _join(parts, candidate_source, id_column, columns, _look_up(batches))
+    return hashed.documents(id_column, columns, _look_up(batches))
 
 
 def hash_corpus(
     corpus: Corpus, candidate_source: TextCandidateSource, report: Progress, columns: dict[str, Column] | None = None
 ) -> HashedDocuments:
     """Read and hash a corpus; its extra columns `keep` and `source` are renamed by the caller."""
-    parts, ids = [], []
-    extra: dict[str, list[Column]] = {name: [] for name in corpus.extra_columns}
-    done = 0
+    hashed, ids = _Hashed(candidate_source), GrowingColumn()
+    extra: dict[str, GrowingColumn] = {}
+    numbered = corpus.id_column is None and corpus.format != "files"
     for batch in corpus.batches():
-        parts.append(_HashedBatch(candidate_source, batch.texts))
-        ids.append(batch.ids)
+        hashed.append(batch.texts)
+        if not numbered:
+            ids.append(batch.ids)
         for name, column in batch.columns.items():
-            extra.setdefault(name, []).append(column)
-        done += len(batch)
-        report("hash", done, None)
-    found = {name: Column.concat(parts) for name, parts in extra.items() if parts}
-    ids_column = Column.concat(ids) if ids else Column.integers(np.zeros(0, np.int64))
-    return _join(parts, candidate_source, ids_column, {**found, **(columns or {})}, corpus.texts)
+            extra.setdefault(name, GrowingColumn()).append(column)
+        report("hash", len(hashed), None)
+    found = {name: column.joined() for name, column in extra.items()}
+    ids_column = _row_numbers(len(hashed)) if numbered else ids.joined()
+    return hashed.documents(ids_column, {**found, **(columns or {})}, corpus.texts)
 
 
-class _HashedBatch:
-    def __init__(self, candidate_source: TextCandidateSource, texts: TextBatch) -> None:
-        self.values, self.counts = candidate_source.hash(texts)
-        contents, self.lengths = content_hashes(texts)
-        self.contents = contents.reshape(-1, 2)
+def _row_numbers(count: int) -> Column:
+    offsets = np.broadcast_to(np.int64(0), count + 1)
+    return Column(np.full(count, INT, np.uint8), np.arange(count), offsets, np.zeros(0, np.uint8))
 
 
-def _join(
-    parts: list[_HashedBatch],
-    candidate_source: TextCandidateSource,
-    ids: Column,
-    columns: dict[str, Column],
-    look_up: LookUp,
-) -> HashedDocuments:
-    parts = parts or [_HashedBatch(candidate_source, [])]
-    return HashedDocuments(
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-        np.concatenate([part.contents for part in parts]),
-        np.concatenate([part.lengths for part in parts]),
-        ids,
-        columns,
-        look_up,
-    )
+class _Growing:
+    """Rows that come batch by batch, in one array whose room grows by a quarter.
+
+    Parts that are joined at the end would be held twice, and would lie between what batches leave behind.
+    """
+
+    def __init__(self) -> None:
+        self._rows: NDArray[Any] = np.zeros(0, np.uint8)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Copy these behind the others."""
+        if not self._count:
+            self._rows = np.zeros((0, *rows.shape[1:]), rows.dtype)
+        end = self._count + len(rows)
+        if end > len(self._rows):
+            self._resize(max(end, len(self._rows) * 5 // 4))
+        self._rows[self._count : end] = rows
+        self._count = end
+
+    def _resize(self, count: int) -> None:
+        # Nobody else sees the array before it is joined.
+        self._rows.resize((count, *self._rows.shape[1:]), refcheck=False)
+
+    def joined(self) -> NDArray[Any]:
+        """All of them."""
+        self._resize(self._count)
+        return self._rows
+
+
+class _Hashed:
+    """What is known of the documents so far."""
+
+    def __init__(self, candidate_source: TextCandidateSource) -> None:
+        self._source = candidate_source
+        self._values, self._counts, self._contents, self._lengths = (_Growing() for _ in range(4))
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def append(self, texts: TextBatch) -> None:
+        """Hash a batch."""
+        values, counts = self._source.hash(texts)
+        contents, lengths = content_hashes(texts)
+        for rows, new in (
+            (self._values, values),
+            (self._counts, counts),
+            (self._contents, contents.reshape(-1, 2)),
+            (self._lengths, lengths),
+        ):
+            rows.append(new)
+
+    def documents(self, ids: Column, columns: dict[str, Column], look_up: LookUp) -> HashedDocuments:
+        """All of them, with what was not hashed."""
+        if not len(self):
+            # Arrays without rows, of the types and widths that the family's have.
+            self.append([])
+        rows = (self._values.joined(), self._counts.joined(), self._contents.joined(), self._lengths.joined())
+        return HashedDocuments(*rows, ids, columns, look_up)
+
+
+class GrowingColumn:
+    """A column that comes batch by batch; what all of its rows lack, numbers or strings, takes no memory."""
+
+    def __init__(self) -> None:
+        self._kinds, self._values, self._ends, self._data = (_Growing() for _ in range(4))
+
+    def append(self, column: Column) -> None:
+        """Copy these values behind the others."""
+        before, first, last = len(self._kinds), int(column.offsets[0]), int(column.offsets[-1])
+        self._kinds.append(column.kinds)
+        if len(self._values) or not np.isin(column.kinds, (TEXT, NULL)).all():
+            self._values.append(np.zeros(before - len(self._values), np.int64))
+            self._values.append(column.values)
+        if len(self._ends) or last > first:
+            self._ends.append(np.zeros(before - len(self._ends), np.int64))
+            self._ends.append(column.offsets[1:] + (len(self._data) - first))
+            self._data.append(column.data[first:last])
+
+    def joined(self) -> Column:
+        """All of them."""
+        kinds, none = self._kinds.joined(), np.int64(0)
+        values = self._values.joined() if len(self._values) else np.broadcast_to(none, len(kinds))
+        offsets = np.broadcast_to(none, len(kinds) + 1)
+        if len(self._ends):
+            offsets = np.concatenate([[none], self._ends.joined()])
+        return Column(kinds, values, offsets, self._data.joined())
 
 
 def _look_up(batches: list[TextBatch]) -> LookUp:
@@ -163,7 +239,7 @@ def _look_up(batches: list[TextBatch]) -> LookUp:
 
 def check_distinct_ids(ids: Column, name: str) -> None:
     """Raise InputError unless all ids are there and differ."""
-    if (ids.kinds == INT).all() and len(np.unique(ids.values)) == len(ids):
+    if _are_distinct(ids):
         return
     values = ids.to_list()
     seen: dict[Any, int] = {}
@@ -178,12 +254,30 @@ def check_distinct_ids(ids: Column, name: str) -> None:
         seen[value] = row
 
 
+def _are_distinct(ids: Column) -> bool:
+    """Whether all ids differ; False for ids of several kinds, and where two hashes happen to be equal."""
+    keys = ids.values
+    if len(ids.offsets) > 1 and (ids.kinds == TEXT).all():
+        keys = np.empty(len(ids), np.int64)
+        for start in range(0, len(ids), _IDS):
+            texts = PackedTexts(np.ascontiguousarray(ids.offsets[start : start + _IDS + 1]), ids.data)
+            keys[start : start + _IDS] = content_hashes(texts)[0].reshape(-1, 2)[:, 0].view(np.int64)
+        keys.sort()
+    elif not (ids.kinds == INT).all():
+        return False
+    elif not (keys[1:] > keys[:-1]).all():
+        keys = np.sort(keys)
+    return bool((keys[1:] != keys[:-1]).all())
+
+
 def first_with_same_content(contents: NDArray[np.uint64]) -> NDArray[np.int64]:
     """For each row the first row with the same content."""
     order = np.lexsort((contents[:, 1], contents[:, 0]))
-    arranged = contents[order]
-    starts = np.ones(len(contents), bool)
-    starts[1:] = (arranged[1:] != arranged[:-1]).any(axis=1)
+    starts = np.zeros(len(contents), bool)
+    starts[:1] = True
+    for side in (0, 1):
+        arranged = contents[order, side]
+        starts[1:] |= arranged[1:] != arranged[:-1]
     # lexsort is stable, so the first of a group is its smallest row.
     result = np.empty(len(contents), np.int64)
     result[order] = order[np.flatnonzero(starts)[np.cumsum(starts) - 1]]

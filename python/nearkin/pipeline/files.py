@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import ssdeep_hash_contents
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, impossible_name
 from nearkin.io import Column
 from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
@@ -108,8 +108,8 @@ def dedup_files(
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed files only, or all matches.
     on_error : function, optional
-        Called with the path and the exception of each file that can't be read; it is left out, and in `values`, too.
-        None raises the first one.
+        Called with the path and the exception of each file that can't be read; it is left out, and its entry of
+        `values` with it. None raises the first one.
     progress : function, optional
         Called with stage, done and total.
 
@@ -122,11 +122,11 @@ def dedup_files(
     Raises
     ------
     InputError
-        For anything but a regular file, or changes while it is read.
+        For anything but a regular file, or a file that changes while it is read.
     OSError
         If a file can't be read.
     ParameterError
-        For an unknown rule, a threshold out of range, a path that is given twice.
+        For an unknown rule, a threshold out of range, a path given twice.
     MismatchError
         If an index was made by another recipe.
 
@@ -222,7 +222,7 @@ def _hash(
         if recipe.normalize:
             made = recipe.hash_files(batch, on_error="return")
         for place, (file, error), other in zip(range(start, len(names)), files, made, strict=False):
-            fault = other if isinstance(other, Exception) else error
+            fault = impossible_name(names[place]) or (other if isinstance(other, Exception) else error)
             if dated and fault is None:
                 try:
                     times.append(Path(names[place]).stat().st_mtime_ns)

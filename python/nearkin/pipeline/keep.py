@@ -5,12 +5,13 @@ Ties are broken by id (numbers before strings), then by row; missing numbers com
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.io import Column
+from nearkin.io.values import INT, TEXT
 from nearkin.pipeline.documents import HashedDocuments
 
 KeepRule = Literal["first", "last", "longest", "shortest", "max", "min"]
@@ -33,9 +34,12 @@ def keep_order(new: HashedDocuments, keep: KeepRule) -> NDArray[np.int64]:
 
 
 def _rank(ids: Column) -> NDArray[np.int64]:
-    """The place of each id among all: numbers before strings."""
-    values = ids.to_list()
-    order = sorted(range(len(values)), key=lambda row: (isinstance(values[row], str), values[row]))
+    """Numbers in the order of the ids: numbers before strings. Integers stand for themselves."""
+    if (ids.kinds == INT).all():
+        return ids.values
+    values: list[Any] = ids.to_list()
+    key = values.__getitem__ if (ids.kinds == TEXT).all() else lambda row: (isinstance(values[row], str), values[row])
+    order = sorted(range(len(values)), key=key)
     rank = np.empty(len(values), np.int64)
     rank[order] = np.arange(len(values))
     return rank

@@ -7,7 +7,7 @@
 | Windows | `GetProcessMemoryInfo`, `PeakWorkingSetSize` | bytes |
 
 It is the largest resident set: pages of mapped files count while they are in memory, what is swapped out does not.
-Elsewhere, and where a system refuses to tell, the answer is None.
+Elsewhere, and where a system refuses the call, the answer is None.
 
 Sources: getrusage(2) of Linux, macOS and the BSDs; PROCESS_MEMORY_COUNTERS in psapi.h of the Windows SDK.
 """

@@ -1,8 +1,8 @@
-"""What new documents are held against: documents that were there before, which are visited first and stay.
+"""Older documents, which new ones are compared with: they are visited first and stay.
 
-Whoever holds older documents offers them as `OlderDocuments`: candidates among them for the hashes of new ones, and of
-the candidates what is compared and reported. Nothing here asks for all of them at once, so that they may lie on disk.
-`HashedOlder` holds them in memory. An index of hashes alone, which has no texts, is an `OlderIndex`
+A collection of older documents offers them as `OlderDocuments`: candidates among them for the hashes of new ones, and
+what is compared and reported of the candidates. Nothing here asks for all of them at once, so that they may lie on
+disk. `HashedOlder` holds them in memory. An index of hashes alone, which has no texts, is an `OlderIndex`
 (`nearkin.pipeline.candidates`).
 """
 
@@ -32,7 +32,7 @@ class OlderDocuments(Protocol):
     def candidates(self, values: Values) -> CandidateLists:
         """For each row of values the older documents that may match, ascending.
 
-        Of older documents with the same content the first one is named alone.
+        Of older documents with the same content only the first one is named.
         """
 
     def values(self, rows: Places) -> Values:

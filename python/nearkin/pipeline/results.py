@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.io import Column
 from nearkin.pipeline.candidates import CandidateSource, Places, Values
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import OlderDocuments
@@ -97,6 +100,49 @@ class ClusterTable(ResultTable):
 class PairTable(ResultTable):
     """Links between documents: id and representative, or left and right; distance, similarity."""
 
+    places: tuple[Places, Places] | None = None
+    """Of all links the places of both documents in the order of visits."""
+    copies = 0
+    """Of all links how many of the last rows are those of exact copies, each with its original."""
+
+    def with_copies(self) -> Iterator[dict[str, Any]]:
+        """Every two documents that match, as rows of all links: a copy matches whatever its original matches.
+
+        Only the links are held: n equal documents are n (n - 1) / 2 rows. Those of different contents come first, in
+        the order of the table; then those of copies.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> texts = ["one two three four", "one two three four", "one two three four"]
+        >>> pairs = nk.dedup(texts, links="all").pairs
+        >>> [(row["left"], row["right"]) for row in pairs.rows()]
+        [(0, 1), (0, 2)]
+        >>> [(row["left"], row["right"]) for row in pairs.with_copies()]
+        [(0, 1), (0, 2), (1, 2)]
+        """
+        if self.places is None:
+            yield from self.rows()
+            return
+        left, right = (side.tolist() for side in self.places)
+        names = {**dict(zip(left, self["left"], strict=True)), **dict(zip(right, self["right"], strict=True))}
+        groups: dict[int, list[int]] = {}
+        for original, copy in zip(left[len(self) - self.copies :], right[len(self) - self.copies :], strict=True):
+            groups.setdefault(original, [original]).append(copy)
+        copies: dict[int, dict[str, Any]] = {}
+        for at, row in enumerate(self.rows()):
+            if at >= len(self) - self.copies:
+                copies.setdefault(left[at], row)
+                continue
+            for one, other in product(
+                groups.get(left[at], left[at : at + 1]), groups.get(right[at], right[at : at + 1])
+            ):
+                ends = (one, other) if (one < other) == (left[at] < right[at]) else (other, one)
+                yield {**row, "left": names[ends[0]], "right": names[ends[1]]}
+        for original, row in copies.items():
+            for one, other in combinations(groups[original], 2):
+                yield {**row, "left": names[one], "right": names[other]}
+
     if TYPE_CHECKING:
 
         @overload
@@ -116,10 +162,8 @@ class DedupResult:
 
     Attributes
     ----------
-    kept : list
-        Ids of the documents that stay, in input order.
     kept_rows : (n_kept,) int64
-        Their rows.
+        Rows of the documents that stay, ascending.
     clusters : ClusterTable
         A row for every document of a cluster of two or more, and for every document that an older one removed: id,
         cluster (number from 0), representative (id of the kept document), distance, similarity (NaN without
@@ -129,18 +173,25 @@ class DedupResult:
         `links="all"` every verified link between two documents: left, right, distance, similarity.
     summary : dict
         Counts, recipe, parameters, version, timings per stage; as in the file summary.json.
+    ids : Column
+        Ids of all documents, by row.
     """
 
-    kept: IdList
     kept_rows: NDArray[np.int64]
     clusters: ClusterTable
     pairs: PairTable
     summary: Summary
+    ids: Column
+
+    @cached_property
+    def kept(self) -> IdList:
+        """Ids of the documents that stay, in input order; Python objects from the first use on."""
+        return self.ids.to_list() if len(self.kept_rows) == len(self.ids) else self.ids.take(self.kept_rows)
 
     def __repr__(self) -> str:
         documents, removed = self.summary["documents"], self.summary["removed"]
         clusters = self.summary["clusters"]
-        return f"<kept {len(self.kept)} of {documents} documents, removed {removed} in {clusters} clusters>"
+        return f"<kept {len(self.kept_rows)} of {documents} documents, removed {removed} in {clusters} clusters>"
 
 
 # From places to tables
@@ -280,7 +331,7 @@ def _members(found: Representatives) -> tuple[Places, NDArray[np.int64]]:
     """Places of the documents of clusters in the order of the table, and the number of the cluster of each."""
     removed = found.removed
     heads = np.unique(found.by[removed])
-    # What is no new document has no row of its own.
+    # Only a new document has a row of its own.
     members = np.concatenate([removed, heads[heads < len(found)]])
     rows = found.rows[members]
     # Clusters are numbered by their first row in the input.
@@ -316,7 +367,7 @@ def all_links(
     right = np.concatenate([right, copies])
     documents = _Documents(candidate_source, new, heads, found.rows)
     equal = np.full(len(copies), candidate_source.equal)
-    return PairTable(
+    table = PairTable(
         {
             "left": documents.ids(left),
             "right": documents.ids(right),
@@ -324,3 +375,5 @@ def all_links(
             "similarity": np.concatenate([similarity, equal]).tolist(),
         }
     )
+    table.places, table.copies = (left, right), len(copies)
+    return table

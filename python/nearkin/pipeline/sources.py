@@ -96,6 +96,12 @@ class FingerprintSource:
             self.absent += len(batch) - int(np.count_nonzero(batch.present))
             yield batch
 
+    def refuse(self, row: int, reason: str) -> None:
+        """Count a row of the corpus, from 0, as a record that can't be read; an error in strict mode."""
+        if self.corpus is not None:
+            place = str(self.corpus.paths[0]) if len(self.corpus.paths) == 1 else "the inputs"
+            self.corpus.malformed.add(BadRecord(place, row + 1, reason, unit="row"))
+
     @property
     def malformed(self) -> int:
         """Records so far that can't be read."""
@@ -125,17 +131,17 @@ class NumberSource(FingerprintSource):
         if self.corpus is None:
             return
         for batch in self.corpus.batches():
-            yield self._parsed(batch, self.corpus)
+            yield self._parsed(batch, self.corpus.format)
         if self.read == self.absent and self.corpus.malformed.count:
             # A wrong width or base must not end as an empty output.
             first = self.corpus.malformed.first[0]
             reason = f"none of {self.read} records has a fingerprint; the first: {first}"
             raise InputError(reason, place=first.file, file=first.file, line=first.line, reason=reason)
 
-    def _parsed(self, batch: Batch, corpus: Corpus) -> FingerprintBatch:
+    def _parsed(self, batch: Batch, form: str) -> FingerprintBatch:
         names = batch.ids.to_list()
         values = list(batch.texts)
-        if corpus.format == "txt":
+        if form == "txt":
             parted = [value.rpartition("\t") for value in values]
             if self.read == 0:
                 # The first line that is not empty says whether ids stand in front.
@@ -144,7 +150,8 @@ class NumberSource(FingerprintSource):
             for row, (name, tab, _) in enumerate(parted):
                 if bool(tab) == self.numbered and values[row].strip():
                     reason = "an id, which the first line has not" if tab else "no id, which the first line has"
-                    values[row] = self._refuse(corpus, batch.first_row + row, reason)
+                    self.refuse(batch.first_row + row, reason)
+                    values[row] = ""
                 if not self.numbered:
                     names[row] = name
             values = [value and last for value, (_, _, last) in zip(values, parted, strict=True)]
@@ -152,13 +159,13 @@ class NumberSource(FingerprintSource):
         packed = bytearray()
         present = np.ones(len(values), bool)
         for row, value in enumerate(values):
-            number = self._number(value.strip(), corpus, batch.first_row + row)
+            number = self._number(value.strip(), batch.first_row + row)
             present[row] = number is not None
             packed += (number or 0).to_bytes(width, "little")
         flat = np.frombuffer(bytes(packed), "<u8").astype(np.uint64)
         return FingerprintBatch(names, flat if width == 8 else flat.reshape(-1, width // 8), present)
 
-    def _number(self, text: str, corpus: Corpus, row: int) -> int | None:
+    def _number(self, text: str, row: int) -> int | None:
         if text in ("", "-"):
             return None
         # int() takes signs, underscores and digits of other scripts, which no fingerprint has.
@@ -171,13 +178,8 @@ class NumberSource(FingerprintSource):
                 return number
         kind = "hexadecimal" if self.base == 16 else "decimal"
         shown = text if len(text) <= 40 else text[:40] + "..."
-        self._refuse(corpus, row, f"{shown!r} is no {kind} number below 2**{self.bits}")
+        self.refuse(row, f"{shown!r} is no {kind} number below 2**{self.bits}")
         return None
-
-    def _refuse(self, corpus: Corpus, row: int, reason: str) -> str:
-        place = str(corpus.paths[0]) if len(corpus.paths) == 1 else "the inputs"
-        corpus.malformed.add(BadRecord(place, row + 1, reason, unit="row"))
-        return ""
 
 
 class DecimalSource(NumberSource):

@@ -5,8 +5,8 @@
 3. `cluster`: a rule of `nearkin.pipeline.cluster` over the distinct documents that are left.
 4. `make_result`: copies follow their original; then tables (`nearkin.pipeline.results`) and summary.
 
-Each stage is a function over what those before found; `run_stages` calls them in order. What answers batch by batch can
-call the first three alone.
+Each stage is a function of what earlier ones found; `run_stages` calls them in order. A caller that answers batch by
+batch can call the first three alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ListedLinks = Literal["representatives", "all"]
 
 
 class RunOptions(Protocol):
-    """What the stages ask of the options of a run, whatever was hashed."""
+    """What the stages read of a run's options, for texts and for files."""
 
     @property
     def recipe(self) -> FrozenRecipe:
@@ -184,8 +184,15 @@ def collapse(new: HashedDocuments, older: OlderDocuments | None, order: KeepRule
     rows = rows[new.counts[rows] > 0]
     contents = new.contents[rows]
     original = first_with_same_content(contents)
-    of_older = np.full(len(rows), -1, np.int64) if older is None else older.copies(contents)
+    if older is None:
+        return Collapsed(rows, original, _none(len(rows)), np.flatnonzero(original == np.arange(len(rows))))
+    of_older = older.copies(contents)
     return Collapsed(rows, original, of_older, np.flatnonzero((original == np.arange(len(rows))) & (of_older < 0)))
+
+
+def _none(count: int) -> NDArray[np.int64]:
+    """-1 for each, in no memory."""
+    return np.broadcast_to(np.int64(-1), count)
 
 
 # Search of an older index
@@ -201,25 +208,30 @@ class IndexMatches:
         Number of the entry in `ids`, -1 for none; copies are not looked up.
     distance : (n,) int64
         Distance to it; 0 for copies and where there is none.
+    similarity : (n,) float64
+        Similarity to it; NaN likewise, and where the index says nothing.
     ids : list
         Ids of the entries that remove a document.
     """
 
     entry: NDArray[np.int64]
     distance: NDArray[np.int64]
+    similarity: NDArray[np.float64]
     ids: IdList
 
     def left(self, collapsed: Collapsed) -> Places:
         """Places of the distinct documents that no entry removes."""
+        if not self.ids:
+            return collapsed.distinct
         return collapsed.distinct[self.entry[collapsed.distinct] < 0]
 
 
 def match_index(new: HashedDocuments, index: OlderIndex | None, collapsed: Collapsed) -> IndexMatches:
     """The nearest entry of the index for each distinct document."""
     n = len(collapsed.rows)
-    matches = IndexMatches(np.full(n, -1, np.int64), np.zeros(n, np.int64), [])
     if index is None:
-        return matches
+        return IndexMatches(_none(n), np.broadcast_to(np.int64(0), n), np.broadcast_to(np.nan, n), [])
+    matches = IndexMatches(np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, np.nan), [])
     ids, distances = index.nearest(new.values[collapsed.rows[collapsed.distinct]])
     numbers: dict[int | str, int] = {}
     for place, name, distance in zip(collapsed.distinct.tolist(), ids.tolist(), distances.tolist(), strict=True):
@@ -227,6 +239,9 @@ def match_index(new: HashedDocuments, index: OlderIndex | None, collapsed: Colla
             matches.entry[place] = numbers.setdefault(name, len(numbers))
             matches.distance[place] = distance
     matches.ids.extend(numbers)
+    if index.similarity is not None:
+        found = matches.entry >= 0
+        matches.similarity[found] = index.similarity(matches.distance[found])
     return matches
 
 
@@ -290,7 +305,7 @@ def make_result(
     """Tables, kept documents and the summary, without times and memory."""
     source = options.candidate_source
     found = representatives(collapsed, matches, clustered, source.equal)
-    heads: Heads = IndexHeads(matches.ids, matches.distance[collapsed.original])
+    heads: Heads = IndexHeads(matches.ids, matches.distance[collapsed.original] if matches.ids else matches.distance)
     if older is not None:
         heads = OlderHeads(older)
     clusters = clusters_table(source, new, heads, found)
@@ -302,18 +317,22 @@ def make_result(
     kept = np.ones(len(new), bool)
     kept[found.rows[found.removed]] = False
     kept_rows = np.flatnonzero(kept)
-    kept_ids = new.ids.to_list() if kept.all() else new.ids.take(kept_rows)
     summary = _summary(new, clustered, clusters, kept, options)
-    return DedupResult(kept_ids, kept_rows, clusters, pairs, summary)
+    return DedupResult(kept_rows, clusters, pairs, summary, new.ids)
 
 
 def representatives(collapsed: Collapsed, matches: IndexMatches, clustered: Clustered, equal: float) -> Representatives:
     """For each document the one that stays; `equal` is the similarity of equal documents."""
     n = len(collapsed.rows)
-    copy_of = np.where(collapsed.older >= 0, n + collapsed.older, collapsed.original)
+    copy_of = collapsed.original.copy()
+    of_older = np.flatnonzero(collapsed.older >= 0)
+    copy_of[of_older] = n + collapsed.older[of_older]
     # An original's own representative first: itself, an older document or an entry of the index.
-    by = np.where(matches.entry >= 0, n + matches.entry, np.where(collapsed.older >= 0, copy_of, np.arange(n)))
-    similarity = np.where(matches.entry >= 0, np.nan, equal)
+    by, similarity = np.arange(n), np.full(n, equal)
+    by[of_older] = copy_of[of_older]
+    of_index = np.flatnonzero(matches.entry >= 0)
+    by[of_index] = n + matches.entry[of_index]
+    similarity[of_index] = matches.similarity[of_index]
     assignment = clustered.assignment
     absorbed = assignment.by >= 0
     by[clustered.searched[absorbed]] = _places(assignment.by[absorbed], clustered, n)

@@ -34,8 +34,8 @@ class SourceRemovals(TypedDict):
 class Summary(TypedDict, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
-    From `radius` to `confirm_distance` those of the run's families are there; `sources` and `warnings` if sources were
-    given; `unreadable` of files.
+    Keys from `radius` to `confirm_distance` are present as the run's families have them; `sources` and `warnings` if
+    sources were given; `unreadable` for files.
     """
 
     version: str
@@ -73,8 +73,8 @@ class Summary(TypedDict, total=False):
 
 
 def by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[SourceRemovals], list[str]]:
-    """Removals per source, and warnings: a source loses at least 20 texts, twice the rate of the others, 25 points
-    more.
+    """Removals per source, and warnings of a source that loses at least 20 texts, at twice the rate of the others and
+    25 points more.
     """
     values = [str(value) if value is not None else "" for value in sources.to_list()]
     names, which = np.unique(np.array(values, object), return_inverse=True)

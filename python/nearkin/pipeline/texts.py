@@ -6,8 +6,9 @@
 4. *Keep*: the first of each cluster in keep order survives. A result names, for each removed text, the one kept, the
    distance, the verified similarity and the reason.
 
-The order of visits is fixed by the keep rule and ids, never by threads. Memory: about 40 bytes and one fingerprint per
-document, an id, the search index of the kept ones, and what `nearkin.pipeline.cluster` holds of texts.
+The order of visits is fixed by the keep rule and ids, never by threads. Memory: per document one fingerprint, about 100
+bytes of arrays and an id, the search index of the kept ones, and what `nearkin.pipeline.cluster` holds of texts;
+`docs/dedup.md` has measurements.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def dedup(
         Wanted probability that a pair at the threshold is found, above 0 and below 1; 0.95 for None. With minhash: its
         bands follow from threshold and recall (`nearkin.theory.choose_bands`).
     confirm : Recipe or str, optional
-        A second recipe whose fingerprints or signatures must be alike as well, before a candidate is verified; slots
+        A second recipe whose fingerprints or signatures must be similar, too, before a candidate is verified; slots
         that its text form leaves out are those of `recipe`, so that "simhash:128" is enough.
     verify : {"jaccard", "containment", "indel", "signature", "none"}, default "jaccard"
         Similarity by which candidates are verified. "signature" takes the share of equal values of signatures, with
@@ -95,9 +96,9 @@ def dedup(
     sources : strings or integers, one per text, or the name of an extra column of a Corpus; optional
         Where each text comes from: the summary counts removals by source and warns of one that loses far more than the
         rest.
-    against : texts, an open Corpus, a HammingIndex or BandIndex, or what holds older documents; optional
+    against : texts, an open Corpus, a HammingIndex or BandIndex, or a collection of older documents; optional
         Older documents: texts that match one of them are removed, and the result names it. An index holds no texts, so
-        it needs `verify="none"`, or "signature". What holds older documents itself offers them by
+        it needs `verify="none"`, or "signature". A collection of older documents offers them by
         `nearkin.pipeline.older.HoldsOlderDocuments`.
     against_ids : integers or strings; optional
         Ids of older texts; None means row numbers.
@@ -113,12 +114,12 @@ def dedup(
     Raises
     ------
     ParameterError
-        For an unknown rule, a threshold or radius out of range, columns of another length than the texts, or a recall
+        For an unknown rule, a threshold or radius out of range, columns that are not as long as the texts, or a recall
         that signatures of this many values cannot have.
     MismatchError
         If an index was made for another number of bits than the recipe's.
     InputError
-        For ids that are not different, or a record that can't be read.
+        For ids that are not distinct, or a record that can't be read.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def _against(
     options: _Options,
     report: Progress,
 ) -> tuple[OlderDocuments | None, OlderIndex | None]:
-    """What new texts are held against: older documents with their texts, or an index without."""
+    """What new texts are compared with: older documents with their texts, or an index without texts."""
     source = options.candidate_source
     if ids is not None and (against is None or isinstance(against, HoldsOlderDocuments)):
         raise bad_parameter("against_ids", "ids without texts", "ids of the texts in against")

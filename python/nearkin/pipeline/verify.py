@@ -67,7 +67,7 @@ def similarity(
     Raises
     ------
     ParameterError
-        For an unknown measure, or a place that no text has; with `indel` for a pair that differs over more than 2**39
+        For an unknown measure, or a place without a text; with `indel` for a pair that differs over more than 2**39
         pairs of characters (two texts of 740,000), some ten seconds of work.
 
     Examples
@@ -90,12 +90,12 @@ def similarity(
     return cache.similarities(first, second)
 
 
-#: Product of lengths up to which `baselines` computes distances: a second, in which no signal is answered.
+#: Product of lengths up to which `baselines` computes distances: a second, during which no signal is handled.
 _MOST_COMPARED = 1 << 34
 
 
 def baselines(a: str, b: str) -> dict[str, float]:
-    """Measures of two texts as they are, by their characters: what features are compared with.
+    """Character-based measures of two texts as they are, with which measures of features are compared.
 
     | name | is |
     |---|---|

@@ -2,12 +2,12 @@
 
 A true pair is one whose features have at least the threshold's Jaccard similarity, as in `nearkin.tune`, on a sample
 taken likewise. The bands of `theory.choose_bands` have their recall for pairs exactly at the threshold, and pairs above
-it are found more often; on a corpus whose pairs lie well above it fewer candidates do. So all bands that a smaller or
-larger nominal recall leads to are measured, for every number of values, and of those with the wanted recall the
+it are found more often; on a corpus whose pairs lie well above it fewer candidates suffice. So all bands that a smaller
+or larger nominal recall leads to are measured, for every number of values, and of those with the wanted recall the
 cheapest is advised: `nearkin dedup --recall` with that nominal recall takes just these bands.
 
-The cost is by counts, so that the choice depends on arguments alone: a candidate that is no match costs `_CANDIDATE` of
-hashing a document, 128 values of a signature `_VALUES`. Intervals are those of `nearkin.tune`.
+The cost is by counts, so that the choice depends on arguments alone: a candidate that does not match costs `_CANDIDATE`
+of hashing a document, 128 values of a signature `_VALUES`. Intervals are those of `nearkin.tune`.
 """
 
 from __future__ import annotations
@@ -79,15 +79,15 @@ class BandTuning:
     chosen : dict or None
         The row of `curve` that is advised; None if none has the recall.
     curve : ResultTable
-        A row for all bands: recipe, num_perm, num_bands, num_rows, least_equal_values, nominal_recall (what to ask
-        `nearkin.dedup` for), recall with recall_low and recall_high, precision and candidates_per_document (scaled to
-        the corpus) of the candidates, bytes per document, cost.
+        A row for each choice of bands: recipe, num_perm, num_bands, num_rows, least_equal_values, nominal_recall (what
+        to ask `nearkin.dedup` for), recall with recall_low and recall_high, precision and candidates_per_document
+        (scaled to the corpus) of the candidates, bytes per document, cost.
     hashing : ResultTable
-        A row for every number of values: num_perm, measured CPU seconds per million documents.
+        A row for each number of values: num_perm, measured CPU seconds per million documents.
     truth : dict
         How the truth was found, and on what, as in `nearkin.Tuning`.
     notes : list of str
-        What a reader has to know.
+        What a reader of the figures has to know.
     """
 
     threshold: float
@@ -108,7 +108,13 @@ class BandTuning:
         return {**head, "notes": self.notes, "command": self.command(), **tables}
 
     def command(self, corpus: str = "CORPUS") -> str | None:
-        """The command line of a deduplication with what is advised; None if nothing is."""
+        """The command line of a deduplication with what is advised; None if nothing is.
+
+        Parameters
+        ----------
+        corpus : str, default "CORPUS"
+            What the command names as its input.
+        """
         if self.chosen is None:
             return None
         options = ["--recipe", self.chosen["recipe"], "--threshold", f"{self.threshold:g}"]
@@ -199,7 +205,7 @@ def tune_bands(
 
 
 def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:
-    """The different bands of all nominal recalls that there are values for, with the lowest of these recalls each."""
+    """The different bands of all nominal recalls that the values allow, each with the lowest of these recalls."""
     found: dict[tuple[int, int, int], tuple[float, Banding]] = {}
     for nominal in _NOMINAL:
         try:
@@ -211,7 +217,7 @@ def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:
 
 
 class _Bootstrap:
-    """Documents drawn again, once for all bands: the weights of true pairs in each draw."""
+    """Documents resampled, once for all bands: the weights of true pairs in each draw."""
 
     def __init__(self, truth: TruePairs, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -277,11 +283,11 @@ def _measured(
 
 
 def _advice(rows: list[BandSetting], recall: float, pairs: int) -> tuple[BandSetting | None, list[str]]:
-    """The row that is advised, and what to say of it."""
+    """The row that is advised, and what to say about it."""
     if not pairs:
         return None, ["no true pair in the sample; nothing can be tuned"]
     notes: list[str] = []
-    # By the lower bound if any bands have it, else by the estimate, as a radius is chosen.
+    # By the lower bound if any bands reach it, else by the estimate, as a radius is chosen.
     enough = [row for row in rows if row["recall_low"] >= recall] or [
         row for row in rows if row["recall"] is not None and row["recall"] >= recall
     ]

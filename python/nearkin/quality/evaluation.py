@@ -10,13 +10,14 @@ share of its found cluster C, itself included, belongs to its true cluster T, an
 
     precision = mean over documents of |C ∩ T| / |C|        recall = mean of |C ∩ T| / |T|
 
-and F1 is their harmonic mean. Large clusters make pairs by the square; B-cubed weighs every document alike.
+and F1 is their harmonic mean. The number of pairs grows with the square of a cluster's size; B-cubed weighs every
+document alike.
 
 Intervals are Wilson's, of 95%: for k of n and z = 1.96
 
     (k + z²/2 ± z √(k (n − k) / n + z²/4)) / (n + z²)
 
-and F1's through TP / (TP + FP + FN) = F1 / (2 − F1). They take pairs for independent; pairs of one large cluster are
+and F1's through TP / (TP + FP + FN) = F1 / (2 − F1). They treat pairs as independent; pairs of one large cluster are
 not, and then the true uncertainty is larger.
 
 Cost: linear in documents and listed pairs; pairs of clusters are counted, not listed.
@@ -55,7 +56,7 @@ Judgement: TypeAlias = (
 
 
 class EvaluationCounts(TypedDict, total=False):
-    """What was compared, and what could not be; those that an evaluation has nothing to say of are left out."""
+    """What was compared, and what could not be; those that do not apply to an evaluation are left out."""
 
     documents: int
     unknown: int
@@ -78,7 +79,7 @@ _Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Ratio:
-    """A share with its Wilson interval of 95%; NaN, and 0 to 1, of nothing.
+    """A share with its Wilson interval of 95%; without cases NaN, and 0 to 1.
 
     Examples
     --------
@@ -105,13 +106,13 @@ class Ratio:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}, {self.hits:,} of {self.of:,})"
 
     def to_dict(self) -> dict[str, float | int | None]:
-        """hits, of, value (None of nothing), low and high."""
+        """hits, of, value (None without cases), low and high."""
         value = self.value if self.of else None
         return {"hits": self.hits, "of": self.of, "value": value, "low": self.low, "high": self.high}
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:
-    """Wilson's interval of 95% for a share of `hits` among `of`; (0, 1) of nothing.
+    """Wilson's interval of 95% for a share of `hits` among `of`; (0, 1) without cases.
 
     Examples
     --------
@@ -213,11 +214,11 @@ class Evaluation:
     links : Ratio or None
         Precision of the links from removed documents to kept ones, of a run.
     bcubed : BCubed or None
-        None where the truth says nothing of pairs that it doesn't list.
+        None where the truth says nothing about pairs that it doesn't list.
     counts : dict
-        What was compared, and what could not be: `unknown` documents were found of which the truth says nothing, with
-        the first of their ids in `unknown_first`; `missing` ones are known to the truth and not to the run, which
-        counts them as found alone; `unjudged` pairs were found and are not counted.
+        What was compared, and what could not be: `unknown` documents were found that the truth does not know, with
+        the first of their ids in `unknown_first`; `missing` ones are known to the truth and not to the run, and
+        count as found alone; `unjudged` pairs were found and are not counted.
     notes : list of str
         What a reader has to know about the figures.
     """
@@ -322,11 +323,11 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
     found : DedupResult, DedupRun, PairLabels, ClusterLabels, mapping, or iterable of pairs
         A mapping gives the cluster of each id.
     truth : PairLabels, ClusterLabels, DedupRun, DedupResult, mapping, or iterable of (id, id) or (id, id, bool)
-        What is true. The clusters of a run are, if a run is taken for the truth.
+        What is true. If a run is taken as the truth, its clusters are.
     unlisted : {"auto", "false", "unjudged"}, default "auto"
         What holds for pairs (or documents, in clusters) that the truth does not list: they do not match (a document is
-        alone in its cluster), or nothing is known and they do not count. "auto" takes pairs that all match for all
-        there are, and otherwise nothing for known.
+        alone in its cluster), or nothing is known and they do not count. With "auto", pairs that all match are taken to
+        be all there are; otherwise nothing is known about others.
 
     Returns
     -------
@@ -430,7 +431,7 @@ class _Comparison:
         return self._numbers(pair for pair, match in labels.labels.items() if match)
 
     def _judge(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which of these pairs (the smaller number first) are true, and which the truth speaks of."""
+        """Which of these pairs (the smaller number first) are true, and which the truth covers."""
         if isinstance(self.truth, ClusterLabels) and self.true is not None:
             return self.true[left] == self.true[right], self.judged[left] & self.judged[right]
         keys, known = self._keys(left, right), self._keys(self.left, self.right)
@@ -443,7 +444,7 @@ class _Comparison:
         return true, listed | self.whole
 
     def evaluation(self) -> Evaluation:
-        """All that the two sides allow."""
+        """Every measure that the two sides allow."""
         counts: EvaluationCounts = {"documents": len(self.number), **self._documents()}
         notes = []
         pairs = links = of_documents = None

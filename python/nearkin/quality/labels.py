@@ -1,6 +1,6 @@
 """What is known or found about documents: pairs that match or don't, and clusters; in memory and in files.
 
-Ids are compared by their text, since a CSV file can't tell 7 from "7": two ids of one list that differ only in that are
+Ids are compared by their text, since a CSV file can't tell 7 from "7": two ids of one list that differ only in type are
 an error. A pair has no order and occurs once; an id is in one cluster.
 
 | file | is read as |
@@ -48,7 +48,7 @@ def names(ids: Iterable[object], what: str) -> list[str]:
     Raises
     ------
     InputError
-        For an id that is no integer or string, and for an integer and a string of the same text.
+        For an id that is not an integer or string, and for an integer and a string of the same text.
     """
     plain = [value.item() if hasattr(value, "item") else value for value in ids]
     kinds: dict[str, type] = {}
@@ -65,6 +65,18 @@ def names(ids: Iterable[object], what: str) -> list[str]:
     return result
 
 
+def _bools(match: Iterable[object]) -> list[bool]:
+    """Labels of pairs: booleans, and numbers that stand for them."""
+    result = []
+    for row, value in enumerate(match):
+        plain = value.item() if hasattr(value, "item") else value
+        if not isinstance(plain, (bool, int, float)) or plain not in (0, 1):
+            reason = f"row {row} has the label {value!r}; labels are True and False, or 1 and 0"
+            raise InputError(f"pairs: {reason}", place="pairs", reason=reason)
+        result.append(bool(plain))
+    return result
+
+
 @dataclass(frozen=True)
 class PairLabels:
     """Pairs of ids, each said to match or not.
@@ -74,7 +86,7 @@ class PairLabels:
     left, right : sequences of integers or strings
         The two ids of each pair, in any order.
     match : sequence of bool, optional
-        Whether they match; None if all do.
+        Whether they match, True and False or 1 and 0; None if all do.
 
     Attributes
     ----------
@@ -88,7 +100,7 @@ class PairLabels:
     ParameterError
         For columns of different lengths.
     InputError
-        For an invalid id.
+        For an invalid id or label.
 
     Examples
     --------
@@ -107,7 +119,7 @@ class PairLabels:
 
     def __post_init__(self) -> None:
         left, right = list(self.left), list(self.right)
-        match = [True] * len(left) if self.match is None else [bool(value) for value in self.match]
+        match = [True] * len(left) if self.match is None else _bools(self.match)
         if not len(left) == len(right) == len(match):
             lengths = f"columns of {len(left)}, {len(right)} and {len(match)} rows"
             raise bad_parameter("pairs", lengths, "columns of one length")
@@ -152,7 +164,7 @@ class ClusterLabels:
     ParameterError
         For columns of different lengths.
     InputError
-        For an id in two clusters.
+        For an id in two clusters, or a name of a cluster that can't be hashed.
 
     Examples
     --------
@@ -174,7 +186,11 @@ class ClusterLabels:
         for name, cluster in zip(names(ids, "clusters"), clusters, strict=True):
             # A new object equals no name of a cluster.
             key = object() if cluster is None else cluster
-            number = numbers.setdefault(key, len(numbers))
+            try:
+                number = numbers.setdefault(key, len(numbers))
+            except TypeError:
+                reason = f"id {name} has the cluster {cluster!r}; clusters are named by integers, strings or tuples"
+                raise InputError(f"clusters: {reason}", place="clusters", reason=reason) from None
             if labels.setdefault(name, number) != number:
                 reason = f"id {name} is in two clusters; an id has one"
                 raise InputError(f"clusters: {reason}", place="clusters", reason=reason)
@@ -192,7 +208,7 @@ class DedupRun:
     documents : set of str
         Every document that it read.
     links : list of (str, str)
-        Each removed document with the one kept for it, where that is no older one.
+        Each removed document with the one kept for it, unless that is an older document.
     older : int
         Documents that were removed for an older one.
     pairs : PairLabels or None
@@ -236,7 +252,7 @@ def read_labels(
     id_column: str | None = None,
     cluster_column: str | None = None,
 ) -> PairLabels | ClusterLabels | DedupRun:
-    r"""The labels of a file, or what a run's folder says.
+    r"""The labels of a file, or those of a run's folder.
 
     Parameters
     ----------
@@ -314,7 +330,7 @@ def _read_run(folder: Path) -> DedupRun:
         summary = json.loads((folder / "summary.json").read_text("utf-8"))
         documents, kept = summary["documents"], summary["kept_file"]
         text_column, id_column, form = summary["text_column"], summary["id_column"], summary["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = f"is no folder that nearkin dedup wrote ({error!r}); give that, or a table of pairs or clusters"
         raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason) from error
     ending = "jsonl" if form in ("txt", "files") else form

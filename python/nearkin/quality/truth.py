@@ -1,15 +1,16 @@
-"""What a radius is tuned against: a sample of documents, their true pairs, and distances.
+"""The ground truth of tuning: a sample of documents, their true pairs, and distances.
 
 **Sample.** Every document gets a random key; the smallest ones are taken, so that the sample depends on the seed and
 the order of documents alone. A pair is in the sample with probability (sample / documents)², whatever its similarity,
-so recall and precision of a radius are those of the corpus; candidates per document grow with the corpus and are
+so recall and precision of a radius estimate those of the corpus; candidates per document grow with the corpus and are
 scaled.
 
 **True pairs** without labels are those whose features have at least the threshold's Jaccard similarity. Up to
 `_BRUTE_FORCE` pairs of documents all are compared. Above that, candidates come from a fingerprint of 256 bits of
 distinct features under another seed, within four standard deviations of the expected distance at the threshold, and are
 verified. A true pair exactly at the threshold is missed with probability `missed` (1e-4 at 0.8), those above it less
-often. Recall is overstated by at most that share, since what is missed there may lie far apart elsewhere, too.
+often. Recall is overstated by at most that share, since pairs missed there may lie far apart in other fingerprints,
+too.
 
 Copies are collapsed before a search and found in any case, so the sample holds every text once where there are no
 labels.
@@ -47,7 +48,7 @@ SampleRows = NDArray[np.int64]
 
 
 class AboutTruth(TypedDict):
-    """How true pairs were found, and on what.
+    """How true pairs were found, and in which sample.
 
     Documents of the corpus and of its sample, copies that the sample left out, true pairs, by which method, with which
     probability one at the threshold is missed, and the seed.
@@ -71,9 +72,9 @@ class Sample:
     texts, names : lists
         Texts, and their ids as text.
     documents : int
-        Documents of the corpus, texts that are missing left out.
+        Documents of the corpus without missing texts.
     copies : int
-        Texts of the sample that were in it before, left out.
+        Texts left out because the sample already has their content.
     """
 
     texts: list[str]
@@ -174,10 +175,10 @@ class SampleFingerprints:
     Attributes
     ----------
     rows : (n,) int64
-        SampleRows of the sample that have a fingerprint.
+        Rows of the sample that have a fingerprint.
     values : (n_texts,) or (n_texts, words) uint64
     counts : (n_texts,) int64
-        Features of each text, repeated ones repeatedly.
+        Features of each text, counting repetitions.
     """
 
     recipe: Recipe

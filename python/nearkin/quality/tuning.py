@@ -1,18 +1,18 @@
 """Which bits and radius give the wanted recall, and which features and threshold agree with labels; measured.
 
 **Without labels** a true pair is one whose features have at least the threshold's Jaccard similarity, as deduplication
-verifies it (`nearkin.quality.truth`). For every width the smallest radius is taken whose recall has its lower bound at
-the wanted share, or where no radius in reach has (few pairs), its estimate. Features are not compared with one another:
-each says itself what similar means, and only labels can say which is right.
+verifies it (`nearkin.quality.truth`). For every width the smallest radius is taken whose lower bound of the recall
+reaches the wanted share; where no radius in reach does (few pairs), the smallest whose estimate does. Features are not
+compared with one another: each defines itself what similar means, and only labels can say which is right.
 
 **With labels** every kind of features is tried. Verification by its Jaccard similarity at a threshold t accepts pairs;
 the t of the best F1 against the labels is taken, and then the smallest radius that finds the wanted share of the true
 pairs that are accepted there. The features of the best F1 are chosen.
 
 Of several widths the one of the lowest cost is chosen, by counts, so that the choice depends on arguments alone: a
-candidate that is no match costs `_CANDIDATE` of hashing a document, a further word of the fingerprint `_WORD`.
-A document that has a match stops there, so only candidates that are none count, scaled to the size of the corpus. The
-seconds in the result are measured, and decide nothing.
+candidate that does not match costs `_CANDIDATE` of hashing a document, a further word of the fingerprint `_WORD`.
+A document that has a match stops there, so only candidates that do not match count, scaled to the size of the corpus.
+The seconds in the result are measured, and decide nothing.
 
 Intervals are of 95%: of recall the wider of Wilson's and of a bootstrap of documents (each document counts Poisson(1)
 times, a pair the product of its two), since the pairs of one cluster are not independent; of precision Wilson's.
@@ -100,8 +100,8 @@ def tune(
     ids : integers or strings, one per text; optional
         None means row numbers. A Corpus has its own.
     pairs : PairLabels, ClusterLabels, or iterable of (id, id) or (id, id, bool); optional
-        Labels. Where all pairs match, others are taken not to; where some do not, others are not judged. None takes
-        pairs of at least the threshold for true.
+        Labels. Where all pairs match, others are taken not to match; where some do not, others are not judged. With
+        None, pairs of at least the threshold are true.
     threshold : float, optional
         Smallest similarity of a match, inclusive, above 0 and up to 1. None means 0.8 without labels, and with labels
         the one of the best F1.
@@ -171,7 +171,7 @@ def check_options(threshold: float, recall: float, sample: int) -> None:
 
 
 def estimate_notes(recall: float | None, low: float | None, wanted: float) -> list[str]:
-    """What to say of a recall whose lower bound does not reach what is wanted."""
+    """What to say about a recall whose lower bound does not reach the wanted one."""
     if recall is None or low is None or low >= wanted:
         return []
     return [f"recall {recall:.3f} is an estimate from few pairs; its interval begins at {low:.3f}"]
@@ -228,7 +228,7 @@ class _Counts:
     recall, low, high : (reach + 1,) float64
         Share of these within the radius, and its interval.
     hits, wrong, candidates : (reach + 1,) int64
-        True pairs within the radius, pairs known to be none, and all pairs of the sample.
+        True pairs within the radius, pairs known not to match, and all pairs of the sample.
     seconds : float
         CPU seconds of hashing a document.
     """
@@ -244,7 +244,7 @@ class _Counts:
     seconds: float
 
     def first(self, recall: float) -> int | None:
-        """The smallest radius of this recall: by the lower bound if one in reach has it, else by the estimate."""
+        """The smallest radius of this recall: by the lower bound if one in reach attains it, else by the estimate."""
         for share in (self.low, self.recall):
             if len(enough := np.flatnonzero(share >= recall)):
                 return int(enough[0])
@@ -257,7 +257,7 @@ _Option = tuple[tuple[float, ...], _Counts, Setting, TruePairs]
 
 @dataclass
 class _Tuner:
-    """A sample, what is wanted of it, and the tables that fill up."""
+    """A sample, what is wanted of it, and the tables as they grow."""
 
     sample: Sample
     wanted: float
@@ -271,7 +271,7 @@ class _Tuner:
 
     @property
     def scale(self) -> float:
-        """Documents of the corpus for one of the sample."""
+        """How many documents of the corpus one of the sample represents."""
         return self.sample.documents / max(len(self.sample.texts) + self.sample.copies, 1)
 
     def similar(self, recipes: list[Recipe], threshold: float) -> Tuning:
@@ -449,7 +449,7 @@ class _Tuner:
         verify = self._seconds_per_pair(recipe, truth)
         # The points of this recipe are the last ones of the curve.
         point = None if radius is None else self.curve[radius - len(counted.hits)]
-        # Whatever labels don't list is taken for wrong here: it is verified, too.
+        # Pairs that the labels don't list count as wrong here: they are verified, too.
         false = 0 if radius is None else int(counted.candidates[radius] - counted.hits[radius])
         wrong = 2 * self.scale * false / documents
         row: Setting = {
@@ -474,7 +474,7 @@ class _Tuner:
         return _CANDIDATE * wrong + _WORD * recipe.words, row
 
     def _seconds_per_pair(self, recipe: Recipe, truth: TruePairs) -> float:
-        """CPU seconds of verifying a pair, over up to a thousand of documents at random."""
+        """CPU seconds of verifying a pair, over up to a thousand pairs of random documents."""
         n = len(self.sample.texts)
         if n < 2:
             return 0.0
@@ -507,7 +507,7 @@ class _Tuner:
 def _threshold_point(
     features: str, threshold: float, similarities: NDArray[np.float64], match: NDArray[np.bool_]
 ) -> ThresholdPoint:
-    """How what is accepted from a threshold on agrees with the labels."""
+    """How well the pairs accepted from a threshold on agree with the labels."""
     accepted = similarities >= threshold
     hits, total, true = int((accepted & match).sum()), int(accepted.sum()), int(match.sum())
     return {
@@ -543,5 +543,5 @@ def _within(distances: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
 
 
 def _features(recipe: Recipe) -> str:
-    """The recipe's text form without weight, hash and family, which say nothing of the set of features."""
+    """The recipe's text form without weight, hash and family, which do not affect the set of features."""
     return str(recipe).rsplit("|", 3)[0]

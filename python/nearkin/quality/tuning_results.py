@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Setting(TypedDict, total=False):
-    """A row of `Tuning.settings`; the last three with labels only."""
+    """A row of `Tuning.settings`; the last three keys with labels only."""
 
     recipe: str
     threshold: float
@@ -34,7 +34,7 @@ class Setting(TypedDict, total=False):
 
 
 class MatchScores(TypedDict):
-    """How the matches that are accepted agree with labels."""
+    """How well the accepted matches agree with labels."""
 
     match_precision: float
     match_recall: float
@@ -78,9 +78,9 @@ class Tuning:
         The row of `settings` that is advised; None if no setting reaches the recall.
     settings : ResultTable
         A row for every recipe: recipe, threshold, radius (None if none in reach gives the recall), recall with its
-        interval, precision and candidates_per_document (all of them, scaled to the corpus) of its candidates, bytes a
-        document, measured CPU seconds per million documents for hashing and for verifying the candidates that are no
-        match; with labels precision, recall and F1 of what is verified: match_precision, match_recall, match_f1.
+        interval, precision and candidates_per_document (all of them, scaled to the corpus) of its candidates, bytes per
+        document, measured CPU seconds per million documents for hashing and for verifying the candidates that do
+        not match; with labels precision, recall and F1 of what is verified: match_precision, match_recall, match_f1.
     curve : ResultTable
         A row for every recipe and radius: recipe, radius, recall, recall_low, recall_high, precision, precision_low,
         precision_high, f1, candidates_per_document.
@@ -92,7 +92,7 @@ class Tuning:
     truth : dict
         How the truth was found, and on what: documents, sample, copies, pairs, method, missed.
     notes : list of str
-        What a reader has to know.
+        What a reader of the figures has to know.
     """
 
     goal: str
@@ -122,6 +122,11 @@ class Tuning:
 
     def command(self, corpus: str = "CORPUS") -> str | None:
         """The command line of a deduplication with what is advised; None if nothing is.
+
+        Parameters
+        ----------
+        corpus : str, default "CORPUS"
+            What the command names as its input.
 
         Examples
         --------

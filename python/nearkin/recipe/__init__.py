@@ -1,4 +1,4 @@
-"""The recipe: a small frozen value that says completely how a source becomes a fingerprint."""
+"""The recipe: a small frozen value that determines completely how a source becomes a fingerprint."""
 
 from __future__ import annotations
 

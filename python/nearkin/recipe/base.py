@@ -18,14 +18,14 @@ _R = TypeVar("_R", bound="FrozenRecipe")
 class FrozenRecipe:
     """Slots that are filled once. A subclass names them with their defaults, and fills and checks them in `_fill`.
 
-    Slots that were not checked yet, from a text or a user, are a `dict[str, object]`.
+    Slots that have not been checked yet, from a text or a user, are a `dict[str, object]`.
     """
 
     _defaults: ClassVar[Mapping[str, object]]
 
     @classmethod
     def _slots_of(cls, family: object) -> Mapping[str, object]:
-        """The slots of a family with their defaults: all, where a recipe has one family."""
+        """The slots of a family with their defaults; all slots where a recipe has one family."""
         return cls._defaults
 
     def _names(self) -> tuple[str, ...]:
@@ -60,13 +60,13 @@ class FrozenRecipe:
         MismatchError
             If the form was written by another version of the rules.
         ParameterError
-            If it is no JSON form of a recipe.
+            If it is not the JSON form of a recipe.
         """
         return cls._of_json(text)
 
     @classmethod
     def _of_json(cls: type[_R], text: str, revive: Callable[[dict[str, object]], dict[str, object]] = dict) -> _R:
-        """The recipe of a JSON form, whose slots `revive` puts in place of what stands in it by its digest."""
+        """The recipe of a JSON form; `revive` gives the slots that the form names by digest only."""
         try:
             slots = json.loads(text)
             versions = slots.pop("versions")
@@ -74,7 +74,7 @@ class FrozenRecipe:
             recipe = cls._of_slots(revive(found))
         except MismatchError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise bad_parameter("recipe", f"JSON with {error!r}", "the text of Recipe.to_json()") from error
         if versions != recipe.versions:
             raise mismatch("versions of the recipe", versions, recipe.versions)

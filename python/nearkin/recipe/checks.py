@@ -1,4 +1,4 @@
-"""Slots that were given → slots of a recipe: completed, checked one by one and together, compiled.
+"""Given slots → slots of a recipe: completed, checked one by one and together, compiled.
 
 What no single slot can tell (given weights belong to given features, MinHash compares whole sets, a hash is as wide as
 the bits) is checked by the core where it compiles them, in `crates/nearkin-core/src/families/recipe.rs`.
@@ -35,7 +35,7 @@ def checked(given: Mapping[str, object]) -> Slots:
     ParameterError
         For a value that its slot can't have.
     MismatchError
-        For stop words that are not those of the digest `stop_digest`.
+        For stop words that do not have the digest `stop_digest`.
     """
     slots = _completed(given)
     _check_stop_words(slots)
@@ -49,7 +49,7 @@ def checked(given: Mapping[str, object]) -> Slots:
 
 
 def compiled(slots: Slots) -> RecipeCore:
-    """The compiled form of checked slots; ParameterError for slots that do not go together."""
+    """The compiled form of checked slots; ParameterError for slots that contradict each other."""
     table = slots["idf"]
     return RecipeCore(
         norm=slots["norm"],
@@ -77,7 +77,7 @@ def compiled(slots: Slots) -> RecipeCore:
 
 
 def _completed(given: Mapping[str, object]) -> dict[str, object]:
-    """What is given over the defaults of its family; features from outside have no n."""
+    """The given slots over the defaults of their family; features from outside have no n."""
     family = given.get("family", DEFAULTS["family"])
     if not isinstance(family, str) or family not in FAMILIES:
         raise bad_parameter("family", repr(family), " or ".join(FAMILIES))
@@ -113,7 +113,7 @@ def _check_numbers(slots: dict[str, object]) -> None:
 
 
 def _check_tags(slots: dict[str, object]) -> None:
-    """Parts of speech are written in small letters."""
+    """Parts of speech are written in lower case."""
     for tag in cast("tuple[str, ...]", slots["tags"]):
         if not re.fullmatch("[a-z]+", tag):
             raise bad_parameter("tags", repr(tag), "tags of small letters, such as n,ns,v,vn")
@@ -127,7 +127,7 @@ def _check_texts(slots: dict[str, object]) -> None:
 
 
 def _check_choices(slots: dict[str, object]) -> None:
-    """A family's slots that are one of a few."""
+    """Slots of a family that take one of a few values."""
     for name, allowed in CHOICES.items():
         if name in slots and slots[name] not in allowed:
             raise bad_parameter(name, repr(slots[name]), " or ".join(map(str, allowed)))

@@ -38,7 +38,7 @@ class IdfTable(Protocol):
 
     @property
     def digest(self) -> str:
-        """What the recipe carries of it."""
+        """What the recipe holds in its place."""
 
     @property
     def core(self) -> IdfCore:
@@ -68,7 +68,7 @@ class TextSlots(TypedDict):
 
 
 class Slots(TextSlots, total=False):
-    """Those of a recipe and of its family."""
+    """Slots of a recipe and of its family."""
 
     bits: int
     num_perm: int
@@ -176,7 +176,7 @@ def _feature_segment(name: str, argument: str) -> _Pairs | None:
     if name in ("char", "word"):
         return [("features", name), ("n", number_of(name, argument))]
     if name == "given" and not argument:
-        # Stands once for features and weights together.
+        # Written once for features and weights together.
         return [("features", "given"), ("weight", "given")]
     if name in ("count", "binary", "log", "textrank") and not argument:
         return [("weight", name)]

@@ -1,4 +1,4 @@
-"""The recipe: a small frozen value that says completely how a source becomes a fingerprint.
+"""The recipe: a small frozen value that determines completely how a source becomes a fingerprint.
 
 The text form names its slots, separated by `|`; slots at their default may be left out, except for the four in the
 middle that are always written:
@@ -13,8 +13,8 @@ middle that are always written:
     simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
 ```
 
-The JSON form holds every slot of its family, with the version of each part; a user's dictionary and a fitted IDF stand
-in it by their digests and are given beside it. The digest is the first 16 hexadecimal digits of SHA-256 of the JSON
+The JSON form holds every slot of its family, with the version of each part; a user's dictionary and a fitted IDF are
+named in it by their digests and given beside it. The digest is the first 16 hexadecimal digits of SHA-256 of the JSON
 form with sorted keys and without white space. Two things made by different recipes refuse to meet.
 
 What is promised: a recipe of this version gives the same bits for ever, on every platform and through every door.
@@ -144,7 +144,7 @@ class Recipe(FrozenRecipe):
 
     @classmethod
     def _slots_of(cls, family: object) -> Mapping[str, object]:
-        # An unknown family has the slots that all have; `_fill` refuses it.
+        # An unknown family has the common slots; `_fill` refuses it.
         return {**DEFAULTS, **FAMILIES.get(family, {})} if isinstance(family, str) else DEFAULTS
 
     norm: Norm
@@ -193,6 +193,16 @@ class Recipe(FrozenRecipe):
     def preset(cls, name: str) -> Recipe:
         """The recipe called `name`: `default`, `simhash-pypi`, `zh-keywords` and others; see docs/recipe.md.
 
+        Parameters
+        ----------
+        name : str
+            One of the presets of docs/recipe.md.
+
+        Raises
+        ------
+        ParameterError
+            If there is no preset of that name.
+
         Examples
         --------
         >>> import nearkin as nk
@@ -205,7 +215,13 @@ class Recipe(FrozenRecipe):
 
     @classmethod
     def of(cls, recipe: Recipe | str | None) -> Recipe:
-        """`recipe` itself, the one of a text form or preset name, or the default for None."""
+        """`recipe` itself, the one of a text form or preset name, or the default for None.
+
+        Parameters
+        ----------
+        recipe : Recipe, str or None
+            A recipe, a text form, the name of a preset, or None.
+        """
         if recipe is None:
             return cls()
         if isinstance(recipe, Recipe):
@@ -216,12 +232,19 @@ class Recipe(FrozenRecipe):
     def from_json(cls, text: str, *, user_words: str | Iterable[str] = "", idf: IdfTable | None = None) -> Recipe:
         """The recipe of a JSON form, with the dictionary and the table whose digests it carries.
 
+        Parameters
+        ----------
+        text : str
+            What `to_json` gives.
+        user_words, idf
+            As for `Recipe`; required where the form names their digests.
+
         Raises
         ------
         MismatchError
             If the form was written by another version of the rules, or names another dictionary or table.
         ParameterError
-            If it is no JSON form of a recipe.
+            If it is not the JSON form of a recipe.
         """
 
         def revive(slots: dict[str, object]) -> dict[str, object]:
@@ -251,6 +274,18 @@ class Recipe(FrozenRecipe):
     def with_text(self, text: str) -> Recipe:
         """The recipe with other values in the slots that a text form names, which may leave any of them out.
 
+        Parameters
+        ----------
+        text : str
+            A text form, of which any segment may be left out.
+
+        Raises
+        ------
+        ParameterError
+            For a slot that is unknown, given twice, or out of its range.
+        MismatchError
+            If the text names the digest of other stop words than the recipe's.
+
         Examples
         --------
         >>> import nearkin as nk
@@ -268,7 +303,17 @@ class Recipe(FrozenRecipe):
         return self.with_(**slots)
 
     def features_of(self, text: str) -> dict[str, int]:
-        """The features of `text` and how often each occurs, in order of first occurrence."""
+        """The features of `text` and how often each occurs, in order of first occurrence.
+
+        Parameters
+        ----------
+        text : str
+            Any text.
+
+        Returns
+        -------
+        dict of str to int
+        """
         return dict(self.core.features(text))
 
     def __str__(self) -> str:

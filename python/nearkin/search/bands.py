@@ -3,7 +3,7 @@
 A signature of k values is cut into bands of r rows (values). Two are candidates if all values of some band agree: with
 probability 1 − (1 − s^r)^b for b bands, where s is the Jaccard similarity (`nearkin.theory.banding_probability`). The
 index takes a threshold and a recall, and chooses b and r for them (`nearkin.theory.choose_bands`), or says that its
-signatures have too few values. Searches return what shares a band and agrees in at least the wanted share of values.
+signatures have too few values. Searches return signatures that share a band and at least the wanted share of values.
 
 Kernel: `crates/nearkin-core/src/search/bands`. File: `docs/format-bands.md`.
 
@@ -27,7 +27,7 @@ from nearkin._core import BandCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.recipe import Recipe
-from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
+from nearkin.search.ids import Existing, HeldByIds, Ids, check_existing, new_ids
 from nearkin.search.results import Clusters, Linkage, Pairs, SearchResult, first_of_each
 from nearkin.theory import Banding, banding_probability, choose_bands
 
@@ -38,7 +38,7 @@ _STREAM = 1 << 12
 """Different signatures whose pairs `iter_pairs` gives at once."""
 
 
-class BandIndex:
+class BandIndex(HeldByIds):
     """Search of MinHash signatures by bands of equal values.
 
     Parameters
@@ -72,8 +72,9 @@ class BandIndex:
 
     Notes
     -----
-    Equal signatures are held once. A signature takes 4 or 8 bytes per value, 8 bytes per band, and 17 for its look-up;
-    an id what it takes in `HammingIndex`, and 8 bytes. Signatures of sets without features are kept and never found.
+    Equal signatures are stored once. A signature takes 4 or 8 bytes per value, 8 bytes per band, and 17 for its
+    look-up; an id takes 8 bytes more than in `HammingIndex`. Signatures of sets without features are kept and never
+    found.
 
     Examples
     --------
@@ -128,7 +129,15 @@ class BandIndex:
 
     @classmethod
     def of(cls, banding: Banding, recipe: Recipe) -> BandIndex:
-        """The index of chosen bands, for signatures of a recipe."""
+        """The index of chosen bands, for signatures of a recipe.
+
+        Parameters
+        ----------
+        banding : nearkin.theory.Banding
+            Bands and their rows, as `nearkin.theory.choose_bands` gives them.
+        recipe : Recipe
+            How the signatures are made.
+        """
         return cls(recipe=recipe, num_bands=banding.num_bands, num_rows=banding.num_rows)
 
     @staticmethod
@@ -158,13 +167,8 @@ class BandIndex:
         """Bytes in memory."""
         return self._core.info()[2]
 
-    def __len__(self) -> int:
-        """How many ids there are."""
-        return len(self._core)
-
-    def __contains__(self, key: object) -> bool:
-        """Whether an id is there."""
-        return contains_id(self._core, key)
+    def _held(self) -> BandCore:
+        return self._core
 
     def __repr__(self) -> str:
         shape = f"num_perm={self.num_perm}, num_bands={self.num_bands}, num_rows={self.num_rows}"
@@ -179,56 +183,30 @@ class BandIndex:
             As in `HammingIndex.add`.
         signatures : (n, num_perm) uint32 or uint64
         existing : {"error", "update", "skip"}, default "error"
-            For an id that is there, or occurs twice in the call: refuse the call, replace the signature (the last one
-            wins), or keep the first.
+            For an id that is already there, or occurs twice in the call: refuse the call, replace the signature (the
+            last one wins), or keep the first.
 
         Raises
         ------
         ParameterError
-            An id that is there or occurs twice, ids of another kind, counts that differ. The index is unchanged.
+            An id that is already there or occurs twice, ids of another kind, counts that differ. The index is
+            unchanged.
         MismatchError
             Values of another width.
         """
         rows = self._rows(signatures, "signatures")
         return self._core.add(new_ids(ids), rows, check_existing(existing))
 
-    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
-        """Removes ids (or row numbers); returns how many were removed.
-
-        Raises
-        ------
-        ParameterError
-            An id that is not there, unless `missing_ok`. The index is unchanged.
-        """
-        return remove_ids(self._core, ids, missing_ok)
-
-    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
-        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
-
-        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
-
-        Parameters
-        ----------
-        batch_size : int, default=65_536
-            Ids of a batch, 1 or more; the last one may have fewer.
-
-        Raises
-        ------
-        ParameterError
-            A batch size below 1.
-        """
-        return iter_ids(self._core, batch_size)
-
     def search(self, queries: npt.ArrayLike, threshold: float | None = None) -> SearchResult:
-        """What shares a band with each query and enough of all values, nearest first, ties by id.
+        """Signatures that share a band and enough of all values with each query, nearest first, ties by id.
 
         Parameters
         ----------
         queries : (n_queries, num_perm) uint32 or uint64
             One signature is one query.
         threshold : float, optional
-            Smallest share of equal values, inclusive, 0 to 1; the index's where None, everything that shares a band at
-            0. Wanted recall holds for the index's threshold alone.
+            Smallest share of equal values, inclusive, 0 to 1; None for the index's. At 0 everything that shares a
+            band is found. The wanted recall holds for the index's threshold alone.
 
         Returns
         -------
@@ -239,7 +217,7 @@ class BandIndex:
         return SearchResult(offsets, ids, distances)
 
     def nearest(self, queries: npt.ArrayLike, k: int = 10, *, threshold: float = 0.0) -> SearchResult:
-        """The k nearest of what shares a band with each query; of those at the last distance, the least ids.
+        """The k nearest of the signatures that share a band with each query; at the last distance the smallest ids.
 
         Parameters
         ----------
@@ -260,7 +238,18 @@ class BandIndex:
         return SearchResult(offsets, found.ids[kept], found.distances[kept])
 
     def pairs(self, threshold: float | None = None) -> Pairs:
-        """All pairs that share a band and enough of all values, each once, the smaller id left, sorted by both ids."""
+        """All pairs that share a band and enough of all values, each once, the smaller id left, sorted by both ids.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            As for `search`.
+
+        Returns
+        -------
+        Pairs
+            A distance is the number of values that differ.
+        """
         return self._pairs(self._least(threshold), 0, 1 << 32)
 
     def iter_pairs(self, threshold: float | None = None) -> Iterator[Pairs]:
@@ -269,6 +258,11 @@ class BandIndex:
         A part holds the pairs of some items with what was added before them, in the order in which items were added;
         within a part pairs are sorted by the smaller id, then by the larger. Parts and order depend on what was added
         and removed alone, not on threads.
+
+        Parameters
+        ----------
+        threshold : float, optional
+            As for `search`.
         """
         least, items = self._least(threshold), self._core.info()[1]
         for start in range(0, items, _STREAM):
@@ -281,7 +275,7 @@ class BandIndex:
         return Pairs(left, right, distances)
 
     def clusters(self, threshold: float | None = None, *, linkage: Linkage = "centred") -> Clusters:
-        """Groups of signatures that share a band and enough of all values; what is like nothing is left out.
+        """Groups of signatures that share a band and enough of all values; signatures without a match are left out.
 
         Parameters
         ----------
@@ -318,6 +312,11 @@ class BandIndex:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; one of that name is replaced.
+
         Raises
         ------
         OSError
@@ -333,10 +332,15 @@ class BandIndex:
     def open(cls, path: str | os.PathLike[str]) -> BandIndex:
         """Opens a saved index through a memory map; it may be added to, and the file stays as it is.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file that `save` has written.
+
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
-            A file that is no whole index, that a newer nearkin wrote, or that can't be read.
+            A file that is not a whole index, that a newer nearkin wrote, or that can't be read.
         MismatchError
             A recipe of another version of the rules.
 
@@ -362,7 +366,7 @@ class BandIndex:
             threshold = cls._check_threshold(content["threshold"])
             recipe = None if content["recipe"] is None else Recipe.from_json(json.dumps(content["recipe"]))
             alike = recipe is None or (recipe.num_perm, recipe.value_bits) == (num_perm, value_bits)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = f"its note can't be read: {error}"
             raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
         if not alike:
@@ -375,18 +379,19 @@ class BandIndex:
         index._core = core
         return index
 
-    def verify(self) -> None:
-        """Reads the whole file of an opened index and checks every part of it; does nothing for one made in memory.
+    def check_recipe(self, recipe: Recipe | str) -> None:
+        """Raise MismatchError unless the index was made for signatures of this recipe.
+
+        Parameters
+        ----------
+        recipe : Recipe or str
+            How other signatures were made.
 
         Raises
         ------
-        CorruptStoreError
-            Something in the file does not hold.
+        MismatchError
+            Names the first slot that differs; also if the index was not told a recipe.
         """
-        self._core.verify()
-
-    def check_recipe(self, recipe: Recipe | str) -> None:
-        """Raise MismatchError unless the index was made for signatures of this recipe."""
         other = Recipe.of(recipe)
         if self.recipe is None:
             raise mismatch("recipe", "an index that was made without one", str(other))

@@ -4,13 +4,13 @@ An index holds *values* (fingerprints, signatures, digests or vectors) under ids
 
 - a change is whole or absent: a call that fails, in whatever way, leaves the index as it was, and other threads see
   all of it or nothing;
-- what was added is found at once, what was removed is not; `add` then `remove` is before;
+- what was added is found at once, what was removed is not; `add` then `remove` changes nothing;
 - results come nearest first, ties by id, and pairs have the smaller id left, sorted by both;
 - `save` then `open` is identity.
 
-How near is near is said by a *limit*, the second argument of `search` and the first of `pairs` and `clusters`: a
+What counts as near is set by a *limit*, the second argument of `search` and the first of `pairs` and `clusters`: a
 radius (Hamming distance or distance of vectors), or a threshold (share of equal values, or score). Further keyword
-arguments are an index's own. Types are checked in `tests/typing`, behaviour in `tests/search/test_contract.py`.
+arguments differ between indexes. Types are checked in `tests/typing`, behaviour in `tests/search/test_contract.py`.
 
 Examples
 --------
@@ -82,8 +82,8 @@ class Index(Protocol[_Values, _Limit]):
         """Adds values; returns how many were added.
 
         One id for each value, integers of 64 bits or strings, of one kind in an index; None stands for row numbers,
-        counted from the first value ever added. `existing` says what happens to an id that is there, or occurs twice
-        in the call: the call is refused, the value replaced (the last one wins), or the first one kept.
+        counted from the first value ever added. `existing` says what happens to an id that is already there, or occurs
+        twice in the call: the call is refused, the value replaced (the last one wins), or the first one kept.
         """
 
     def remove(self, ids: Ids, /, *, missing_ok: bool = False) -> int:
@@ -93,7 +93,7 @@ class Index(Protocol[_Values, _Limit]):
         """Everything within the limit of each query."""
 
     def nearest(self, queries: _Values, k: int = 10, /) -> Matches:
-        """The k nearest of each query; of those at the last distance, the least ids."""
+        """The k nearest of each query; of those at the last distance, the smallest ids."""
 
     def pairs(self, limit: _Limit, /) -> PairList:
         """All pairs within the limit."""

@@ -1,4 +1,4 @@
-"""An exact index of fuzzy digests: search, all pairs and clusters among millions without comparing all with all.
+"""An exact index of fuzzy digests: search, pairs and clusters of millions without comparing all with all.
 
 Two digests score above 0 only if parts of one block size share seven successive characters (or if they are equal). The
 index lists the digests of every (block size, 7-gram); a search unites the lists of its own grams and compares these
@@ -13,26 +13,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from nearkin._core import DigestCore
 from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter, check_count, check_regular
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
-from nearkin.search.ids import (
-    Existing,
-    Id,
-    IdArray,
-    Ids,
-    check_existing,
-    contains_id,
-    iter_ids,
-    new_ids,
-    remove_ids,
-)
+from nearkin.search.ids import Existing, HeldByIds, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.search.results import Linkage, first_of_each
 from nearkin.ssdeep import DigestRecipe
 
@@ -40,11 +28,13 @@ __all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub"
 
 Digest: TypeAlias = "str | bytes"
 
+_MOST = (1 << 63) - 1
+
 
 def is_digest_index(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds a digest index, of this version or an older one, by the way it begins.
 
-    What is no regular file is none, and is not opened: a pipe loses nothing.
+    Anything but a regular file is not an index, and is not opened: a pipe loses no bytes.
 
     Raises
     ------
@@ -60,7 +50,7 @@ def is_digest_index(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISREG(Path(path).stat().st_mode) and DigestCore.is_file(os.fspath(path))
 
 
-class DigestIndex:
+class DigestIndex(HeldByIds):
     """Exact search of fuzzy digests by score.
 
     Parameters
@@ -77,9 +67,9 @@ class DigestIndex:
 
     Notes
     -----
-    Digests are held without their runs, as they are compared. Additions are found at once; a batch costs less than one
-    by one. A row number is not given again. Several threads may add, remove and search at once; what a call changes is
-    seen whole or not at all.
+    Digests are stored as they are compared, with runs cut to three. Additions are found at once; a batch costs less
+    than single additions. Row numbers are never reused. Several threads may add, remove and search at once; what a call
+    changes is seen whole or not at all.
 
     Examples
     --------
@@ -104,13 +94,8 @@ class DigestIndex:
         self.strict = strict
         self._core = DigestCore()
 
-    def __len__(self) -> int:
-        """How many digests there are."""
-        return len(self._core)
-
-    def __contains__(self, key: object) -> bool:
-        """Whether an id is there."""
-        return contains_id(self._core, key)
+    def _held(self) -> DigestCore:
+        return self._core
 
     def __repr__(self) -> str:
         return f"DigestIndex({len(self)} digests)"
@@ -120,25 +105,13 @@ class DigestIndex:
         """Bytes of digests, their lists and ids."""
         return self._core.info()[2]
 
-    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
-        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
-
-        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
+    def digest(self, key: Id) -> str:
+        """The digest of an id, its runs cut to three.
 
         Parameters
         ----------
-        batch_size : int, default=65_536
-            Ids of a batch, 1 or more; the last one may have fewer.
-
-        Raises
-        ------
-        ParameterError
-            A batch size below 1.
-        """
-        return iter_ids(self._core, batch_size)
-
-    def digest(self, key: Id) -> str:
-        """The digest of an id, its runs cut to three.
+        key : int or str
+            An id as it was given to `add`; a row number if none were.
 
         Raises
         ------
@@ -171,49 +144,33 @@ class DigestIndex:
             numbers, counted from the first digest ever added.
         digests : iterable of str or bytes, or an Arrow column of strings
         existing : {"error", "update", "skip"}, default="error"
-            For an id that is there, or occurs twice in the call: refuse the call, replace the digest (the last one
-            wins), or keep the first.
+            For an id that is already there, or occurs twice in the call: refuse the call, replace the digest (the last
+            one wins), or keep the first.
         recipe : DigestRecipe or str, optional
-            How these digests were made, to be checked; None takes them to be made as the index says.
+            How these digests were made, to be checked; with None they are taken to be of the index's recipe.
 
         Raises
         ------
         InputError
-            What is no digest; the message names its row. The index is unchanged.
+            A value that is not a digest; the message names its row. The index is unchanged.
         MismatchError
             Digests of another recipe. The index is unchanged.
         ParameterError
-            An id that is there or occurs twice, ids of another kind, counts that differ. The index is unchanged.
+            An id that is already there or occurs twice, ids of another kind, counts that differ. The index is
+            unchanged.
         """
         self._check_recipe(recipe)
         in_place = isinstance(digests, (str, bytes)) or hasattr(digests, "__arrow_c_stream__")
         digests = digests if in_place or hasattr(digests, "__arrow_c_array__") else list(digests)
         return self._core.add(new_ids(ids), digests, self.strict, check_existing(existing))
 
-    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
-        """Removes ids; returns how many were removed.
-
-        Parameters
-        ----------
-        ids : iterable of int or str, array or column
-            Ids as they were given to `add`; row numbers if none were.
-        missing_ok : bool, default=False
-            Whether ids that are not there are skipped.
-
-        Raises
-        ------
-        ParameterError
-            An id that is not there. The index is unchanged.
-        """
-        return remove_ids(self._core, ids, missing_ok)
-
     def _limit(self, threshold: int, skip_hubs: int | None) -> tuple[int, int | None]:
         allowed = "1 to 100, inclusive: digests that share nothing score 0"
-        if isinstance(threshold, bool) or not isinstance(threshold, (int, np.integer)) or not 1 <= threshold <= 100:
-            raise bad_parameter("threshold", repr(threshold), allowed)
-        if skip_hubs is not None and (not isinstance(skip_hubs, (int, np.integer)) or skip_hubs < 1):
-            raise bad_parameter("skip_hubs", repr(skip_hubs), "1 or more digests, or None to follow every gram")
-        return int(threshold), None if skip_hubs is None else int(skip_hubs)
+        threshold = check_count("threshold", threshold, 1, 100, allowed)
+        if skip_hubs is not None:
+            allowed = "1 or more digests, or None to follow every gram"
+            skip_hubs = check_count("skip_hubs", skip_hubs, 1, _MOST, allowed)
+        return threshold, skip_hubs
 
     def search(
         self,
@@ -239,7 +196,7 @@ class DigestIndex:
         Raises
         ------
         InputError
-            A query that is no digest; the message names its row.
+            A query that is not a digest; the message names its row.
         MismatchError
             Queries of another recipe than the index's.
         ParameterError
@@ -270,13 +227,13 @@ class DigestIndex:
         Raises
         ------
         InputError
-            A query that is no digest; the message names its row.
+            A query that is not a digest; the message names its row.
         MismatchError
             Queries of another recipe than the index's.
         ParameterError
             A k below 1, a threshold outside its range.
         """
-        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
+        k = check_count("k", k, 1, _MOST, "1 or more")
         found = self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe)
         offsets, kept = first_of_each(found.offsets, k)
         return DigestResult(offsets, found.ids[kept], found.scores[kept], found.skipped)
@@ -284,16 +241,28 @@ class DigestIndex:
     def pairs(self, threshold: int = 1, *, skip_hubs: int | None = None) -> DigestPairs:
         """All pairs that score at least `threshold` (1 to 100, inclusive), each once.
 
+        Parameters
+        ----------
+        threshold : int, default=1
+            Smallest score that counts, 1 to 100, inclusive.
+        skip_hubs : int, optional
+            As for `search`.
+
+        Raises
+        ------
+        ParameterError
+            A threshold outside its range.
+
         Notes
         -----
-        n equal digests are n (n - 1) / 2 pairs of 9 bytes.
+        n equal digests make n (n - 1) / 2 pairs of 9 bytes each.
         """
         return DigestPairs(*self._core.pairs(*self._limit(threshold, skip_hubs)))
 
     def clusters(
         self, threshold: int = 1, *, linkage: Linkage = "centred", skip_hubs: int | None = None
     ) -> DigestClusters:
-        """Groups of matching digests; what matches nothing is left out.
+        """Groups of matching digests; digests without a match are left out.
 
         Parameters
         ----------
@@ -324,23 +293,26 @@ class DigestIndex:
         least : int, default=100
             Smallest count that is reported, 2 or more.
         most : int, default=20
-            How many are reported at most.
+            Most that are reported.
 
         Raises
         ------
         ParameterError
             A value outside its range.
         """
-        if least < 2:
-            raise bad_parameter("least", least, "2 or more")
-        if most < 0:
-            raise bad_parameter("most", most, "0 or more")
+        least = check_count("least", least, 2, _MOST, "2 or more")
+        most = check_count("most", most, 0, _MOST, "0 or more")
         return [Hub(*hub) for hub in self._core.hubs(least, most)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
 
         `docs/format-digests.md` describes it.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; one of that name is replaced.
 
         Raises
         ------
@@ -355,10 +327,15 @@ class DigestIndex:
 
         The file is read whole, and every part of it is checked.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file that `save` has written.
+
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
-            A file that is no whole index, that a newer nearkin wrote, or that can't be read.
+            A file that is not a whole index, that a newer nearkin wrote, or that can't be read.
         MismatchError
             A recipe of another version of the rules.
 
@@ -385,16 +362,6 @@ class DigestIndex:
         index = cls(recipe=made, strict=not lenient)
         index._core = core
         return index
-
-    def verify(self) -> None:
-        """Reads the whole file of an opened index again and checks every part; does nothing for one made in memory.
-
-        Raises
-        ------
-        CorruptStoreError
-            The file changed since it was opened.
-        """
-        self._core.verify()
 
     def explain(self) -> dict[str, Any]:
         """What the index holds.

@@ -1,4 +1,4 @@
-"""Packed fingerprints: their shape, their distance, and their other spellings.
+"""Packed fingerprints: their shape, their distance, and their other representations.
 
 A fingerprint of `bits` bits (1 to 1024) is `uint64`: shape `(n,)` up to 64 bits, `(n, ceil(bits / 64))` above; bit i is
 bit `i % 64` of word `i // 64`, unused high bits are zero. The distance of two fingerprints is the number of bits in
@@ -8,6 +8,7 @@ bits.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,8 @@ __all__ = ["from_bytes", "from_hex", "from_signed", "hamming", "to_bytes", "to_h
 Fingerprints = npt.NDArray[np.uint64]
 
 MAX_BITS = 1024
+
+_HEX = re.compile("(?:0[xX])?[0-9a-fA-F]+")
 
 
 def words_of(bits: int) -> int:
@@ -59,7 +62,7 @@ def unsigned(values: Any, name: str) -> Fingerprints:
             return np.zeros(array.shape, dtype=np.uint64)
         if array.dtype.kind not in "iu":
             raise bad_parameter(name, f"an array of {array.dtype}", "uint64")
-        # In order first: a view of strides zero may claim more values than a pass ever ends over.
+        # Contiguity first: a view of strides zero may claim more values than any pass could read.
         array = in_order(array)
         if array.dtype.kind == "i" and int(array.min()) < 0:
             raise bad_parameter(name, "negative values", "uint64; `from_signed` turns signed 64-bit values into it")
@@ -91,7 +94,7 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
         one-dimensional array holds n such fingerprints, except beside a two-dimensional one, where it is one
         fingerprint of `words` words. One fingerprint is compared with every one of the other argument.
     bits : int, optional
-        Width, 1 to 1024. Above 64 a one-dimensional array is one fingerprint of ceil(bits / 64) words.
+        Width, 1 to 1024, of both. Above 64 a one-dimensional array is one fingerprint of ceil(bits / 64) words.
 
     Returns
     -------
@@ -101,9 +104,9 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
     Raises
     ------
     MismatchError
-        Widths differ, or the counts do and neither is one.
+        Widths differ from one another or from `bits`, or the counts differ and neither is one.
     ParameterError
-        Values outside uint64.
+        Values outside uint64, a bit at or above `bits`.
 
     Examples
     --------
@@ -123,7 +126,8 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
             raise mismatch(
                 "words of a fingerprint", f"{len(left)} and {len(right)}", f"{words_of(bits)} for bits={bits}"
             )
-        return int(hamming_distances(left, right, words_of(bits))[0])
+        left, right = _masked(left, bits, "a"), _masked(right, bits, "b")
+        return int(hamming_distances(left.reshape(-1), right.reshape(-1), words_of(bits))[0])
     if max(left.ndim, right.ndim) > 2:
         raise bad_parameter("shape", f"{left.shape} and {right.shape}", "at most two dimensions")
     single = left.ndim == 0 and right.ndim == 0
@@ -139,6 +143,10 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
             raise bad_parameter("words", words, f"1 to {words_of(MAX_BITS)}")
     else:
         words = 1
+    if bits is not None:
+        if words != words_of(bits):
+            raise mismatch("words of a fingerprint", words, f"{words_of(bits)} for bits={bits}")
+        left, right = _masked(left, bits, "a"), _masked(right, bits, "b")
     distances = hamming_distances(left.reshape(-1), right.reshape(-1), words)
     return int(distances[0]) if single else distances
 
@@ -169,7 +177,7 @@ def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
     Raises
     ------
     ParameterError
-        A text that is not a hexadecimal number below 2**bits.
+        A text that is not a hexadecimal number below 2**bits: digits, with or without 0x in front, and nothing else.
 
     Examples
     --------
@@ -183,10 +191,9 @@ def from_hex(texts: Iterable[str], bits: int = 64) -> Fingerprints:
     words = words_of(bits)
     packed = bytearray()
     for text in texts:
-        try:
-            value = int(text, 16)
-        except (TypeError, ValueError):
-            value = -1
+        # int() takes spaces, signs, underscores and digits of other scripts, too.
+        is_number = isinstance(text, str) and _HEX.fullmatch(text) is not None
+        value = int(text, 16) if is_number else -1
         if not 0 <= value < 1 << bits:
             raise bad_parameter("text", repr(text), f"a hexadecimal number below 2**{bits}")
         packed += value.to_bytes(8 * words, "little")
@@ -219,10 +226,10 @@ def from_signed(values: npt.ArrayLike) -> Fingerprints:
     return np.ascontiguousarray(array, dtype=np.int64).view(np.uint64)
 
 
-def _masked(fps: npt.ArrayLike, bits: int) -> Fingerprints:
-    rows = flat_rows(fps, bits, "fps").reshape(-1, words_of(bits))
+def _masked(fps: npt.ArrayLike, bits: int, name: str = "fps") -> Fingerprints:
+    rows = flat_rows(fps, bits, name).reshape(-1, words_of(bits))
     if bits % 64 and (rows[:, -1] >> np.uint64(bits % 64)).any():
-        raise bad_parameter("fps", "a row with a bit at or above bits", f"fingerprints below 2**{bits}")
+        raise bad_parameter(name, "a row with a bit at or above bits", f"fingerprints below 2**{bits}")
     return rows
 
 
@@ -249,6 +256,7 @@ def to_bytes(fps: npt.ArrayLike, bits: int = 64) -> npt.NDArray[np.uint8]:
 def from_bytes(codes: npt.ArrayLike, bits: int = 64) -> Fingerprints:
     """Fingerprints of packed bytes of shape (n, ceil(bits / 8)); the inverse of `to_bytes`."""
     bits = check_bits(bits)
+    unmasked(codes, "codes")
     array = np.asarray(codes)
     width = -(-bits // 8)
     if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != width:

@@ -2,8 +2,8 @@
 
 `HammingIndex` finds exactly what a comparison with every fingerprint would find: by a scan with the processor's
 population count, or by tables of blocks (pigeonhole; multi-index hashing), whichever its cost model expects to be
-faster. `nearkin.search.fingerprints` has the fingerprints' shape and other spellings, `nearkin.search.results` what
-searches return.
+faster. `nearkin.search.fingerprints` has the shape of fingerprints and their other representations,
+`nearkin.search.results` what searches return.
 
 References
 ----------
@@ -36,7 +36,7 @@ from nearkin.search.fingerprints import (
     to_signed,
     words_of,
 )
-from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
+from nearkin.search.ids import Existing, HeldByIds, Ids, check_existing, new_ids
 from nearkin.search.results import Clusters, Linkage, Matches, Pairs, SearchResult
 
 __all__ = [
@@ -69,7 +69,7 @@ _MEMORY = {
 }
 
 
-class HammingIndex:
+class HammingIndex(HeldByIds):
     """Exact search of fingerprints by Hamming distance.
 
     Parameters
@@ -77,9 +77,9 @@ class HammingIndex:
     bits : int, optional
         Width of the fingerprints, 1 to 1024; that of the recipe, or 64, if not given.
     method : {"auto", "scan", "bits", "blocks", "tables", "multi"}, default="auto"
-        "scan" compares with everything; "bits" walks one inverted list per bit (to teach: far slower than a scan);
-        "blocks" looks up radius + 1 tables by one block each; "tables" one table for every choice of blocks that must
-        agree [1]_; "multi" fewer tables with a small radius in each block [2]_; "auto" chooses by expected cost.
+        "scan" compares with every fingerprint; "bits" walks one inverted list per bit (for teaching: far slower than a
+        scan); "blocks" looks up radius + 1 tables by one block each; "tables" one table for every choice of blocks that
+        must agree [1]_; "multi" fewer tables with a small radius in each block [2]_; "auto" chooses by expected cost.
         Results do not depend on it.
     radius : int, optional
         Announces the radius of the searches (0 to bits): tables for it are built at the first search. Without it they
@@ -104,11 +104,11 @@ class HammingIndex:
 
     Notes
     -----
-    Equal fingerprints are held once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; a table but the
-    first takes 8 bytes for each word of a sketch, the first words that a random fingerprint fails on, and 4 more for a
-    number, which the later half of the tables does not need where a sketch is the whole; integer ids take 8 bytes, and
-    a look-up of 5 to 11 bytes unless they only grow; row numbers take nothing. Added fingerprints are found at once;
-    sorting and merging them is amortised, and the longest pause is one merge of all.
+    Equal fingerprints are stored once, with a list of ids. Fingerprints take 8 * words + 4 bytes each; every
+    table but the first takes 8 bytes per word of a sketch (the first words, on which a random fingerprint fails) and 4
+    for a number, which the later half of the tables does not need where the sketch is the whole fingerprint; integer
+    ids take 8 bytes, and, unless they ascend, 5 to 11 bytes for their look-up; row numbers take nothing. Added
+    fingerprints are found at once; sorting and merging them is amortised, and the longest pause is one merge of all.
 
     Several threads may search at once.
 
@@ -164,13 +164,8 @@ class HammingIndex:
     def _check_radius(self, radius: int) -> int:
         return check_count("radius", radius, 0, self.bits, f"0 to bits={self.bits}")
 
-    def __len__(self) -> int:
-        """How many ids there are."""
-        return len(self._core)
-
-    def __contains__(self, key: object) -> bool:
-        """Whether an id is there."""
-        return contains_id(self._core, key)
+    def _held(self) -> HammingCore:
+        return self._core
 
     def __repr__(self) -> str:
         return f"HammingIndex(bits={self.bits}, method={self.method!r}, {len(self)} fingerprints)"
@@ -182,9 +177,9 @@ class HammingIndex:
         Raises
         ------
         CorruptStoreError
-            The file's recipe is not what its digest says.
+            The file's recipe does not match its digest.
         MismatchError
-            The file's recipe is one of another version of the rules.
+            The file's recipe is of another version of the rules.
         """
         note = self._core.note()
         if note is None:
@@ -192,8 +187,8 @@ class HammingIndex:
         try:
             content = json.loads(note)
             slots, digest = json.dumps(content["recipe"]), content["digest"]
-        except (ValueError, KeyError, TypeError) as error:
-            reason = f"its note is no recipe ({error!r})"
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            reason = f"its note is not a recipe ({error!r})"
             raise CorruptStoreError(f"the index: {reason}", place="the index", reason=reason) from None
         recipe = Recipe.from_json(slots)
         if recipe.digest != digest:
@@ -203,6 +198,11 @@ class HammingIndex:
 
     def check_recipe(self, recipe: Recipe | str) -> None:
         """Refuses fingerprints that were made in another way than those of the index.
+
+        Parameters
+        ----------
+        recipe : Recipe or str
+            How other fingerprints were made.
 
         Raises
         ------
@@ -247,51 +247,17 @@ class HammingIndex:
         fps : uint64 array of shape (n,) up to 64 bits, (n, words) above
             Bits at or above `bits` are zero.
         existing : {"error", "update", "skip"}, default="error"
-            For an id that is there, or occurs twice in the call: refuse the call, replace the fingerprint (the last
-            one wins), or keep the first.
+            For an id that is already there, or occurs twice in the call: refuse the call, replace the fingerprint (the
+            last one wins), or keep the first.
 
         Raises
         ------
         ParameterError
-            An id that is there or occurs twice, ids of another kind, counts that differ, a bit above the width. The
-            index is unchanged.
+            An id that is already there or occurs twice, ids of another kind, counts that differ, a bit above the
+            width. The index is unchanged.
         """
         rows = flat_rows(fps, self.bits, "fps")
         return self._core.add(new_ids(ids), rows, check_existing(existing))
-
-    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
-        """Removes ids; returns how many were removed.
-
-        Parameters
-        ----------
-        ids : iterable of int or str, array or column
-            Ids as they were given to `add`; row numbers if none were.
-        missing_ok : bool, default=False
-            Whether ids that are not there are skipped.
-
-        Raises
-        ------
-        ParameterError
-            An id that is not there. The index is unchanged.
-        """
-        return remove_ids(self._core, ids, missing_ok)
-
-    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
-        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
-
-        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
-
-        Parameters
-        ----------
-        batch_size : int, default=65_536
-            Ids of a batch, 1 or more; the last one may have fewer.
-
-        Raises
-        ------
-        ParameterError
-            A batch size below 1.
-        """
-        return iter_ids(self._core, batch_size)
 
     def search(self, queries: npt.ArrayLike, radius: int, *, limit: int | None = None) -> SearchResult:
         """Everything within a radius of each query, nearest first, ties by id.
@@ -325,7 +291,7 @@ class HammingIndex:
     def iter_search(
         self, queries: npt.ArrayLike, radius: int, *, batch_size: int = 4096, limit: int | None = None
     ) -> Iterator[SearchResult]:
-        """The results of `search`, `batch_size` queries at a time, so that never more than theirs are held.
+        """The results of `search`, `batch_size` queries at a time, so that only theirs are in memory.
 
         Parameters
         ----------
@@ -391,9 +357,19 @@ class HammingIndex:
     def pairs(self, radius: int) -> Pairs:
         """All pairs within a radius (0 to bits, inclusive), each once.
 
+        Parameters
+        ----------
+        radius : int
+            0 to bits, inclusive.
+
+        Raises
+        ------
+        ParameterError
+            A radius outside its range.
+
         Notes
         -----
-        The result takes about 40 bytes per pair while it is made; n equal fingerprints are n (n - 1) / 2 pairs.
+        The result takes about 40 bytes per pair while it is made; n equal fingerprints make n (n - 1) / 2 pairs.
         `iter_pairs` holds fewer at once.
         """
         left, right, distances = self._core.pairs(self._check_radius(radius))
@@ -440,7 +416,7 @@ class HammingIndex:
             yield Pairs(left, right, distances)
 
     def join(self, other: HammingIndex | npt.ArrayLike, radius: int) -> Pairs:
-        """All pairs of something in `other` and something in this index within a radius: new against old.
+        """All pairs of a fingerprint in `other` and one in this index within a radius: new against old.
 
         Parameters
         ----------
@@ -480,7 +456,7 @@ class HammingIndex:
         return Pairs(left, right, distances)
 
     def clusters(self, radius: int, *, linkage: Linkage = "centred") -> Clusters:
-        """Groups of fingerprints within a radius; what is near to nothing is left out.
+        """Groups of fingerprints within a radius; fingerprints near no other are left out.
 
         Parameters
         ----------
@@ -520,6 +496,11 @@ class HammingIndex:
         The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
         It holds the tables for the announced radius, if there is one. `docs/format.md` describes it.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; one of that name is replaced.
+
         Raises
         ------
         OSError
@@ -532,13 +513,18 @@ class HammingIndex:
         """Opens a saved index through a memory map.
 
         The header is checked; the rest stays in the file until it is read, so that an index of any size opens at once
-        (ids that are strings or do not only grow are read to look them up). Adding, removing and saving again are as
+        (ids that are strings or do not ascend are read for their look-up). Adding, removing and saving again are as
         for any index. The file must not be changed in place while it is open.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file that `save` has written.
 
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
-            A file that is no whole index, that a newer nearkin wrote, or that can't be read.
+            A file that is not a whole index, that a newer nearkin wrote, or that can't be read.
 
         Examples
         --------
@@ -564,16 +550,6 @@ class HammingIndex:
         index._core = core
         return index
 
-    def verify(self) -> None:
-        """Reads the whole file of an opened index and checks every part of it; does nothing for one made in memory.
-
-        Raises
-        ------
-        CorruptStoreError
-            Something in the file does not hold.
-        """
-        self._core.verify()
-
     def explain(self, radius: int | None = None) -> dict[str, Any]:
         """How a search would be answered, and why.
 
@@ -590,7 +566,7 @@ class HammingIndex:
             `memory`, the formula of each method's bytes per fingerprint;
             and `parts`: for each sorted run and the unsorted tail its distinct fingerprints (`slots`), `method`,
             whether its tables are `built`, how many (`tables`), the radius in each block (`radii`), expected `probes`
-            and `candidates` a query, sampled from the data, `fair_candidates`, those of fair bits (more come of skew),
+            and `candidates` per query, sampled from the data, `fair_candidates`, those of fair bits (skew makes more),
             expected nanoseconds per query (`cost`) and by scan (`scan_cost`), its `bytes`, and what the part would
             cost by each of the `methods` that are possible (`cost` and `bytes`).
         """

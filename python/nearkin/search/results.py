@@ -71,7 +71,7 @@ def first_of_each(offsets: npt.NDArray[np.int64], k: int) -> tuple[npt.NDArray[n
 
 
 class Columns:
-    """Something that is a table: `_columns` names its columns."""
+    """A result that is a table: `_columns` names its columns."""
 
     def _columns(self) -> dict[str, Column]:
         raise NotImplementedError
@@ -204,7 +204,7 @@ class Matches(IdMatches[Match]):
     Attributes
     ----------
     ids : int64 array, or object array of str
-    distances : uint16 array; float64 where the distance is no whole number
+    distances : uint16 array; float64 where distances are not whole numbers
     """
 
     _measure = "distance"
@@ -225,9 +225,9 @@ class SearchResult(QueryMatches[Matches]):
     offsets : int64 array of shape (n_queries + 1,)
         Query i owns positions `offsets[i]` to `offsets[i + 1]` (exclusive) of the other two.
     ids : int64 array, or object array of str, of shape (n_matches,)
-    distances : uint16 array of shape (n_matches,); float64 where the distance is no whole number
+    distances : uint16 array of shape (n_matches,); float64 where distances are not whole numbers
     truncated : bool array of shape (n_queries,), or None
-        Which queries had more matches than a `limit` let through; None where no limit was set.
+        Which queries had more matches than `limit`; None without a limit.
 
     Examples
     --------
@@ -254,7 +254,7 @@ class SearchResult(QueryMatches[Matches]):
 class Pairs(IdPairs):
     """Pairs within a radius, sorted by left and right.
 
-    A search within one index gives each pair once, `left < right`. Of a join `left` is the other set's id and
+    A search within one index gives each pair once, `left < right`. In a join `left` is the other set's id and
     `right` the index's.
 
     Attributes
@@ -272,7 +272,7 @@ class Pairs(IdPairs):
 
 
 class IdClusters(Columns, Sequence[list[Id]]):
-    """What clusters of ids share: `offsets` and `ids` cut by cluster, and one value a member."""
+    """What clusters of ids share: `offsets` and `ids` cut by cluster, and one value per member."""
 
     _measure: ClassVar[str]
     offsets: npt.NDArray[np.int64]

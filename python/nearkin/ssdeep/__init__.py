@@ -1,6 +1,6 @@
 """Fuzzy digests of files, bit for bit as the program `ssdeep` 2.14.1 prints them, and their scores.
 
-A digest cuts its input where a sum over the last seven bytes says so and writes one character for each piece:
+ssdeep cuts its input where a sum over the last seven bytes has a chosen value, and writes one character per piece:
 
     block size ":" part 1 (up to 64 characters) ":" part 2 (up to 32, at twice the block size)
 

@@ -1,4 +1,4 @@
-"""A measure that suits inputs too short for a digest, and says which it was."""
+"""Likeness of two inputs, by a measure that suits their length and is named in the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearkin.ssdeep.scores import compare
 
 __all__ = ["Likeness", "likeness"]
 
-# Below this length a digest has too few pieces to speak.
+# Below this length a digest has too few pieces to be meaningful.
 SHORT = 4096
 
 
@@ -23,7 +23,7 @@ class Likeness:
     Attributes
     ----------
     method : str
-        "ssdeep", or "jaccard:byte4" where an input is short. Scores of different methods don't compare.
+        "ssdeep", or "jaccard:byte4" where an input is short. Scores of different methods can't be compared.
     score : int
         0 to 100.
     """
@@ -51,7 +51,7 @@ def likeness(a: bytes, b: bytes, *, short: int = SHORT) -> Likeness:
     Raises
     ------
     ParameterError
-        If an input is no buffer.
+        If an input is not a buffer.
 
     Notes
     -----

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_read_file
-from nearkin.errors import NearkinError, bad_parameter
+from nearkin.errors import NearkinError, bad_parameter, impossible_name
 from nearkin.ssdeep.text import chosen
 from nearkin.ssdeep.text import normalize as normalized
 
@@ -36,7 +36,7 @@ _CHUNK = 1 << 20
 
 
 def _bytes_like(data: object) -> bytes | npt.NDArray[np.uint8] | None:
-    """What the compiled hasher reads in place: bytes, or any other buffer seen as an array; None if it is no buffer."""
+    """What the compiled hasher reads in place: bytes, or any other buffer as an array; None for anything else."""
     if isinstance(data, bytes):
         return data
     try:
@@ -68,7 +68,7 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
         Cut part 2 at 32 characters, as the program does; False is the library's flag NOTRUNC.
     normalize : str or iterable of str, default none
         Treat the input as text and apply "html", "lines" or "space" first (`nearkin.ssdeep.normalize`). Such a digest
-        compares only with digests normalised alike: `nearkin.ssdeep.DigestRecipe` names what a digest was made by.
+        can be compared only with digests normalised in the same way, which `nearkin.ssdeep.DigestRecipe` names.
         The input is read into memory.
 
     Returns
@@ -79,7 +79,7 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     Raises
     ------
     InputError
-        If the path is no regular file (a directory, FIFO or device), or the file changes while it is read.
+        If the path is not a regular file (a directory, FIFO or device), or the file changes while it is read.
     OSError
         If the file can't be read.
     ParameterError
@@ -98,6 +98,8 @@ def hash(  # noqa: A001 - `nearkin.ssdeep.hash` is the promised name
     '3::'
     """
     steps = chosen(normalize)
+    if isinstance(data, (str, os.PathLike)) and (fault := impossible_name(data)) is not None:
+        raise fault
     if steps:
         return ssdeep_hash(normalized(content(data), steps), eliminate_runs, truncate)
     if isinstance(data, (str, os.PathLike)):
@@ -128,7 +130,7 @@ def content(data: Data) -> bytes:
 class Hasher:
     r"""A digest of data that arrives in pieces, of any size and unknown total length.
 
-    The digest is that of the whole, however it was cut. Memory is constant (5 KB).
+    The digest is that of the whole data, however it was cut. Memory is constant (5 KB).
 
     Examples
     --------
@@ -147,7 +149,7 @@ class Hasher:
 
     @property
     def total(self) -> int:
-        """Bytes taken in so far."""
+        """Bytes hashed so far."""
         return self._hasher.total
 
     def update(self, data: Buffer | npt.NDArray[np.generic]) -> None:
@@ -161,7 +163,7 @@ class Hasher:
         Raises
         ------
         ParameterError
-            If `data` is no buffer; a text must be encoded first.
+            If `data` is not a buffer; encode a text first.
         """
         buffer = _bytes_like(data)
         if buffer is None:
@@ -169,7 +171,7 @@ class Hasher:
         self._hasher.update(buffer)
 
     def copy(self) -> Hasher:
-        """A hasher in the same state that goes on by itself."""
+        """An independent hasher in the same state."""
         other = Hasher()
         other._hasher = self._hasher.copy()
         return other
@@ -190,7 +192,7 @@ class Hasher:
         Raises
         ------
         ParameterError
-            If more than 192 GiB were taken in.
+            If more than 192 GiB were hashed.
         """
         return self._hasher.digest(eliminate_runs, truncate)
 
@@ -266,10 +268,11 @@ def hash_files(
     else:
         found = ssdeep_hash_files(names, eliminate_runs, truncate)
     results: list[str | Exception] = []
-    for digest, fault in found:
+    for name, (digest, error) in zip(names, found, strict=True):
+        fault = impossible_name(name) or error
         if fault is not None and on_error == "raise":
             raise fault
-        # One of the two is there.
+        # One of the two is given.
         results.append(fault if digest is None and fault is not None else digest or "")
     return results
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nearkin._core import ssdeep_read_list, ssdeep_write_list
-from nearkin.errors import InputError
+from nearkin.errors import InputError, bad_parameter
 from nearkin.ssdeep.recipe import DigestRecipe
 
 __all__ = ["ListedDigest", "read_digests", "read_list", "write_list"]
@@ -41,7 +41,7 @@ def read_list(source: str | os.PathLike[str] | bytes) -> list[tuple[str, str]]:
     Raises
     ------
     InputError
-        If it is no list, with the number of the line.
+        If it is not a list; the message names the line.
     OSError
         If the file can't be read.
 
@@ -70,8 +70,32 @@ def write_list(entries: Iterable[tuple[str, str | os.PathLike[str]]]) -> bytes:
     Returns
     -------
     bytes
+
+    Raises
+    ------
+    ParameterError
+        A name that the program would write so that it reads as two entries: a line end, and behind it what begins one.
+
+    Notes
+    -----
+    The form escapes nothing but quotation marks: a line end in a name is written as it is, and `read_list` reads it as
+    part of the name.
     """
-    return ssdeep_write_list([(digest, os.fsencode(name)) for digest, name in entries])
+    named = [(digest, os.fsencode(name)) for digest, name in entries]
+    for _, name in named:
+        if b"\n" in name and not _comes_back(name):
+            allowed = "names without an entry of a list in them; JSON lines hold any name"
+            raise bad_parameter("name", ascii(os.fsdecode(name)), allowed)
+    return ssdeep_write_list(named)
+
+
+def _comes_back(name: bytes) -> bool:
+    """Whether a name that has been written is read as it was."""
+    entries = [("3::", name)]
+    try:
+        return ssdeep_read_list(ssdeep_write_list(entries)) == entries
+    except InputError:
+        return False
 
 
 class ListedDigest(NamedTuple):
@@ -80,11 +104,11 @@ class ListedDigest(NamedTuple):
     Attributes
     ----------
     digest : str
-        As it is in the file; whether it is one is not checked.
+        As in the file; its form is not checked.
     name : str
         What the file calls it; for a bare digest the file and its line, such as `known.txt:3`.
     recipe : DigestRecipe
-        By which it was made.
+        The recipe by which it was made.
     """
 
     digest: str
@@ -108,7 +132,7 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
     Raises
     ------
     InputError
-        What is no file, or a line that is no entry; the message names the file and the line.
+        Not a file, or a line that is not an entry; the message names the file and the line.
     OSError
         If the file can't be read.
 
@@ -147,7 +171,7 @@ def _json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
         try:
             entry = json.loads(line)
             digest, name, recipe = entry["digest"], entry["path"], DigestRecipe(entry["recipe"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             reason = f"no entry of `nearkin ssdeep hash --json`: {error!r}"
             raise _fault(path, f"line {number}", reason) from None
         yield ListedDigest(str(digest), str(name), recipe)

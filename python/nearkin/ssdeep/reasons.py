@@ -1,4 +1,4 @@
-"""Why two digests score what they score."""
+"""Why two digests have their score."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class ComparedParts:
     lengths : tuple of two int
         Characters of each, runs of more than three cut to three.
     gram : str or None
-        The first seven characters of the one that the other shares; without any the score is 0.
+        The first seven successive characters that both parts share; without any the score is 0.
     common : int
         Length of the longest common subsequence.
     uncapped : int
         The score before the cap.
     cap : int
-        The most that parts of these lengths score at this block size; below 48 it grows with the shorter length.
+        The highest score of parts of these lengths at this block size; below 48 it grows with the shorter length.
     score : int
     """
 
@@ -54,7 +54,7 @@ class ComparedParts:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why two digests score what they score; `str()` gives sentences.
+    """Why two digests have their score; `str()` gives sentences.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Explanation:
     equal : bool
         Whether the digests are equal without their runs, which scores 100 whatever their length.
     runs_removed : tuple of two int
-        Characters of each digest that were left out because more than three of a kind were in a row.
+        Characters of each digest that were left out because more than three equal ones were in a row.
     compared : tuple of ComparedParts
         What was compared.
     reliability : {"none", "low", "fair", "good"}
@@ -94,7 +94,7 @@ class Explanation:
 
 
 def explain(a: Digest, b: Digest, *, strict: bool = True) -> Explanation:
-    """Why two digests score what they score.
+    """Why two digests have their score.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def explain(a: Digest, b: Digest, *, strict: bool = True) -> Explanation:
     Raises
     ------
     InputError
-        If one of them is no digest.
+        If one of them is not a digest.
 
     Examples
     --------

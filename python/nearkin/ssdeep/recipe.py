@@ -26,7 +26,7 @@ class Flags(TypedDict):
 
 
 class DigestRecipe(FrozenRecipe):
-    """How a file becomes a fuzzy digest: digests compare if their recipes are equal.
+    """How a file becomes a fuzzy digest: digests can be compared if their recipes are equal.
 
     Parameters
     ----------
@@ -92,7 +92,13 @@ class DigestRecipe(FrozenRecipe):
 
     @classmethod
     def of(cls, recipe: DigestRecipe | str | None) -> DigestRecipe:
-        """`recipe` itself, the one of a text form, or the default for None."""
+        """`recipe` itself, the one of a text form, or the default for None.
+
+        Parameters
+        ----------
+        recipe : DigestRecipe, str or None
+            A recipe, its text form, or None.
+        """
         return recipe if isinstance(recipe, DigestRecipe) else cls() if recipe is None else cls(recipe)
 
     @property
@@ -106,7 +112,13 @@ class DigestRecipe(FrozenRecipe):
         return {"eliminate_runs": self.eliminate_runs, "truncate": self.truncate, "normalize": self.normalize}
 
     def hash(self, data: Data) -> str:
-        """The digest of bytes, of a file or of a stream, as `nearkin.ssdeep.hash` gives it."""
+        """The digest of bytes, of a file or of a stream, as `nearkin.ssdeep.hash` gives it.
+
+        Parameters
+        ----------
+        data : bytes-like, str, os.PathLike or binary file-like
+            As for `nearkin.ssdeep.hash`.
+        """
         return hash(data, **self.flags)
 
     @overload
@@ -122,11 +134,28 @@ class DigestRecipe(FrozenRecipe):
     def hash_files(
         self, paths: Iterable[str | os.PathLike[str]], *, on_error: Literal["raise", "return"] = "raise"
     ) -> list[str] | list[str | Exception]:
-        """The digests of many files, as `nearkin.ssdeep.hash_files` gives them."""
+        """The digests of many files, as `nearkin.ssdeep.hash_files` gives them.
+
+        Parameters
+        ----------
+        paths, on_error
+            As for `nearkin.ssdeep.hash_files`.
+        """
         return hash_files(paths, on_error=on_error, **self.flags)
 
     def check_same(self, other: DigestRecipe) -> None:
-        """Raise MismatchError naming the first slot in which `other` differs."""
+        """Raise MismatchError naming the first slot in which `other` differs.
+
+        Parameters
+        ----------
+        other : DigestRecipe
+            The recipe of other digests.
+
+        Raises
+        ------
+        MismatchError
+            Names the first slot that differs.
+        """
         if isinstance(other, DigestRecipe) and self.normalize != other.normalize:
             names = ["+".join(recipe.normalize) or "none" for recipe in (self, other)]
             raise mismatch("recipe slot normalize", *names)

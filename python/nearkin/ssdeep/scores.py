@@ -16,7 +16,7 @@ Digest: TypeAlias = "str | bytes"
 
 
 def compare(a: Digest, b: Digest, *, strict: bool = True) -> int:
-    """The score of two digests, 0 (not known to be alike) to 100.
+    """The score of two digests, 0 (no similarity found) to 100.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def compare(a: Digest, b: Digest, *, strict: bool = True) -> int:
     Raises
     ------
     InputError
-        If one of them is no digest.
+        If one of them is not a digest.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def compare_many(query: Digest, digests: Iterable[Digest], *, strict: bool = Tru
     Raises
     ------
     InputError
-        If one of them is no digest; the message names its row.
+        If one of them is not a digest; the message names its row.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def matrix(
     Raises
     ------
     InputError
-        If one of them is no digest; the message names its row.
+        If one of them is not a digest; the message names its row.
 
     Notes
     -----

@@ -1,14 +1,14 @@
 """Normalisation of text before it is hashed by `nearkin.ssdeep`: only on request, and named with the digest.
 
-A fuzzy digest sees bytes: other line ends, another indentation or markup around the same words change nearly every
+A fuzzy digest sees bytes: different line ends, indentation or markup around the same words change nearly every
 piece. Three steps remove such differences, always in this order, whatever order they are asked for in:
 
     html     markup to text: tags, comments, scripts and styles go, character references are resolved
     lines    CR LF and CR become LF
-    space    every run of white space becomes one blank, none is left at the ends
+    space    every run of white space becomes one space, none is left at the ends
 
-Bytes that are not UTF-8 stay as they are. A digest of normalised text compares with digests normalised alike and with
-no others, so a `DigestRecipe` names the steps in front of the digest's own options: `html+space|ssdeep`.
+Bytes that are not UTF-8 stay as they are. A digest of normalised text can be compared only with digests normalised
+in the same way, so a `DigestRecipe` names the steps in front of the digest's own options: `html+space|ssdeep`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["STEPS", "chosen", "normalize"]
 # In the order in which they are applied.
 STEPS = ("html", "lines", "space")
 
-# Elements whose content is no text, up to their end tag.
+# Elements whose content is not text, up to their end tag.
 _HIDDEN = frozenset({"script", "style", "template"})
 # Elements whose text is separate.
 _BLOCKS = frozenset(
@@ -52,7 +52,7 @@ def _tag_end(text: str, start: int) -> int:
         if found.group() == ">":
             return found.end()
         start = found.end()
-        # A quotation mark quotes only behind an equals sign.
+        # A quotation mark quotes only after an equals sign.
         if text[max(0, found.start() - 16) : found.start()].rstrip()[-1:] == "=":
             start = text.find(found.group(), start) + 1
             if not start:
@@ -93,7 +93,7 @@ def chosen(steps: object) -> tuple[str, ...]:
     Raises
     ------
     ParameterError
-        If a step is unknown, or what is given names no steps.
+        If a step is unknown, or the argument does not name steps.
     """
     names = list(steps) if isinstance(steps, Iterable) and not isinstance(steps, str) else [steps]
     for name in names:
@@ -102,12 +102,12 @@ def chosen(steps: object) -> tuple[str, ...]:
     return tuple(name for name in STEPS if name in names)
 
 
-def normalize(data: bytes, steps: str | Iterable[str]) -> bytes:
+def normalize(data: bytes | bytearray | memoryview, steps: str | Iterable[str]) -> bytes:
     r"""`data` after the named steps.
 
     Parameters
     ----------
-    data : bytes
+    data : bytes, bytearray or memoryview
         Text, UTF-8 where it matters.
     steps : str or iterable of str
         Any of "html", "lines" and "space"; their order does not matter.
@@ -119,7 +119,7 @@ def normalize(data: bytes, steps: str | Iterable[str]) -> bytes:
     Raises
     ------
     ParameterError
-        If a step is not one of these.
+        If a step is not one of these, or `data` is not bytes.
 
     Examples
     --------
@@ -127,7 +127,10 @@ def normalize(data: bytes, steps: str | Iterable[str]) -> bytes:
     >>> normalize(b"<p>One &amp;\r\n two</p><script>x()</script>", ["html", "space"])
     b'One & two'
     """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise bad_parameter("data", f"a {type(data).__name__}", "bytes; text.encode() makes them of a text")
     wanted = chosen(steps)
+    data = bytes(data)
     if not wanted:
         return data
     text = data.decode("utf-8", "surrogateescape")

@@ -46,7 +46,7 @@ def in_batches(
 
 
 def iterate_batches(texts: Texts) -> Iterable[Texts]:
-    """`texts` whole where it can be read in place, else lists of a bounded number of strings."""
+    """`texts` whole where they can be read in place, else lists of a bounded number of strings."""
     if isinstance(texts, np.ndarray):
         return [texts.tolist()]
     if (

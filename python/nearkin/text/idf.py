@@ -11,7 +11,7 @@ in which a backslash is `\\` and a line feed `\n`. The JSON line has `format` ("
 `documents`, `features`, `min_df`, `recipe` (what a feature is, as JSON) and `sha256` of the lines that follow. The
 digest is the first 16 hexadecimal digits of SHA-256 of `documents`, a line feed, and those lines.
 
-Cost: one hash-table entry a distinct feature; kernel `crates/nearkin-core/src/text/idf.rs`.
+Cost: one hash-table entry per distinct feature; kernel `crates/nearkin-core/src/text/idf.rs`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Idf:
     frequencies : (n,) uint32
         In how many documents each occurs.
     min_df : int
-        Least frequency that was kept.
+        Smallest frequency that was kept.
     rules : dict
         The slots of the recipe that say what a feature is.
 
@@ -94,9 +94,9 @@ class Idf:
         Parameters
         ----------
         texts : iterable of str or None, an Arrow string array, or a `nearkin.io` corpus
-            None is no document.
+            None does not count as a document.
         recipe : Recipe, str or None, default "zh-keywords"
-            Says what a feature is; its weight and what follows are not looked at.
+            Says what a feature is; its weight and the slots after it are ignored.
         min_df : int, default 1
             Features of fewer documents are dropped.
 
@@ -138,21 +138,49 @@ class Idf:
 
     @cached_property
     def digest(self) -> str:
-        """What a recipe carries of the table: 16 hexadecimal digits."""
+        """What a recipe holds in place of the table: 16 hexadecimal digits."""
         return hashlib.sha256(b"%d\n" % self.documents + self._lines).hexdigest()[:16]
 
     def value(self, feature: str) -> float:
-        """The inverse document frequency of a feature, as it is after normalisation."""
+        """The inverse document frequency of a feature, given as it is after normalisation.
+
+        Parameters
+        ----------
+        feature : str
+            Unseen features have df = 0.
+        """
         return float(self.core.values([feature.encode()])[0])
 
     def check(self, recipe: Recipe) -> None:
-        """Raise MismatchError if `recipe` makes other features than those that were counted."""
+        """Raise MismatchError if `recipe` makes other features than those that were counted.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            The recipe that is to use the table.
+
+        Raises
+        ------
+        MismatchError
+            Names the first slot that differs.
+        """
         for name, value in _rules(recipe).items():
             if value != self.rules[name]:
                 raise mismatch(f"recipe slot {name} of the IDF table", self.rules[name], value)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table: whole, or after an error not at all."""
+        """Write the table: whole, or after an error not at all.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; one of that name is replaced.
+
+        Raises
+        ------
+        OSError
+            If it can't be written.
+        """
         head: dict[str, object] = {
             "format": "nearkin-idf",
             "version": VERSION,
@@ -170,10 +198,15 @@ class Idf:
     def load(cls, path: str | os.PathLike[str]) -> Idf:
         """Read a table that `save` wrote.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A regular file.
+
         Raises
         ------
         CorruptStoreError
-            If the file is no such table, or was changed.
+            If the file is not such a table, or was changed.
         FormatVersionError
             If a newer nearkin wrote it.
         """
@@ -202,8 +235,8 @@ class Idf:
                 raise ValueError(f"{len(features)} features where {total} are announced")
             rules = {name: head["recipe"][name] for name in _TEXT_SLOTS}
             return cls(int(head["documents"]), features, frequencies, min_df=int(head["min_df"]), rules=rules)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
-            reason = f"no IDF table of nearkin ({error})"
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+            reason = f"not an IDF table of nearkin ({error})"
             raise CorruptStoreError(f"{path} is damaged: {reason}", place=str(path), reason=reason) from error
 
 

@@ -49,7 +49,7 @@ def words(
     ----------
     texts : iterable of str or None, or an Arrow string array
     recipe : Recipe, str or None, default ``cut:script|word:1``
-        A recipe of words; its n is not looked at.
+        A recipe of words; its n is ignored.
     result : {"lists", "arrow"}, default "lists"
         Python's lists, or an Arrow array, which takes about a tenth less time and far less memory.
 
@@ -61,7 +61,7 @@ def words(
     Raises
     ------
     ParameterError
-        If the recipe is of characters or of given features, or the result is an unknown one.
+        If the recipe is of characters or of given features, or `result` is unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Collision probabilities of every family, expected costs of indexes, and parameters from them."""
+"""Collision probabilities of every family, expected costs of indexes, and parameters that follow from them."""
 
 from __future__ import annotations
 

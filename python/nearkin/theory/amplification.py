@@ -40,6 +40,11 @@ def amplify(p: npt.ArrayLike, hashes_per_table: int, num_tables: int = 1) -> Flo
     num_tables : int, default 1
         L, 1 or more.
 
+    Raises
+    ------
+    ParameterError
+        A probability outside 0 to 1, or a count below 1.
+
     Examples
     --------
     >>> from nearkin.theory import amplify
@@ -65,6 +70,11 @@ def u_functions(p: npt.ArrayLike, hashes_per_table: int, m: int) -> Floats:
         k, even.
     m : int
         Halves, 2 or more.
+
+    Raises
+    ------
+    ParameterError
+        A probability outside 0 to 1, an odd k, or fewer than 2 halves.
 
     Examples
     --------
@@ -94,6 +104,11 @@ def u_tables(p: npt.ArrayLike, hashes_per_table: int, num_tables: int) -> Floats
         k, even.
     num_tables : int
         L, 1 or more.
+
+    Raises
+    ------
+    ParameterError
+        A probability outside 0 to 1, an odd k, or a count below 1.
 
     Notes
     -----
@@ -132,6 +147,11 @@ def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
     recall : float
         Above 0 and below 1.
 
+    Raises
+    ------
+    ParameterError
+        A value out of its range.
+
     Examples
     --------
     >>> from nearkin.theory import pstable, tables_needed
@@ -149,6 +169,20 @@ def tables_needed(p: float, hashes_per_table: int, recall: float) -> int:
 
 def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
     """Fewest halves m whose pairs find a vector of collision probability p with probability `recall`.
+
+    Parameters
+    ----------
+    p : float
+        Of one function, above 0, at most 1.
+    hashes_per_table : int
+        k, even.
+    recall : float
+        Above 0 and below 1.
+
+    Raises
+    ------
+    ParameterError
+        A value out of its range, or a p so small that no number of halves reaches the recall.
 
     Examples
     --------
@@ -175,6 +209,16 @@ def u_functions_needed(p: float, hashes_per_table: int, recall: float) -> int:
 def rho(p1: float, p2: float) -> float:
     """Ln p1 / ln p2: an index for near probability p1 and far probability p2 needs about n^rho tables.
 
+    Parameters
+    ----------
+    p1, p2 : float
+        Collision probabilities of near and of far vectors, 0 < p2 < p1 < 1.
+
+    Raises
+    ------
+    ParameterError
+        Probabilities that are not in this order.
+
     Examples
     --------
     >>> from nearkin.theory import rho
@@ -188,7 +232,7 @@ def rho(p1: float, p2: float) -> float:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """A construction that finds with p_near what is within `near`, and with p_far what is beyond `far`."""
+    """A construction that finds vectors within `near` with probability p_near, and vectors beyond `far` with p_far."""
 
     near: float
     far: float
@@ -203,7 +247,13 @@ class Sensitivity:
         return rho(self.p_near, self.p_far)
 
     def amplified(self, hashes_per_table: int, num_tables: int) -> Sensitivity:
-        """The construction of `num_tables` tables of `hashes_per_table` functions each."""
+        """The construction of `num_tables` tables of `hashes_per_table` functions each.
+
+        Parameters
+        ----------
+        hashes_per_table, num_tables : int
+            k and L, 1 or more.
+        """
         near, far = amplify([self.p_near, self.p_far], hashes_per_table, num_tables)
         return Sensitivity(self.near, self.far, float(near), float(far))
 
@@ -243,6 +293,15 @@ def s_curve(
 ) -> Floats:
     """Probability of being found at each distance or similarity: `amplify` of the law.
 
+    Parameters
+    ----------
+    law : callable
+        Collision probability of a distance or similarity, such as `family.collision_probability`.
+    at : array
+        Distances or similarities, as the law takes them.
+    hashes_per_table, num_tables : int
+        k and L, 1 or more.
+
     Examples
     --------
     >>> from nearkin.theory import minhash, s_curve
@@ -256,6 +315,18 @@ def probe_scores(hashes_per_table: int, width: float = 1.0) -> Floats:
     """Expected squared distances of a query to the 2 M nearer and farther cell edges of M p-stable functions, sorted.
 
     The precomputed order of Lv et al. 2007, section 4.5: E[z_j²] for j = 1 to 2 M.
+
+    Parameters
+    ----------
+    hashes_per_table : int
+        M, 1 or more.
+    width : float, default 1
+        Width of a cell; scores grow with its square.
+
+    Raises
+    ------
+    ParameterError
+        A count below 1.
 
     Examples
     --------
@@ -274,6 +345,16 @@ def probe_scores(hashes_per_table: int, width: float = 1.0) -> Floats:
 def ball_regions(balls: int, dimension: int) -> int:
     """The most regions into which balls can cut space: C(c - 1, d) + sum of C(c, i) for i = 0 to d.
 
+    Parameters
+    ----------
+    balls, dimension : int
+        c and d, 1 to 100,000.
+
+    Raises
+    ------
+    ParameterError
+        A count out of its range.
+
     Examples
     --------
     >>> from nearkin.theory import ball_regions, plane_regions
@@ -286,7 +367,24 @@ def ball_regions(balls: int, dimension: int) -> int:
 
 
 def plane_regions(planes: int, dimension: int) -> int:
-    """The most regions into which hyperplanes can cut space: the sum of C(c, i) for i = 0 to d."""
+    """The most regions into which hyperplanes can cut space: the sum of C(c, i) for i = 0 to d.
+
+    Parameters
+    ----------
+    planes, dimension : int
+        c and d, 1 to 100,000.
+
+    Raises
+    ------
+    ParameterError
+        A count out of its range.
+
+    Examples
+    --------
+    >>> from nearkin.theory import plane_regions
+    >>> plane_regions(3, 2)
+    7
+    """
     c = check_count("planes", planes, 1, 10**5, "1 to 100,000")
     d = check_count("dimension", dimension, 1, 10**5, "1 to 100,000")
     return sum(math.comb(c, i) for i in range(min(c, d) + 1))

@@ -1,7 +1,7 @@
 """MinHash: variance of its schemes, and bands from a threshold and a recall.
 
 A value of two signatures agrees with probability J, their sets' Jaccard similarity (Broder 1997); b bands of r values
-lead to a pair of similarity s with probability 1 − (1 − s^r)^b (Leskovec, Rajaraman and Ullman, *Mining of Massive
+propose a pair of similarity s with probability 1 − (1 − s^r)^b (Leskovec, Rajaraman and Ullman, *Mining of Massive
 Datasets*, section 3.4). The laws are tested in `tests/families/test_minhash.py` and `tests/search/test_bands.py`.
 """
 
@@ -31,6 +31,11 @@ def minhash_variance(
         How the k values are made; see the notes.
     union : int, optional
         Features of both sets together, f; needed for "one" and "fast".
+
+    Raises
+    ------
+    ParameterError
+        A similarity outside 0 to 1, an unknown scheme, or a scheme without the `union` that it needs.
 
     Notes
     -----
@@ -81,7 +86,7 @@ def minhash_variance(
 
 
 def _repeated(union: int, num_perm: int) -> float:
-    """What of the variance of independent values is left to `fast`."""
+    """The share of the variance of independent values that `fast` has."""
     if num_perm == 1:
         return 1.0
     one, two = (1 - 1 / num_perm) ** union, (1 - 2 / num_perm) ** union
@@ -116,6 +121,11 @@ def banding_probability(similarity: float, num_bands: int, num_rows: int) -> flo
     num_bands, num_rows : int
         Bands, and values of each.
 
+    Raises
+    ------
+    ParameterError
+        A similarity outside 0 to 1, or a count below 1.
+
     Examples
     --------
     >>> from nearkin.theory import banding_probability
@@ -146,7 +156,7 @@ class Banding:
         Mean probability that a pair below the threshold is a candidate by its bands, over similarities from 0 to the
         threshold.
     precision : float
-        Share of candidates by bands at or above the threshold, were similarities spread evenly from 0 to 1.
+        Share of candidates by bands at or above the threshold, if similarities were spread evenly from 0 to 1.
     """
 
     num_bands: int
@@ -178,7 +188,7 @@ def choose_bands(threshold: float, recall: float, num_perm: int) -> Banding:
     -----
     For each number of rows the smallest number of bands with the recall is taken; more rows and more bands make a
     steeper curve. Of those that fit into the signature the one with the least waste wins (`Banding.waste`), and of
-    equal ones the one with fewer bands. What the recall exceeds the wanted one by is spent on `least`: a candidate
+    equal ones the one with fewer bands. The surplus of the recall over the wanted one is spent on `least`: a candidate
     must agree in at least this many values. It is the largest number that a pair at the threshold misses with a
     probability, by the binomial distribution, of at most that surplus.
 

@@ -1,8 +1,8 @@
 """Parameters of an index from the data: widths, hashes per table, tables and probes for a wanted recall.
 
-Two samples of distances say what a query meets: `near`, to the neighbours that are to be found, and `others`, to any
-vector. With p(c, w) the chance of an equal hash value at distance c, q(c, w) that of the next cell on the query's
-nearer side, and all sets of up to r changed hashes probed in each table of k hashes:
+Two samples of distances describe a query: `near`, to the neighbours that are to be found, and `others`, to any vector.
+With p(c, w) the probability of an equal hash value at distance c, q(c, w) that of the next cell on the query's nearer
+side, and all sets of up to r changed hashes probed in each table of k hashes:
 
     s(c) = Σ_{i<=r} C(k, i) p^(k−i) q^i            found in one table
     recall = mean over near of 1 − (1 − s)^L        checks = n · mean over others of 1 − (1 − s)^L
@@ -60,6 +60,20 @@ def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, wi
     """Probability that a vector at a distance lies in the next cell of a p-stable function, on the side nearer to the
     query.
 
+    Parameters
+    ----------
+    distance : float or array
+        L2 or L1 distance, 0 or more.
+    metric : {"l2", "l1"}, default "l2"
+        Gaussian or Cauchy projections.
+    width : float, default 1
+        Width of a cell in the same unit, above 0.
+
+    Raises
+    ------
+    ParameterError
+        A negative distance.
+
     Examples
     --------
     >>> from nearkin.theory import next_cell
@@ -81,7 +95,31 @@ def law_of(distance: Literal["l2", "l1", "cosine"], *, dims: int | None = None) 
     """P and q of p-stable functions ("l2", "l1"), of hyperplanes ("cosine"), or of cross-polytopes ("cosine" with
     `dims`).
 
-    For cross-polytopes q is 0: what a runner-up gives follows from no closed form.
+    For cross-polytopes q is 0: the gain from a runner-up has no closed form.
+
+    Parameters
+    ----------
+    distance : {"l2", "l1", "cosine"}
+        What the law takes.
+    dims : int, optional
+        Cross-polytopes of this many coordinates, with "cosine".
+
+    Returns
+    -------
+    callable
+        Takes distances (or similarities) and a width, and gives p and q.
+
+    Raises
+    ------
+    ParameterError
+        An unknown distance.
+
+    Examples
+    --------
+    >>> from nearkin.theory import law_of
+    >>> p, q = law_of("l2")(1.0, 4.0)
+    >>> float(p.round(4)), float(q.round(4))
+    (0.8005, 0.1952)
     """
     if distance in ("l2", "l1"):
         metric: Literal["l2", "l1"] = "l2" if distance == "l2" else "l1"
@@ -141,7 +179,7 @@ def choose(
     dims : int, optional
         Cross-polytopes of this many coordinates instead of hyperplanes.
     hash_cost, check_cost : float, default 1
-        What a hash or a look-up costs, and what a candidate does, 0 or more: measure both.
+        Cost of a hash or look-up, and of a candidate, 0 or more, in the same unit: measure both.
     bytes_per_entry : int, default 8
 
     Returns
@@ -277,7 +315,7 @@ def slaney(
     Raises
     ------
     ParameterError
-        A value out of range; distances that no width fits.
+        A value out of range; distances for which no width suits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""Hamming search by expected numbers: what each method looks at, and what it takes.
+r"""The cost of a Hamming search: expected probes, candidates and memory of each method.
 
 Symbols: n fingerprints of f bits (w = ceil(f / 64) words of 8 bytes), d = log2 n, radius k, all bits fair and
 independent. A *probe* looks into one bucket; a *candidate* is an entry of a bucket, counted in full. B(p, r) = sum of
@@ -99,6 +99,11 @@ class HammingCost:
 def keys_within(bits: int, radius: int) -> int:
     """How many keys of `bits` bits lie within `radius` of one, itself included: sum of C(bits, j).
 
+    Parameters
+    ----------
+    bits, radius : int
+        0 or more.
+
     Examples
     --------
     >>> from nearkin.theory import keys_within
@@ -135,7 +140,7 @@ def hamming_cost(
     Parameters
     ----------
     method : {"scan", "bits", "blocks", "tables", "multi"}
-        As of `HammingIndex`.
+        As for `HammingIndex`.
     n : int
         Distinct fingerprints, 1 or more.
     bits : int
@@ -144,10 +149,10 @@ def hamming_cost(
         0 to bits.
     blocks : int, optional
         Blocks that the bits are cut into. "blocks" has radius + 1 and takes no other; "tables" radius + 2 if not given;
-        "multi" the number that looks at least, counting a probe like an entry.
+        "multi" the number with the fewest probes and candidates together.
     sketch : int, optional
         Words of a fingerprint that an entry of a table carries, 0 to its words; as many as the radius needs, if not
-        given. A memory limit makes an index do without: 0.
+        given. An index under a memory limit may have none: 0.
 
     Raises
     ------
@@ -229,6 +234,11 @@ def _tables_cost(n: int, bits: int, keys: Sequence[int], radii: Sequence[int], s
 def hamming_candidates(method: Method, n: int, bits: int, radius: int, *, blocks: int | None = None) -> float:
     """Expected candidates of a query: `hamming_cost(...).candidates`.
 
+    Parameters
+    ----------
+    method, n, bits, radius, blocks
+        As for `hamming_cost`.
+
     Examples
     --------
     >>> from nearkin.theory import hamming_candidates
@@ -295,6 +305,11 @@ def permuted_tables(bits: int, radius: int, log2_n: float, splits: Sequence[int]
         d, the logarithm of the number of fingerprints.
     splits : sequence of int
         Blocks of each level, each more than `radius`.
+
+    Raises
+    ------
+    ParameterError
+        An argument out of its range, or a level that does not cut the bits into radius + 1 blocks or more.
 
     Examples
     --------

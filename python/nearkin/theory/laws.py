@@ -15,8 +15,9 @@ r"""Collision laws: the probability that a random function of a family gives two
 | `hashed_signs(x, y)` | the vectors themselves | by enumeration of all signs |
 | `cross_polytope(c, d)` | the cosine c | 2d ∫∫_{x,y>0} φ(x, y; c) P(\|X\| < x, \|Y\| < y)^(d−1) dx dy |
 
-Φ is the normal distribution, φ(x, y; c) the density of two standard normal numbers with correlation c. Each law is held
-against draws in `tests/families/test_laws.py`, and against printed values in `tests/theory/test_theory_laws.py`.
+Φ is the normal distribution, φ(x, y; c) the density of two standard normal numbers with correlation c. Each law is
+compared with random draws in `tests/families/test_laws.py`, and with printed values in
+`tests/theory/test_theory_laws.py`.
 
 References
 ----------
@@ -51,7 +52,7 @@ def normal_cdf(x: npt.ArrayLike) -> Floats:
 
 
 def in_range(name: str, values: npt.ArrayLike, least: float, most: float) -> Floats:
-    """`values` as float64, refused if any lies outside [least, most] or is no number."""
+    """`values` as float64, refused if any lies outside [least, most] or is not a number."""
     array = np.asarray(values, np.float64)
     bad = ~((array >= least) & (array <= most))
     if bad.any():
@@ -60,7 +61,7 @@ def in_range(name: str, values: npt.ArrayLike, least: float, most: float) -> Flo
 
 
 def cosine(values: npt.ArrayLike) -> Floats:
-    """Cosine similarities; what rounding has pushed over 1 by less than 1e-6 is 1."""
+    """Cosine similarities; a value that rounding has pushed over 1 by less than 1e-6 becomes 1."""
     return np.clip(in_range("similarity", values, -1.000001, 1.000001), -1.0, 1.0)
 
 
@@ -92,6 +93,11 @@ def pstable(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, widt
         Gaussian or Cauchy projections.
     width : float, default 1
         Width of a cell in the same unit, above 0.
+
+    Raises
+    ------
+    ParameterError
+        A negative distance, an unknown metric, or a width that is not above 0.
 
     Examples
     --------
@@ -165,7 +171,12 @@ def shift_invariant(
     gamma : float, default 1
         Above 0.
     dither : bool, default True
-        Random levels, or the sign alone.
+        Whether levels are random; otherwise the sign alone is taken.
+
+    Raises
+    ------
+    ParameterError
+        A negative distance, an unknown kernel, or a gamma that is not above 0.
 
     Notes
     -----
@@ -219,6 +230,11 @@ def bit_sampling(distance: npt.ArrayLike, d: int, *, spread: float = 1.0) -> Flo
         Dimension.
     spread : float, default 1
 
+    Raises
+    ------
+    ParameterError
+        A distance outside 0 to d · spread.
+
     Examples
     --------
     >>> from nearkin.theory import bit_sampling
@@ -239,6 +255,11 @@ def shifted_grid(differences: npt.ArrayLike, *, width: float = 1.0) -> Floats:
     width : float, default 1
         Side of a cell, above 0.
 
+    Raises
+    ------
+    ParameterError
+        A width that is not above 0.
+
     Examples
     --------
     >>> from nearkin.theory import shifted_grid
@@ -258,7 +279,12 @@ def minhash(similarity: npt.ArrayLike, bits: int | None = None) -> Floats:
     similarity : float or array
         Jaccard similarity J, 0 to 1.
     bits : int, optional
-        Bits that are kept, 1 to 64; for sets that are small beside their universe.
+        Bits that are kept, 1 to 64; for sets that are small in relation to their universe.
+
+    Raises
+    ------
+    ParameterError
+        A similarity outside 0 to 1, or bits outside 1 to 64.
 
     Examples
     --------
@@ -275,7 +301,12 @@ def minhash(similarity: npt.ArrayLike, bits: int | None = None) -> Floats:
 def simple_lsh(product: npt.ArrayLike) -> Floats:
     """The law of hyperplanes on [x; sqrt(1 - |x|²)] for inner products over the largest norm, -1 to 1.
 
-    The query has length 1 and the vectors at most 1: Neyshabur and Srebro (ICML 2015).
+    The query has norm 1 and the vectors at most 1: Neyshabur and Srebro (ICML 2015).
+
+    Parameters
+    ----------
+    product : float or array
+        Inner product over the largest norm, -1 to 1.
 
     Examples
     --------
@@ -293,6 +324,11 @@ def hashed_signs(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     ----------
     x, y : (n,) array
         Weights of the same features, at most 20 of them not 0 in both.
+
+    Raises
+    ------
+    ParameterError
+        More than 20 features, or none.
 
     Notes
     -----
@@ -314,6 +350,18 @@ def hashed_signs(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 def angle_variance(angle: npt.ArrayLike, bits: int) -> Floats:
     """Variance of the angle pi · distance / bits estimated from a Hamming distance: angle (pi - angle) / bits.
+
+    Parameters
+    ----------
+    angle : float or array
+        The angle in radians, 0 to pi.
+    bits : int
+        Width of the fingerprint, 1 or more.
+
+    Raises
+    ------
+    ParameterError
+        An angle or a count out of its range.
 
     Examples
     --------
@@ -338,6 +386,11 @@ def fourier_variance(kernel: npt.ArrayLike, features: int, form: Literal["paired
     form : {"paired", "phase"}, default "paired"
         (1 - K²)² / D, or (1 + K⁴/2 - K²) / D.
 
+    Raises
+    ------
+    ParameterError
+        A kernel's value outside 0 to 1, a count below 1, or an unknown form.
+
     Examples
     --------
     >>> from nearkin.theory import fourier_variance
@@ -361,11 +414,16 @@ def cross_polytope(similarity: npt.ArrayLike, d: int) -> Floats:
     d : int
         Number of coordinates that compete, 1 or more.
 
+    Raises
+    ------
+    ParameterError
+        A similarity outside -1 to 1, or d below 1.
+
     Notes
     -----
     Exact for d independent Gaussian projections. A random rotation, and three rounds of random signs and Hadamard
     transforms, come near it: docs/families/cross-polytope.md has the differences. The leading term of the paper,
-    ln(1/p) ~ tau^2 / (4 - tau^2) ln d, is not near: at d = 1024 and cosine 0.9 it is 0.36, and the integral 1.05.
+    ln(1/p) ~ tau^2 / (4 - tau^2) ln d, is not close: at d = 1024 and cosine 0.9 it is 0.36, the integral 1.05.
 
     Examples
     --------

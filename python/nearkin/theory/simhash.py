@@ -1,4 +1,4 @@
-"""Collision probabilities, and parameters from them.
+"""SimHash of texts: collision probabilities, and the radius that follows from a similarity.
 
 SimHash: two sources at angle θ differ in a bit with probability p = θ/π (Charikar 2002, section 3). For sets A and B of
 equal size with Jaccard similarity J the cosine of their indicator vectors is |A ∩ B| / |A| = 2J/(1+J), so that
@@ -28,6 +28,16 @@ from nearkin.errors import bad_parameter
 def simhash_difference(similarity: float) -> float:
     """Probability that a SimHash bit differs between two sets of equal size and this Jaccard similarity (0 to 1).
 
+    Parameters
+    ----------
+    similarity : float
+        Jaccard similarity, 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        A similarity outside 0 to 1.
+
     Examples
     --------
     >>> from nearkin.theory import simhash_difference
@@ -46,6 +56,18 @@ def simhash_radius(threshold: float, bits: int) -> int:
     sqrt(bits · p (1 − p)) more, rounded down. Pairs above the threshold lie nearer. docs/quality.md has the recall that
     this gives on real texts.
 
+    Parameters
+    ----------
+    threshold : float
+        Jaccard similarity, 0 to 1.
+    bits : int
+        Width of the fingerprint.
+
+    Raises
+    ------
+    ParameterError
+        A threshold outside 0 to 1.
+
     Examples
     --------
     >>> from nearkin.theory import simhash_radius
@@ -57,12 +79,17 @@ def simhash_radius(threshold: float, bits: int) -> int:
 
 
 def simhash_difference_of_sets(shared: int, left: int, right: int) -> float:
-    """Exact probability that a SimHash bit differs between two sets of features that weigh the same.
+    """Exact probability that a SimHash bit differs between two sets of features of equal weight.
 
     Parameters
     ----------
     shared, left, right : int
         Features in both sets, in the first alone, and in the second alone; at least one in each set.
+
+    Raises
+    ------
+    ParameterError
+        A negative count, or a set without features.
 
     Notes
     -----

@@ -16,7 +16,7 @@ from nearkin.errors import ParameterError, bad_parameter
 
 
 def unmasked(values: object, name: str) -> None:
-    """Refuse a masked array in which something is masked; what lies under a mask is no value."""
+    """Refuse a masked array in which something is masked; an entry under a mask has no value."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise bad_parameter(
             name, "an array with masked values", "values that are all there; fill them or drop the rows"
@@ -34,7 +34,7 @@ def csr_parts(rows: Any, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[
     Raises
     ------
     ParameterError
-        Another format, values that are no real numbers, and what `check_sparse` refuses.
+        Another format, values that are not real numbers, and what `check_sparse` refuses.
     """
     if getattr(rows, "format", None) != "csr":
         found = getattr(rows, "format", type(rows).__name__)

@@ -1,10 +1,10 @@
-"""Codes of projections that are the same whoever multiplies: BLAS first, the unsure places again.
+"""Codes of projections that do not depend on who multiplies: BLAS first, then uncertain places exactly.
 
 A code is defined by the product x·a in `float64` in one fixed order (core: `project`). The product that BLAS gives, in
 the type of the rows, differs from it by at most 2 γ ‖x‖ ‖a‖, γ = n u / (1 − n u), n = terms + 8, u = 2^-24 or 2^-53.
 Where the decision lies nearer to its boundary than that, it is made again from the exact product; where more than 2% of
 a `float32` batch are unsure (vectors far from the origin), the whole batch is multiplied in `float64` first. Bits of a
-few dense rows are made from exact products at once: that is less than the way through BLAS and back.
+few dense rows are made from exact products at once: that costs less than BLAS and the check.
 
 The bound assumes IEEE arithmetic of the rows' type in any order, fused or not, with or without subnormal numbers; it
 does not hold for products of lower precision (TF32, bfloat16).
@@ -50,7 +50,7 @@ class Projection:
     offset : (m,) float64
         What is added to each product.
     factor : float, default 1
-        What products are multiplied by before, in the families' kernels.
+        What the families' kernels multiply products by first.
     """
 
     def __init__(self, matrix: Matrix, offset: Floats, *, factor: float = 1.0) -> None:
@@ -61,7 +61,7 @@ class Projection:
 
     @cached_property
     def norms(self) -> Floats:
-        """The length of each row of the matrix."""
+        """The norm of each row of the matrix."""
         return row_norms(self.matrix, 0)
 
     @cached_property
@@ -86,9 +86,9 @@ class Projection:
         return rows.product(self._transposed_wide if wide else self._transposed)
 
     def bounds(self, rows: Rows, norms: Floats) -> Bounds:
-        """What a value may be off by: rows, columns, slack of rows (none for zeros), slack of columns.
+        """Error bounds of a value: rows, columns, slack of rows (none for zeros), slack of columns.
 
-        `norms` are the lengths of the rows, or more.
+        `norms` are the norms of the rows, or upper bounds of them.
         """
         wide, terms = rows.dtype == np.float64, rows.terms
         unit, tiny = (2.0**-53, 2.0**-1022) if wide else (2.0**-24, 2.0**-126)
@@ -104,7 +104,7 @@ class Projection:
         return (2 * abs(self.factor) * relative) * norms, self.norms, _NONE, slack
 
     def decide(self, rows: Rows, kernel: Kernel, *, squares: bool = False) -> tuple[Ints, Ints, Floats]:
-        """Runs a kernel over a batch; the places that it was not sure of, and the exact products (or squares) there.
+        """Run a kernel over a batch; the uncertain places, and the exact products (or squares) there.
 
         It is asked again with `float64` rows where too many are unsure.
         """
@@ -121,7 +121,7 @@ class Projection:
     def sign_codes(self, rows: Rows, check: Check | None = None) -> npt.NDArray[np.uint64]:
         """Packed bits `x·a + offset > 0`, `(n, words)`.
 
-        `check` is given each batch and at least the lengths of its rows, 0 for zeros alone.
+        `check` is given each batch and upper bounds of the norms of its rows, 0 for zeros alone.
         """
         words = np.empty((len(rows), -(-len(self.matrix) // 64)), np.uint64)
         for place, batch in self.batches(rows):

@@ -1,7 +1,7 @@
-"""Vectors as they are given, checked and of one form: dense rows or CSR, `float32` or `float64`.
+"""Vectors as given by the user, checked and in one form: dense rows or CSR, `float32` or `float64`.
 
-Products may be anybody's (BLAS, SciPy); norms, means and exact values come from the core, in one fixed order of
-summation, so that dense and sparse rows, and `float32` rows and the same values as `float64`, give the same bits.
+Products may come from any library (BLAS, SciPy); norms, means and exact values come from the core, in one fixed order
+of summation, so that dense and sparse rows, and `float32` rows and the same values as `float64`, give the same bits.
 """
 
 from __future__ import annotations
@@ -119,13 +119,13 @@ class Rows:
         return ends.astype(np.int64), columns.astype(np.int64), data
 
     def norms(self) -> Floats:
-        """The length of each row; a row with values that are no finite numbers is an InputError."""
+        """The norm of each row; a row with values that are not finite is an InputError."""
         if self.values is not None:
             return row_norms(self.values, self.first)
         return row_norms_csr(*self._csr(), self.d, self.first)
 
     def norm_bounds(self) -> Floats:
-        """For each row a number from its length to 1.001 times it, 0 for zeros alone; errors as of `norms`."""
+        """For each row a number from its norm to 1.001 times it, 0 for zeros alone; errors as for `norms`."""
         return self.norms() if self.values is None else row_norm_bounds(self.values, self.first)
 
     def means(self) -> Floats:
@@ -142,8 +142,8 @@ class Rows:
         return all(bool((self.part(at, at + 64).dense() == first).all()) for at in range(0, len(self), 64))
 
     def product(self, transposed: Matrix) -> Matrix:
-        """Rows times a `(d, m)` matrix, in the type of both, by whoever multiplies fastest."""
-        # What overflows is no finite number, and is computed again.
+        """Rows times a `(d, m)` matrix, in the type of both, by the fastest library."""
+        # Products that overflow are not finite, and are computed again.
         with np.errstate(over="ignore", invalid="ignore"):
             product = (self.values if self.values is not None else self.csr) @ transposed  # type: ignore[operator]
         return np.ascontiguousarray(product)
@@ -171,16 +171,16 @@ def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", least:
     X : (n, d) array or sparse matrix
         Integers of up to 16 bits, booleans and `float16` become `float32`, other integers `float64`.
     dimension : int, optional
-        The d that is wanted.
+        The required d.
     least : int, default 0
-        The fewest rows that are allowed.
+        Smallest number of rows allowed.
 
     Raises
     ------
     ParameterError
-        Not two-dimensional, no real numbers, no columns.
+        Not two-dimensional, not of real numbers, or without columns.
     MismatchError
-        Another dimension than the one that is wanted.
+        A dimension other than the required one.
     InputError
         Fewer rows than `least`.
     """
@@ -210,7 +210,7 @@ def _as_csr(matrix: Sparse, name: str) -> csr_array | csr_matrix:
     """A sparse matrix as CSR with sorted and distinct columns; what was given stays as it was."""
     check_sparse(matrix, name)
     if getattr(matrix, "format", None) == "dok":
-        # Its conversion to CSR takes a way on which nothing checks the places.
+        # Its conversion to CSR takes a path on which nothing checks the places.
         matrix = matrix.tocoo()  # type: ignore[attr-defined]
         check_sparse(matrix, name)
     csr = matrix.tocsr()

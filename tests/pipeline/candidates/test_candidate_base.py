@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
-from nearkin.pipeline.candidates import CandidateLists, ListedBatch
+from nearkin.pipeline.candidates import CandidateLists, ListedBatch, PlacedValues
 from nearkin.pipeline.candidates.base import ascending, nearest_hits, offsets_of
 
 PAIRS = st.lists(
@@ -83,3 +83,21 @@ def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> N
     found, distances = nearest_hits(hits, 3)
     assert [names[0], None, names[2]] == found.tolist()
     assert [1, 0, 2] == distances.tolist()
+
+
+@given(st.lists(st.integers(0, 9), max_size=8), st.data())
+def test_placed_values_are_those_of_their_rows(rows: list[int], data: st.DataObject) -> None:
+    """By places and by slices, copies all of them; fields of records, too."""
+    values = np.zeros(10, [("first", np.uint64, (2,)), ("second", np.uint32)])
+    values["first"], values["second"] = np.arange(20).reshape(10, 2), np.arange(10)
+    placed = PlacedValues(values, np.array(rows, np.int64))
+    whole = values[np.array(rows, np.int64)]
+    places = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))))) if rows else [], np.int64)
+    part = data.draw(st.slices(len(rows)))
+    assert (len(whole), whole.shape) == (len(placed), placed.shape)
+    assert (whole[places].tobytes(), whole[part].tobytes()) == (placed[places].tobytes(), placed[part].tobytes())
+    for name in ("first", "second"):
+        field = placed.field(name)
+        assert (whole[name].shape, whole[name][places].tolist()) == (field.shape, field[places].tolist())
+    assert placed is PlacedValues.of(placed)
+    assert whole.tobytes() == PlacedValues.of(whole)[:].tobytes()

@@ -11,6 +11,7 @@
 //! (`kernels_equal_the_definition`).
 
 use super::features::{Avx2, Avx512Bits, Neon, Popcnt};
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// Widest fingerprint.
@@ -69,18 +70,25 @@ pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
     assert!(rows_a * words == a.len() && rows_b * words == b.len(), "whole rows");
     assert!(rows_a == rows_b || rows_a == 1 || rows_b == 1, "equally many rows, or one");
     let rows = if rows_a == 1 { rows_b } else { rows_a };
-    // Where the side of one row stands still.
+    // Where the side of one row does not move.
     let (step_a, step_b) = (usize::from(rows_a > 1) * words, usize::from(rows_b > 1) * words);
     let mut found = vec![0; rows];
-    match Popcnt::detect() {
-        Some(popcnt) => popcnt.run(
-            #[inline(always)]
-            || row_distances((a, step_a), (b, step_b), words, &mut found),
-        ),
-        None => row_distances((a, step_a), (b, step_b), words, &mut found),
+    let stop = Stop::current();
+    for (place, found) in found.chunks_mut(BLOCK).enumerate().take_while(|_| !stop.is_set()) {
+        let (a, b) = (&a[place * BLOCK * step_a..], &b[place * BLOCK * step_b..]);
+        match Popcnt::detect() {
+            Some(popcnt) => popcnt.run(
+                #[inline(always)]
+                || row_distances((a, step_a), (b, step_b), words, found),
+            ),
+            None => row_distances((a, step_a), (b, step_b), words, found),
+        }
     }
     found
 }
+
+/// Rows between two looks at the stop.
+const BLOCK: usize = if cfg!(test) { 7 } else { 1 << 16 };
 
 /// Distances of rows that lie a step apart on each side. A plain loop: what an iterator calls may be compiled without the
 /// instructions of this function's caller.

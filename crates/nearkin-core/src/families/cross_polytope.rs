@@ -4,11 +4,11 @@
 //! y = H S_3 H S_2 H S_1 x        S random signs, H the Hadamard matrix of size D, the power of two not below d
 //! h(x) = 2 i + [y_i < 0]         i the place of the largest |y_i| among the first `dims`, the lowest of equals
 //! ```
-//! Or y = G x with a `dims` × d matrix of independent Gaussians, for which the collision law is exact. The length of x does
-//! not matter. All of it is `f64` in one order, so the value depends on x and the seed alone.
+//! Or y = G x with a `dims` × d matrix of independent Gaussians, for which the collision law is exact. The norm of x
+//! does not matter. All of it is `f64` in one order, so the value depends on x and the seed alone.
 //!
-//! Runner-up vertices for multi-probe: the other places by |yᵢ|, at the cost (max − |yᵢ|)² / ‖y‖², which is up to a factor
-//! the squared length of the smallest change of y that makes the vertex win.
+//! Runner-up vertices for multi-probe: the other places by |yᵢ|, at the cost (max − |yᵢ|)² / ‖y‖², which is up to a
+//! factor the squared norm of the smallest change of y that makes the vertex win.
 //!
 //! Cost: 3 D log2 D additions per hash, against 2 d · dims operations with a matrix. Limits: sparse rows are made
 //! dense. Source: Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt, Practical and Optimal LSH for Angular Distance
@@ -18,9 +18,11 @@
 use rayon::prelude::*;
 
 use crate::cpu::features::Avx2;
+use crate::room;
 use crate::stop::Stop;
 use crate::vectors::projection::{self, Real};
 use crate::vectors::random;
+use crate::{Error, Result};
 
 /// Number of a stream of random signs and of a stream of Gaussians; part of what a seed promises.
 const SIGNS: u64 = 16;
@@ -82,19 +84,33 @@ fn rotate(y: &mut [f64], signs: &[u64], words: usize) {
 }
 
 impl Polytope {
+    /// How many numbers of eight bytes the functions are made of; None for more than can be counted.
+    pub fn parameters(d: usize, dims: &[usize], matrix: bool) -> Option<usize> {
+        let each = if matrix {
+            d.checked_mul(dims.iter().copied().max().unwrap_or(0))?
+        } else {
+            d.max(1).checked_next_power_of_two()?.div_ceil(64).checked_mul(3)?
+        };
+        each.checked_mul(dims.len())
+    }
+
     /// Functions for vectors of dimension `d`; `dims` has for each how many coordinates compete.
-    pub fn new(d: usize, dims: Vec<usize>, seed: u64, matrix: bool) -> Self {
-        let size = d.max(1).next_power_of_two();
+    ///
+    /// # Errors
+    /// A dimension beyond all memory; there is no memory for the functions.
+    pub fn new(d: usize, dims: Vec<usize>, seed: u64, matrix: bool) -> Result<Self> {
+        let too_large = || Error::parameter("dimension", d, "a dimension whose vectors fit memory");
+        let size = d.max(1).checked_next_power_of_two().ok_or_else(too_large)?;
         let words = size.div_ceil(64);
         let rotation = if matrix {
             let most = dims.iter().copied().max().unwrap_or(0);
-            let values = random::matrix((seed, GAUSSIANS, 0), dims.len(), most * d, random::gaussian_at);
+            let values = random::matrix((seed, GAUSSIANS, 0), dims.len(), most.saturating_mul(d), random::gaussian_at)?;
             Rotation::Matrix { most, values }
         } else {
-            let signs = random::matrix((seed, SIGNS, 0), dims.len(), 3 * words, random::word);
+            let signs = random::matrix((seed, SIGNS, 0), dims.len(), 3 * words, random::word)?;
             Rotation::Hadamard { words, signs }
         };
-        Self { d, size, dims, rotation }
+        Ok(Self { d, size, dims, rotation })
     }
 
     /// Dimension of the vectors.
@@ -125,9 +141,12 @@ impl Polytope {
     }
 
     /// The value of every function for every row.
-    pub fn values<X: Real>(&self, x: &[X]) -> Vec<i64> {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn values<X: Real>(&self, x: &[X]) -> Result<Vec<i64>> {
         let (d, m) = (self.d.max(1), self.hashes().max(1));
-        let mut out = vec![0; x.len() / d * self.hashes()];
+        let mut out = room::zeros((x.len() / d).saturating_mul(self.hashes()))?;
         let stop = &Stop::current();
         let one = |y: &mut Vec<f64>, (out, x): (&mut [i64], &[X])| {
             if stop.is_set() {
@@ -143,15 +162,18 @@ impl Polytope {
         } else {
             out.par_chunks_mut(m).zip(x.par_chunks(d)).for_each_init(Vec::new, one);
         }
-        out
+        Ok(out)
     }
 
     /// For every row and function the `count` next vertices, nearest first, with their costs. `count` is below every
     /// `dims`.
-    pub fn alternatives<X: Real>(&self, x: &[X], count: usize) -> (Vec<i64>, Vec<f64>) {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn alternatives<X: Real>(&self, x: &[X], count: usize) -> Result<(Vec<i64>, Vec<f64>)> {
         let d = self.d.max(1);
-        let total = x.len() / d * self.hashes() * count;
-        let (mut values, mut costs) = (vec![0; total], vec![0.0; total]);
+        let total = (x.len() / d * self.hashes()).saturating_mul(count);
+        let (mut values, mut costs) = (room::zeros(total)?, room::zeros(total)?);
         let a_row = (self.hashes() * count).max(1);
         let memory = || (Vec::new(), Vec::new());
         let stop = &Stop::current();
@@ -167,7 +189,7 @@ impl Polytope {
             let rows = values.par_chunks_mut(a_row).zip(costs.par_chunks_mut(a_row)).zip(x.par_chunks(d));
             rows.for_each_init(memory, one);
         }
-        (values, costs)
+        Ok((values, costs))
     }
 
     fn row_alternatives<X: Real>(
@@ -259,8 +281,24 @@ mod tests {
     }
 
     #[test]
+    fn parameters_are_counted_before_they_are_drawn() {
+        assert_eq!(Some(2 * 3 * 2), Polytope::parameters(65, &[3, 3], false));
+        assert_eq!(Some(2 * 5 * 7), Polytope::parameters(7, &[3, 5], true));
+        assert_eq!(Some(0), Polytope::parameters(7, &[], true));
+        assert_eq!(None, Polytope::parameters(1 << 40, &[1 << 40], true));
+        assert_eq!(None, Polytope::parameters(usize::MAX, &[1], false));
+        for (matrix, found) in [(false, 3 * 2), (true, 100 * 9)] {
+            let count = match Polytope::new(100, vec![9], 1, matrix).expect("there is memory").rotation {
+                Rotation::Hadamard { signs, .. } => signs.len(),
+                Rotation::Matrix { values, .. } => values.len(),
+            };
+            assert_eq!((found, Some(found)), (count, Polytope::parameters(100, &[9], matrix)));
+        }
+    }
+
+    #[test]
     fn three_rounds_are_an_orthogonal_matrix() {
-        let rows = matrix_of(&Polytope::new(16, vec![16], 3, false), 16);
+        let rows = matrix_of(&Polytope::new(16, vec![16], 3, false).expect("a polytope"), 16);
         for (i, a) in rows.iter().enumerate() {
             for (j, b) in rows.iter().enumerate() {
                 let expected = if i == j { 4096.0 } else { 0.0 };
@@ -273,10 +311,10 @@ mod tests {
     fn values_are_the_largest_coordinates_and_alternatives_follow_them() {
         for matrix in [false, true] {
             let d = 11;
-            let polytope = Polytope::new(d, vec![11, 11, 5], 9, matrix);
-            let x = random::matrix((1, 0, 0), 20, d, random::gaussian_at);
-            let values = polytope.values(&x);
-            let (others, costs) = polytope.alternatives(&x, 4);
+            let polytope = Polytope::new(d, vec![11, 11, 5], 9, matrix).expect("a polytope");
+            let x = random::matrix((1, 0, 0), 20, d, random::gaussian_at).expect("a matrix");
+            let values = polytope.values(&x).expect("values");
+            let (others, costs) = polytope.alternatives(&x, 4).expect("alternatives");
             for row in 0..20 {
                 for j in 0..3 {
                     let mut y = Vec::new();

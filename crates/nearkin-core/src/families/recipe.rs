@@ -47,9 +47,9 @@ use crate::stop::Stop;
 use crate::text::cut::Cut;
 use crate::text::idf::DocumentFrequencies;
 use crate::text::jieba::parse_user_words;
-use crate::text::keywords::{KeywordScratch, Keywords, Table, Top, Weighting};
+use crate::text::keywords::{IdfTable, KeywordScratch, Keywords, Top, Weighting};
 use crate::text::stopwords;
-use crate::text::tokenizer::{Kind, Scratch, TextSource, Tokenizer};
+use crate::text::tokenizer::{FeatureKind, Scratch, TextSource, Tokenizer};
 use crate::text::unicode::{Case, Form, Letters};
 use crate::text::words::Words;
 use crate::{Error, Result};
@@ -86,7 +86,7 @@ pub struct Slots<'a> {
     /// `count`, `binary`, `log`, `idf`, `textrank` or `given`.
     pub weight: &'a str,
     /// The table of the weight `idf`.
-    pub idf: Option<Table>,
+    pub idf: Option<IdfTable>,
     /// `all`, a number, or a share such as `10%`.
     pub top: &'a str,
     /// Name of a feature hash.
@@ -148,11 +148,11 @@ pub struct Recipe {
     plain: Option<Weight>,
     keywords: Keywords,
     hash: FeatureHash,
-    family: Kernel,
+    family: CompiledFamily,
 }
 
 /// The family, compiled.
-enum Kernel {
+enum CompiledFamily {
     SimHash(SimHash),
     MinHash { family: MinHash, wide: bool },
 }
@@ -185,17 +185,17 @@ impl Weights<'_> {
 }
 
 /// What a feature is; none for features from outside.
-fn kind(slots: &Slots<'_>) -> Result<Option<Kind>> {
+fn kind(slots: &Slots<'_>) -> Result<Option<FeatureKind>> {
     match slots.features {
-        "char" => Ok(Some(Kind::Char(slots.n))),
-        "word" => Ok(Some(Kind::Word(slots.n))),
+        "char" => Ok(Some(FeatureKind::Char(slots.n))),
+        "word" => Ok(Some(FeatureKind::Word(slots.n))),
         "given" => Ok(None),
         other => Err(Error::parameter("features", other, "char, word or given")),
     }
 }
 
 /// The reader of texts. Its slots are checked for features from outside too, which it is not made for.
-fn tokenizer(slots: &Slots<'_>, kind: Option<Kind>) -> Result<Option<Tokenizer>> {
+fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Tokenizer>> {
     let norm = Form::new(slots.norm)?;
     let case = Case::new(slots.case)?;
     let letters = Letters::new(slots.letters)?;
@@ -211,13 +211,13 @@ fn tokenizer(slots: &Slots<'_>, kind: Option<Kind>) -> Result<Option<Tokenizer>>
 }
 
 /// What a feature weighs, and how it is summed in integers if all are kept.
-fn weighting(slots: &Slots<'_>, kind: Option<Kind>) -> Result<(Weighting, Option<Weight>)> {
+fn weighting(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<(Weighting, Option<Weight>)> {
     match (slots.weight, &slots.idf) {
         ("count" | "given", _) => Ok((Weighting::Count, Some(Weight::Count))),
         ("binary", _) => Ok((Weighting::Binary, Some(Weight::Binary))),
         ("log", _) => Ok((Weighting::Log, None)),
         ("idf", Some(table)) => Ok((Weighting::Idf(table.clone()), None)),
-        ("textrank", _) if kind == Some(Kind::Word(1)) => Ok((Weighting::TextRank, None)),
+        ("textrank", _) if kind == Some(FeatureKind::Word(1)) => Ok((Weighting::TextRank, None)),
         ("textrank", _) => Err(Error::parameter("weight", "textrank", "textrank with word:1 alone")),
         (other, _) => {
             let allowed = "count, binary, log, idf (with a table), textrank or given";
@@ -264,7 +264,7 @@ impl<'a> Family<'a> {
     }
 }
 
-impl Kernel {
+impl CompiledFamily {
     fn new(family: Family<'_>, hash: FeatureHash) -> Result<Self> {
         match family {
             Family::SimHash { bits } => Ok(Self::SimHash(SimHash::new(bits, hash)?)),
@@ -292,7 +292,7 @@ impl Recipe {
         let (weighting, plain) = weighting(slots, kind)?;
         let top = Top::new(slots.top)?;
         let hash = FeatureHash::new(slots.hash, slots.seed)?;
-        let family = Kernel::new(slots.family, hash)?;
+        let family = CompiledFamily::new(slots.family, hash)?;
         let plain = plain.filter(|_| top == Top::All);
         Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), hash, family })
     }
@@ -310,16 +310,16 @@ impl Recipe {
 
     fn simhash(&self) -> Result<&SimHash> {
         match &self.family {
-            Kernel::SimHash(simhash) => Ok(simhash),
-            Kernel::MinHash { .. } => Err(Error::parameter("family", "minhash", "simhash for fingerprints")),
+            CompiledFamily::SimHash(simhash) => Ok(simhash),
+            CompiledFamily::MinHash { .. } => Err(Error::parameter("family", "minhash", "simhash for fingerprints")),
         }
     }
 
     /// The family of signatures, and whether a value has 64 bits.
     fn minhash(&self) -> Result<(&MinHash, bool)> {
         match &self.family {
-            Kernel::MinHash { family, wide } => Ok((family, *wide)),
-            Kernel::SimHash(_) => {
+            CompiledFamily::MinHash { family, wide } => Ok((family, *wide)),
+            CompiledFamily::SimHash(_) => {
                 let allowed = "minhash, as in char:4|binary|xxh3|minhash:128";
                 Err(Error::parameter("family", "simhash", allowed))
             }
@@ -480,7 +480,7 @@ impl Recipe {
             });
             found
         };
-        Ok((0..texts.len()).into_par_iter().with_min_len(16).map_init(Scratch::default, find).collect())
+        Ok((0..texts.len()).into_par_iter().with_min_len(16).map_init(|| Scratch::stopped_by(stop), find).collect())
     }
 
     /// The features of each text that are kept and their weights, the heaviest first.
@@ -499,7 +499,11 @@ impl Recipe {
             scratch.features().for_each(|(name, _)| names.push(name));
             (names, scratch.features().map(|(_, weight)| weight).collect())
         };
-        Ok((0..texts.len()).into_par_iter().with_min_len(16).map_init(KeywordScratch::default, find).collect())
+        Ok((0..texts.len())
+            .into_par_iter()
+            .with_min_len(16)
+            .map_init(|| KeywordScratch::stopped_by(stop), find)
+            .collect())
     }
 
     /// The features of one text and how often each occurs, in order of first occurrence.

@@ -1,4 +1,4 @@
-//! SimHash: weighted features → a fingerprint whose bits agree the more, the smaller the angle between the sources.
+//! SimHash: weighted features → a fingerprint; the smaller the angle between two sources, the more of their bits agree.
 //!
 //! With the weight `w_f` of feature f and its hash bits `b_i(f)` in {0, 1}:
 //! ```text
@@ -7,9 +7,9 @@
 //! For independent hash bits and no dominant feature, two sources at angle θ between their weight vectors agree in each
 //! bit with probability 1 − θ/π. Bit i < 64·words comes from word i / 64 of the feature hash (see [`crate::hash`]).
 //!
-//! Counts are held bit-sliced ([`crate::cpu::bitsum`]): `V_i > 0` is `2 · count_i > total`. Weights from outside are summed as
-//! `i128` if all are integers, else as `f64` in the order of (hash, weight), so that the order of features never matters.
-//! Widths 1 to 1024; bits above the width are 0.
+//! Counts are held bit-sliced ([`crate::cpu::bitsum`]): `V_i > 0` is `2 · count_i > total`. Weights from outside are
+//! summed as `i128` if all are integers, else as `f64` in the order of (hash, weight), so that the order of features
+//! never matters. Widths 1 to 1024; bits above the width are 0.
 //!
 //! Cost: O(features · words). Sources: Charikar (STOC 2002), section 3; Manku, Jain and Das Sarma (WWW 2007), section 2.
 //! Tests: against plain signed counters here, the law 1 − θ/π in `tests/families/test_simhash.py`.
@@ -149,7 +149,7 @@ impl SimHash {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
         let stop = &Stop::current();
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
-            SimHashScratch::default,
+            || SimHashScratch { text: Scratch::stopped_by(stop), ..SimHashScratch::default() },
             |scratch, (i, (out, count))| {
                 if stop.is_set() {
                     return;
@@ -175,7 +175,7 @@ impl SimHash {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
         let stop = &Stop::current();
         out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
-            KeywordScratch::default,
+            || KeywordScratch::stopped_by(stop),
             |scratch, (i, (out, count))| {
                 if stop.is_set() {
                     return;
@@ -250,12 +250,12 @@ pub struct SimHashScratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokenizer::Kind;
+    use crate::text::tokenizer::FeatureKind;
     use crate::text::unicode::{Case, Form, Letters};
     use proptest::prelude::*;
 
     fn tokenizer() -> Tokenizer {
-        Tokenizer::new(Kind::Char(4), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+        Tokenizer::new(FeatureKind::Char(4), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
     }
 
     fn of_text(simhash: &SimHash, weight: Weight, text: &str) -> (Vec<u64>, u64) {

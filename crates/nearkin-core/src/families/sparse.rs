@@ -1,14 +1,15 @@
-//! `SimHash` of sparse vectors whose projections are hashed, not stored: a row costs its non-zeros, whatever the dimension.
+//! `SimHash` of sparse vectors whose projections are hashed, not stored: a row costs its non-zeros, whatever the
+//! dimension.
 //!
 //! ```text
 //! bit i = 1 if Σ_f x_f r_i(f) > 0        r_i(f) = ±1 from a hash of f, or a Gaussian number from a hash of (f, i)
 //! ```
-//! Signs: bits agree with probability 1 − θ/π only where no coordinate dominates (a row of one to a few heavy ones has few
-//! sums). Gaussians have that law always, and cost a number per bit and non-zero. Columns of a sorted list take
+//! Signs: bits agree with probability 1 − θ/π only where no coordinate dominates (a row of one to a few heavy ones has
+//! few sums). Gaussians have that law always, and cost one number per bit and non-zero. Columns of a sorted list take
 //! Gaussians while the others take signs, so that heavy columns keep the law and the rest its speed.
 //!
-//! With signs the sum is kept as p = Σ of x where r is +1, and compared as 2 p > Σ x; sums run in ascending columns, in `f64`,
-//! so a bit depends on the row alone. Ties are 0.
+//! With signs the sum is kept as p = Σ of x where r is +1, and compared as 2 p > Σ x; sums run in ascending columns, in
+//! `f64`, so a bit depends on the row alone. Ties are 0.
 //!
 //! Cost at 64 bits: about 5 ns per non-zero with signs (AVX-512), 400 ns with Gaussians. Sources: Charikar (STOC 2002),
 //! section 3; Manku, Jain and Das Sarma (WWW 2007), section 2; Achlioptas (2003) for signs. Tests: against sums of the
@@ -16,7 +17,9 @@
 
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::cpu::features::Instructions;
+use crate::room;
 use crate::stop::Stop;
 use crate::vectors::random;
 
@@ -137,10 +140,13 @@ impl SparseSimHash {
 
     /// Packed bits of the rows of a CSR matrix; row ends must be ascending and within the values. Once it is stopped the
     /// rest is zero.
-    pub fn codes(&self, indptr: &[i64], indices: &[i64], data: &[f64]) -> Vec<u64> {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn codes(&self, indptr: &[i64], indices: &[i64], data: &[f64]) -> Result<Vec<u64>> {
         let stop = &Stop::current();
         let words = self.words.len();
-        let mut out = vec![0; indptr.len().saturating_sub(1) * words];
+        let mut out = room::zeros(indptr.len().saturating_sub(1).saturating_mul(words))?;
         out.par_chunks_mut(words).with_min_len(16).zip(indptr.par_windows(2)).for_each(|(out, ends)| {
             if stop.is_set() {
                 return;
@@ -148,7 +154,7 @@ impl SparseSimHash {
             let range = ends[0] as usize..ends[1] as usize;
             self.row(&indices[range.clone()], &data[range], out);
         });
-        out
+        Ok(out)
     }
 }
 
@@ -173,7 +179,7 @@ mod tests {
                 _ => Gaussian::All,
             };
             let hash = SparseSimHash::new(bits, 9, gaussian);
-            let found = hash.codes(&[0, indices.len() as i64], &indices, &data);
+            let found = hash.codes(&[0, indices.len() as i64], &indices, &data).expect("codes");
             for bit in 0..bits {
                 let (mut signs, mut gaussians) = (0.0, 0.0);
                 for (&column, &value) in indices.iter().zip(&data) {

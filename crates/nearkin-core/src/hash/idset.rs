@@ -1,4 +1,4 @@
-//! The distinct ones of a text's 64-bit feature identifiers, in the order of first occurrence.
+//! The distinct 64-bit feature identifiers of a text, in the order of first occurrence.
 //!
 //! Identifiers are in a list; a table of 32-bit places in that list, open addressing with linear probing at a load of
 //! at most a quarter, tells whether one is new. Identifiers are hashes already, so their low bits choose the slot.
@@ -6,7 +6,7 @@
 //! or not, since processors can't guess which it will be; the others, about one in ten, probe on. Emptying writes 16
 //! bytes per feature.
 //!
-//! Limit: 2^32 - 2 distinct identifiers of one text.
+//! Limit: 2^32 - 2 distinct identifiers per text.
 
 /// A set of identifiers.
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub struct IdSet {
     /// the first cache lines.
     table: Vec<u32>,
     mask: usize,
-    /// `ids[1..=len]` are the identifiers; what is at 0 and behind them has no meaning.
+    /// `ids[1..=len]` are the identifiers; what is at 0 and after them has no meaning.
     ids: Vec<u64>,
     len: usize,
 }
@@ -55,7 +55,7 @@ impl IdSet {
             }
             let new = place == 0;
             len += usize::from(new);
-            // Written in both cases: for one that is not new, what lies behind the list.
+            // Written in both cases: for one that is not new, what lies after the list.
             ids[len + usize::from(!new)] = id;
             table[slot] = if new { len as u32 } else { place };
             each(new);

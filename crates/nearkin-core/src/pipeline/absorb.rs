@@ -1,8 +1,8 @@
 //! Keep, then absorb: which documents of a batch survive.
 //!
-//! Documents are visited in keep order. One that no kept document has absorbed is kept, and absorbs every later document
-//! within `radius` of it whose verified similarity reaches the threshold. So no chain forms, no two survivors match, and a
-//! second run removes nothing.
+//! Documents are visited in keep order. One that no kept document has absorbed is kept, and absorbs every later
+//! document within `radius` of it whose verified similarity reaches the threshold. So no chain forms, no two survivors
+//! match, and a second run removes nothing.
 //!
 //! The order is cut into batches. For each batch the caller has searched the kept documents of earlier batches. Then
 //!
@@ -10,10 +10,9 @@
 //! 2. [`absorb`] visits what is left of the batch in order: each kept document scans the rest of the batch and absorbs its
 //!    matches.
 //!
-//! Cost: verifications only against kept documents; b²/2 distances for b documents of a batch. Memory: the features of the
-//! documents that are compared; nothing grows with the square of a cluster.
-//! Once the call is stopped each of these gives something at once.
-//! Test: `batches_equal_the_definition`.
+//! Cost: verifications only against kept documents; b²/2 distances for b documents of a batch. Memory: the features of
+//! the documents that are compared; nothing grows with the square of a cluster. Once the call is stopped, each of these
+//! returns at once, with any result. Test: `batches_equal_the_definition`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -205,7 +204,7 @@ pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
     rows.par_chunks(BLOCK * words).enumerate().for_each(|(number, queries)| {
         let first = number * BLOCK;
         let mut limits = vec![radius; queries.len() / words];
-        let mut sink = Near { marks: &near, first, radius };
+        let mut sink = NearMarks { marks: &near, first, radius };
         // Each pair is met once, from the earlier side.
         scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, stop, &mut sink);
     });
@@ -216,13 +215,13 @@ pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
 const BLOCK: usize = 256;
 
 /// Marks both sides of a pair.
-struct Near<'a> {
+struct NearMarks<'a> {
     marks: &'a [AtomicBool],
     first: usize,
     radius: u32,
 }
 
-impl Sink for Near<'_> {
+impl Sink for NearMarks<'_> {
     fn hit(&mut self, query: u32, row: u32, _distance: u32) -> u32 {
         let query = self.first + query as usize;
         if query != row as usize {
@@ -259,7 +258,7 @@ fn plain(query: u64, values: &[u64], distances: &mut [u64]) {
 mod tests {
     use super::*;
     use crate::pipeline::verify::Measure;
-    use crate::text::tokenizer::{Kind, Tokenizer};
+    use crate::text::tokenizer::{FeatureKind, Tokenizer};
     use crate::text::unicode::{Case, Form, Letters};
     use proptest::prelude::*;
 
@@ -283,7 +282,7 @@ mod tests {
             texts in prop::collection::vec("[ab]{4,9}", 1..40), bits in prop::collection::vec(0_u64..256, 80), size in 1_usize..20,
             radius in 0_u32..6, threshold in 0.3_f64..0.9, measured: bool
         ) {
-            let tokenizer = Tokenizer::new(Kind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+            let tokenizer = Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
             let n = texts.len();
             let fingerprints = &bits[..2 * n];
             let distance = |a: usize, b: usize| {

@@ -3,18 +3,18 @@
 //! With a and b the characters of the texts and L the length of their longest common subsequence, d = |a| + |b| − 2 L
 //! insertions and deletions lead from one to the other, and the similarity is 1 − d / (|a| + |b|).
 //!
-//! **Computation** (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). A row of the table of L is held as bits S, zero where
-//! the length grows; for each character c of b, with M the places of c in a and u = S & M,
+//! **Computation** (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). A row of the table of L is held as
+//! bits S, zero where the length grows; for each character c of b, with M the places of c in a and u = S & M,
 //!
 //! ```text
 //! S' = (S + u) | (S & !M)
 //! ```
 //!
-//! and L is the number of zeros at the end. Words of S depend on the words below them by the carry of the sum alone, so a is
-//! cut into strips whose places fit the cache, and the carries of a strip, one bit per character of b, go into the next. A pair
-//! that can no longer reach its threshold is left after a strip.
+//! and L is the number of zeros at the end. Words of S depend on the words below them by the carry of the sum alone, so
+//! a is cut into strips whose places fit the cache, and the carries of a strip, one bit per character of b, go into the
+//! next. A pair that can no longer reach its threshold is abandoned after a strip.
 //!
-//! Cost: |a| |b| / 64 steps of about a nanosecond; memory: 5 bytes per character of b. What both texts begin and end with is
+//! Cost: |a| |b| / 64 steps of about a nanosecond; memory: 5 bytes per character of b. A common prefix and suffix is
 //! not compared. The `rapidfuzz` crate does the same for short texts. Test: `strips_equal_the_crate`.
 
 use std::collections::HashMap;

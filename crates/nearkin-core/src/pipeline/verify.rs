@@ -8,11 +8,13 @@
 //! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
 //! | `indel` | 1 − d / (characters of both texts), d the smallest number of insertions and deletions of characters |
 //!
-//! Indel compares the texts as they are given (`indel`). A set without features is similar to
-//! nothing, and so is the empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
+//! Indel compares the texts as they are given (`indel`). A set without features is similar to nothing, and so is the
+//! empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see
+//! [`crate::text::tokenizer`]).
 //!
 //! Cost: one pass over each text for its set, one look-up per feature of the smaller side for a pair; a pair that can
-//! no longer reach the threshold is left early. Indel takes O(characters² / 64) per pair, so [`Cache::similarities`] bounds it.
+//! no longer reach the threshold is abandoned early. Indel takes O(characters² / 64) per pair, so
+//! [`Cache::similarities`] bounds it.
 
 use std::collections::HashMap;
 
@@ -90,7 +92,7 @@ struct Place {
 }
 
 /// What a row is compared by.
-enum Entry<'a> {
+enum Comparand<'a> {
     Set(&'a [u64]),
     Text(&'a str),
 }
@@ -157,7 +159,7 @@ impl Cache {
         let (measure, clock) = (self.measure, self.clock);
         let stop = &Stop::current();
         chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().for_each_init(
-            Scratch::default,
+            || Scratch::stopped_by(stop),
             |scratch, (number, (chunk, rows))| {
                 chunk.needed = clock;
                 for (i, &row) in rows.iter().enumerate().take_while(|_| !stop.is_set()) {
@@ -219,13 +221,13 @@ impl Cache {
         }
     }
 
-    fn entry(&self, row: u32) -> Option<Entry<'_>> {
+    fn entry(&self, row: u32) -> Option<Comparand<'_>> {
         let place = self.places.get(&row)?;
         let chunk = self.chunks.get(&place.chunk)?;
         Some(if self.measure == Measure::Indel {
-            Entry::Text(&chunk.text[place.start..place.end])
+            Comparand::Text(&chunk.text[place.start..place.end])
         } else {
-            Entry::Set(&chunk.ids[place.start..place.end])
+            Comparand::Set(&chunk.ids[place.start..place.end])
         })
     }
 
@@ -234,8 +236,8 @@ impl Cache {
         subject.characters.clear();
         subject.set.clear(0);
         match self.entry(row) {
-            Some(Entry::Text(text)) => subject.characters.extend(text.chars()),
-            Some(Entry::Set(ids)) => {
+            Some(Comparand::Text(text)) => subject.characters.extend(text.chars()),
+            Some(Comparand::Set(ids)) => {
                 subject.set.clear(ids.len());
                 for &id in ids {
                     subject.set.insert(id);
@@ -248,13 +250,13 @@ impl Cache {
     /// The similarity of `row` and the subject, if it reaches `threshold`; of long texts nothing once `stop` is set.
     pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Option<f64> {
         match self.entry(row)? {
-            Entry::Text(text) => {
+            Comparand::Text(text) => {
                 if text.is_empty() || subject.characters.is_empty() {
                     return None;
                 }
                 indel::at_least(text, &subject.characters, threshold, stop)
             }
-            Entry::Set(ids) => self.sets_at_least(ids, subject, threshold),
+            Comparand::Set(ids) => self.sets_at_least(ids, subject, threshold),
         }
     }
 
@@ -286,7 +288,7 @@ impl Cache {
         assert_eq!(left.len(), right.len(), "one left and one right text a pair");
         let stop = &Stop::current();
         for (&a, &b) in left.iter().zip(right) {
-            if let (Some(Entry::Text(a)), Some(Entry::Text(b))) = (self.entry(a), self.entry(b)) {
+            if let (Some(Comparand::Text(a)), Some(Comparand::Text(b))) = (self.entry(a), self.entry(b)) {
                 indel::check_budget(a, b, indel::MOST)?;
             }
         }
@@ -315,13 +317,13 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokenizer::Kind;
+    use crate::text::tokenizer::FeatureKind;
     use crate::text::unicode::{Case, Form, Letters};
     use proptest::prelude::*;
     use std::collections::HashSet;
 
     fn tokenizer() -> Tokenizer {
-        Tokenizer::new(Kind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
+        Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
     }
 
     fn cache(measure: Measure, texts: &[String]) -> Cache {

@@ -1,14 +1,14 @@
-//! CSV and TSV: records of quoted or bare fields, of which a text and a few string columns are wanted.
+//! CSV and TSV: records of quoted or bare fields, of which a text and a few string columns are read.
 //!
-//! A field is quoted when its first byte is `"`; inside, `""` is a quote and line ends are text. A bare field runs to the
-//! delimiter or line end (`\n` or `\r\n`), and a quote in its middle stands for itself. Records are found and read in one
-//! pass, one after another: where a record ends is known only when its quotes are.
+//! A field is quoted when its first byte is `"`; inside, `""` is a quote and line ends are text. A bare field runs to
+//! the delimiter or line end (`\n` or `\r\n`), and a quote in its middle stands for itself. Records are found and read
+//! in one pass, one after another: where a record ends is known only when its quotes are.
 //!
-//! What makes a record malformed: another number of fields than the header's, bytes that are not UTF-8 or a NUL in a wanted
-//! field, anything but a delimiter or line end after a closing quote, and a quote that is never closed. After the last,
-//! which may have swallowed the rest of the file, reading goes on at the line after the record's first one; after the
-//! others at the line after the fault. Blank lines are no records. Values are strings; an empty field is an empty string,
-//! never null.
+//! What makes a record malformed: a number of fields other than the header's, bytes that are not UTF-8 or a NUL in a
+//! wanted field, anything but a delimiter or line end after a closing quote, and a quote that is never closed. After
+//! the last, which may have swallowed the rest of the file, reading goes on at the line after the record's first one;
+//! after the others at the line after the fault. Blank lines are not records. Values are strings; an empty field is an
+//! empty string, never null.
 //!
 //! Source: RFC 4180, section 2, from which we differ in accepting `\n` alone and bare quotes inside of bare fields.
 
@@ -21,7 +21,7 @@ use crate::{Error, Result};
 
 /// How records are laid out and which of their fields are wanted, by number from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct RecordLayout {
     /// Between fields: `,` or a tab, or any other ASCII byte but a quote or line end.
     pub delimiter: u8,
     /// Number of fields in each record.
@@ -32,7 +32,7 @@ pub struct Layout {
     pub scalars: Vec<usize>,
 }
 
-impl Layout {
+impl RecordLayout {
     fn check(&self) -> Result<()> {
         if !self.delimiter.is_ascii() || matches!(self.delimiter, b'"' | b'\n' | b'\r' | 0) {
             return Err(Error::parameter("delimiter", self.delimiter, "an ASCII character but a quote or line end"));
@@ -127,7 +127,7 @@ fn append(
     fields: &[Cow<'_, [u8]>],
     start: usize,
     length: usize,
-    layout: &Layout,
+    layout: &RecordLayout,
     records: &mut Records,
 ) -> std::result::Result<(), String> {
     if fields.len() != layout.fields {
@@ -153,7 +153,7 @@ fn count_lines(block: &[u8]) -> u64 {
 /// # Errors
 /// [`Error::Input`] for a header that is not UTF-8 or is quoted wrongly, [`Error::Parameter`] for a bad delimiter.
 pub fn read_header(block: &[u8], end: bool, delimiter: u8) -> Result<Option<(Vec<String>, usize)>> {
-    Layout { delimiter, fields: 1, text: 0, scalars: Vec::new() }.check()?;
+    RecordLayout { delimiter, fields: 1, text: 0, scalars: Vec::new() }.check()?;
     let mut fields = Vec::new();
     match record(block, 0, end, delimiter, &mut fields) {
         Ended::Open if end => Err(Error::input("header", "a quote is opened and never closed")),
@@ -173,7 +173,7 @@ pub fn read_header(block: &[u8], end: bool, delimiter: u8) -> Result<Option<(Vec
 ///
 /// # Errors
 /// [`Error::Parameter`] for a block of 4 GiB or more, or a layout that contradicts itself.
-pub fn read(block: &[u8], end: bool, layout: &Layout) -> Result<Records> {
+pub fn read(block: &[u8], end: bool, layout: &RecordLayout) -> Result<Records> {
     check_block(block)?;
     layout.check()?;
     let mut records = Records::new(layout.scalars.len());
@@ -224,7 +224,7 @@ pub fn read(block: &[u8], end: bool, layout: &Layout) -> Result<Records> {
 ///
 /// # Errors
 /// As [`read`], and when the lengths do not add up to the block.
-pub fn read_spans(block: &[u8], lengths: &[u32], layout: &Layout) -> Result<Records> {
+pub fn read_spans(block: &[u8], lengths: &[u32], layout: &RecordLayout) -> Result<Records> {
     check_block(block)?;
     layout.check()?;
     let total: usize = lengths.iter().map(|&length| length as usize).sum();
@@ -258,8 +258,8 @@ mod tests {
 
     use super::*;
 
-    fn layout(fields: usize) -> Layout {
-        Layout { delimiter: b',', fields, text: 0, scalars: vec![fields - 1] }
+    fn layout(fields: usize) -> RecordLayout {
+        RecordLayout { delimiter: b',', fields, text: 0, scalars: vec![fields - 1] }
     }
 
     fn texts(records: &Records) -> Vec<&str> {

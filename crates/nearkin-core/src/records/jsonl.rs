@@ -1,22 +1,22 @@
-//! JSON lines: a record per line, a JSON object, of which a text and a few scalar columns are wanted.
+//! JSON lines: a record per line, a JSON object, of which a text and a few scalar columns are read.
 //!
-//! A line is checked whole (UTF-8, JSON syntax, an object and nothing after it) and only the columns that were asked for
-//! are unescaped; what else it holds is skipped without recursion, so that deep nesting costs no stack. One pass over the
-//! bytes of each line, in parallel over pieces of the block (`records`).
+//! A line is checked whole (UTF-8, JSON syntax, an object and nothing after it) and only the columns that were asked
+//! for are unescaped; what else it holds is skipped without recursion, so that deep nesting costs no stack. One pass
+//! over the bytes of each line, in parallel over pieces of the block (`records`).
 //!
 //! What makes a record malformed: bytes that are not UTF-8; invalid JSON (a raw control character in a string, NaN, a
-//! trailing comma, ...); not an object; no such text or id column, or twice the same wanted column; a text that is
-//! neither string nor null; an id that is neither string nor integer; a wanted column that is nested, or a number beyond
-//! the range of a double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a wanted string. An
-//! escaped NUL (`\u0000`) is a character like any other. Blank lines are no records. A byte order mark is the caller's to
-//! strip.
+//! trailing comma, ...); not an object; no such text or id column, or the same wanted column twice; a text that is
+//! neither string nor null; an id that is neither string nor integer; a wanted column that is nested, or a number
+//! beyond the range of a double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a wanted
+//! string. An escaped NUL (`\u0000`) is a character like any other. Blank lines are not records. A byte order mark is
+//! the caller's to strip.
 //!
-//! Most records are of ordinary form, and [`quick`] reads these in one walk over the line, jumping from quote to quote by
-//! `memchr`; it gives up at anything unusual, and `serde_json` then reads the line again and finds the words for what
-//! is wrong. A property test holds the two equal.
+//! Most records are of ordinary form, and [`quick`] reads these in one walk over the line, jumping from quote to quote
+//! by `memchr`; it gives up at anything unusual, and `serde_json` then reads the line again and words the fault. A
+//! property test shows that the two agree.
 //!
-//! Sources: RFC 8259 (JSON); <https://jsonlines.org>. We differ from RFC 8259, section 4, which lets readers choose among
-//! repeated names: a wanted name given twice is refused, since any choice would be a guess.
+//! Sources: RFC 8259 (JSON); <https://jsonlines.org>. We differ from RFC 8259, section 4, which lets readers choose
+//! among repeated names: a wanted name given twice is refused, since any choice would be a guess.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -55,11 +55,11 @@ impl Wanted {
         }
     }
 
-    fn find(&self, key: &str) -> Key {
+    fn find(&self, key: &str) -> Member {
         if key == self.text {
-            return Key::Text;
+            return Member::Text;
         }
-        (0..self.scalars()).find(|&i| key == self.name(i)).map_or(Key::Other, Key::Scalar)
+        (0..self.scalars()).find(|&i| key == self.name(i)).map_or(Member::Other, Member::Scalar)
     }
 }
 
@@ -139,19 +139,19 @@ fn quick<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> Option<Found
         }
         at = skip_spaces(bytes, after(bytes, end + 1, b':')?);
         match wanted.find(&text[start..end]) {
-            Key::Text if found.text.is_some() => return None,
-            Key::Text if bytes.get(at) == Some(&b'"') => {
+            Member::Text if found.text.is_some() => return None,
+            Member::Text if bytes.get(at) == Some(&b'"') => {
                 at = unescape(bytes, at + 1, data)?;
                 found.text = Some(false);
             }
-            Key::Text if bytes[at..].starts_with(b"null") => {
+            Member::Text if bytes[at..].starts_with(b"null") => {
                 at += 4;
                 found.text = Some(true);
             }
-            Key::Text => return None,
+            Member::Text => return None,
             key => {
                 let end = skip_value(text, at)?;
-                if let Key::Scalar(i) = key
+                if let Member::Scalar(i) = key
                     && found.raw[i].replace(&text[at..end]).is_some()
                 {
                     return None;
@@ -384,7 +384,7 @@ impl<'de> serde::Deserialize<'de> for JsonString<'de> {
     }
 }
 
-enum Key {
+enum Member {
     Text,
     Scalar(usize),
     Other,
@@ -393,21 +393,21 @@ enum Key {
 struct KeySeed<'w>(&'w Wanted);
 
 impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
-    type Value = Key;
+    type Value = Member;
 
-    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<Member, D::Error> {
         parser.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for KeySeed<'_> {
-    type Value = Key;
+    type Value = Member;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name in quotes")
     }
 
-    fn visit_str<E>(self, name: &str) -> std::result::Result<Key, E> {
+    fn visit_str<E>(self, name: &str) -> std::result::Result<Member, E> {
         Ok(self.0.find(name))
     }
 }
@@ -438,13 +438,13 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
         let mut found = Found { text: None, raw: vec![None; wanted.scalars()] };
         while let Some(key) = map.next_key_seed(KeySeed(wanted))? {
             match key {
-                Key::Text if found.text.is_some() => return Err(twice(&wanted.text)),
-                Key::Text => {
+                Member::Text if found.text.is_some() => return Err(twice(&wanted.text)),
+                Member::Text => {
                     found.text = Some(map.next_value_seed(TextSeed { name: &wanted.text, data: &mut *self.data })?);
                 }
-                Key::Scalar(i) if found.raw[i].is_some() => return Err(twice(wanted.name(i))),
-                Key::Scalar(i) => found.raw[i] = Some(map.next_value::<&RawValue>()?.get()),
-                Key::Other => {
+                Member::Scalar(i) if found.raw[i].is_some() => return Err(twice(wanted.name(i))),
+                Member::Scalar(i) => found.raw[i] = Some(map.next_value::<&RawValue>()?.get()),
+                Member::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }

@@ -1,16 +1,17 @@
 //! Records of a corpus: what the readers of JSON lines, CSV and plain lines have in common.
 //!
 //! A reader gets a block of bytes from anywhere in a file and returns the records that end inside of it, as columns:
-//! texts back to back with `n + 1` offsets, scalar columns, and each record's place in the block, so that it can be read
-//! again or copied byte for byte. `consumed` says where the first record begins that the block does not hold whole.
+//! texts back to back with `n + 1` offsets, scalar columns, and each record's place in the block, so that it can be
+//! read again or copied byte for byte. `consumed` says where the first record begins that the block does not contain
+//! whole.
 //!
 //! A record that can't be read is never an error of the call: it leaves a line number and a reason in `malformed`, and
-//! no trace in the columns. At most [`REASONS`] reasons are kept, so that a block of garbage costs no more memory than
+//! nothing in the columns. At most [`REASONS`] reasons are kept, so that a block of garbage costs no more memory than
 //! its bytes; `malformed_count` counts all.
 //!
-//! Lines are found by `memchr` and read in parallel in pieces of [`PIECE`] bytes, cut at line ends; the pieces are joined
-//! in order, so the result does not depend on the number of threads. Cost: one pass over the bytes, and a copy of the
-//! texts. Limits: a block has less than 4 GiB, because places in it are `u32`.
+//! Lines are found by `memchr` and read in parallel in pieces of [`PIECE`] bytes, cut at line ends; the pieces are
+//! joined in order, so the result does not depend on the number of threads. Cost: one pass over the bytes, and a copy
+//! of the texts. Limits: a block has less than 4 GiB, because places in it are `u32`.
 
 pub mod csv;
 pub mod jsonl;

@@ -1,9 +1,9 @@
 //! Connected components by union-find.
 //!
 //! The root of a tree is its smallest node: a root is linked below a smaller one, and paths are halved on the way up
-//! (Tarjan and van Leeuwen 1984: O(log n) amortised steps an operation without ranks). Both writes are compare-and-swap
-//! of one parent, so several threads may join at once (Anderson and Woll 1991), and since the smallest node of a component
-//! does not depend on the order of the joins, neither does the result. Memory: 4 bytes per node.
+//! (Tarjan and van Leeuwen 1984: O(log n) amortised steps per operation, without ranks). Both writes are
+//! compare-and-swap of one parent, so several threads may join at once (Anderson and Woll 1991), and since the smallest
+//! node of a component does not depend on the order of the joins, neither does the result. Memory: 4 bytes per node.
 //! Test: `components_equal_a_flood_fill`.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,29 +1,16 @@
 //! Arrays of numbers as they lie in memory or in a mapped file.
 
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use super::memory::Memory;
+use crate::Result;
+pub use crate::room::Plain;
+use crate::stop::Stop;
 
-/// Numbers that a file may hold as they lie in memory: any bits are a value.
-///
-/// # Safety
-/// The type has no padding and every bit pattern is valid.
-pub unsafe trait Plain: Copy + 'static {}
-// SAFETY: integers.
-unsafe impl Plain for u8 {}
-// SAFETY: integers.
-unsafe impl Plain for u16 {}
-// SAFETY: integers.
-unsafe impl Plain for u32 {}
-// SAFETY: integers.
-unsafe impl Plain for u64 {}
-// SAFETY: integers.
-unsafe impl Plain for i64 {}
-// SAFETY: every bit pattern is a number, an infinity or a NaN.
-unsafe impl Plain for f32 {}
-// SAFETY: as for `f32`.
-unsafe impl Plain for f64 {}
+/// Values that are copied between two looks at the stop.
+const COPIED: usize = if cfg!(test) { 4 } else { 1 << 20 };
 
 /// The bytes of numbers.
 pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
@@ -33,29 +20,52 @@ pub fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
 
 /// An array in memory or in a mapped file.
 #[derive(Debug, Clone)]
-pub enum Column<T: Plain> {
+pub struct Column<T: Plain>(Place<T>);
+
+#[derive(Debug, Clone)]
+enum Place<T: Plain> {
     /// In memory.
     Owned(Vec<T>),
-    /// `length` values from `offset` of a file.
-    Mapped {
-        /// The file.
-        memory: Arc<Memory>,
-        /// Byte at which the values begin, aligned for `T`.
-        offset: usize,
-        /// How many values.
-        length: usize,
-    },
+    /// In a file.
+    Mapped(Mapped<T>),
+}
+
+/// Values of a file. That they lie in it, aligned, is what [`Mapped::new`] has checked: a value is the proof.
+#[derive(Debug, Clone)]
+struct Mapped<T> {
+    memory: Arc<Memory>,
+    /// Byte at which the values begin.
+    offset: usize,
+    /// How many values.
+    length: usize,
+    values: PhantomData<T>,
+}
+
+impl<T: Plain> Mapped<T> {
+    /// The values in `bytes` bytes from `offset` on; None unless they lie in the file, aligned and whole.
+    fn new(memory: Arc<Memory>, offset: usize, bytes: usize) -> Option<Self> {
+        let part = memory.get(offset..offset.checked_add(bytes)?)?;
+        let fits = part.as_ptr().cast::<T>().is_aligned() && bytes.is_multiple_of(size_of::<T>());
+        fits.then(|| Self { memory, offset, length: bytes / size_of::<T>(), values: PhantomData })
+    }
+
+    #[inline]
+    fn values(&self) -> &[T] {
+        // SAFETY: `new` has checked bounds and alignment, the file's bytes neither move nor go while `memory` lives, and any bits
+        // are a `T`.
+        unsafe { std::slice::from_raw_parts(self.memory.start().add(self.offset).cast(), self.length) }
+    }
 }
 
 impl<T: Plain> Default for Column<T> {
     fn default() -> Self {
-        Self::Owned(Vec::new())
+        Self(Place::Owned(Vec::new()))
     }
 }
 
 impl<T: Plain> From<Vec<T>> for Column<T> {
     fn from(values: Vec<T>) -> Self {
-        Self::Owned(values)
+        Self(Place::Owned(values))
     }
 }
 
@@ -64,38 +74,97 @@ impl<T: Plain> Deref for Column<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        match self {
-            Self::Owned(values) => values,
-            // SAFETY: `Segment::column` has checked bounds and alignment; the file's bytes live as long as this value.
-            Self::Mapped { memory, offset, length } => unsafe {
-                std::slice::from_raw_parts(memory.as_ptr().add(*offset).cast(), *length)
-            },
+        match &self.0 {
+            Place::Owned(values) => values,
+            Place::Mapped(mapped) => mapped.values(),
         }
     }
 }
 
 impl<T: Plain> Column<T> {
+    /// The values in `bytes` bytes of a file from `offset` on; None unless they lie in it, aligned and whole.
+    pub(super) fn mapped(memory: Arc<Memory>, offset: usize, bytes: usize) -> Option<Self> {
+        Mapped::new(memory, offset, bytes).map(|mapped| Self(Place::Mapped(mapped)))
+    }
+
     /// The values to change, copied into memory first if they are mapped.
     pub fn to_mut(&mut self) -> &mut Vec<T> {
-        if let Self::Mapped { .. } = self {
-            *self = Self::Owned(self.to_vec());
+        if let Place::Mapped(mapped) = &self.0 {
+            self.0 = Place::Owned(mapped.values().to_vec());
         }
-        match self {
-            Self::Owned(values) => values,
-            Self::Mapped { .. } => unreachable!("copied above"),
+        match &mut self.0 {
+            Place::Owned(values) => values,
+            Place::Mapped(_) => unreachable!("copied above"),
         }
+    }
+
+    /// Copies values that are mapped into memory, so that `to_mut` takes no time.
+    ///
+    /// # Errors
+    /// The call is stopped; the values are as they were.
+    pub fn own(&mut self, stop: &Stop) -> Result<()> {
+        if self.is_mapped() {
+            let mut copy = Self::from(Vec::with_capacity(self.len()));
+            copy.append(self, stop)?;
+            *self = copy;
+        }
+        Ok(())
+    }
+
+    /// Appends values.
+    ///
+    /// # Errors
+    /// The call is stopped; the values are as they were.
+    pub fn append(&mut self, new: &[T], stop: &Stop) -> Result<()> {
+        self.own(stop)?;
+        let values = self.to_mut();
+        let before = values.len();
+        values.reserve(new.len());
+        for some in new.chunks(COPIED) {
+            if let Err(stopped) = stop.check() {
+                values.truncate(before);
+                return Err(stopped);
+            }
+            values.extend_from_slice(some);
+        }
+        Ok(())
     }
 
     /// Bytes in memory; none for what is mapped.
     pub fn bytes(&self) -> usize {
-        match self {
-            Self::Owned(values) => values.capacity() * size_of::<T>(),
-            Self::Mapped { .. } => 0,
+        match &self.0 {
+            Place::Owned(values) => values.capacity() * size_of::<T>(),
+            Place::Mapped(_) => 0,
         }
     }
 
     /// Whether the values lie in a file.
     pub fn is_mapped(&self) -> bool {
-        matches!(self, Self::Mapped { .. })
+        matches!(self.0, Place::Mapped(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapped_column_lies_in_its_file_aligned_and_whole() {
+        let path = std::env::temp_dir().join(format!("nearkin-column-{}", std::process::id()));
+        std::fs::write(&path, [1_u8; 40]).expect("writable");
+        let memory = Arc::new(Memory::of(&std::fs::File::open(&path).expect("there")).expect("readable"));
+        std::fs::remove_file(&path).expect("there");
+        let column = |offset, bytes| Column::<u64>::mapped(Arc::clone(&memory), offset, bytes);
+        let words = |count| Some(vec![0x0101_0101_0101_0101; count]);
+        let found = [column(0, 40), column(8, 8), column(40, 0)].map(|column| column.map(|column| column.to_vec()));
+        assert_eq!([words(5), words(1), words(0)], found);
+        // Beyond the end, not aligned, not whole, beyond all numbers.
+        for (offset, bytes) in [(0, 48), (48, 0), (4, 8), (0, 12), (usize::MAX - 7, 16)] {
+            assert!(column(offset, bytes).is_none(), "{offset} {bytes}");
+        }
+        let mut column = column(0, 40).expect("it lies in the file");
+        assert!(column.is_mapped() && column.bytes() == 0);
+        column.to_mut().push(2);
+        assert_eq!((false, 6), (column.is_mapped(), column.len()));
     }
 }

@@ -1,14 +1,17 @@
-//! The bytes of an opened file: read into memory where it is small, mapped where it is large, and guarded against a file that
-//! shrinks while it is mapped.
+//! The bytes of an opened file: read into memory where it is small, mapped where it is large, and guarded against a
+//! file that shrinks while it is mapped.
 //!
-//! **A map that breaks.** Reading a page of a map whose file was truncated, or whose disk fails, raises SIGBUS, which ends the
-//! process. A handler, installed with the first map, looks the address up among the maps of this module; there it puts a
-//! page of zeros under it, marks the map as broken, and lets the reading go on. Whoever asks
-//! [`Memory::is_broken`] afterwards throws away what was computed. Any other SIGBUS goes to the handler of before.
+//! **A map that breaks.** Reading a page of a map whose file was truncated, or whose disk fails, raises SIGBUS, which
+//! ends the process. A handler, installed with the first map, looks the address up among the maps of this module; there
+//! it puts a page of zeros under it, marks the map as broken, and lets the reading go on. The caller asks
+//! [`Memory::is_broken`] afterwards and discards what was computed. Any other SIGBUS goes to the previous handler.
 //!
 //! Limits: `MAPS` maps at once, and none on systems that are not Unix; a map beyond them is not guarded. The handler is
-//! installed again with every map, in front of whatever was installed meanwhile (Python's faulthandler, say).
-//! Tests: `a_file_that_is_truncated_while_mapped_breaks_its_map_alone`, and from Python in `tests/faults/test_truncated.py`.
+//! installed again with every map, in front of whatever was installed meanwhile (for example, Python's faulthandler). A
+//! handler that restores the previous one and sends the signal again, as faulthandler does, meets this one: what comes
+//! back so ends the process.
+//! Tests: `a_file_that_is_truncated_while_mapped_breaks_its_map_alone`, and from Python in
+//! `tests/faults/test_truncated.py`.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,16 +19,45 @@ use std::ops::Deref;
 
 use memmap2::Mmap;
 
+use super::column::bytes_of;
+
 /// Largest file that is read instead of mapped.
 const SMALL: u64 = 1 << 20;
 
 /// The bytes of a file.
 #[derive(Debug)]
-pub enum Memory {
-    /// A copy: words, so that it is aligned for every number, and how many bytes of them count.
-    Read(Vec<u64>, usize),
-    /// A map, and its place among the guarded ones.
-    Mapped(Mmap, Option<bus::Slot>),
+pub struct Memory(Place);
+
+#[derive(Debug)]
+enum Place {
+    /// A copy.
+    Read(Words),
+    /// A map, after its place among the guarded ones, which is given back first: another map may have these addresses once this one
+    /// has gone.
+    Mapped(Option<bus::Slot>, Mmap),
+}
+
+/// Words, so that they are aligned for every number, whose first `length` bytes count.
+#[derive(Debug)]
+struct Words {
+    words: Vec<u64>,
+    length: usize,
+}
+
+impl Words {
+    fn of(bytes: &[u8]) -> Self {
+        let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..chunk.len()].copy_from_slice(chunk);
+            *word = u64::from_ne_bytes(whole);
+        }
+        Self { words, length: bytes.len() }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytes_of(&self.words)[..self.length]
+    }
 }
 
 impl Memory {
@@ -42,27 +74,30 @@ impl Memory {
         if length <= small {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
-            let mut words = vec![0_u64; bytes.len().div_ceil(8)];
-            for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
-                let mut whole = [0; 8];
-                whole[..chunk.len()].copy_from_slice(chunk);
-                *word = u64::from_ne_bytes(whole);
-            }
-            return Ok(Self::Read(words, bytes.len()));
+            return Ok(Self(Place::Read(Words::of(&bytes))));
         }
         // SAFETY: the map is read-only. A file that others change in place gives other numbers, which checksums find; one that
         // they shorten breaks the map, which the guard finds; neither is a fault of memory, since every bit pattern of the
         // types that are read is a value.
         let map = unsafe { Mmap::map(file) }?;
         let slot = bus::guard(map.as_ptr(), map.len());
-        Ok(Self::Mapped(map, slot))
+        Ok(Self(Place::Mapped(slot, map)))
+    }
+
+    /// Where the bytes begin.
+    #[inline]
+    pub(super) fn start(&self) -> *const u8 {
+        match &self.0 {
+            Place::Read(words) => words.words.as_ptr().cast(),
+            Place::Mapped(_, map) => map.as_ptr(),
+        }
     }
 
     /// Whether reading has met a page that is no longer there.
     pub(crate) fn is_broken(&self) -> bool {
-        match self {
-            Self::Read(..) | Self::Mapped(_, None) => false,
-            Self::Mapped(_, Some(slot)) => slot.is_broken(),
+        match &self.0 {
+            Place::Read(_) | Place::Mapped(None, _) => false,
+            Place::Mapped(Some(slot), _) => slot.is_broken(),
         }
     }
 }
@@ -72,10 +107,9 @@ impl Deref for Memory {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        match self {
-            // SAFETY: the words hold at least this many bytes.
-            Self::Read(words, length) => unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), *length) },
-            Self::Mapped(map, _) => map,
+        match &self.0 {
+            Place::Read(words) => words.bytes(),
+            Place::Mapped(_, map) => map,
         }
     }
 }
@@ -104,10 +138,12 @@ mod bus {
     static CHANGE: Mutex<()> = Mutex::new(());
     /// The action of before, leaked: the handler may read it at any time.
     static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
+    /// Whether the handler of before has had a fault of memory: a signal that is sent after that is this fault, handed on.
+    static HANDED_ON: AtomicBool = AtomicBool::new(false);
 
     /// A place among the guarded maps, free again when dropped. The map must outlive the reads that it guards.
     #[derive(Debug)]
-    pub struct Slot(usize);
+    pub(super) struct Slot(usize);
 
     impl Slot {
         pub(super) fn is_broken(&self) -> bool {
@@ -185,9 +221,10 @@ mod bus {
             }
         }
         let before = BEFORE.load(Ordering::Acquire);
+        let returned = HANDED_ON.load(Ordering::Acquire) && code <= 0;
         // SAFETY: `before` was leaked and is valid or null; a handler is called as its flags say it is made.
         unsafe {
-            if before.is_null() || (*before).sa_sigaction == libc::SIG_DFL {
+            if returned || before.is_null() || (*before).sa_sigaction == libc::SIG_DFL {
                 // The faulting instruction runs again, now without a handler.
                 libc::signal(libc::SIGBUS, libc::SIG_DFL);
                 if code <= 0 {
@@ -195,10 +232,12 @@ mod bus {
                 }
             } else if (*before).sa_sigaction == libc::SIG_IGN {
             } else if (*before).sa_flags & libc::SA_SIGINFO != 0 {
+                HANDED_ON.store(code > 0, Ordering::Release);
                 let call: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
                     std::mem::transmute((*before).sa_sigaction);
                 call(signal, about, context);
             } else {
+                HANDED_ON.store(code > 0, Ordering::Release);
                 let call: extern "C" fn(libc::c_int) = std::mem::transmute((*before).sa_sigaction);
                 call(signal);
             }
@@ -210,7 +249,7 @@ mod bus {
 mod bus {
     /// No map is guarded.
     #[derive(Debug)]
-    pub enum Slot {}
+    pub(super) enum Slot {}
 
     impl Slot {
         pub(super) fn is_broken(&self) -> bool {
@@ -234,7 +273,7 @@ mod tests {
             let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
             std::fs::write(&path, &bytes).expect("writable");
             let memory = Memory::of(&File::open(&path).expect("there")).expect("readable");
-            assert!(matches!(memory, Memory::Read(..)));
+            assert!(matches!(memory.0, Place::Read(_)));
             assert_eq!(bytes, &*memory);
             assert!(!memory.is_broken());
         }

@@ -1,6 +1,7 @@
 //! The segment: an immutable file of named arrays, checksummed, written aside and renamed, read through a memory map.
 //!
-//! All numbers are little-endian. `docs/format.md` is the document of the format; this module is its one implementation.
+//! All numbers are little-endian. `docs/format.md` is the document of the format; this module is its one
+//! implementation.
 //!
 //! ```text
 //! header   64 bytes   magic "NEARKSEG", version u32, kind u32, sections u32, 0 u32, file length u64, 0 u64 x 3,
@@ -9,15 +10,15 @@
 //! arrays   each at a multiple of 64 bytes
 //! ```
 //!
-//! Checksums are XXH3-64. `open` reads the header and the table alone, so a file of any size opens in milliseconds; every
-//! offset and length is checked there, so that no array reaches outside the file. The first use reads the rest
+//! Checksums are XXH3-64. `open` reads the header and the table alone, so a file of any size opens in milliseconds;
+//! every offset and length is checked there, so that no array reaches outside the file. The first use reads the rest
 //! once ([`guarded`]); [`Segment::verify`] does so at any time.
 //!
-//! **Crash safety.** [`replace`] gives a file its place: after a crash at any moment there is the old file or the new
-//! one, whole. A file must not be changed in place by others while it is open; nearkin never does, and what others do to
-//! it is found: [`guarded`] compares checksums at first use, and `memory` survives a file that shrinks.
+//! **Crash safety.** [`replace`] puts a file in its place: after a crash at any moment there is the old file or the new
+//! one, whole. A file must not be changed in place while it is open; nearkin never does so, and changes by others are
+//! detected: [`guarded`] compares checksums at first use, and `memory` survives a file that shrinks.
 //!
-//! | room | what it holds |
+//! | module | what it holds |
 //! |---|---|
 //! | `column` | arrays in memory or in a map, and which numbers they may hold |
 //! | `memory` | the bytes of a file, read or mapped, and what happens when it shrinks |
@@ -41,8 +42,8 @@ use std::path::Path;
 use crate::Error;
 pub use column::{Column, Plain, bytes_of};
 pub use memory::Memory;
-pub use reader::{Segment, caught, guarded};
-pub use writer::Writer;
+pub use reader::{Segment, caught, guarded, open_regular};
+pub use writer::{Stream, Writer};
 
 const MAGIC: &[u8; 8] = b"NEARKSEG";
 /// The version that this build writes and the newest that it reads.

@@ -2,21 +2,25 @@
 //!
 //! **Checked once.** [`guarded`] is how an opened index is used: before the first use every checksum of the file is
 //! compared, in parallel and once for all clones of the segment (XXH3 reads some ten gigabytes per second), so that a
-//! flipped bit is an error and never an answer. A panic over arrays that do not hold together, and a file that was truncated
+//! flipped bit is an error and never an answer. A panic over inconsistent arrays, and a file that was truncated
 //! meanwhile, become errors that name the file.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::column::{Column, Plain};
 use super::memory::Memory;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
+use crate::stop::Stop;
 use crate::{Error, Result};
+
+/// Bytes that are summed between two looks at the stop.
+const SUMMED: usize = if cfg!(test) { 32 } else { 1 << 22 };
 
 #[derive(Debug, Clone, Copy)]
 struct Section {
@@ -41,13 +45,50 @@ struct Opened {
     compared: OnceLock<Option<(u32, u32)>>,
 }
 
+/// Opens a regular file for reading. Anything else is refused before it is opened: a named pipe would wait for its writer, a device
+/// never end.
+///
+/// # Errors
+/// The file system refuses; a pipe, socket, device or folder.
+pub fn open_regular(path: &Path) -> Result<File> {
+    check_regular(path, &std::fs::metadata(path).map_err(io("open", path))?)?;
+    let mut options = File::options();
+    options.read(true);
+    // What took the file's place meanwhile is seen below, and its opening does not wait.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = options.open(path).map_err(io("open", path))?;
+    check_regular(path, &file.metadata().map_err(io("open", path))?)?;
+    Ok(file)
+}
+
+fn check_regular(path: &Path, about: &Metadata) -> Result<()> {
+    if about.is_file() {
+        return Ok(());
+    }
+    #[cfg(unix)]
+    let (is_pipe, is_socket) = {
+        use std::os::unix::fs::FileTypeExt;
+        (about.file_type().is_fifo(), about.file_type().is_socket())
+    };
+    #[cfg(not(unix))]
+    let (is_pipe, is_socket) = (false, false);
+    let kind = match (about.is_dir(), is_pipe, is_socket) {
+        (true, ..) => "a folder",
+        (_, true, _) => "a named pipe",
+        (_, _, true) => "a socket",
+        _ => "a device",
+    };
+    Err(Error::input(path.display().to_string(), format!("is {kind}; give a file that `save` has written")))
+}
+
 impl Segment {
     /// Opens a file and checks its header and section table.
     ///
     /// # Errors
-    /// The file system refuses; a newer version; a file that is not a whole segment.
+    /// The file system refuses; a pipe, socket, device or folder; a newer version; a file that is not a whole segment.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(io("open", path))?;
+        let file = open_regular(path)?;
         let memory = Memory::of(&file).map_err(io("read", path))?;
         Self::of(memory, path.display().to_string())
     }
@@ -129,18 +170,16 @@ impl Segment {
         if !section.bytes.is_multiple_of(size_of::<T>()) {
             return Err(self.corrupt(format!("section {tag}.{number} has {} bytes", section.bytes)));
         }
-        // Offsets are multiples of 64, maps begin at a page and copies at a word: aligned for every number.
-        Ok(Column::Mapped {
-            memory: Arc::clone(&self.0.memory),
-            offset: section.offset,
-            length: section.bytes / size_of::<T>(),
-        })
+        // `of` has refused sections outside of the file and offsets that are no multiples of 64; maps begin at a page and copies
+        // at a word: aligned for every number.
+        Column::mapped(Arc::clone(&self.0.memory), section.offset, section.bytes)
+            .ok_or_else(|| self.corrupt(format!("section {tag}.{number} does not lie in it")))
     }
 
     /// Reads everything and compares checksums.
     ///
     /// # Errors
-    /// The first section that differs.
+    /// The first section that differs; the call is stopped.
     pub fn verify(&self) -> Result<()> {
         self.0.sections.iter().try_for_each(|section| self.check(section))
     }
@@ -148,7 +187,7 @@ impl Segment {
     /// Reads one section and compares its checksum.
     ///
     /// # Errors
-    /// It differs, or there is none.
+    /// It differs, or there is none; the call is stopped.
     pub fn verify_one(&self, tag: u32, number: u32) -> Result<()> {
         match self.0.sections.iter().find(|section| (section.tag, section.number) == (tag, number)) {
             Some(section) => self.check(section),
@@ -157,33 +196,52 @@ impl Segment {
     }
 
     fn check(&self, section: &Section) -> Result<()> {
-        let equal = self.is_equal(section);
+        let stop = Stop::current();
+        let equal = self.is_equal(section, &stop);
+        stop.check()?;
         self.unbroken()?;
         if equal { Ok(()) } else { Err(self.differs(section.tag, section.number)) }
     }
 
-    fn is_equal(&self, section: &Section) -> bool {
-        xxh3_64(&self.0.memory[section.offset..section.offset + section.bytes]) == section.sum
+    /// Whether a section has its checksum; anything once the call is stopped.
+    fn is_equal(&self, section: &Section, stop: &Stop) -> bool {
+        let bytes = &self.0.memory[section.offset..section.offset + section.bytes];
+        if bytes.len() <= SUMMED {
+            return xxh3_64(bytes) == section.sum;
+        }
+        let mut sum = Xxh3::new();
+        bytes.chunks(SUMMED).take_while(|_| !stop.is_set()).for_each(|some| sum.update(some));
+        sum.digest() == section.sum
     }
 
     fn differs(&self, tag: u32, number: u32) -> Error {
         self.corrupt(format!("section {tag}.{number} does not match its checksum; restore the file from a copy"))
     }
 
+    /// The first section that differs from its checksum.
+    fn differing(&self) -> Result<Option<(u32, u32)>> {
+        let (sections, stop) = (&self.0.sections, &Stop::current());
+        // Outside a pool the calling thread reads alone: a pool of rayon's own would not outlive a fork.
+        let section = if rayon::current_thread_index().is_some() {
+            sections.par_iter().find_first(|section| !self.is_equal(section, stop))
+        } else {
+            sections.iter().find(|section| !self.is_equal(section, stop))
+        };
+        stop.check()?;
+        Ok(section.map(|section| (section.tag, section.number)))
+    }
+
     /// Compares every checksum at the first call, and remembers what came of it.
     fn compared(&self) -> Result<()> {
-        let differing = self.0.compared.get_or_init(|| {
-            let sections = &self.0.sections;
-            // Outside a pool the calling thread reads alone: a pool of rayon's own would not outlive a fork.
-            let section = if rayon::current_thread_index().is_some() {
-                sections.par_iter().find_first(|section| !self.is_equal(section))
-            } else {
-                sections.iter().find(|section| !self.is_equal(section))
-            };
-            section.map(|section| (section.tag, section.number))
-        });
+        let differing = if let Some(differing) = self.0.compared.get() {
+            *differing
+        } else {
+            // Nobody waits for another's look: a worker that waits takes up other tasks, which may look at this, too.
+            let found = self.differing()?;
+            *self.0.compared.get_or_init(|| found)
+        };
         self.unbroken()?;
-        match *differing {
+        match differing {
             None => Ok(()),
             Some((tag, number)) => Err(self.differs(tag, number)),
         }

@@ -3,22 +3,22 @@
 //! ```text
 //! 1  the path is followed to the file itself     a symbolic link stays, and what it points to is replaced
 //! 2  leftovers of dead writers are removed       `.name.*.part` that no process holds a lock on
-//! 3  `.name.RANDOM.part` is created beside it     exclusively, so that nothing that stands there is opened; then locked
+//! 3  `.name.RANDOM.part` is created beside it     exclusively, so that no existing file is opened; then locked
 //! 4  the new bytes are written, the file synced  with the permissions of the old file, if there is one
 //! 5  it is renamed over the old file             the step that every reader sees at once
 //! 6  the folder is synced                        from here on a loss of power does not bring the old file back
 //! ```
 //!
 //! Until step 5 any failure removes the new file and leaves the old one as it was. A failure of step 6 is an error that
-//! says that the new file is in place. Writers of one name do not wait for each other: each has a file of its own,
-//! and the last rename stays.
+//! says that the new file is in place. Writers of one name do not wait for each other: each has its own file,
+//! and the last rename wins.
 //!
-//! **Dead or alive.** A writer holds an exclusive lock (`flock`) on its file from its creation to its end, and the system
-//! lets go of it when the process dies. A file under such a name that can be locked has no writer, so the next save
-//! removes it. A writer whose new file was taken for such a leftover, between its creation and the lock,
-//! finds it gone once it has the lock, and begins again. Where the file system knows no locks, leftovers stay.
+//! **Dead or alive.** A writer holds an exclusive lock (`flock`) on its file from its creation to its end, and the
+//! system releases it when the process dies. A file under such a name that can be locked has no writer, so the next
+//! save removes it. A writer whose new file was taken for such a leftover, between its creation and the lock, finds it
+//! gone once it has the lock, and begins again. Where the file system has no locks, leftovers stay.
 //!
-//! Cost: two syncs, and one reading of the folder. The owner stays where the process may give files away. Sources: POSIX
+//! Cost: two syncs, and one reading of the folder. The owner is kept where the process may change it. Sources: POSIX
 //! `rename` and `fsync`; Pillai et al., "All File Systems Are Not Created Equal" (OSDI 2014), section 2, for step 6.
 
 use std::ffi::{OsStr, OsString};
@@ -30,9 +30,10 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::io as failed;
+use crate::stop::Stop;
 use crate::{Error, Result};
 
-/// Links that are followed before they are taken for a circle, as many as Linux follows.
+/// Links that are followed before they count as a circle, as many as Linux follows.
 const MOST_LINKS: usize = 40;
 /// Names that are tried before a folder is given up.
 const MOST_NAMES: usize = 100;
@@ -123,9 +124,11 @@ impl Replacement {
     /// Syncs the new file, moves it to its place, and syncs the folder.
     ///
     /// # Errors
-    /// The file system refuses; the old file is then as it was, but for the last step, whose error says so.
+    /// The file system refuses; the old file is then as it was, but for the last step, whose error says so. The call is
+    /// stopped before the old file is replaced.
     pub fn commit(mut self) -> Result<()> {
         self.file.sync_all().map_err(failed("sync", &self.aside))?;
+        Stop::current().check()?;
         fs::rename(&self.aside, &self.target).map_err(failed("rename to", &self.target))?;
         self.renamed = true;
         confirm(&self.target, sync_folder(folder_of(&self.target)))
@@ -216,11 +219,11 @@ fn claim(file: &File, aside: &Path) -> bool {
     }
 }
 
-/// Removes new files with this stem that have no writer any more. What can't be read or removed stays: it is in nobody's way.
+/// Removes new files with this stem that have no writer any more. What can't be read or removed stays: it does no harm.
 fn collect(folder: &Path, stem: &OsStr) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        // A link or pipe under such a name is none of ours.
+        // A link or pipe under such a name is not ours.
         let ours = is_aside(&entry.file_name(), stem) && entry.file_type().is_ok_and(|kind| kind.is_file());
         if ours
             && let Ok(file) = File::open(entry.path())

@@ -33,6 +33,28 @@ fn all(path: &Path) -> crate::Result<(u32, Vec<Vec<u8>>)> {
     Ok((segment.kind(), bytes?))
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let (pipe, socket) = (path(), path());
+    let name = std::ffi::CString::new(pipe.to_str().expect("UTF-8")).expect("no zero");
+    // SAFETY: the name ends with a zero.
+    assert_eq!(0, unsafe { libc::mkfifo(name.as_ptr(), 0o600) });
+    let listener = std::os::unix::net::UnixListener::bind(&socket).expect("bindable");
+    let folder = std::env::temp_dir();
+    let found =
+        [(&pipe, "a named pipe"), (&socket, "a socket"), (&folder, "a folder"), (&"/dev/zero".into(), "a device")];
+    for (path, kind) in found {
+        let error = Segment::open(path).expect_err("not a regular file");
+        assert!(matches!(&error, Error::Input { reason, .. } if reason.contains(kind)), "{error}");
+    }
+    assert!(matches!(Segment::open(&path()), Err(Error::Io { .. })));
+    drop(listener);
+    for path in [pipe, socket] {
+        std::fs::remove_file(path).expect("there");
+    }
+}
+
 #[test]
 fn every_damaged_byte_is_found_or_read_by_nobody() {
     let (path, sections) = small();
@@ -90,7 +112,7 @@ fn a_table_that_points_outside_is_refused_though_its_checksum_is_right() {
     let (path, _) = small();
     let whole = std::fs::read(&path).expect("there");
     let end = HEADER + 3 * ENTRY;
-    // Offset and length of the first section; before the arrays, between two multiples of 64, behind the end, around it.
+    // Offset and length of the first section; before the arrays, between two multiples of 64, after the end, around it.
     let length = whole.len() as u64;
     for (offset, bytes) in
         [(0, 8), (HEADER as u64, 8), (193, 8), (length, 1), (192, length), (64, u64::MAX - 63), (u64::MAX - 63, 64)]
@@ -183,4 +205,29 @@ proptest! {
         prop_assert!(Segment::open(&path).is_err());
         std::fs::remove_file(&path).expect("there");
     }
+}
+
+#[test]
+fn a_file_whose_writing_is_stopped_leaves_the_old_one() {
+    let (mut path, _) = small();
+    let old = std::fs::read(&path).expect("there");
+    let write = |path: &mut PathBuf| {
+        let mut writer = Writer::create(path, 3, 2)?;
+        writer.section(1, 0, &vec![5_u64; 100_000])?;
+        writer.section(9, 0, b"other")?;
+        writer.finish()
+    };
+    let unchanged = |path: &PathBuf| assert_eq!(old, std::fs::read(path).expect("there"));
+    crate::stop::at_every_look(&mut path, write, unchanged);
+    assert!(Segment::open(&path).expect("whole").verify().is_ok());
+    std::fs::remove_file(&path).expect("there");
+}
+
+#[test]
+fn values_are_appended_whole_or_not_at_all() {
+    let mut column: Column<u32> = vec![1, 2].into();
+    let unchanged = |column: &Column<u32>| assert_eq!([1, 2], column[..]);
+    let append = |column: &mut Column<u32>| column.append(&[3; 10], &crate::stop::Stop::current());
+    crate::stop::at_every_look(&mut column, append, unchanged);
+    assert_eq!(12, column.len());
 }

@@ -14,14 +14,14 @@
 //!
 //! The longest common subsequence comes from one addition per character (Hyyrö 2004, "Bit-parallel LCS-length
 //! computation revisited"): with mask[c] the positions of c in s and h all ones, `p = h & mask[c]; h = (h + p) | (h -
-//! p)`; the zeros of h count it. The common 7-gram is looked for backwards from each possible end (as BNDM does), so
+//! p)`; the zeros of h count it. The common 7-gram is searched for backwards from each possible end (as BNDM does), so
 //! that unrelated parts are dismissed after about two characters in five.
 //!
 //! A [`Query`] keeps the masks of one digest for many comparisons, dismisses what shares no pair of successive
 //! characters where a 7-gram would hold one, and measures the rest in lanes ([`super::lanes`]).
 
 use super::GRAM;
-use super::lanes::{LANES, Table, Texts};
+use super::lanes::{LANES, MaskTable, Texts};
 use super::parse::{Digest, Part, lenient_block_size};
 use crate::error::Result;
 
@@ -202,17 +202,17 @@ impl CharacterPairs {
 }
 
 /// Parts that wait to be measured against one of the query's.
-struct Queue<'a> {
+struct PartQueue<'a> {
     own: &'a Part,
-    table: &'a Table,
+    table: &'a MaskTable,
     texts: Texts,
     /// Place, length and block size of each.
     waiting: [(usize, usize, u64); LANES],
     count: usize,
 }
 
-impl<'a> Queue<'a> {
-    fn new(own: &'a Part, table: &'a Table) -> Self {
+impl<'a> PartQueue<'a> {
+    fn new(own: &'a Part, table: &'a MaskTable) -> Self {
         Self { own, table, texts: Texts::new(), waiting: [(0, 0, 0); LANES], count: 0 }
     }
 
@@ -256,7 +256,7 @@ pub struct Query {
     digest: Digest,
     pairs: [CharacterPairs; 2],
     /// None where a part can't be measured in lanes.
-    tables: Option<[Table; 2]>,
+    tables: Option<[MaskTable; 2]>,
     part1: Pattern,
     part2: Pattern,
 }
@@ -265,7 +265,8 @@ impl Query {
     /// The masks of `digest`.
     pub fn new(digest: &Digest) -> Self {
         let pairs = [CharacterPairs::new(&digest.part1), CharacterPairs::new(&digest.part2)];
-        let tables = Table::new(&digest.part1).zip(Table::new(&digest.part2)).map(|(first, second)| [first, second]);
+        let tables =
+            MaskTable::new(&digest.part1).zip(MaskTable::new(&digest.part2)).map(|(first, second)| [first, second]);
         Self { digest: *digest, pairs, tables, part1: Pattern::new(&digest.part1), part2: Pattern::new(&digest.part2) }
     }
 
@@ -288,9 +289,9 @@ impl Query {
         let twice = size.saturating_mul(2);
         let (part1, part2) = (&self.digest.part1, &self.digest.part2);
         // Parts of a kind wait together, so that those measured together are of a length.
-        let mut queues: [Queue; 4] = std::array::from_fn(|kind| {
+        let mut queues: [PartQueue; 4] = std::array::from_fn(|kind| {
             let (own, table) = if kind < 2 { (part1, &tables[0]) } else { (part2, &tables[1]) };
-            Queue::new(own, table)
+            PartQueue::new(own, table)
         });
         let mut consider = |own: usize, of: usize, place: usize, text: &Part, block_size: u64, scores: &mut [u8]| {
             if self.pairs[own].may_share(text) && !queues[2 * own + of].push(text, block_size, place, scores) {

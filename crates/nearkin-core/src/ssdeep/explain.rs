@@ -1,4 +1,4 @@
-//! Why two digests score what they score: each step of [`super::compare`], kept.
+//! Why two digests have their score: each step of [`super::compare`], recorded.
 
 use super::GRAM;
 use super::compare::{Meeting, cap, common_subsequence, compare, meeting, rate};

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::stop::Stop;
 
 /// An input that can be read twice.
-pub trait Source {
+pub trait DigestInput {
     /// Length in bytes.
     fn length(&self) -> u64;
 
@@ -37,7 +37,7 @@ pub trait Source {
     fn pass(&mut self, each: &mut dyn FnMut(&[u8])) -> Result<()>;
 }
 
-impl Source for &[u8] {
+impl DigestInput for &[u8] {
     fn length(&self) -> u64 {
         self.len() as u64
     }
@@ -63,7 +63,7 @@ thread_local! {
 }
 
 /// A regular file that is open for reading.
-pub struct FileSource {
+pub struct FileInput {
     file: File,
     name: String,
     length: u64,
@@ -75,7 +75,7 @@ pub struct FileSource {
     moved: bool,
 }
 
-impl Drop for FileSource {
+impl Drop for FileInput {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
         // A thread that is ending has no place for it.
@@ -83,7 +83,7 @@ impl Drop for FileSource {
     }
 }
 
-impl FileSource {
+impl FileInput {
     /// The file at `path`. Only regular files have a length that can be relied on.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl FileSource {
     }
 }
 
-impl Source for FileSource {
+impl DigestInput for FileInput {
     fn length(&self) -> u64 {
         self.length
     }
@@ -181,15 +181,15 @@ impl Source for FileSource {
 /// If it is longer than [`super::MAX_INPUT`].
 pub fn hash(data: &[u8], options: Options) -> Result<String> {
     let mut data = data;
-    hash_source(&mut data, options)
+    hash_input(&mut data, options)
 }
 
 /// The digest of the regular file at `path`.
 ///
 /// # Errors
-/// As [`FileSource::open`], and if it can't be read or changes meanwhile.
+/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
 pub fn hash_file(path: &std::path::Path, options: Options) -> Result<String> {
-    hash_source(&mut FileSource::open(path)?, options)
+    hash_input(&mut FileInput::open(path)?, options)
 }
 
 /// A file as deduplication knows it.
@@ -206,21 +206,21 @@ pub struct Hashed {
 /// The digest, content hash and length of the regular file at `path`, which is read as often as for its digest alone.
 ///
 /// # Errors
-/// As [`FileSource::open`], and if it can't be read or changes meanwhile.
+/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
 pub fn hash_file_and_content(path: &std::path::Path, options: Options) -> Result<Hashed> {
-    let mut source = Summed { file: FileSource::open(path)?, sum: Some(Xxh3::new()), content: 0 };
-    let digest = hash_source(&mut source, options)?;
+    let mut source = Summed { file: FileInput::open(path)?, sum: Some(Xxh3::new()), content: 0 };
+    let digest = hash_input(&mut source, options)?;
     Ok(Hashed { digest, content: source.content, length: source.file.length })
 }
 
 /// A file whose first pass also sums its content.
 struct Summed {
-    file: FileSource,
+    file: FileInput,
     sum: Option<Xxh3>,
     content: u128,
 }
 
-impl Source for Summed {
+impl DigestInput for Summed {
     fn length(&self) -> u64 {
         self.file.length
     }
@@ -239,10 +239,10 @@ impl Source for Summed {
 /// The bytes of the regular file at `path`.
 ///
 /// # Errors
-/// As [`FileSource::open`], and if it can't be read or changes meanwhile.
+/// As [`FileInput::open`], and if it can't be read or changes meanwhile.
 pub fn read_file(path: &std::path::Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    FileSource::open(path)?.pass(&mut |some| bytes.extend_from_slice(some))?;
+    FileInput::open(path)?.pass(&mut |some| bytes.extend_from_slice(some))?;
     Ok(bytes)
 }
 
@@ -250,7 +250,7 @@ pub fn read_file(path: &std::path::Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// If it is longer than [`super::MAX_INPUT`] or can't be read.
-pub fn hash_source(source: &mut impl Source, options: Options) -> Result<String> {
+pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<String> {
     let length = source.length();
     check_length(length)?;
     let top = first_level(length);
@@ -273,8 +273,8 @@ pub fn hash_source(source: &mut impl Source, options: Options) -> Result<String>
 }
 
 /// All reset points of levels `low` to `top` (and above, counted as `top`), and S at the end.
-fn find(source: &mut impl Source, low: u32, top: u32) -> Result<(Resets, u32)> {
-    let mut resets = Resets { low, levels: (low..=top).map(|_| Level::default()).collect() };
+fn find(source: &mut impl DigestInput, low: u32, top: u32) -> Result<(Resets, u32)> {
+    let mut resets = Resets { low, levels: (low..=top).map(|_| LevelResets::default()).collect() };
     let (mut window, mut before) = (Window::default(), 0u64);
     source.pass(&mut |bytes| {
         window.scan(bytes, low, |at, level| resets.add(before + at as u64, level.min(top)));
@@ -286,7 +286,7 @@ fn find(source: &mut impl Source, low: u32, top: u32) -> Result<(Resets, u32)> {
 
 /// Reset points whose level is exactly one value (or at least the highest one that is asked for).
 #[derive(Default)]
-struct Level {
+struct LevelResets {
     count: u64,
     first: Vec<u64>,
     last: u64,
@@ -294,7 +294,7 @@ struct Level {
 
 struct Resets {
     low: u32,
-    levels: Vec<Level>,
+    levels: Vec<LevelResets>,
 }
 
 impl Resets {
@@ -309,7 +309,7 @@ impl Resets {
     }
 
     /// The levels of which each reset point is one of `level`.
-    fn from(&self, level: u32) -> &[Level] {
+    fn from(&self, level: u32) -> &[LevelResets] {
         self.levels.get((level - self.low) as usize..).unwrap_or_default()
     }
 
@@ -347,7 +347,7 @@ struct Piece {
     state: u8,
 }
 
-fn hash_pieces(source: &mut impl Source, pieces: &mut [Piece]) -> Result<()> {
+fn hash_pieces(source: &mut impl DigestInput, pieces: &mut [Piece]) -> Result<()> {
     let mut before = 0u64;
     source.pass(&mut |bytes| {
         let after = before + bytes.len() as u64;
@@ -377,7 +377,7 @@ mod tests {
         passes: u32,
     }
 
-    impl Source for Counted<'_> {
+    impl DigestInput for Counted<'_> {
         fn length(&self) -> u64 {
             self.length
         }
@@ -413,11 +413,11 @@ mod tests {
         for data in [&[0u8; 5000][..], &[7u8; 5000], &everywhere, b""] {
             for length in [5000, 1 << 20, 1 << 30, super::super::MAX_INPUT] {
                 let mut source = Counted { data, length, passes: 0 };
-                hash_source(&mut source, Options::default()).unwrap();
+                hash_input(&mut source, Options::default()).unwrap();
                 assert!(source.passes <= 6, "{} passes over {length}", source.passes);
             }
         }
         let mut source = Counted { data: &[], length: super::super::MAX_INPUT + 1, passes: 0 };
-        assert!(hash_source(&mut source, Options::default()).is_err());
+        assert!(hash_input(&mut source, Options::default()).is_err());
     }
 }

@@ -14,9 +14,9 @@
 //!
 //! The table of masks has an entry for each distinct character of the pattern, and an empty one for all other bytes, in
 //! two registers for each 16 entries; a text's bytes become entry numbers by one `vpermi2b`. A pattern of 64 distinct
-//! characters, or of others than ASCII, has no table, and a text of others than ASCII is not put here: both are
-//! measured one by one. The portable form looks the same table up in memory (`kernels_equal_the_definition` holds both
-//! to it).
+//! characters, or with any beyond ASCII, has no table, and a text beyond ASCII does not come here: both are
+//! measured one by one. The portable form reads the same table from memory (`kernels_equal_the_definition` tests
+//! both).
 
 use super::MAX_PART;
 use super::parse::Part;
@@ -31,7 +31,7 @@ const STEPS: usize = 8;
 
 /// The positions of each character of a pattern.
 #[derive(Clone)]
-pub(super) struct Table {
+pub(super) struct MaskTable {
     /// Entry 0 is empty.
     masks: [u64; 64],
     /// The entry of every ASCII character.
@@ -40,7 +40,7 @@ pub(super) struct Table {
     length: usize,
 }
 
-impl Table {
+impl MaskTable {
     /// None if the pattern has 64 distinct characters, or others than ASCII.
     pub(super) fn new(pattern: &Part) -> Option<Self> {
         let mut table = Self { masks: [0; 64], entries: [0; 128], length: 1 };
@@ -52,7 +52,7 @@ impl Table {
             }
             *table.masks.get_mut(usize::from(*entry))? |= 1 << i;
         }
-        // What fills a text up behind its end is no character of the pattern.
+        // What fills a text up after its end is not a character of the pattern.
         (table.entries[0] == 0).then_some(table)
     }
 }
@@ -106,7 +106,7 @@ impl Texts {
 
     /// Measures all lanes and starts again. Lanes that were not set hold an earlier text.
     #[inline]
-    pub(super) fn measure(&mut self, table: &Table) -> Common {
+    pub(super) fn measure(&mut self, table: &MaskTable) -> Common {
         let words = &self.words[..self.longest.div_ceil(STEPS)];
         (self.longest, self.wide) = (0, false);
         #[cfg(target_arch = "x86_64")]
@@ -124,7 +124,7 @@ impl Texts {
     }
 }
 
-fn measure_portable(table: &Table, words: &[[u64; LANES]]) -> Common {
+fn measure_portable(table: &MaskTable, words: &[[u64; LANES]]) -> Common {
     let mut common = Common { subsequence: [0; LANES], gram: [false; LANES] };
     for lane in 0..LANES {
         let (mut h, mut found, mut p1) = (u64::MAX, 0, 0);
@@ -152,7 +152,7 @@ fn measure_portable(table: &Table, words: &[[u64; LANES]]) -> Common {
 #[target_feature(
     enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
 )]
-fn measure_avx512<const SIXTEENS: usize>(table: &Table, words: &[[u64; LANES]]) -> Common {
+fn measure_avx512<const SIXTEENS: usize>(table: &MaskTable, words: &[[u64; LANES]]) -> Common {
     use std::arch::x86_64::{
         __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_mask_blend_epi64,
         _mm512_permutex2var_epi8, _mm512_permutex2var_epi64, _mm512_popcnt_epi64, _mm512_set1_epi64,
@@ -233,10 +233,10 @@ mod tests {
     #[test]
     fn patterns_that_fill_the_table_are_left_to_the_others() {
         let all: Vec<u8> = (0..64).map(|i| b'0' + i).collect();
-        assert!(Table::new(&part(&all)).is_none());
-        assert!(Table::new(&part(&all[1..])).is_some());
-        assert!(Table::new(&part(b"abc\x80")).is_none());
-        assert!(Table::new(&part(b"abc\0")).is_none());
+        assert!(MaskTable::new(&part(&all)).is_none());
+        assert!(MaskTable::new(&part(&all[1..])).is_some());
+        assert!(MaskTable::new(&part(b"abc\x80")).is_none());
+        assert!(MaskTable::new(&part(b"abc\0")).is_none());
     }
 
     proptest! {
@@ -256,7 +256,7 @@ mod tests {
             before in "[a-d]{0,64}",
         ) {
             let pattern = part(pattern.as_bytes());
-            let Some(table) = Table::new(&pattern) else { return Ok(()) };
+            let Some(table) = MaskTable::new(&pattern) else { return Ok(()) };
             let mut lanes = Texts::new();
             // What an earlier round left behind must not count.
             for lane in 0..LANES {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A quotation mark in a name is written `\"`, and nothing else is escaped: not the backslash, not a line end. So a
-//! name may go on over several lines, and a line ends a name only if the next one begins a record (a digest and `,"`)
+//! name may span several lines, and a line ends a name only if the next one begins a record (a digest and `,"`)
 //! or nothing follows. Reading therefore returns the very names that were written, except names that themselves contain
 //! a line end and a whole record after it.
 

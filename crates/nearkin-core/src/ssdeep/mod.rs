@@ -2,9 +2,9 @@
 //!
 //! # The idea
 //!
-//! Cut a file where a sum over the last seven bytes says so, and write one character for each piece. A changed byte
-//! moves at most the cuts within seven bytes of it, so all other pieces keep their characters, wherever they have moved
-//! to:
+//! Cut a file where a sum over the last seven bytes has a chosen value, and write one character for each piece. A
+//! changed byte moves at most the cuts within seven bytes of it, so all other pieces keep their characters, wherever
+//! they have moved to:
 //!
 //! ```text
 //! digest = B ":" part(B, 63 pieces) ":" part(2B, 31 pieces)           B = 3 * 2^i, the block size
@@ -17,22 +17,22 @@
 //!
 //! # Comparing
 //!
-//! Two parts of one block size are alike if they share seven successive characters; the score from 0 to 100 then comes
-//! from their longest common subsequence ([`compare`]). So an exact index is a list of 7-grams ([`index`]).
+//! Two parts of one block size are similar if they share seven successive characters; the score from 0 to 100 then
+//! comes from their longest common subsequence ([`compare`]). So an exact index is a list of 7-grams ([`index`]).
 //!
 //! # Cost
 //!
-//! Hashing is linear for every input, crafted ones too: one pass of SIMD sums over all positions, a rescan (at most
-//! four) where 32 pieces were not found, and one pass of piece hashes, several pieces interleaved ([`hash`]). Streams
-//! of unknown length keep all block sizes that may still be chosen, at most 31 ([`stream`]). A comparison is at most
-//! 128 steps on one word.
+//! Hashing is linear for every input, including crafted ones: one pass of SIMD sums over all positions, a rescan (at
+//! most four) where 32 pieces were not found, and one pass of piece hashes, several pieces interleaved ([`hash`]).
+//! Streams of unknown length keep all block sizes that may still be chosen, at most 31 ([`stream`]). A comparison is at
+//! most 128 steps on one word.
 //!
 //! # Limits
 //!
-//! Digests of block sizes further apart than a factor of two are not comparable and score 0; so does what shares no
-//! seven characters. 0 means "not known to be alike", never "different"; scores are not shares of common bytes. Below
-//! about 4 KB a digest holds too few pieces to speak. Whoever wants to avoid a match can: a few edits in the right
-//! places suffice.
+//! Digests of block sizes further apart than a factor of two are not comparable and score 0; so do digests that share
+//! no seven characters. 0 means "no similarity found", never "different"; scores are not shares of common bytes. Below
+//! about 4 KB a digest has too few pieces to be meaningful. Whoever wants to avoid a match can: a few edits in the
+//! right places suffice.
 //!
 //! # Sources
 //!
@@ -51,7 +51,7 @@ pub mod stream;
 
 pub use compare::{Query, compare, compare_lenient};
 pub use explain::explain;
-pub use hash::{Source, hash, hash_file, hash_file_and_content, hash_source, read_file};
+pub use hash::{DigestInput, hash, hash_file, hash_file_and_content, hash_input, read_file};
 pub use parse::Digest;
 pub use stream::Hasher;
 

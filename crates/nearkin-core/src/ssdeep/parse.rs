@@ -39,7 +39,7 @@ impl Part {
         self.bytes.is_ascii()
     }
 
-    /// Its characters and zeros behind them.
+    /// Its characters and zeros after them.
     #[inline]
     pub(super) fn padded(&self) -> &[u8; MAX_PART] {
         &self.bytes
@@ -57,7 +57,7 @@ impl Part {
     fn read_base64(text: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_PART];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
-        // 'A' stands in for what lies behind the end.
+        // 'A' stands in for what lies after the end.
         let wrong = (0..MAX_PART).fold(0, |wrong, i| {
             let c = if i < text.len() { bytes[i] } else { b'A' };
             let letter = (c | 32).wrapping_sub(b'a') < 26;

@@ -4,8 +4,9 @@
 //! h = 0x27 before the first byte;   h <- (19 h xor c) mod 64 for each byte c
 //! ```
 //!
-//! Bits above the sixth never come down (multiplication and xor carry upwards only), so states are kept in any wider
-//! integer and masked once at the end. Sequential: 4 cycles per byte for one piece; many pieces at a time hide that.
+//! Bits above the sixth never influence lower ones (multiplication and xor carry upwards only), so states are kept in
+//! any wider integer and masked once at the end. Sequential: 4 cycles per byte for one piece; many pieces at a time
+//! hide that.
 
 /// State before the first byte of a piece.
 pub(super) const START: u8 = 0x27;

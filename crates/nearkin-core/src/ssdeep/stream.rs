@@ -5,16 +5,19 @@
 //! level begins when the one below meets its first reset point: up to then the two have the same state. The lowest
 //! level ends when it has 63 pieces, the input is already too long for it, and the next level has enough.
 //!
-//! Between two reset points all states take in the same bytes, so they run as the byte lanes of one SIMD word: time a
+//! Between two reset points all states take in the same bytes, so they run as the byte lanes of one SIMD word: time per
 //! byte is that of one state. Memory: 5 KB. Any split of the input gives the same digest.
 
 use super::piece::{START, character, run_along};
 use super::rolling::Window;
 use super::{ENOUGH_PIECES, HALF_PIECES, LEVELS, Options, PIECES, block_size, check_length, write};
 use crate::error::Result;
+use crate::stop::Stop;
 
 /// Bytes that are searched with one choice of the lowest level.
 const STRIDE: usize = 4096;
+/// Bytes between two looks at the stop: some ten milliseconds.
+const PART: usize = if cfg!(test) { 100 } else { 1 << 23 };
 
 const SLOTS: usize = LEVELS as usize + 1;
 
@@ -98,6 +101,21 @@ impl Hasher {
             self.total = before + stride.len() as u64;
             self.window.extend(stride);
         }
+    }
+
+    /// As `update`, looking at the stop now and then.
+    ///
+    /// # Errors
+    /// The call is stopped: nothing is taken in.
+    pub fn update_all(&mut self, data: &[u8]) -> Result<()> {
+        let stop = Stop::current();
+        let mut aside = self.clone();
+        for part in data.chunks(PART) {
+            stop.check()?;
+            aside.update(part);
+        }
+        *self = aside;
+        Ok(())
     }
 
     fn advance(&mut self, bytes: &[u8]) {

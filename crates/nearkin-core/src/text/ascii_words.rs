@@ -12,6 +12,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
+use crate::stop::Stop;
 
 const LETTER: u8 = 1;
 const DIGIT: u8 = 2;
@@ -56,9 +57,12 @@ fn run_mask(previous: &Masks, current: &Masks, next: &Masks) -> u64 {
     current.letters | current.digits | current.joiners | links
 }
 
-/// Calls `each(start, end)` with every word of ASCII `text` that holds a letter or digit, in order.
+/// Blocks of 64 bytes between two looks at the stop.
+const LOOK: usize = 1 << 12;
+
+/// Calls `each(start, end)` with every word of ASCII `text` that holds a letter or digit, in order, until the call is stopped.
 #[inline]
-pub(crate) fn each(text: &[u8], mut each: impl FnMut(usize, usize)) {
+pub(crate) fn each(text: &[u8], stop: &Stop, mut each: impl FnMut(usize, usize)) {
     let blocks = text.len().div_ceil(64);
     let block =
         |i: usize| if i < blocks { masks(&text[64 * i..text.len().min(64 * i + 64)]) } else { Masks::default() };
@@ -66,6 +70,9 @@ pub(crate) fn each(text: &[u8], mut each: impl FnMut(usize, usize)) {
     let mut before_word = 0;
     let mut start = 0;
     for i in 0..=blocks {
+        if i % LOOK == 0 && stop.is_set() {
+            return;
+        }
         let next = block(i + 1);
         let word = run_mask(&previous, &current, &next);
         // Bits where a word starts or ends (the byte behind its last).
@@ -194,7 +201,7 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
         (before_run, before_word) = (run >> 63, word >> 63);
         (previous, current) = (current, next);
     }
-    // A last block of fewer than 64 bytes has its gap behind the text; a whole one has none.
+    // A last block of fewer than 64 bytes has its gap after the text; a whole one has none.
     if before_word == 1 {
         // SAFETY: there is room for more than one end.
         unsafe { ends.as_mut_ptr().add(words).write(length as u32) };
@@ -237,15 +244,17 @@ fn masks_portable(bytes: &[u8]) -> Masks {
 )]
 fn masks_avx512(bytes: &[u8]) -> Masks {
     use std::arch::x86_64::{
-        _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_permutex2var_epi8, _mm512_set1_epi8, _mm512_test_epi8_mask,
+        _bzhi_u64, _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_permutex2var_epi8, _mm512_set1_epi8,
+        _mm512_test_epi8_mask,
     };
-    debug_assert!((1..=64).contains(&bytes.len()), "a block of 1 to 64 bytes");
-    // SAFETY: the table has 128 bytes; the mask reads `bytes.len()` bytes. Missing bytes are NUL, of no class.
+    // The lowest `bytes.len()` bits, all of them from 64 on.
+    let present = _bzhi_u64(u64::MAX, bytes.len().min(64) as u32);
+    // SAFETY: the table has 128 bytes; the mask reads at most `bytes.len()` bytes. Missing bytes are NUL, of no class.
     let (low, high, block) = unsafe {
         (
             _mm512_loadu_si512(CLASS.as_ptr().cast()),
             _mm512_loadu_si512(CLASS.as_ptr().add(64).cast()),
-            _mm512_maskz_loadu_epi8(u64::MAX >> (64 - bytes.len()), bytes.as_ptr().cast()),
+            _mm512_maskz_loadu_epi8(present, bytes.as_ptr().cast()),
         )
     };
     let class = _mm512_permutex2var_epi8(low, block, high);
@@ -271,7 +280,7 @@ mod tests {
             text in prop_oneof!["[ -~]{0,300}", "[ab1._,;:' -]{0,200}", "[\\x00-\\x7f]{0,200}", "[a1_]{50,80}[.,' ][a1_]{0,70}"]
         ) {
             let mut words = Vec::new();
-            each(text.as_bytes(), |start, end| words.push(text[start..end].to_owned()));
+            each(text.as_bytes(), &Stop::default(), |start, end| words.push(text[start..end].to_owned()));
             let expected: Vec<&str> = text.unicode_words().collect();
             prop_assert_eq!(expected, words);
         }

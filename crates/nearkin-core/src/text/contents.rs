@@ -1,7 +1,7 @@
 //! What exact copies share: the hash of a text's bytes, and its length in characters.
 //!
-//! The hash is XXH3-128, seed 0, of the UTF-8 as it is given, before any normalisation: among 10^9 different texts two have one
-//! hash with probability of about 10^-21. A null is as the empty text. Cost: one pass over the text.
+//! The hash is XXH3-128, seed 0, of the UTF-8 as it is given, before any normalisation: among 10^9 different texts two
+//! share a hash with a probability of about 10^-21. A null counts as the empty text. Cost: one pass over the text.
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;

@@ -7,12 +7,13 @@
 //! | Thai, Lao, Khmer or Myanmar | ICU4X, dictionaries of these |
 //! | everything else | UAX #29 |
 //!
-//! A run is cut by itself: what is before or behind it changes nothing, so that an edit changes the words of its own
-//! run only. ICU4X cuts by dictionaries and not by its neural models, whose floating-point functions may differ by platform.
+//! A run is cut by itself: what is before or after it changes nothing, so that an edit changes the words of its own
+//! run only. ICU4X cuts by dictionaries and not by its neural models, whose floating-point functions may differ by
+//! platform.
 //!
 //! Cost: linear; ICU4X's dictionaries about 40 MB per second, jieba and UAX #29 more. Values belong to the version of
-//! the data that this crate is locked to; `the_dictionaries_are_those_of_the_recipes_version` sees an update that moves
-//! one.
+//! the data that this crate is locked to; `the_dictionaries_are_those_of_the_recipes_version` detects an update that
+//! changes one.
 
 use std::sync::OnceLock;
 
@@ -107,7 +108,7 @@ fn icu() -> WordSegmenterBorrowed<'static> {
 /// Calls `each(start, end)` with every token of `text`, by the script of its run; those of UAX #29 hold a letter or a digit.
 pub(crate) fn by_script(text: &str, jieba: &Jieba, scratch: &mut jieba::Scratch, mut each: impl FnMut(usize, usize)) {
     let mut characters = text.char_indices().map(|(at, c)| (at, script(c))).peekable();
-    while let Some((start, first)) = characters.next() {
+    while let Some((start, first)) = characters.next().filter(|_| !scratch.stop.is_set()) {
         let cjk = |script| matches!(script, Script::Han | Script::Kana);
         let mut kana = first == Script::Kana;
         while let Some((_, next)) = characters.next_if(|&(_, next)| next == first || cjk(first) && cjk(next)) {
@@ -116,16 +117,16 @@ pub(crate) fn by_script(text: &str, jieba: &Jieba, scratch: &mut jieba::Scratch,
         let run = &text[start..characters.peek().map_or(text.len(), |&(end, _)| end)];
         let mut shifted = |from: usize, to: usize| each(start + from, start + to);
         match first {
-            Script::Other if run.is_ascii() => ascii_words::each(run.as_bytes(), shifted),
+            Script::Other if run.is_ascii() => ascii_words::each(run.as_bytes(), &scratch.stop, shifted),
             Script::Other => {
-                for (at, word) in run.unicode_word_indices() {
+                for (at, word) in scratch.stop.often(run.unicode_word_indices()) {
                     shifted(at, at + word.len());
                 }
             }
             Script::Han if !kana => jieba.cut(run, scratch, shifted),
             _ => {
                 let mut before = 0;
-                for end in icu().segment_str(run).skip(1) {
+                for end in scratch.stop.often(icu().segment_str(run).skip(1)) {
                     shifted(before, end);
                     before = end;
                 }

@@ -1,14 +1,15 @@
-//! Inverse document frequencies: how much a feature tells, from how few texts have it.
+//! Inverse document frequencies: how informative a feature is, from how few texts have it.
 //!
 //! With N documents of which df(f) have feature f, smoothed as if one more document had every feature:
 //! ```text
 //! idf(f) = ln((1 + N) / (1 + df(f))) + 1
 //! ```
-//! A feature that was not seen, or in fewer than `min_df` documents, has df = 0. Tables from outside have values of their own and one
-//! for what they do not have: jieba's own table gives the median, the C++ library cppjieba a mean (that of its older table).
+//! A feature that was not seen, or in fewer than `min_df` documents, has df = 0. Tables from outside have values of
+//! their own and one for what they do not have: jieba's own table gives the median, the C++ library cppjieba a mean
+//! (that of its older table).
 //!
 //! Features are identified by XXH3-64. Memory: 16 bytes per slot, twice as many slots as features at most. The
-//! logarithm is libm's, so that no platform decides a bit.
+//! logarithm is libm's, so that no bit depends on the platform.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -144,27 +145,30 @@ impl DocumentFrequencies {
         let stop = &Stop::current();
         let chunks: Vec<(u64, Counts)> = (0..texts.len().div_ceil(CHUNK))
             .into_par_iter()
-            .map_init(Scratch::default, |scratch, chunk| {
-                let mut counts = Counts::default();
-                let mut documents = 0;
-                let mut seen = crate::hash::idset::IdSet::default();
-                for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {
-                    if stop.is_set() {
-                        break;
-                    }
-                    texts.prefetch(i + 1);
-                    let Some(text) = texts.get(i) else { continue };
-                    documents += 1;
-                    seen.clear(text.len().min(1024));
-                    tokenizer.features(text, scratch, |feature| {
-                        let hash = xxh3::hash(feature, 0);
-                        if seen.insert(hash) {
-                            counts.entry(hash).or_insert_with(|| (feature.into(), 0)).1 += 1;
+            .map_init(
+                || Scratch::stopped_by(stop),
+                |scratch, chunk| {
+                    let mut counts = Counts::default();
+                    let mut documents = 0;
+                    let mut seen = crate::hash::idset::IdSet::default();
+                    for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {
+                        if stop.is_set() {
+                            break;
                         }
-                    });
-                }
-                (documents, counts)
-            })
+                        texts.prefetch(i + 1);
+                        let Some(text) = texts.get(i) else { continue };
+                        documents += 1;
+                        seen.clear(text.len().min(1024));
+                        tokenizer.features(text, scratch, |feature| {
+                            let hash = xxh3::hash(feature, 0);
+                            if seen.insert(hash) {
+                                counts.entry(hash).or_insert_with(|| (feature.into(), 0)).1 += 1;
+                            }
+                        });
+                    }
+                    (documents, counts)
+                },
+            )
             .collect();
         stop.check()?;
         for (documents, counts) in chunks {
@@ -199,7 +203,7 @@ impl DocumentFrequencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokenizer::Kind;
+    use crate::text::tokenizer::FeatureKind;
     use crate::text::unicode::{Case, Form, Letters};
     use proptest::prelude::*;
 
@@ -229,7 +233,7 @@ mod tests {
         fn frequencies_are_plain_counts_in_batches_of_any_size(
             texts in prop::collection::vec("([a-e]{1,2} ){0,6}", 0..40), batch in 1_usize..50, min_df in 1_u32..4
         ) {
-            let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+            let tokenizer = Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
             let mut expected = std::collections::BTreeMap::<&str, u32>::new();
             for text in &texts {
                 for word in text.split_whitespace().collect::<std::collections::BTreeSet<_>>() {
@@ -255,7 +259,8 @@ mod tests {
 
     #[test]
     fn many_chunks_count_as_one() {
-        let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+        let tokenizer =
+            Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let texts: Vec<String> = (0..3 * CHUNK + 7).map(|i| format!("all w{}", i % 10)).collect();
         let mut counted = DocumentFrequencies::default();
         counted.add(&tokenizer, texts.as_slice()).expect("nothing stops it");
@@ -269,7 +274,8 @@ mod tests {
 
     #[test]
     fn each_document_counts_once() {
-        let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+        let tokenizer =
+            Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let mut counted = DocumentFrequencies::default();
         counted.add(&tokenizer, ["a a b", "b c", ""].as_slice()).expect("nothing stops it");
         counted.add(&tokenizer, ["B"].as_slice()).expect("nothing stops it");

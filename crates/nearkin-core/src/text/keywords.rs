@@ -1,4 +1,4 @@
-//! Weights of a text's features, and those that weigh most.
+//! Weights of a text's features, and the heaviest of them.
 //!
 //! | weight | of a feature that occurs c times in a text of T features |
 //! |---|---|
@@ -14,6 +14,7 @@
 
 use crate::error::check_length;
 use crate::hash::xxh3;
+use crate::stop::Stop;
 use crate::text::idf::Idf;
 use crate::text::textrank;
 use crate::text::tokenizer::{Scratch, Tokenizer};
@@ -30,14 +31,14 @@ pub enum Weighting {
     /// One and the logarithm of how often it occurs.
     Log,
     /// By how few texts have it.
-    Idf(Table),
+    Idf(IdfTable),
     /// By its neighbours.
     TextRank,
 }
 
 /// A table of inverse document frequencies.
 #[derive(Clone)]
-pub enum Table {
+pub enum IdfTable {
     /// jieba's.
     Jieba,
     /// jieba's, with cppjieba's weight for unknown words.
@@ -46,7 +47,7 @@ pub enum Table {
     Own(Arc<Idf>),
 }
 
-impl Table {
+impl IdfTable {
     /// A table that nearkin carries: `jieba` or `cppjieba`.
     ///
     /// # Errors
@@ -84,9 +85,9 @@ impl Table {
 pub enum Top {
     /// All.
     All,
-    /// So many.
+    /// This many.
     Fixed(u32),
-    /// So many in a hundred distinct ones, rounded up.
+    /// This share of the distinct ones, in percent, rounded up.
     Percent(u32),
 }
 
@@ -131,6 +132,11 @@ pub struct KeywordScratch {
 }
 
 impl KeywordScratch {
+    /// Buffers of a thread that works for a call which `stop` ends.
+    pub fn stopped_by(stop: &Stop) -> Self {
+        Self { text: Scratch::stopped_by(stop), ..Self::default() }
+    }
+
     fn clear(&mut self) {
         self.arena.clear();
         self.found.clear();
@@ -211,7 +217,7 @@ impl Keywords {
                 names.push(&arena[start..end as usize]);
                 start = end as usize;
             }
-            *weights = textrank::rank(tokens, &names);
+            *weights = textrank::rank(tokens, &names, buffers.stop());
         } else {
             let mut total = 0_u64;
             tokenizer.features(text, buffers, |feature| {
@@ -236,12 +242,13 @@ impl Keywords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokenizer::Kind;
+    use crate::text::tokenizer::FeatureKind;
     use crate::text::unicode::{Case, Form, Letters};
     use proptest::prelude::*;
 
     fn find(weighting: Weighting, top: &str, text: &str) -> Vec<(String, f64)> {
-        let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+        let tokenizer =
+            Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let mut scratch = KeywordScratch::default();
         Keywords::new(weighting, Top::new(top).expect("valid")).find(&tokenizer, text, &mut scratch);
         scratch.features().map(|(name, weight)| (String::from_utf8_lossy(name).into_owned(), weight)).collect()
@@ -256,7 +263,7 @@ mod tests {
         assert_eq!(pairs(&[("b", 1.0 + libm::log(2.0))]), find(Weighting::Log, "34%", "a b c b")[..1].to_vec());
         assert_eq!(2, find(Weighting::Log, "34%", "a b c b").len());
         let table: [(&[u8], f64); 1] = [(b"b", 3.0)];
-        let idf = Table::Own(Arc::new(Idf::new(1, table.into_iter(), 8.0)));
+        let idf = IdfTable::Own(Arc::new(Idf::new(1, table.into_iter(), 8.0)));
         assert_eq!(pairs(&[("a", 2.0), ("c", 2.0), ("b", 1.5)]), find(Weighting::Idf(idf), "all", "a b c b"));
         assert_eq!(pairs(&[]), find(Weighting::Count, "all", "?!"));
     }

@@ -1,8 +1,9 @@
 //! Text to weighted features: normalise (`unicode`), cut words (`ascii_words`, `cut`, `jieba`), drop stop words, tokenise
 //! (`tokenizer`), weigh (`idf`, `textrank`) and keep the heaviest (`keywords`). `words` holds words that were found, `contents` what
-//! exact copies share.
+//! exact copies share; `columns` reads texts where Arrow has them.
 
 mod ascii_words;
+pub mod columns;
 pub mod contents;
 pub mod cut;
 pub mod idf;

@@ -1,8 +1,9 @@
 //! Lists of stop words by name.
 //!
-//! `en`, `zh` and `ja` are those of Stopwords ISO (Diaz, MIT licence), in the crate `stop-words`, which is held at one version, so
-//! that a recipe that names a list keeps its values; a test pins the lists. `jieba` is the short English list that
-//! jieba's keyword extraction leaves out, in every mixture of capital and small letters, since that looks at small ones.
+//! `en`, `zh` and `ja` are those of Stopwords ISO (Diaz, MIT licence), in the crate `stop-words`, which is pinned to
+//! one version, so that a recipe that names a list keeps its values; a test pins the lists. `jieba` is the short
+//! English list that jieba's keyword extraction leaves out, in every mixture of upper and lower case, since jieba
+//! compares in lower case.
 
 use crate::{Error, Result};
 

@@ -1,18 +1,21 @@
-//! `TextRank`: words near many words that matter, matter.
+//! `TextRank`: a word is important if it is near many important words.
 //!
-//! Two kept words with fewer than five tokens from one to the other are joined; an edge weighs as often as the two meet in that order,
-//! and both orders are edges of their own. Ranks go through the words, sorted by code points, ten times, each seeing those
-//! before it renewed:
+//! Two kept words with fewer than five tokens from one to the other are joined; an edge weighs as often as the two meet
+//! in that order, and both orders are edges of their own. Ranks go through the words, sorted by code points, ten times,
+//! each seeing those before it renewed:
 //! ```text
 //! r(i) ← (1 − d) + d · Σ over edges {i, j} of w / W(j) · r(j)        d = 0.85, W(j) the weights of all edges at j, r = 1/n at first
 //! ```
-//! and are then spread out: `(r − min/10) / (max − min/10)`. A word without an edge has no rank. Sums are taken in the order
-//! in which edges first appear. All of it is jieba's rule, and equal to it.
+//! and are then spread out: `(r − min/10) / (max − min/10)`. A word without an edge has no rank. Sums are taken in the
+//! order in which edges first appear. All of it is jieba's rule, and equal to it.
 //!
-//! Cost: O(tokens + 10 · edges). Source: Mihalcea and Tarau (2004), "`TextRank`: bringing order into texts", sections 2 and 3.
+//! Cost: O(tokens + 10 · edges). Source: Mihalcea and Tarau (2004), "`TextRank`: bringing order into texts", sections 2
+//! and 3.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::stop::Stop;
 
 /// Tokens from a word to the last one that it is joined with, plus one.
 const WINDOW: usize = 5;
@@ -43,11 +46,12 @@ impl Hasher for PairHasher {
 }
 
 /// Ranks of words by number: `tokens` are the words of a text in order, none for those that are left out; `names` are the
-/// words, which are sorted by their bytes. Gives (word, rank) in the order in which words first have an edge.
-pub fn rank(tokens: &[Option<u32>], names: &[&[u8]]) -> Vec<(u32, f64)> {
+/// words, which are sorted by their bytes. Gives (word, rank) in the order in which words first have an edge; anything once
+/// the call is stopped.
+pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &Stop) -> Vec<(u32, f64)> {
     let mut places: HashMap<u64, u32, BuildHasherDefault<PairHasher>> = HashMap::default();
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
-    for (i, &token) in tokens.iter().enumerate() {
+    for (i, &token) in stop.often(tokens.iter().enumerate()) {
         let Some(word) = token else { continue };
         for &other in tokens[i + 1..].iter().take(WINDOW - 1) {
             let Some(other) = other else { continue };
@@ -105,7 +109,7 @@ pub fn rank(tokens: &[Option<u32>], names: &[&[u8]]) -> Vec<(u32, f64)> {
     order.sort_unstable_by_key(|&word| names[words[word] as usize]);
     let mut ranks = vec![1.0 / n as f64; n];
     for _ in 0..ROUNDS {
-        for &word in &order {
+        for &word in stop.blocks(&order).flatten() {
             let sum = at[edges_of(word)].iter().fold(0.0, |sum, &(other, share)| sum + share * ranks[other as usize]);
             ranks[word] = (1.0 - DAMPING) + DAMPING * sum;
         }
@@ -124,8 +128,11 @@ mod tests {
     #[test]
     fn a_word_between_all_others_ranks_first() {
         let names: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
-        let ranks =
-            rank(&[Some(0), Some(1), None, None, None, Some(1), Some(2), None, None, None, Some(1), Some(3)], &names);
+        let ranks = rank(
+            &[Some(0), Some(1), None, None, None, Some(1), Some(2), None, None, None, Some(1), Some(3)],
+            &names,
+            &Stop::default(),
+        );
         assert_eq!(vec![0, 1, 2, 3], ranks.iter().map(|found| found.0).collect::<Vec<_>>());
         assert_eq!(1.0, ranks[1].1);
         assert!(ranks.iter().all(|&(word, rank)| word == 1 || rank < 1.0));
@@ -176,14 +183,14 @@ mod tests {
         #[test]
         fn ranks_are_those_of_the_definition(tokens in prop::collection::vec(prop::option::weighted(0.8, 0_u32..7), 0..60)) {
             let names: [&[u8]; 7] = [b"wine", b"a", b"red", "\u{4e2d}".as_bytes(), b"b", b"zz", b"m"];
-            prop_assert_eq!(definition(&tokens, &names), rank(&tokens, &names));
+            prop_assert_eq!(definition(&tokens, &names), rank(&tokens, &names, &Stop::default()));
         }
     }
 
     #[test]
     fn words_without_neighbours_have_no_rank() {
         let names: [&[u8]; 2] = [b"a", b"b"];
-        assert!(rank(&[Some(0), None, None, None, None, Some(1)], &names).is_empty());
-        assert_eq!(2, rank(&[Some(0), None, None, None, Some(1)], &names).len());
+        assert!(rank(&[Some(0), None, None, None, None, Some(1)], &names, &Stop::default()).is_empty());
+        assert_eq!(2, rank(&[Some(0), None, None, None, Some(1)], &names, &Stop::default()).len());
     }
 }

@@ -5,16 +5,16 @@
 //! | `char:n` | n letters in a row, over code points, of the text with everything but letters removed | all letters as one |
 //! | `word:n` | n words in a row, joined by one space | all words as one |
 //!
-//! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal runs of
-//! Python's `\w`; `all` what white space separates. With a dictionary ([`crate::text::cut`]) they are its tokens that hold such a
-//! letter, for `all` those that hold anything but white space. No word holds a space, so joined words are never ambiguous. Stop
-//! words, words shorter than the recipe's minimum length, and words of other parts of speech than the recipe's are
-//! taken out before n-grams are built. A text without letters or words has no feature.
+//! Words are, by the recipe's `letters`: `word` the words of UAX #29 that hold a letter or digit; `python` the maximal
+//! runs of Python's `\w`; `all` what white space separates. With a dictionary ([`crate::text::cut`]) they are its
+//! tokens that hold such a letter, for `all` those that hold anything but white space. No word holds a space, so joined
+//! words are never ambiguous. Stop words, words shorter than the recipe's minimum length, and words of other parts of
+//! speech than the recipe's are taken out before n-grams are built. A text without letters or words has no feature.
 //!
-//! The text is normalised and its case ruled first; segmentation sees the result.
+//! The text is normalised and its case mapped first; segmentation sees the result.
 //!
-//! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features each
-//! collide with probability of about 10^-7.
+//! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features
+//! each collide with probability of about 10^-7.
 //!
 //! Cost: ASCII letters are selected 64 at a time and hashed in vectors; words of ASCII texts are found by bit masks
 //! ([`crate::text::ascii_words`]), those of other texts by the `unicode-segmentation` crate.
@@ -26,6 +26,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::cpu::prefetch::prefetch;
 use crate::hash::idset::IdSet;
 use crate::hash::{FeatureHash, WordHash, xxh3};
+use crate::stop::Stop;
 use crate::text::ascii_words;
 use crate::text::cut::{self, Cut};
 use crate::text::jieba;
@@ -52,7 +53,7 @@ pub trait TextSource: Sync {
     }
 }
 
-/// Cache lines of a text that are asked for while the one before is read: 2 KB.
+/// Cache lines of a text that are prefetched while the one before is read: 2 KB.
 const AHEAD: usize = 32;
 
 impl<S: AsRef<str> + Sync> TextSource for [S] {
@@ -66,7 +67,7 @@ impl<S: AsRef<str> + Sync> TextSource for [S] {
 
 /// What a feature is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FeatureKind {
     /// Character n-grams.
     Char(usize),
     /// Word n-grams.
@@ -78,7 +79,7 @@ pub const MAX_N: usize = 64;
 
 /// Text to features, as a recipe says.
 pub struct Tokenizer {
-    kind: Kind,
+    kind: FeatureKind,
     letters: Letters,
     map: &'static CharMap,
     /// Words that are left out, as they are after normalisation and case.
@@ -93,9 +94,9 @@ pub struct Tokenizer {
 /// Buffers that one thread uses again for every text.
 #[derive(Default)]
 pub struct Scratch {
-    /// The normalised text, with `SLACK` zeros behind it.
-    text: Vec<u8>,
-    /// Words joined by spaces, with `SLACK` zeros behind them.
+    /// The normalised text, with `SLACK` zeros after it.
+    text: String,
+    /// Words joined by spaces, with `SLACK` zeros after them.
     words: Vec<u8>,
     hashes: Vec<u64>,
     queues: Queues,
@@ -105,6 +106,23 @@ pub struct Scratch {
     cut: jieba::Scratch,
 }
 
+impl Scratch {
+    /// Buffers of a thread that works for a call which `stop` ends: of a long text the rest is then left out.
+    pub fn stopped_by(stop: &Stop) -> Self {
+        let mut scratch = Self::default();
+        scratch.cut.stop = stop.clone();
+        scratch
+    }
+
+    /// What ends the call.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.cut.stop
+    }
+}
+
+/// Bytes of a text between two looks at the stop.
+const PART: usize = if cfg!(test) { 32 } else { 1 << 18 };
+
 /// Hashes that are computed before they are handed on: whole blocks of the bit sums, whole steps of the window hashes.
 pub(crate) const CHUNK: usize = 7 * crate::cpu::bitsum::BLOCK;
 
@@ -113,26 +131,26 @@ impl Tokenizer {
     ///
     /// # Errors
     /// n out of 1 to 64, or stop words with characters.
-    pub fn new(kind: Kind, form: Form, case: Case, letters: Letters, stop_words: &[String]) -> Result<Self> {
-        let (Kind::Char(n) | Kind::Word(n)) = kind;
+    pub fn new(kind: FeatureKind, form: Form, case: Case, letters: Letters, stop_words: &[String]) -> Result<Self> {
+        let (FeatureKind::Char(n) | FeatureKind::Word(n)) = kind;
         if !(1..=MAX_N).contains(&n) {
             return Err(Error::parameter("n", n, format!("1 to {MAX_N}")));
         }
-        if matches!(kind, Kind::Char(_)) && !stop_words.is_empty() {
+        if matches!(kind, FeatureKind::Char(_)) && !stop_words.is_empty() {
             return Err(Error::parameter(
                 "stop_words",
                 format!("{} words", stop_words.len()),
                 "none with char n-grams",
             ));
         }
-        let kept = if matches!(kind, Kind::Char(_)) { letters } else { Letters::All };
+        let kept = if matches!(kind, FeatureKind::Char(_)) { letters } else { Letters::All };
         let map = CharMap::get(form, case, kept);
-        let mut buffer = Vec::new();
+        let mut buffer = String::new();
         let stop_words = stop_words
             .iter()
             .map(|word| {
-                map.apply(word, &mut buffer);
-                buffer.as_slice().into()
+                map.apply(word, &mut buffer, &Stop::default());
+                buffer.as_bytes().into()
             })
             .collect();
         Ok(Self { kind, letters, map, stop_words, cut: Cut::Uax29, min_length: 1, tags: Vec::new() })
@@ -145,7 +163,9 @@ impl Tokenizer {
     /// A segmenter, a minimum length or tags with characters in place of words; tags without jieba; script with letters
     /// other than `word`.
     pub fn with_words(mut self, cut: Cut, min_length: usize, tags: &[String]) -> Result<Self> {
-        if matches!(self.kind, Kind::Char(_)) && !(matches!(cut, Cut::Uax29) && min_length == 1 && tags.is_empty()) {
+        if matches!(self.kind, FeatureKind::Char(_))
+            && !(matches!(cut, Cut::Uax29) && min_length == 1 && tags.is_empty())
+        {
             return Err(Error::parameter("cut", "a rule for words", "word:n with cut, min_length and tags"));
         }
         if !tags.is_empty() && !matches!(cut, Cut::Jieba(_)) {
@@ -164,10 +184,10 @@ impl Tokenizer {
 
     /// A user's words as they occur in texts, after normalisation and case.
     pub fn normalise(&self, mut words: Vec<jieba::UserWord>) -> Vec<jieba::UserWord> {
-        let mut buffer = Vec::new();
+        let mut buffer = String::new();
         for word in &mut words {
-            self.map.apply(&word.word, &mut buffer);
-            utf8(&buffer).clone_into(&mut word.word);
+            self.map.apply(&word.word, &mut buffer, &Stop::default());
+            buffer.clone_into(&mut word.word);
         }
         words.retain(|word| !word.word.is_empty());
         words
@@ -176,34 +196,35 @@ impl Tokenizer {
     /// Calls `each(text, start, end, kept)` with the words of `text` in order, those that are left out too; with jieba, white space
     /// and punctuation are such words.
     pub fn words(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8], usize, usize, bool)) {
-        let ascii = self.map.apply(text, &mut scratch.text);
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop);
         let Scratch { text, cut, .. } = scratch;
-        self.each_token(text, ascii, cut, |start, end, kept| each(text, start, end, kept));
+        self.each_token(text, ascii, cut, |start, end, kept| each(text.as_bytes(), start, end, kept));
     }
 
     /// Calls `each` with the bytes of every feature of `text`, in order, repeated ones repeatedly.
     pub fn features(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) {
-        let ascii = self.map.apply(text, &mut scratch.text);
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop);
         let Scratch { text, words, cut, .. } = scratch;
         self.emit(ascii, text, words, cut, |buffer, start, end| each(&buffer[start..end]));
     }
 
     /// Calls `each(buffer, start, end)` with every feature of the normalised `text`; at least `SLACK` bytes of the buffer
-    /// lie behind each feature.
+    /// lie after each feature.
     fn emit(
         &self,
         ascii: bool,
-        text: &mut Vec<u8>,
+        text: &mut String,
         words: &mut Vec<u8>,
         cut: &mut jieba::Scratch,
         mut each: impl FnMut(&[u8], usize, usize),
     ) {
         let length = text.len();
-        text.resize(length + SLACK, 0);
+        text.push_str(ZEROS);
+        let bytes = text.as_bytes();
         match self.kind {
-            Kind::Char(n) => char_grams(text, length, n, each),
-            Kind::Word(1) => self.each_word(&text[..length], ascii, cut, |start, end| each(text, start, end)),
-            Kind::Word(n) => {
+            FeatureKind::Char(n) => char_grams(bytes, length, n, &cut.stop, each),
+            FeatureKind::Word(1) => self.each_word(&text[..length], ascii, cut, |start, end| each(bytes, start, end)),
+            FeatureKind::Word(n) => {
                 // A word of one byte and its space make the joined words at most twice the text.
                 words.clear();
                 words.resize(2 * length + SLACK, 0);
@@ -217,7 +238,7 @@ impl Tokenizer {
                         used += 1;
                     }
                     starts[count % n] = used;
-                    words[used..used + end - start].copy_from_slice(&text[start..end]);
+                    words[used..used + end - start].copy_from_slice(&bytes[start..end]);
                     used += end - start;
                     count += 1;
                     if count >= n {
@@ -241,17 +262,17 @@ impl Tokenizer {
         scratch: &mut Scratch,
         mut each: impl FnMut(usize, &[u64]),
     ) -> u64 {
-        let ascii = self.map.apply(text, &mut scratch.text);
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop);
         let vectors = words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)));
-        if let (Kind::Char(n), true, true) = (self.kind, ascii, vectors) {
+        if let (FeatureKind::Char(n), true, true) = (self.kind, ascii, vectors) {
             return ascii_window_hashes(n, words, scratch, each);
         }
         let Scratch { text: buffer, words: joined, hashes, queues, cut, ends, .. } = scratch;
-        if let (Kind::Word(n), true, true) = (self.kind, ascii && self.takes_all_words(), vectors)
-            && ascii_words::join(buffer, joined, ends)
+        if let (FeatureKind::Word(n), true, true) = (self.kind, ascii && self.takes_all_words(), vectors)
+            && ascii_words::join(buffer.as_bytes(), joined, ends)
         {
             hashes.resize(CHUNK, 0);
-            return ascii_word_hashes(n, words, joined, ends, queues, hashes, each);
+            return ascii_word_hashes(n, words, (joined, &ends[..]), queues, hashes, &cut.stop, each);
         }
         hashes.clear();
         hashes.resize(words.len() * CHUNK, 0);
@@ -298,9 +319,9 @@ impl Tokenizer {
         scratch.seen = seen;
     }
 
-    /// Calls `each` with every word of normalised UTF-8 `text` that is kept.
+    /// Calls `each` with every word of normalised `text` that is kept.
     #[inline]
-    fn each_word(&self, text: &[u8], ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize)) {
+    fn each_word(&self, text: &str, ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize)) {
         self.each_token(text, ascii, cut, |start, end, kept| {
             if kept {
                 each(start, end);
@@ -308,26 +329,25 @@ impl Tokenizer {
         });
     }
 
-    /// Calls `each` with every word of normalised UTF-8 `text`, and whether it is kept.
+    /// Calls `each` with every word of normalised `text`, and whether it is kept.
     #[inline]
-    fn each_token(&self, text: &[u8], ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize, bool)) {
+    fn each_token(&self, text: &str, ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize, bool)) {
         let is_kept = |start: usize, end: usize| {
-            let word = &text[start..end];
+            let word = &text.as_bytes()[start..end];
             (self.min_length == 1 || is_long(word, self.min_length))
                 && (self.stop_words.is_empty() || !self.stop_words.contains(word))
         };
-        let string = utf8(text);
         match &self.cut {
-            Cut::Uax29 => self.each_plain(string, ascii, |start, end| each(start, end, is_kept(start, end))),
-            Cut::Script(jieba) => cut::by_script(string, jieba, cut, |start, end| {
-                each(start, end, self.has_letter(&string[start..end]) && is_kept(start, end));
+            Cut::Uax29 => self.each_plain(text, ascii, &cut.stop, |start, end| each(start, end, is_kept(start, end))),
+            Cut::Script(jieba) => cut::by_script(text, jieba, cut, |start, end| {
+                each(start, end, self.has_letter(&text[start..end]) && is_kept(start, end));
             }),
-            Cut::Jieba(jieba) if self.tags.is_empty() => jieba.cut(string, cut, |start, end| {
-                each(start, end, self.has_letter(&string[start..end]) && is_kept(start, end));
+            Cut::Jieba(jieba) if self.tags.is_empty() => jieba.cut(text, cut, |start, end| {
+                each(start, end, self.has_letter(&text[start..end]) && is_kept(start, end));
             }),
-            Cut::Jieba(jieba) => jieba.cut_tagged(string, cut, |start, end, tag| {
+            Cut::Jieba(jieba) => jieba.cut_tagged(text, cut, |start, end, tag| {
                 let tagged = self.tags.iter().any(|wanted| **wanted == *tag);
-                each(start, end, tagged && self.has_letter(&string[start..end]) && is_kept(start, end));
+                each(start, end, tagged && self.has_letter(&text[start..end]) && is_kept(start, end));
             }),
         }
     }
@@ -347,19 +367,20 @@ impl Tokenizer {
 
     /// Calls `each` with every word by the rules of `letters`.
     #[inline]
-    fn each_plain(&self, string: &str, ascii: bool, mut each: impl FnMut(usize, usize)) {
+    fn each_plain(&self, string: &str, ascii: bool, stop: &Stop, mut each: impl FnMut(usize, usize)) {
         if ascii && self.letters == Letters::Word {
-            return ascii_words::each(string.as_bytes(), each);
+            return ascii_words::each(string.as_bytes(), stop, each);
         }
         let mut each_part = |word: &str| {
             let start = word.as_ptr() as usize - string.as_ptr() as usize;
             each(start, start + word.len());
         };
         match self.letters {
-            Letters::Word => string.unicode_words().for_each(each_part),
-            Letters::All => string.split_whitespace().for_each(each_part),
+            Letters::Word => stop.often(string.unicode_words()).for_each(each_part),
+            Letters::All => stop.often(string.split_whitespace()).for_each(each_part),
             Letters::Python => {
-                string.split(|c| !Letters::Python.contains(c)).filter(|word| !word.is_empty()).for_each(&mut each_part);
+                let words = string.split(|c| !Letters::Python.contains(c));
+                stop.often(words).filter(|word| !word.is_empty()).for_each(&mut each_part);
             }
         }
     }
@@ -371,11 +392,11 @@ fn is_long(word: &[u8], length: usize) -> bool {
     word.len() >= length && word.iter().filter(|&&b| b & 0xc0 != 0x80).count() >= length
 }
 
-/// The text that `CharMap::apply` made.
-fn utf8(bytes: &[u8]) -> &str {
-    // SAFETY: `apply` copies whole characters of a `str` and encodes others whole.
-    unsafe { std::str::from_utf8_unchecked(bytes) }
-}
+/// What follows a text.
+const ZEROS: &str = match std::str::from_utf8(&[0; SLACK]) {
+    Ok(zeros) => zeros,
+    Err(_) => panic!("zeros are ASCII"),
+};
 
 /// The hashes of ASCII windows in `scratch.text`, in vectors.
 fn ascii_window_hashes(
@@ -390,17 +411,17 @@ fn ascii_window_hashes(
     }
     let n = n.min(letters);
     let windows = letters - n + 1;
-    // Zeros behind the text let the vector kernel run over its end; what it makes of them is cut off below.
-    scratch.text.resize(letters + SLACK, 0);
+    // Zeros after the text let the vector kernel run over its end; what it makes of them is cut off below.
+    scratch.text.push_str(ZEROS);
     scratch.hashes.resize(CHUNK, 0);
     let mut start = 0;
-    while start < windows {
+    while start < windows && !scratch.cut.stop.is_set() {
         let count = (windows - start).min(CHUNK);
         // Whole steps of 56 windows, as far as the zeros allow.
         let padded = count.next_multiple_of(56).min(scratch.text.len() - start - n + 1).min(CHUNK);
         for (j, word) in words.iter().enumerate() {
             let FeatureHash::Xxh3(seed) = word.hash else { continue };
-            xxh3::hash_windows(&scratch.text[start..], n, seed, &mut scratch.hashes[..padded]);
+            xxh3::hash_windows(&scratch.text.as_bytes()[start..], n, seed, &mut scratch.hashes[..padded]);
             each(j, &scratch.hashes[..count]);
         }
         start += count;
@@ -410,26 +431,29 @@ fn ascii_window_hashes(
 }
 
 /// Calls `each` with every n characters in a row of the first `length` bytes of UTF-8 `text`, or with all of them where
-/// they are fewer.
-fn char_grams(text: &[u8], length: usize, n: usize, mut each: impl FnMut(&[u8], usize, usize)) {
+/// they are fewer, until the call is stopped.
+fn char_grams(text: &[u8], length: usize, n: usize, stop: &Stop, mut each: impl FnMut(&[u8], usize, usize)) {
     let mut starts = [0_usize; MAX_N];
     let mut count = 0;
     let mut slot = 0;
     let mut at = 0;
-    while at < length {
-        if count >= n {
-            each(text, starts[slot], at);
+    while at < length && !stop.is_set() {
+        let part = length.min(at + PART);
+        while at < part {
+            if count >= n {
+                each(text, starts[slot], at);
+            }
+            starts[slot] = at;
+            slot = if slot + 1 == n { 0 } else { slot + 1 };
+            count += 1;
+            // Length of the character from its first byte: 0xxxxxxx, 110xxxxx, 1110xxxx, 11110xxx.
+            at += match text[at] {
+                0..0x80 => 1,
+                0x80..0xe0 => 2,
+                0xe0..0xf0 => 3,
+                _ => 4,
+            };
         }
-        starts[slot] = at;
-        slot = if slot + 1 == n { 0 } else { slot + 1 };
-        count += 1;
-        // Length of the character from its first byte: 0xxxxxxx, 110xxxxx, 1110xxxx, 11110xxx.
-        at += match text[at] {
-            0..0x80 => 1,
-            0x80..0xe0 => 2,
-            0xe0..0xf0 => 3,
-            _ => 4,
-        };
     }
     if count >= n {
         each(text, starts[slot], length);
@@ -438,14 +462,14 @@ fn char_grams(text: &[u8], length: usize, n: usize, mut each: impl FnMut(&[u8], 
     }
 }
 
-/// The hashes of n-grams of the words of `joined`, which end at `ends`.
+/// The hashes of n-grams of the words of `joined`, which end at `ends`, until the call is stopped.
 fn ascii_word_hashes(
     n: usize,
     words: &[WordHash],
-    joined: &mut Vec<u8>,
-    ends: &[u32],
+    (joined, ends): (&mut Vec<u8>, &[u32]),
     queues: &mut Queues,
     hashes: &mut [u64],
+    stop: &Stop,
     mut each: impl FnMut(usize, &[u64]),
 ) -> u64 {
     if ends.is_empty() {
@@ -458,6 +482,9 @@ fn ascii_word_hashes(
     let mut start = 0;
     for chunk in ends[n - 1..].chunks(CHUNK).enumerate() {
         let (number, last) = chunk;
+        if stop.is_set() {
+            break;
+        }
         let firsts = &ends[number * CHUNK..][..last.len()];
         let mut counts = [0; 2];
         for (&first, &end) in firsts.iter().zip(last) {
@@ -488,14 +515,14 @@ fn ascii_word_hashes(
 /// Features of up to 16 bytes that wait to be hashed in vectors.
 #[derive(Default)]
 struct Queues {
-    short: Queue,
-    medium: Queue,
+    short: FeatureQueue,
+    medium: FeatureQueue,
     hashes: Vec<u64>,
 }
 
 /// First and last eight bytes of features, and their lengths.
 #[derive(Default)]
-struct Queue {
+struct FeatureQueue {
     low: Vec<u64>,
     high: Vec<u64>,
     lengths: Vec<u64>,
@@ -552,7 +579,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tokenizer(kind: Kind) -> Tokenizer {
+    fn tokenizer(kind: FeatureKind) -> Tokenizer {
         Tokenizer::new(kind, Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid")
     }
 
@@ -567,22 +594,22 @@ mod tests {
     #[test]
     fn the_articles_example_gives_its_four_grams() {
         let expected = ["howa", "owar", "ware", "arey", "reyo", "eyou"];
-        assert_eq!(expected.to_vec(), features(&tokenizer(Kind::Char(4)), "How are you?"));
+        assert_eq!(expected.to_vec(), features(&tokenizer(FeatureKind::Char(4)), "How are you?"));
     }
 
     #[test]
     fn short_texts_are_one_feature_and_empty_ones_none() {
-        assert_eq!(vec!["abc"], features(&tokenizer(Kind::Char(4)), "a b-c"));
-        assert_eq!(vec!["美国"], features(&tokenizer(Kind::Char(4)), "美国。"));
-        assert_eq!(vec!["one two"], features(&tokenizer(Kind::Word(3)), "One, two!"));
-        for kind in [Kind::Char(4), Kind::Word(1), Kind::Word(3)] {
+        assert_eq!(vec!["abc"], features(&tokenizer(FeatureKind::Char(4)), "a b-c"));
+        assert_eq!(vec!["美国"], features(&tokenizer(FeatureKind::Char(4)), "美国。"));
+        assert_eq!(vec!["one two"], features(&tokenizer(FeatureKind::Word(3)), "One, two!"));
+        for kind in [FeatureKind::Char(4), FeatureKind::Word(1), FeatureKind::Word(3)] {
             assert_eq!(Vec::<String>::new(), features(&tokenizer(kind), " ...\t!\u{3002}"));
         }
     }
 
     #[test]
     fn word_grams_are_not_ambiguous() {
-        let two = tokenizer(Kind::Word(2));
+        let two = tokenizer(FeatureKind::Word(2));
         assert_eq!(vec!["ab c"], features(&two, "ab c"));
         assert_eq!(vec!["a bc"], features(&two, "a bc"));
         assert_eq!(vec!["a b", "b c", "c d"], features(&two, "a b c d"));
@@ -591,16 +618,16 @@ mod tests {
     #[test]
     fn stop_words_leave_before_grams_are_built() {
         let stop = ["The".to_owned(), "is".to_owned()];
-        let two = Tokenizer::new(Kind::Word(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).expect("valid");
+        let two = Tokenizer::new(FeatureKind::Word(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).expect("valid");
         assert_eq!(vec!["first document"], features(&two, "THE first is the document"));
-        assert!(Tokenizer::new(Kind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).is_err());
+        assert!(Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &stop).is_err());
     }
 
     #[test]
     fn letters_choose_the_words() {
         let text = "don't stop_it a-b 3.14";
         let words = |letters| {
-            let tokenizer = Tokenizer::new(Kind::Word(1), Form::Nfkc, Case::Fold, letters, &[]).expect("valid");
+            let tokenizer = Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, letters, &[]).expect("valid");
             features(&tokenizer, text)
         };
         assert_eq!(vec!["don't", "stop_it", "a", "b", "3.14"], words(Letters::Word));
@@ -615,7 +642,7 @@ mod tests {
     proptest! {
         #[test]
         fn hashes_are_those_of_the_features(text in any_text(), n in 1_usize..9, chars: bool, name in 0_usize..7) {
-            let tokenizer = tokenizer(if chars { Kind::Char(n) } else { Kind::Word(n) });
+            let tokenizer = tokenizer(if chars { FeatureKind::Char(n) } else { FeatureKind::Word(n) });
             let hash = FeatureHash::new(crate::hash::NAMES[name], 0).expect("known");
             let words = [hash.word(0), hash.word(1)];
             let mut found = [Vec::new(), Vec::new()];
@@ -634,10 +661,10 @@ mod tests {
 
         #[test]
         fn char_grams_are_windows_of_characters(text in any_text(), n in 1_usize..6) {
-            let tokenizer = tokenizer(Kind::Char(n));
-            let mut mapped = Vec::new();
-            tokenizer.map.apply(&text, &mut mapped);
-            let letters: Vec<char> = utf8(&mapped).chars().collect();
+            let tokenizer = tokenizer(FeatureKind::Char(n));
+            let mut mapped = String::new();
+            tokenizer.map.apply(&text, &mut mapped, &Stop::default());
+            let letters: Vec<char> = mapped.chars().collect();
             let expected: Vec<String> = match letters.len() {
                 0 => vec![],
                 length if length < n => vec![letters.iter().collect()],
@@ -653,13 +680,13 @@ mod tests {
             let make = |n| {
                 let cut = Cut::new(cut, &[]).expect("known");
                 let stop = ["b".to_owned()];
-                let made = Tokenizer::new(Kind::Word(n), Form::Nfkc, Case::Fold, Letters::Word, &stop);
+                let made = Tokenizer::new(FeatureKind::Word(n), Form::Nfkc, Case::Fold, Letters::Word, &stop);
                 made.expect("valid").with_words(cut, least, &[]).expect("valid")
             };
             let mut kept: Vec<String> = Vec::new();
             make(n).words(&text, &mut Scratch::default(), |text, start, end, is_kept| {
                 if is_kept {
-                    kept.push(utf8(&text[start..end]).to_owned());
+                    kept.push(String::from_utf8(text[start..end].to_vec()).expect("UTF-8"));
                 }
             });
             prop_assert!(kept.iter().all(|word| word.chars().count() >= least && word != "b"));
@@ -672,7 +699,7 @@ mod tests {
 
         #[test]
         fn distinct_features_are_a_set(text in any_text()) {
-            let tokenizer = tokenizer(Kind::Char(2));
+            let tokenizer = tokenizer(FeatureKind::Char(2));
             let mut ids = Vec::new();
             tokenizer.distinct(&text, &mut Scratch::default(), &mut ids);
             let expected: HashSet<String> = features(&tokenizer, &text).into_iter().collect();

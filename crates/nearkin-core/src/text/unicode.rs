@@ -15,8 +15,8 @@
 //! (test `table_equals_whole_string_rules`).
 //!
 //! Memory: about 150 KB per combination that is used, built on first use in some milliseconds. Unicode version: that of
-//! the ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that moves a value is
-//! seen.
+//! the ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that changes a value is
+//! detected.
 
 use std::sync::OnceLock;
 
@@ -29,7 +29,11 @@ use icu_properties::{CodePointMapData, CodePointSetData};
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
+use crate::stop::Stop;
 use crate::{Error, Result};
+
+/// Bytes of a text between two looks at the stop.
+const PART: usize = if cfg!(test) { 32 } else { 1 << 18 };
 
 /// Unicode normalisation form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,22 +262,44 @@ impl CharMap {
         }
     }
 
-    /// Puts the text of the recipe into `out` (UTF-8, cleared first); tells whether all of it is ASCII.
-    pub fn apply(&self, text: &str, out: &mut Vec<u8>) -> bool {
+    /// Puts the text of the recipe into `out` (cleared first); tells whether all of it is ASCII. Of a long text the rest may
+    /// be left out once the call is stopped.
+    pub fn apply(&self, text: &str, out: &mut String, stop: &Stop) -> bool {
         out.clear();
+        // SAFETY: `forward` appends whole characters alone: copies of those of a `str`, encoded ones, and ASCII.
+        if let Some(ascii) = self.forward(text, unsafe { out.as_mut_vec() }, stop) {
+            return ascii;
+        }
+        out.clear();
+        self.whole(text, out);
+        out.is_ascii()
+    }
+
+    /// Appends the text of the recipe in whole characters, and tells whether all of it is ASCII; None where a character's result
+    /// depends on the text before it.
+    fn forward(&self, text: &str, out: &mut Vec<u8>, stop: &Stop) -> Option<bool> {
         out.reserve(text.len() + SLACK);
         let mut rest = text;
         let mut ascii = true;
+        let mut look = PART;
         loop {
             rest = &rest[self.ascii_run(rest.as_bytes(), out)..];
             if rest.is_empty() {
-                return ascii;
+                return Some(ascii);
+            }
+            let done = text.len() - rest.len();
+            if done >= look {
+                if stop.is_set() {
+                    return Some(ascii);
+                }
+                look = done + PART;
             }
             // A run that is not ASCII: characters one by one, until 16 ASCII ones in a row make it worth to go back.
             let bytes = rest.as_bytes();
             let mut plain = 0;
             let mut at = 0;
-            while at < bytes.len() && plain < 16 {
+            let part = bytes.len().min(PART);
+            while at < part && plain < 16 {
                 let first = bytes[at];
                 if first < 128 {
                     plain += 1;
@@ -298,7 +324,7 @@ impl CharMap {
                         out.extend_from_slice(&[first, bytes[at + 1]]);
                     }
                     (DROP, _) => {}
-                    (BACKWARD, _) => return self.apply_whole(text, out),
+                    (BACKWARD, _) => return None,
                     (SEQUENCE.., _) => {
                         let sequence = self.sequences[(entry - SEQUENCE) as usize].as_bytes();
                         ascii &= sequence.is_ascii();
@@ -316,13 +342,6 @@ impl CharMap {
             let taken = at;
             rest = &rest[taken..];
         }
-    }
-
-    fn apply_whole(&self, text: &str, out: &mut Vec<u8>) -> bool {
-        let mut whole = String::with_capacity(text.len() + SLACK);
-        self.whole(text, &mut whole);
-        *out = whole.into_bytes();
-        out.is_ascii()
     }
 
     /// Maps ASCII from the front of `bytes` into `out`; gives how many bytes it took, all up to the first non-ASCII one
@@ -415,7 +434,7 @@ fn decode(bytes: &[u8]) -> (u32, usize) {
     }
 }
 
-/// Room behind the text that kernels may read or write in whole vectors.
+/// Room after the text that kernels may read or write in whole vectors.
 pub const SLACK: usize = 128;
 
 /// Characters whose result depends on the text before them.
@@ -471,11 +490,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn apply(map: &CharMap, text: &str) -> String {
-        let mut out = Vec::new();
-        let ascii = map.apply(text, &mut out);
-        let result = String::from_utf8(out).expect("UTF-8");
-        assert_eq!(result.is_ascii(), ascii, "{text:?}");
-        result
+        let mut out = String::new();
+        let ascii = map.apply(text, &mut out, &Stop::default());
+        assert!(std::str::from_utf8(out.as_bytes()).is_ok(), "{text:?}");
+        assert_eq!(out.is_ascii(), ascii, "{text:?}");
+        out
     }
 
     fn text() -> impl Strategy<Value = String> {

@@ -1,10 +1,10 @@
 //! Words of texts as lists of spans: the text once, and where each word starts and ends in it.
 //!
-//! Words of a text that is read lie in a copy of it, 16 bytes per word beside the text; words that are made one by one stand behind
-//! each other. A copy has [`ROOM`] bytes of capacity behind the text, so that a reader that loads words
-//! as whole blocks can pad it without another copy.
+//! Words of a text that is read lie in a copy of it, 16 bytes per word beside the text; words that are made one by one
+//! follow each other. A copy has [`ROOM`] bytes of capacity after the text, so that a reader that loads words as whole
+//! blocks can pad it without another copy.
 
-/// Bytes of room behind a text.
+/// Bytes of room after a text.
 pub const ROOM: usize = 16;
 
 /// Words of one text.
@@ -16,7 +16,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Adds a word behind the others.
+    /// Adds a word after the others.
     pub fn push(&mut self, word: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(word);
@@ -54,7 +54,7 @@ impl Words {
         self.bytes().map(|word| std::str::from_utf8(word).unwrap_or_default())
     }
 
-    /// The text with [`ROOM`] zeros behind it, and where each word starts and ends.
+    /// The text with [`ROOM`] zeros after it, and where each word starts and ends.
     pub fn into_padded(mut self) -> (Vec<u8>, Vec<(usize, usize)>) {
         self.text.resize(self.text.len() + ROOM, 0);
         (self.text, self.spans)

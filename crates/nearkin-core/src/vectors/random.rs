@@ -7,15 +7,17 @@
 //! gaussian                = Φ^(-1)(uniform)
 //! cauchy                  = gaussian of column 2c / gaussian of column 2c + 1
 //! ```
-//! with G = 0x9e3779b97f4a7c15 and all additions modulo 2^64. Nothing depends on how many values are drawn, in what order
-//! or on which machine: Φ^(-1) is Wichura's rational approximation (relative error about 1e-16) over a logarithm made of
-//! IEEE operations only. The values are promised for ever; golden values are in the tests below.
+//! with G = 0x9e3779b97f4a7c15 and all additions modulo 2^64. Nothing depends on how many values are drawn, in what
+//! order or on which machine: Φ^(-1) is Wichura's rational approximation (relative error about 1e-16) over a logarithm
+//! made of IEEE operations only. The values are promised for ever; golden values are in the tests below.
 //!
-//! Cost: about 5 ns a Gaussian. Sources: Steele, Lea and Flood (OOPSLA 2014), `SplitMix`, with the mixing function of its
-//! section 4; Wichura (Applied Statistics 37, 1988), algorithm AS 241, PPND16.
+//! Cost: about 5 ns per Gaussian. Sources: Steele, Lea and Flood (OOPSLA 2014), `SplitMix`, with the mixing function of
+//! its section 4; Wichura (Applied Statistics 37, 1988), algorithm AS 241, PPND16.
 
 use rayon::prelude::*;
 
+use crate::Result;
+use crate::room::{self, Plain};
 use crate::stop::Stop;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -158,13 +160,16 @@ pub fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Rows `first..first + rows` of a matrix, each value made of the row's base and its column.
-pub fn matrix<T: Send + Default + Clone>(
+///
+/// # Errors
+/// There is no memory for it.
+pub fn matrix<T: Plain + Send>(
     (seed, stream, first): (u64, u64, u64),
     rows: usize,
     columns: usize,
     value: impl Fn(u64, u64) -> T + Sync,
-) -> Vec<T> {
-    let mut out = vec![T::default(); rows * columns];
+) -> Result<Vec<T>> {
+    let mut out = room::zeros(rows.saturating_mul(columns))?;
     let stop = &Stop::current();
     out.par_chunks_mut(columns.max(1)).enumerate().for_each(|(row, values)| {
         if stop.is_set() {
@@ -175,7 +180,7 @@ pub fn matrix<T: Send + Default + Clone>(
             *slot = value(base, column as u64);
         }
     });
-    out
+    Ok(out)
 }
 
 /// The Gaussian of a column, rounded to `f32`.
@@ -234,7 +239,7 @@ mod tests {
     fn moments_are_those_of_a_normal() {
         // 10^6 values: the mean's deviation is 0.001, the second moment's 0.0014, the fourth's 0.0098; five of each are
         // allowed, which fails with probability below 2e-6 for a good generator, and the seed is fixed.
-        let values = matrix((7, 0, 0), 1000, 1000, |base, column| gaussian(word(base, column)));
+        let values = matrix((7, 0, 0), 1000, 1000, |base, column| gaussian(word(base, column))).expect("a matrix");
         let moment = |power: i32| values.iter().map(|value| value.powi(power)).sum::<f64>() / 1e6;
         assert!(moment(1).abs() < 0.005);
         assert!((moment(2) - 1.0).abs() < 0.0071);
@@ -247,9 +252,9 @@ mod tests {
 
     #[test]
     fn a_row_does_not_depend_on_how_many_are_drawn() {
-        let whole = matrix((7, 1, 0), 8, 5, cauchy_at);
-        assert_eq!(whole[15..], matrix((7, 1, 3), 5, 5, cauchy_at));
-        let narrow = matrix((7, 1, 0), 8, 3, cauchy_at);
+        let whole = matrix((7, 1, 0), 8, 5, cauchy_at).expect("a matrix");
+        assert_eq!(whole[15..], matrix((7, 1, 3), 5, 5, cauchy_at).expect("a matrix"));
+        let narrow = matrix((7, 1, 0), 8, 3, cauchy_at).expect("a matrix");
         assert_eq!(whole[5..8], narrow[3..6]);
     }
 }

@@ -1,4 +1,4 @@
-//! Arrow strings, read in place and checked: what the Arrow C data interface hands over is trusted with nothing that can
+//! Arrow strings, read in place and checked: nothing that the Arrow C data interface hands over is trusted if it can
 //! be checked.
 //!
 //! | type | checked |
@@ -8,46 +8,39 @@
 //! | dictionary of these | keys lie within the dictionary; each value that a key names is UTF-8 |
 //! | struct of one column | the column has the rows of the struct |
 //!
-//! Arrow's producers do not do it for us: `pyarrow.parquet.read_table` leaves bytes as they lie in the file, and readers of
-//! IPC leave offsets. The C interface does not say how long the data of `utf8` and `large_utf8` is; pyarrow does, so its
-//! arrays are asked to check their ends (`validate()`, a look at each buffer's size). For other producers the last offset is
-//! the only statement about that length.
+//! Producers of Arrow data do not check it for us: `pyarrow.parquet.read_table` leaves bytes as they lie in the file,
+//! and readers of IPC leave offsets. The C interface does not say how long the data of `utf8` and `large_utf8` is;
+//! pyarrow does, so its arrays are asked to check their ends (`validate()`, a look at each buffer's size). For other
+//! producers the last offset is the only statement about that length.
 //!
-//! UTF-8 is checked a piece of rows at a time: if the bytes of the piece are UTF-8 as a whole, a value is too where it begins
-//! and ends at a character; only else is each value looked at. Cost: one pass over offsets and bytes at the speed of
-//! memory, in parallel. A null's bytes are nobody's, and not looked at.
+//! Layouts and UTF-8 are checked by [`nearkin_core::text::columns`], over slices; here are the pointers, and what the C
+//! interface and pyarrow say of their lengths.
 //!
-//! **Memory that is written meanwhile.** Arrow's buffers are immutable by its specification. Who writes to one (through
-//! a NumPy array that he made a buffer of) while a call runs breaks the check of UTF-8 under the reader, and with it the
-//! safety of memory; that can't be found out here, nor mended without a copy of all texts.
+//! **Memory that is written meanwhile.** Arrow's buffers are immutable by its specification. Code that writes to one
+//! (through a NumPy array over the same buffer) while a call runs invalidates the check of UTF-8, and with it memory
+//! safety; this can't be detected here, nor prevented without a copy of all texts.
 
 use std::ops::Range;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_schema::DataType;
 use nearkin_core::Error;
+use nearkin_core::text::columns::{self, Checked, Fault, Nulls, Read, View, Whole};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
-use rayon::prelude::*;
 
+use crate::convert::cdata::{Array, Column, Kind, Refused, Schema};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_if;
-
-/// A string, borrowed from the arrays that its [`Strings`] holds; None for a null.
-pub(super) type Item = Option<&'static str>;
 
 /// Strings of Arrow arrays, and those arrays.
 pub(crate) struct Strings {
     /// Borrowed from `owners`: the lifetime is that of this struct.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<columns::Item<'static>>,
     /// What is released with the struct.
     pub(crate) owners: Vec<FFI_ArrowArray>,
 }
-
-/// Rows that one task checks.
-const PIECE: usize = 1 << 10;
 
 /// Rows from which on the pool is asked to help.
 pub(super) const SHARED: usize = 1 << 12;
@@ -64,13 +57,15 @@ impl Strings {
         } else {
             return Ok(None);
         };
-        let rows = owners.iter().map(|chunk| chunk.array.len()).fold(0, usize::saturating_add);
+        let mut rows = owners.iter().map(|chunk| rows_of(Array::of(&chunk.array)).map(|rows| rows.len()));
+        let rows = rows.try_fold(0, |sum, rows| Ok(rows?.saturating_add(sum)));
+        let rows = rows.map_err(|fault: Fault| to_python(fault.error(0)))?;
         let items = detached_if(source.py(), rows >= SHARED, || {
             let mut items = Vec::new();
             items.try_reserve_exact(rows).map_err(|_| too_long(rows))?;
             for chunk in &owners {
                 let first = items.len();
-                let (mut found, bad) = chunk.read().map_err(|error| error.after(first))?;
+                let (mut found, bad) = chunk.read().map_err(|error| error.error(first))?;
                 if let Some(bad) = bad.first() {
                     return Err(bad.error(first));
                 }
@@ -83,60 +78,13 @@ impl Strings {
     }
 }
 
-/// One array and the type that its schema states.
+/// One array and what its schema says that it is.
 struct Chunk {
     array: FFI_ArrowArray,
-    kind: DataType,
+    column: Column,
+    /// Whether the column is the only one of a table, which the array is.
+    table: bool,
 }
-
-/// A value whose bytes are not UTF-8.
-#[derive(Clone, Copy)]
-pub(super) struct Bad {
-    row: usize,
-    /// The first byte that does not fit, and its place in the value.
-    byte: u8,
-    at: usize,
-}
-
-impl Bad {
-    /// The error for an array that `first` rows come before.
-    pub(super) fn error(self, first: usize) -> Error {
-        let reason = format!(
-            "is not UTF-8: byte 0x{:02x} at byte {} of the value; decode the column's bytes with errors='replace', or drop the row",
-            self.byte,
-            self.at + 1
-        );
-        Error::input(format!("text {}", first + self.row), reason)
-    }
-}
-
-/// What does not hold in an array as a whole, or in one of its rows.
-pub(super) struct Fault {
-    pub(super) row: Option<usize>,
-    pub(super) reason: String,
-}
-
-impl Fault {
-    fn array(reason: impl Into<String>) -> Self {
-        Self { row: None, reason: reason.into() }
-    }
-
-    fn row(row: usize, reason: impl Into<String>) -> Self {
-        Self { row: Some(row), reason: reason.into() }
-    }
-
-    /// The error for an array that `first` rows come before.
-    fn after(self, first: usize) -> Error {
-        match self.row {
-            None => Error::input("Arrow data", self.reason),
-            Some(row) => Error::input(format!("text {}", first + row), self.reason),
-        }
-    }
-}
-
-pub(super) type Read<T> = Result<T, Fault>;
-/// Items, and the rows among them that are not UTF-8 (None in the items), ascending.
-pub(super) type Checked = (Vec<Item>, Vec<Bad>);
 
 fn too_long(rows: usize) -> Error {
     Error::input("Arrow data", format!("it claims {rows} rows, for which there is no memory"))
@@ -147,65 +95,41 @@ impl Chunk {
         if array.is_released() {
             return Err(failed("reading an array", "it is released already; pass it once"));
         }
-        let kind = DataType::try_from(schema).map_err(|error| failed("reading the schema", error))?;
-        if let DataType::Struct(fields) = &kind
-            && fields.len() != 1
-        {
-            let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-            return Err(PyTypeError::new_err(format!(
+        let (column, table) = Schema::of(schema).column().map_err(|refused| match refused {
+            Refused::Broken(reason) => failed("reading the schema", reason),
+            Refused::Table(names) => PyTypeError::new_err(format!(
                 "the table has the columns {}; pass the one that holds the texts",
                 names.join(", ")
-            )));
-        }
-        let column = if let DataType::Struct(fields) = &kind { fields[0].data_type() } else { &kind };
-        if !is_text(column) {
-            return Err(PyTypeError::new_err(format!(
-                "the Arrow array holds {column}; texts are utf8, large_utf8, string_view or dictionaries of these: cast the column"
-            )));
-        }
-        Ok(Self { array, kind })
+            )),
+            Refused::Other(kind) => PyTypeError::new_err(format!(
+                "the Arrow array holds {kind}; texts are utf8, large_utf8, string_view or dictionaries of these: cast the column"
+            )),
+        })?;
+        Ok(Self { array, column, table })
     }
 
-    fn read(&self) -> Read<Checked> {
-        let rows = rows_of(&self.array)?;
-        match &self.kind {
-            // A table of one column is that column.
-            DataType::Struct(fields) => {
-                if self.array.num_children() != 1 {
-                    return Err(Fault::array(format!(
-                        "a table of one column has {} arrays",
-                        self.array.num_children()
-                    )));
-                }
-                let column = self.array.child(0);
-                if column.is_released() || column.len() < rows.end {
-                    return Err(Fault::array(format!("the column is shorter than its table of {} rows", rows.end)));
-                }
-                strings(column, fields[0].data_type(), rows)
-            }
-            kind => strings(&self.array, kind, 0..rows.len()),
+    fn read(&self) -> Read<Checked<'static>> {
+        let array = Array::of(&self.array);
+        let rows = rows_of(array)?;
+        if !self.table {
+            return strings(array, self.column, 0..rows.len());
         }
-    }
-}
-
-fn is_string(kind: &DataType) -> bool {
-    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
-fn is_text(kind: &DataType) -> bool {
-    match kind {
-        DataType::Null => true,
-        DataType::Dictionary(_, values) => is_string(values) || matches!(**values, DataType::Null),
-        kind => is_string(kind),
+        // A table of one column is that column.
+        if array.num_children() != 1 {
+            return Err(Fault::array(format!("a table of one column has {} arrays", array.num_children())));
+        }
+        let column = array.child().filter(|column| rows_of(column).is_ok_and(|whole| whole.len() >= rows.end));
+        let shorter = || Fault::array(format!("the column is shorter than its table of {} rows", rows.end));
+        strings(column.ok_or_else(shorter)?, self.column, rows.clone())
     }
 }
 
 /// The rows of an array as places in its buffers: from its offset on.
-fn rows_of(array: &FFI_ArrowArray) -> Read<Range<usize>> {
-    let (start, end) = (array.offset(), array.offset().checked_add(array.len()));
-    // Numbers below 0 are huge ones here. No buffer has 2^59 values: their bytes can be counted.
-    match end.filter(|&end| end < 1 << 59 && start <= end) {
-        Some(end) => Ok(start..end),
+fn rows_of(array: &Array) -> Read<Range<usize>> {
+    let (start, end) = (array.offset(), array.offset().checked_add(array.length()));
+    // No buffer has 2^59 values: their bytes can be counted.
+    match end.filter(|&end| end < 1 << 59 && start >= 0 && array.length() >= 0) {
+        Some(end) => Ok(start as usize..end as usize),
         None => Err(Fault::array("its length or offset is negative or beyond all memory")),
     }
 }
@@ -215,11 +139,11 @@ fn rows_of(array: &FFI_ArrowArray) -> Read<Range<usize>> {
 /// # Safety
 /// The buffer holds `start + count` values of type `T`, for all of whose bits `T` is valid, and nobody writes to it while
 /// the array lives.
-unsafe fn values<T>(array: &FFI_ArrowArray, index: usize, start: usize, count: usize) -> Read<&'static [T]> {
+unsafe fn values<T>(array: &Array, index: usize, start: usize, count: usize) -> Read<&'static [T]> {
     if count == 0 {
         return Ok(&[]);
     }
-    let pointer = if index < array.num_buffers() { array.buffer(index) } else { std::ptr::null() };
+    let pointer = array.buffer(index);
     if pointer.is_null() {
         return Err(Fault::array(format!("buffer {index} of {} is missing", array.num_buffers())));
     }
@@ -232,98 +156,48 @@ unsafe fn values<T>(array: &FFI_ArrowArray, index: usize, start: usize, count: u
     Ok(unsafe { std::slice::from_raw_parts(pointer.add(start), count) })
 }
 
-/// Which rows are null.
-#[derive(Clone, Copy)]
-struct Nulls {
-    /// A bit per value, set where there is one; empty where all are there.
-    bits: &'static [u8],
-    first: usize,
-}
-
-impl Nulls {
-    fn of(array: &FFI_ArrowArray, rows: &Range<usize>) -> Read<Self> {
-        let there = array.num_buffers() > 0 && !array.buffer(0).is_null() && !rows.is_empty();
-        // SAFETY: by the C data interface the buffer has a bit for each value from 0 to the end of the rows.
-        let bits = if there { unsafe { values::<u8>(array, 0, 0, rows.end.div_ceil(8))? } } else { &[] };
-        Ok(Self { bits, first: rows.start })
+/// Which of the rows are null.
+fn nulls(array: &Array, rows: &Range<usize>) -> Read<Nulls<'static>> {
+    if array.buffer(0).is_null() || rows.is_empty() {
+        return Ok(Nulls::NONE);
     }
-
-    fn is_null(self, row: usize) -> bool {
-        let at = self.first + row;
-        !self.bits.is_empty() && self.bits[at / 8] >> (at % 8) & 1 == 0
-    }
+    // SAFETY: by the C data interface the buffer has a bit for each value from 0 to the end of the rows.
+    Nulls::new(unsafe { values::<u8>(array, 0, 0, rows.end.div_ceil(8))? }, rows)
 }
 
 /// The strings of `rows`, counted from the array's offset.
-fn strings(array: &FFI_ArrowArray, kind: &DataType, rows: Range<usize>) -> Read<Checked> {
+fn strings(array: &Array, column: Column, rows: Range<usize>) -> Read<Checked<'static>> {
     let whole = rows_of(array)?;
     let places = whole.start + rows.start..whole.start + rows.end;
-    match kind {
-        DataType::Null => {
+    match column {
+        Column::Plain(Kind::Null) => {
             let mut items = Vec::new();
             items.try_reserve_exact(rows.len()).map_err(|_| Fault::array(format!("it claims {} rows", rows.len())))?;
             items.resize(rows.len(), None);
             Ok((items, Vec::new()))
         }
-        DataType::Utf8 => packed::<i32>(array, &places),
-        DataType::LargeUtf8 => packed::<i64>(array, &places),
-        DataType::Utf8View => views(array, &places),
-        DataType::Dictionary(keys, values) => match **keys {
-            DataType::Int8 => chosen::<i8>(array, values, &places),
-            DataType::Int16 => chosen::<i16>(array, values, &places),
-            DataType::Int32 => chosen::<i32>(array, values, &places),
-            DataType::Int64 => chosen::<i64>(array, values, &places),
-            DataType::UInt8 => chosen::<u8>(array, values, &places),
-            DataType::UInt16 => chosen::<u16>(array, values, &places),
-            DataType::UInt32 => chosen::<u32>(array, values, &places),
-            DataType::UInt64 => chosen::<u64>(array, values, &places),
-            ref other => Err(Fault::array(format!("a dictionary has keys of {other}; cast the column"))),
+        Column::Plain(Kind::Utf8) => packed::<i32>(array, &places),
+        Column::Plain(Kind::LargeUtf8) => packed::<i64>(array, &places),
+        Column::Plain(Kind::View) => views(array, &places),
+        Column::Dictionary(key, values) => match key {
+            b'c' => chosen::<i8>(array, values, &places),
+            b's' => chosen::<i16>(array, values, &places),
+            b'i' => chosen::<i32>(array, values, &places),
+            b'l' => chosen::<i64>(array, values, &places),
+            b'C' => chosen::<u8>(array, values, &places),
+            b'S' => chosen::<u16>(array, values, &places),
+            b'I' => chosen::<u32>(array, values, &places),
+            _ => chosen::<u64>(array, values, &places),
         },
-        other => Err(Fault::array(format!("it holds {other}, which is no text"))),
     }
 }
-
-/// Calls `piece` for rows that lie together, in parallel, and joins what it finds in order.
-fn in_pieces(rows: usize, piece: impl Fn(Range<usize>) -> Read<Checked> + Sync) -> Read<Checked> {
-    if rows <= PIECE {
-        return piece(0..rows);
-    }
-    let pieces: Vec<Read<Checked>> =
-        (0..rows.div_ceil(PIECE)).into_par_iter().map(|i| piece(i * PIECE..rows.min((i + 1) * PIECE))).collect();
-    let (mut items, mut bad) = (Vec::new(), Vec::new());
-    items
-        .try_reserve_exact(rows)
-        .map_err(|_| Fault::array(format!("it has {rows} rows, for which there is no memory")))?;
-    for piece in pieces {
-        let (mut some_items, mut some_bad) = piece?;
-        items.append(&mut some_items);
-        bad.append(&mut some_bad);
-    }
-    Ok((items, bad))
-}
-
-/// The value's string, or where it is none.
-fn checked(value: &'static [u8], row: usize) -> Result<&'static str, Bad> {
-    match simdutf8::basic::from_utf8(value) {
-        Ok(text) => Ok(text),
-        // The slower check says where.
-        Err(_) => std::str::from_utf8(value).map_err(|error| {
-            let at = error.valid_up_to();
-            Bad { row, byte: value[at], at }
-        }),
-    }
-}
-
-/// A number that offsets or keys are of.
-pub(super) trait Whole: Copy + Sync + TryInto<usize> + std::fmt::Display + 'static {}
-impl<T: Copy + Sync + TryInto<usize> + std::fmt::Display + 'static> Whole for T {}
 
 /// Strings back to back, value i from `offsets[i]` to `offsets[i + 1]`.
-fn packed<O: Whole>(array: &FFI_ArrowArray, rows: &Range<usize>) -> Read<Checked> {
+fn packed<O: Whole + 'static>(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let nulls = Nulls::of(array, rows)?;
+    let nulls = nulls(array, rows)?;
     // SAFETY: by the C data interface there is an offset for each value, and one more; any bits are an integer.
     let offsets: &[O] = unsafe { values(array, 1, rows.start, rows.len() + 1)? };
     let last = offsets[rows.len()];
@@ -332,80 +206,23 @@ fn packed<O: Whole>(array: &FFI_ArrowArray, rows: &Range<usize>) -> Read<Checked
         return Err(Fault::row(rows.len() - 1, format!("ends at the offset {last}; offsets are 0 or more")));
     }
     // SAFETY: the data reaches to the last offset: nothing else states its length. `validate` has asked pyarrow, and
-    // `back_to_back` reads no place behind it.
+    // no place after it is read.
     let data: &'static [u8] = unsafe { values(array, 2, 0, end)? };
-    back_to_back(offsets, data, |row| nulls.is_null(row))
+    columns::packed(offsets, data, nulls)
 }
 
-/// The strings of `data` from `offsets[i]` to `offsets[i + 1]`, None where `is_null` says so.
-pub(super) fn back_to_back<O: Whole>(
-    offsets: &[O],
-    data: &'static [u8],
-    is_null: impl Fn(usize) -> bool + Sync,
-) -> Read<Checked> {
-    let span = |row: usize| -> Read<Range<usize>> {
-        let (from, to) = (offsets[row], offsets[row + 1]);
-        match (from.try_into(), to.try_into()) {
-            (Ok(start), Ok(stop)) if start <= stop && stop <= data.len() => Ok(start..stop),
-            _ => {
-                let reason = format!("lies from {from} to {to}; offsets ascend from 0 to {}", data.len());
-                Err(Fault::row(row, reason))
-            }
-        }
-    };
-    in_pieces(offsets.len().saturating_sub(1), |piece| {
-        let (mut items, mut bad) = (Vec::with_capacity(piece.len()), Vec::new());
-        if piece.is_empty() {
-            return Ok((items, bad));
-        }
-        let begin = span(piece.start)?.start;
-        let stop = span(piece.end - 1).map_or(begin, |last| last.end);
-        let whole = data.get(begin..stop).and_then(|bytes| simdutf8::basic::from_utf8(bytes).ok());
-        for row in piece {
-            let place = span(row)?;
-            if is_null(row) {
-                items.push(None);
-                continue;
-            }
-            // A value of a piece that is UTF-8 is UTF-8 where it begins and ends at a character.
-            let inside = place.start.checked_sub(begin).zip(place.end.checked_sub(begin));
-            let text = whole.zip(inside).and_then(|(whole, (start, stop))| whole.get(start..stop));
-            match text.map_or_else(|| checked(&data[place], row), Ok) {
-                Ok(text) => items.push(Some(text)),
-                Err(fault) => {
-                    items.push(None);
-                    bad.push(fault);
-                }
-            }
-        }
-        Ok((items, bad))
-    })
-}
-
-/// One value of a string view: its length, then its bytes, or its first four, a buffer and a place in that.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct View {
-    length: i32,
-    inline: [u8; 4],
-    buffer: [u8; 4],
-    place: [u8; 4],
-}
-
-/// Bytes of a value that lies in its view.
-const INLINE: usize = 12;
-
-fn views(array: &FFI_ArrowArray, rows: &Range<usize>) -> Read<Checked> {
+fn views(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let nulls = Nulls::of(array, rows)?;
-    // SAFETY: by the C data interface there is a view for each value; any bits are one.
+    let nulls = nulls(array, rows)?;
+    // SAFETY: by the C data interface there is a view for each value; any bytes are one.
     let views: &'static [View] = unsafe { values(array, 1, rows.start, rows.len())? };
     // Nulls, views, data in any number of buffers, the lengths of these.
-    let count = array.num_buffers().checked_sub(3).ok_or_else(|| Fault::array("a string view has too few buffers"))?;
+    let count = usize::try_from(array.num_buffers()).ok().and_then(|buffers| buffers.checked_sub(3));
+    let count = count.ok_or_else(|| Fault::array("a string view has too few buffers"))?;
     // SAFETY: the last buffer has the length of each data buffer.
-    let lengths: &[i64] = unsafe { values(array, array.num_buffers() - 1, 0, count)? };
+    let lengths: &[i64] = unsafe { values(array, 2 + count, 0, count)? };
     let mut buffers: Vec<&'static [u8]> = Vec::with_capacity(count);
     for (i, &length) in lengths.iter().enumerate() {
         let length = usize::try_from(length).ok().filter(|&length| isize::try_from(length).is_ok());
@@ -413,75 +230,25 @@ fn views(array: &FFI_ArrowArray, rows: &Range<usize>) -> Read<Checked> {
         // SAFETY: the producer says that the buffer has this length.
         buffers.push(unsafe { values(array, 2 + i, 0, length)? });
     }
-    let value = |row: usize| -> Read<&'static [u8]> {
-        let view = &views[row];
-        let length = usize::try_from(view.length)
-            .map_err(|_| Fault::row(row, format!("has the length {}; lengths are 0 or more", view.length)))?;
-        if length <= INLINE {
-            // SAFETY: a view has 16 bytes, of which the last 12 are the value's; `views` borrows all of them.
-            return Ok(unsafe { std::slice::from_raw_parts((&raw const *view).cast::<u8>().add(4), length) });
-        }
-        let (buffer, place) = (i32::from_ne_bytes(view.buffer), i32::from_ne_bytes(view.place));
-        let bytes = usize::try_from(buffer).ok().and_then(|buffer| buffers.get(buffer));
-        let start = usize::try_from(place).ok();
-        bytes.zip(start).and_then(|(bytes, start)| bytes.get(start..start.checked_add(length)?)).ok_or_else(|| {
-            let reason = format!("is {length} bytes at {place} of data buffer {buffer}, beyond its end");
-            Fault::row(row, reason)
-        })
-    };
-    in_pieces(rows.len(), |piece| {
-        let (mut items, mut bad) = (Vec::with_capacity(piece.len()), Vec::new());
-        for row in piece {
-            if nulls.is_null(row) {
-                items.push(None);
-                continue;
-            }
-            match checked(value(row)?, row) {
-                Ok(text) => items.push(Some(text)),
-                Err(fault) => {
-                    items.push(None);
-                    bad.push(fault);
-                }
-            }
-        }
-        Ok((items, bad))
-    })
+    columns::views(views, &buffers, nulls)
 }
 
 /// The values of a dictionary that keys choose.
-fn chosen<K: Whole>(array: &FFI_ArrowArray, kind: &DataType, rows: &Range<usize>) -> Read<Checked> {
+fn chosen<K: Whole + 'static>(array: &Array, values_kind: Kind, rows: &Range<usize>) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let nulls = Nulls::of(array, rows)?;
+    let nulls = nulls(array, rows)?;
     // SAFETY: by the C data interface there is a key for each value; any bits are an integer.
     let keys: &[K] = unsafe { values(array, 1, rows.start, rows.len())? };
-    let dictionary = array.dictionary().filter(|dictionary| !dictionary.is_released());
-    let dictionary = dictionary.ok_or_else(|| Fault::array("a dictionary column has no dictionary"))?;
+    let dictionary = array.dictionary().ok_or_else(|| Fault::array("a dictionary column has no dictionary"))?;
     let entries = rows_of(dictionary)?.len();
     // A fault of an entry is no fault of a row: it stands for the dictionary.
-    let (found, faulty) = strings(dictionary, kind, 0..entries).map_err(|fault| match fault.row {
+    let found = strings(dictionary, Column::Plain(values_kind), 0..entries).map_err(|fault| match fault.row {
         None => fault,
         Some(entry) => Fault::array(format!("entry {entry} of the dictionary {}", fault.reason)),
     })?;
-    let (mut items, mut bad) = (Vec::with_capacity(rows.len()), Vec::new());
-    for (row, &key) in keys.iter().enumerate() {
-        if nulls.is_null(row) {
-            items.push(None);
-            continue;
-        }
-        let entry = key.try_into().ok().filter(|&entry| entry < entries);
-        let entry = entry.ok_or_else(|| {
-            Fault::row(row, format!("has the key {key}; the dictionary has {entries} entries, counted from 0"))
-        })?;
-        if found[entry].is_none()
-            && let Ok(at) = faulty.binary_search_by_key(&entry, |bad| bad.row)
-        {
-            bad.push(Bad { row, ..faulty[at] });
-        }
-        items.push(found[entry]);
-    }
-    Ok((items, bad))
+    columns::chosen(keys, &found, nulls)
 }
 
 fn failed(action: &str, error: impl std::fmt::Display) -> PyErr {

@@ -1,6 +1,7 @@
 //! Arguments of Python functions, checked and converted: texts, lengths, places, offsets.
 
 pub(crate) mod arrow;
+mod cdata;
 pub(crate) mod texts;
 
 use nearkin_core::{Error, error};

@@ -11,13 +11,14 @@
 use arrow_array::ffi::FFI_ArrowArray;
 use nearkin_core::Error;
 use nearkin_core::cpu::prefetch::prefetch;
+use nearkin_core::text::columns::{Nulls, packed};
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{Element, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::convert::arrow::{SHARED, Strings, back_to_back};
+use crate::convert::arrow::{SHARED, Strings};
 use crate::errors::to_python;
 use crate::threads::detached_if;
 
@@ -34,7 +35,7 @@ enum Owner {
     Buffer { _data: Kept },
 }
 
-/// References to Python strings, let go in order, each asked for before its turn.
+/// References to Python strings, released in order, each prefetched before its turn.
 struct Objects(Vec<Py<PyAny>>);
 
 impl Drop for Objects {
@@ -51,8 +52,11 @@ impl Drop for Objects {
     }
 }
 
-/// Strings between the one that is read and the one that is asked for: a read from memory takes as long as a few of them.
+/// Strings between the one that is read and the one that is prefetched: a read from memory takes as long as a few of them.
 const AHEAD: usize = 8;
+
+/// Items for which room is made before they are there.
+pub(crate) const HINT: usize = 1 << 20;
 
 impl TextSource for Texts {
     fn len(&self) -> usize {
@@ -79,12 +83,13 @@ impl Texts {
         if source.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("one str is not a list of texts; write [text]"));
         }
-        let mut items = Vec::with_capacity(source.len().unwrap_or(0));
+        // What an object says of its length is a hint.
+        let mut items = Vec::with_capacity(source.len().unwrap_or(0).min(HINT));
         let mut strings = Vec::with_capacity(items.capacity());
         let list = source.cast_exact::<PyList>().ok();
         for (row, item) in source.try_iter()?.enumerate() {
             let item = item?;
-            // Strings lie scattered over memory: one further on is asked for while this one is read.
+            // Strings lie scattered over memory: one further on is prefetched while this one is read.
             if let Some(list) = list.filter(|list| row + AHEAD < list.len()) {
                 // SAFETY: the list has this element; the borrowed pointer is not read, only its address is used.
                 prefetch(unsafe { pyo3::ffi::PyList_GetItem(list.as_ptr(), (row + AHEAD) as isize) }.cast());
@@ -119,7 +124,7 @@ impl Texts {
         // neither moves.
         let bytes = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(bytes) };
         let places = offsets.slice()?;
-        let found = detached_if(source.py(), places.len() > SHARED, || back_to_back(places, bytes, |_| false))?;
+        let found = detached_if(source.py(), places.len() > SHARED, || packed(places, bytes, Nulls::NONE))?;
         let (mut items, bad) = found.map_err(|fault| {
             let row = fault.row.unwrap_or(0);
             let allowed = format!("ascending numbers within 0 to {}", bytes.len());
@@ -159,7 +164,9 @@ impl<'py, T: Element + Copy> Fixed<'py, T> {
         if is_fixed(array)? && values.as_slice().is_ok() {
             return Ok(Self::Borrowed(values));
         }
-        Ok(Self::Copied(values.as_array().to_vec()))
+        // NumPy copies what is strided or misaligned: no reference may point at a value that is not aligned.
+        let copy: PyReadonlyArray1<'py, T> = array.call_method0("copy")?.extract()?;
+        Ok(Self::Copied(copy.as_slice()?.to_vec()))
     }
 
     fn slice(&self) -> PyResult<&[T]> {
@@ -179,7 +186,8 @@ impl Fixed<'_, u8> {
     }
 }
 
-/// Whether neither an array nor any array that it is a view of can be written to.
+/// Whether neither an array nor any array that it is a view of can be written to, and the memory is an array's own, this
+/// module's or of a `bytes`: a view of another object that can't be written to does not say that the object can't.
 fn is_fixed(array: &Bound<'_, PyAny>) -> PyResult<bool> {
     let mut array = array.clone();
     while array.is_instance_of::<PyUntypedArray>() {
@@ -188,5 +196,6 @@ fn is_fixed(array: &Bound<'_, PyAny>) -> PyResult<bool> {
         }
         array = array.getattr("base")?;
     }
-    Ok(true)
+    let ours = || Ok::<_, PyErr>(array.get_type().name()?.to_string_lossy() == "PySliceContainer");
+    Ok(array.is_none() || array.is_instance_of::<PyBytes>() || ours()?)
 }

@@ -15,6 +15,7 @@ use pyo3::types::PyBytes;
 
 use super::{FoundIds, IdView, Ids, Indexed, Key, Locked, parse_existing};
 use crate::errors::IntoPython;
+use crate::threads::detached;
 
 /// One of the two widths.
 enum Either {
@@ -102,15 +103,14 @@ impl BandCore {
     /// Opens a saved index; also bits of a value, values, bands, rows, and the recipe's JSON form.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, usize, usize, usize, usize, Py<PyBytes>)> {
-        let (index, bits, shape, recipe) = py
-            .detach(|| {
-                let (bits, _, recipe) = bands::describe(&path)?;
-                let index =
-                    if bits == 64 { Either::Wide(Index::open(&path)?) } else { Either::Narrow(Index::open(&path)?) };
-                let shape = with!(&index, index => index.shape());
-                Ok((index, bits, shape, recipe))
-            })
-            .into_python()?;
+        let (index, bits, shape, recipe) = detached(py, || {
+            let (bits, _, recipe) = bands::describe(&path)?;
+            let index =
+                if bits == 64 { Either::Wide(Index::open(&path)?) } else { Either::Narrow(Index::open(&path)?) };
+            let shape = with!(&index, index => index.shape());
+            Ok((index, bits, shape, recipe))
+        })?
+        .into_python()?;
         let recipe = PyBytes::new(py, &recipe).unbind();
         Ok((Self { index: Locked::new(index) }, bits, shape.0, shape.1, shape.2, recipe))
     }

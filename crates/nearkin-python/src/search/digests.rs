@@ -14,6 +14,7 @@ use pyo3::types::PyBytes;
 use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
 use crate::errors::IntoPython;
 use crate::ssdeep::parse_all;
+use crate::threads::detached;
 
 /// Exact index of digests; `nearkin.DigestIndex` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -44,7 +45,7 @@ impl DigestCore {
     /// Opens a saved index; also whether its digests were read leniently, and the recipe's JSON form (None from version 1).
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, bool, Option<Py<PyBytes>>)> {
-        let (index, about) = py.detach(|| Index::open(&path)).into_python()?;
+        let (index, about) = detached(py, || Index::open(&path))?.into_python()?;
         let recipe = about.recipe.map(|recipe| PyBytes::new(py, &recipe).unbind());
         Ok((Self { index: Locked::new(index) }, about.lenient, recipe))
     }
@@ -116,7 +117,7 @@ impl DigestCore {
         let (offsets, ids, scores, skipped) = self.index.ask(py, |index| {
             let mut offsets = vec![0i64];
             let (mut rows, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
-            for (hits, keys) in index.search_many(&queries, limit) {
+            for (hits, keys) in index.search_many(&queries, limit)? {
                 rows.extend(hits.iter().map(|hit| hit.row));
                 scores.extend(hits.iter().map(|hit| hit.score));
                 offsets.push(rows.len() as i64);
@@ -136,7 +137,7 @@ impl DigestCore {
     ) -> PyResult<(FoundIds, FoundIds, Scores, usize)> {
         let limit = limit(threshold, skip_hubs)?;
         let (left, right, scores, skipped) = self.index.ask(py, |index| {
-            let (pairs, skipped) = index.pairs(limit);
+            let (pairs, skipped) = index.pairs(limit)?;
             let left: Vec<u32> = pairs.iter().map(|pair| pair.left).collect();
             let right: Vec<u32> = pairs.iter().map(|pair| pair.right).collect();
             let scores: Vec<u8> = pairs.iter().map(|pair| pair.score).collect();
@@ -156,7 +157,7 @@ impl DigestCore {
         let limit = limit(threshold, skip_hubs)?;
         let linkage = Linkage::parse(linkage).into_python()?;
         let (found, ids) = self.index.ask(py, |index| {
-            let found = index.clusters(limit, linkage);
+            let found = index.clusters(limit, linkage)?;
             let ids = FoundIds::of(index.rows(), &found.rows);
             Ok((found, ids))
         })?;
@@ -165,7 +166,7 @@ impl DigestCore {
 
     /// Block size, seven characters and count of digests, most frequent first.
     fn hubs(&self, py: Python<'_>, least: usize, most: usize) -> PyResult<Vec<(u64, String, usize)>> {
-        let hubs = self.index.ask(py, |index| Ok(index.hubs(least, most)))?;
+        let hubs = self.index.ask(py, |index| index.hubs(least, most))?;
         Ok(hubs
             .into_iter()
             .map(|hub| (hub.block_size, String::from_utf8_lossy(&hub.gram).into_owned(), hub.count))

@@ -18,13 +18,16 @@ use pyo3::types::{PyDict, PyList};
 use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
-use crate::threads::detached_with;
+use crate::threads::{detached, detached_with};
 
 /// Exact Hamming index; `nearkin.HammingIndex` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct HammingCore {
     index: Locked<Index>,
 }
+
+/// Words from which distances are computed in the pool, so that signals are looked for meanwhile.
+const LARGE: usize = 1 << 22;
 
 type Bools = Py<PyArray1<bool>>;
 type Float64s = Py<PyArray1<f64>>;
@@ -120,7 +123,7 @@ impl HammingCore {
     /// Opens a saved index; also its bits, method, radius and memory limit.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Opened> {
-        let index = py.detach(|| Index::open(&path)).into_python()?;
+        let index = detached(py, || Index::open(&path))?.into_python()?;
         let (bits, method, radius, memory) = index.settings();
         Ok((Self { index: Locked::new(index) }, bits, method.name(), radius, memory))
     }
@@ -171,7 +174,7 @@ impl HammingCore {
         self.index.remove(py, &ids, missing_ok)
     }
 
-    /// At most `most` ids of the rows from `start` on, and the row behind the last of them.
+    /// At most `most` ids of the rows from `start` on, and the row after the last of them.
     fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.index.ids(py, start, most)
     }
@@ -197,15 +200,28 @@ impl HammingCore {
         limit: Option<usize>,
     ) -> PyResult<FoundHits> {
         let queries = words(&queries)?;
-        self.index.change(py, |index| {
-            let count = queries.len() / popcount::words_of(index.bits());
-            index.prepare(radius, count)
-        })?;
-        let found = self.index.ask(py, |index| {
+        let search = |index: &Index| {
             let hits = index.search(queries, radius, limit)?;
             let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
+        };
+        // One query of a prepared index is answered before another thread would be awake.
+        let (prepared, found) = self.index.peek(py, |index| {
+            let count = queries.len() / popcount::words_of(index.bits());
+            let prepared = index.is_prepared(radius, count);
+            let quick = prepared && index.is_quick(radius, count);
+            Ok((prepared, if quick { Some(search(index)?) } else { None }))
         })?;
+        if let Some(found) = found {
+            return Ok(Self::hits(py, found));
+        }
+        if !prepared {
+            self.index.change(py, |index| {
+                let count = queries.len() / popcount::words_of(index.bits());
+                index.prepare(radius, count)
+            })?;
+        }
+        let found = self.index.ask(py, search)?;
         Ok(Self::hits(py, found))
     }
 
@@ -332,7 +348,12 @@ fn hamming_distances(
     if rows_a != rows_b && rows_a != 1 && rows_b != 1 {
         return Err(to_python(Error::mismatch("number of rows", rows_a, rows_b)));
     }
-    Ok(py.detach(|| popcount::distances(a, b, words)).into_pyarray(py).unbind())
+    let found = if a.len().max(b.len()) < LARGE {
+        py.detach(|| popcount::distances(a, b, words))
+    } else {
+        detached(py, || popcount::distances(a, b, words))?
+    };
+    Ok(found.into_pyarray(py).unbind())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -15,6 +15,7 @@ use pyo3::types::PyBytes;
 
 use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
 use crate::errors::{IntoPython, to_python};
+use crate::threads::detached;
 
 type Array<T> = Py<PyArray1<T>>;
 
@@ -167,15 +168,16 @@ impl LshCore {
     /// Opens a saved index; also the note that was saved with it.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Py<PyBytes>)> {
-        let index = py.detach(|| Index::open(&path)).into_python()?;
+        let index = detached(py, || Index::open(&path))?.into_python()?;
         let note = PyBytes::new(py, index.note()).unbind();
         Ok((Self::of(index), note))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf, note: Vec<u8>) -> PyResult<()> {
         self.index.change(py, |index| {
+            let before = index.note().to_vec();
             index.set_note(note);
-            index.save(&path)
+            index.save(&path).inspect_err(|_| index.set_note(before))
         })
     }
 

@@ -146,7 +146,7 @@ impl<I: Indexed> Locked<I> {
         self.change(py, |index| index.remove(ids.keys(), missing_ok))
     }
 
-    /// At most `most` ids in order of addition, of the rows from `start` on; and the row behind the last of them.
+    /// At most `most` ids in order of addition, of the rows from `start` on; and the row after the last of them.
     pub(crate) fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.ask(py, |index| {
             let found = index.rows().some(start, most);

@@ -4,7 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
 use nearkin_core::text::idf::smoothed;
-use nearkin_core::text::keywords::Table;
+use nearkin_core::text::keywords::IdfTable;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
@@ -14,7 +14,7 @@ use crate::threads::detached;
 /// A table that recipes weigh by.
 #[pyclass(frozen, module = "nearkin._core")]
 pub(crate) struct IdfCore {
-    pub(crate) table: Table,
+    pub(crate) table: IdfTable,
 }
 
 #[pymethods]
@@ -23,14 +23,14 @@ impl IdfCore {
     #[new]
     fn new(py: Python<'_>, features: Vec<Vec<u8>>, values: PyReadonlyArray1<'_, f64>, unknown: f64) -> PyResult<Self> {
         let values = values.as_slice()?;
-        let table = detached(py, || Table::fitted(&features, values, unknown))?.into_python()?;
+        let table = detached(py, || IdfTable::fitted(&features, values, unknown))?.into_python()?;
         Ok(Self { table })
     }
 
     /// A table that nearkin carries: `jieba` or `cppjieba`.
     #[staticmethod]
     fn named(name: &str) -> PyResult<Self> {
-        Ok(Self { table: Table::named(name).into_python()? })
+        Ok(Self { table: IdfTable::named(name).into_python()? })
     }
 
     /// The values of features.

@@ -1,9 +1,9 @@
-//! Words as lists of Python strings, one object for all places at which a short word stands.
+//! Words as lists of Python strings, one object for all occurrences of a short word.
 //!
-//! Making a string costs some 80 nanoseconds, more than finding the word in the text does. Words of up to 15 bytes, five
-//! ideographs, are therefore looked up in a table of those made last, at the place that their hash says; a longer one
-//! is made each time. The table has a place for every second word of a call, at most 2^14 of 32 bytes, so that it stays
-//! in the cache.
+//! Making a string costs some 80 nanoseconds, more than finding the word in the text does. Words of up to 15 bytes,
+//! five ideographs, are therefore looked up in a table of those made last, at the place that their hash gives; a longer
+//! one is made each time. The table has a place for every second word of a call, at most 2^14 of 32 bytes, so that it
+//! stays in the cache.
 
 use nearkin_core::text::words::{ROOM, Words};
 use pyo3::prelude::*;

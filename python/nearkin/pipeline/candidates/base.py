@@ -1,4 +1,4 @@
-"""What a family does to be searched in a deduplication: it hashes texts, and proposes candidates among them.
+"""What deduplication asks of a family: it hashes texts, and proposes candidates among them.
 
 A `CandidateSource` holds a family's parameters of one run. Each document has a row of values; `search` gives a
 `CandidateSearch` over these rows, in which documents are named by their place in keep order. `nearkin.pipeline.cluster`
@@ -73,6 +73,43 @@ class CandidatePairs:
     similarity: NDArray[np.float64] | None = None
 
 
+@dataclass(frozen=True)
+class PlacedValues:
+    """Values of documents by place, gathered from those by row when they are asked for.
+
+    Attributes
+    ----------
+    values : (n, ...) array
+        By row.
+    rows : (m,) int64
+        The row of each place.
+    """
+
+    values: Values
+    rows: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of the array that they would make."""
+        return (len(self.rows), *self.values.shape[1:])
+
+    def __getitem__(self, places: Places | slice) -> Values:
+        """A copy of the values of these places."""
+        return self.values[self.rows[places]]
+
+    def field(self, name: str) -> PlacedValues:
+        """One field of values that are records."""
+        return PlacedValues(self.values[name], self.rows)
+
+    @classmethod
+    def of(cls, values: Values | PlacedValues) -> PlacedValues:
+        """Values by place; those of an array are its rows."""
+        return values if isinstance(values, PlacedValues) else cls(values, np.arange(len(values)))
+
+
 Decision = tuple[NDArray[np.int64], NDArray[np.float64], int, int]
 """What absorbed each document (a number within the batch, -1 for none), its similarity; pairs verified, candidates."""
 
@@ -85,7 +122,7 @@ class CandidateBatch(Protocol):
         """Their numbers within the batch, ascending."""
 
     def absorb(self, cache: TextCache | None, places: Places, threshold: float) -> Decision:
-        """Visit them in order, each that none absorbed absorbing later ones.
+        """Visit them in order; each one that has not been absorbed absorbs later ones.
 
         `places` are theirs, and have their texts in `cache`; without it all candidates are matches.
         """
@@ -118,9 +155,12 @@ class OlderIndex:
     ----------
     nearest : function
         For each row of values the id of the nearest entry that counts as a match, None for none; and its distance.
+    similarity : function, optional
+        The similarities of matches at these distances, where the family itself verifies.
     """
 
     nearest: Callable[[Values], tuple[NDArray[np.object_], NDArray[np.int64]]]
+    similarity: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None
 
 
 class CandidateSource(Protocol):
@@ -129,7 +169,7 @@ class CandidateSource(Protocol):
     equal: ClassVar[float]
     """Similarity of equal documents: the largest."""
 
-    def search(self, values: Values) -> CandidateSearch:
+    def search(self, values: Values | PlacedValues) -> CandidateSearch:
         """A search over rows of values, in which none is added yet."""
 
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
@@ -139,7 +179,7 @@ class CandidateSource(Protocol):
         """Similarities of the rows of two arrays by the family itself; NaN where it says nothing."""
 
     def older_index(self, against: object) -> OlderIndex | None:
-        """`against`, if it is an index of this family; None if it is not.
+        """`against`, if it is an index of this family, else None.
 
         Raises MismatchError unless it holds what this source hashes.
         """

@@ -1,9 +1,9 @@
-"""One family proposes, another confirms: candidates of the first that the second finds alike as well.
+"""One family proposes, another confirms: candidates of the first that the second finds similar, too.
 
 Henzinger (SIGIR 2006) found that MinHash and SimHash err on different pairs, and that pairs on which both agree are far
 more often right than those of either. Here the first family searches, and each of its candidates must also lie within
-the second one's reach: a radius of fingerprints, or a share of equal values of signatures. Confirmation costs a look at
-two hashes, verification by texts a look at two texts.
+the second one's reach: a radius of fingerprints, or a share of equal values of signatures. Confirmation reads two
+hashes, verification reads two texts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nearkin.pipeline.candidates.base import (
     CandidateSearch,
     ListedBatch,
     OlderIndex,
+    PlacedValues,
     Places,
     TextBatch,
     Values,
@@ -66,7 +67,7 @@ class ConfirmedCandidates:
         both["first"], both["second"] = one, other
         return both, counts
 
-    def search(self, values: Values) -> CandidateSearch:
+    def search(self, values: Values | PlacedValues) -> CandidateSearch:
         """A search of the first family whose candidates are confirmed."""
         return ConfirmedSearch(self, values)
 
@@ -75,7 +76,7 @@ class ConfirmedCandidates:
         return self.first.distances(left["first"], right["first"])
 
     def confirms(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Whether the second family finds rows alike."""
+        """Whether the second family finds rows similar."""
         return self.second.distances(left, right) <= self.most
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
@@ -96,14 +97,14 @@ class ConfirmedCandidates:
 class ConfirmedSearch:
     """The first family's search over confirmed candidates."""
 
-    def __init__(self, candidate_source: ConfirmedCandidates, values: Values) -> None:
+    def __init__(self, candidate_source: ConfirmedCandidates, values: Values | PlacedValues) -> None:
         self._source = candidate_source
-        self._first = np.ascontiguousarray(values["first"])
-        self._second = np.ascontiguousarray(values["second"])
+        placed = PlacedValues.of(values)
+        self._first, self._second = placed.field("first"), placed.field("second")
         self._search = candidate_source.first.search(self._first)
 
-    def _confirmed(self, values: Values, left: Places, right: Places) -> NDArray[np.bool_]:
-        """Whether the second family finds rows `left` of `values` and documents `right` alike."""
+    def _confirmed(self, values: Values | PlacedValues, left: Places, right: Places) -> NDArray[np.bool_]:
+        """Whether the second family finds rows `left` of `values` and documents `right` similar."""
         parts = [np.zeros(0, bool)]
         for start in range(0, len(left), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)

@@ -1,7 +1,7 @@
-"""MinHash proposes what shares a band of its signature, with a recall that is computed.
+"""MinHash proposes documents that share a band of their signatures, with a recall that is computed.
 
-Bands and rows follow from threshold and wanted recall (`nearkin.theory.choose_bands`). Of what shares a band only pairs
-whose signatures agree in `least` values go on to be verified: what this loses is part of the recall that is stated.
+Bands and rows follow from threshold and wanted recall (`nearkin.theory.choose_bands`). Of the pairs that share
+a band only those whose signatures agree in `least` values are verified: what this loses is part of the stated recall.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nearkin.pipeline.candidates.base import (
     CandidateSearch,
     ListedBatch,
     OlderIndex,
+    PlacedValues,
     Places,
     TextBatch,
     Values,
@@ -77,7 +78,7 @@ class MinHashCandidates:
         values, counts = self.recipe.core.signatures(texts)
         return values.reshape(-1, self.recipe.num_perm), counts
 
-    def search(self, values: Values) -> CandidateSearch:
+    def search(self, values: Values | PlacedValues) -> CandidateSearch:
         """An empty search over signatures."""
         return BandSearch(self, values)
 
@@ -116,7 +117,7 @@ class MinHashCandidates:
 class BandSearch:
     """Signatures by place, and the index of those that were added."""
 
-    def __init__(self, candidate_source: MinHashCandidates, values: Values) -> None:
+    def __init__(self, candidate_source: MinHashCandidates, values: Values | PlacedValues) -> None:
         self._source, self._values = candidate_source, values
         self._index = self._empty()
 

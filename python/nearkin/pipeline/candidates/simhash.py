@@ -1,4 +1,4 @@
-"""SimHash proposes what lies within a Hamming radius: all of it, exactly."""
+"""SimHash proposes every fingerprint within a Hamming radius, and no other."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from nearkin.pipeline.candidates.base import (
     CandidateSearch,
     Decision,
     OlderIndex,
+    PlacedValues,
     Places,
     TextBatch,
     Values,
@@ -61,7 +62,7 @@ class SimHashCandidates:
         values, counts = self.recipe.core.fingerprints(texts)
         return values.reshape(-1, self.recipe.words), counts
 
-    def search(self, values: Values) -> CandidateSearch:
+    def search(self, values: Values | PlacedValues) -> CandidateSearch:
         """An empty search over fingerprints."""
         return HammingSearch(self.recipe.bits, self.radius, values)
 
@@ -93,7 +94,7 @@ class SimHashCandidates:
 class HammingSearch:
     """Fingerprints by place, and the index of those that were added."""
 
-    def __init__(self, bits: int, radius: int, values: Values) -> None:
+    def __init__(self, bits: int, radius: int, values: Values | PlacedValues) -> None:
         self._radius, self._values = radius, values
         self._index = HammingIndex(bits, radius=radius)
 

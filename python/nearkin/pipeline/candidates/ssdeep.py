@@ -1,4 +1,4 @@
-"""Fuzzy digests propose what scores at least the threshold: all of it, exactly, with its score as the similarity."""
+"""Fuzzy digests propose every digest that scores at least the threshold, and no other; the score is the similarity."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nearkin.pipeline.candidates.base import (
     CandidateSearch,
     ListedBatch,
     OlderIndex,
+    PlacedValues,
     Places,
     Values,
     ascending,
@@ -29,7 +30,7 @@ GRAM = 7
 
 
 def is_comparable(digest: str) -> bool:
-    """Whether a digest can be like another one: files of zeros share `3::`, and tiny files a character or two."""
+    """Whether a digest can be compared: files of zeros share `3::`, and tiny files a character or two."""
     return any(len(part) >= GRAM for part in digest.split(":")[1:])
 
 
@@ -57,7 +58,7 @@ class DigestCandidates:
         self.recipe = recipe
         self.threshold = int(threshold)
 
-    def search(self, values: Values) -> CandidateSearch:
+    def search(self, values: Values | PlacedValues) -> CandidateSearch:
         """An empty search over digests."""
         return DigestSearch(self.threshold, values)
 
@@ -74,7 +75,9 @@ class DigestCandidates:
         if not isinstance(against, DigestIndex):
             return None
         against.recipe.check_same(self.recipe)
-        return OlderIndex(lambda values: self._nearest(against, values))
+        return OlderIndex(
+            lambda values: self._nearest(against, values), lambda distances: (100 - distances).astype(np.float64)
+        )
 
     def _nearest(self, index: DigestIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
         ids, distances = np.full(len(values), None, object), np.zeros(len(values), np.int64)
@@ -93,13 +96,13 @@ class DigestCandidates:
 class DigestSearch:
     """Digests by place, and the index of those that were added.
 
-    A digest without seven characters in a part is never added: it would match every other one that is equal.
+    A digest without seven characters in a part is never added: equality alone would make it match others.
     """
 
-    def __init__(self, threshold: int, values: Values) -> None:
+    def __init__(self, threshold: int, values: Values | PlacedValues) -> None:
         self._threshold, self._values = threshold, values
         self._index = DigestIndex(strict=False)
-        self._comparable = _comparable(values)
+        self._comparable = _comparable(values[:])
         self._added = 0
 
     def __len__(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from nearkin._core import LshCore
 from nearkin.errors import NotFittedError
 from nearkin.families.base import Family
-from nearkin.search.ids import Existing, IdArray, Ids, check_existing, contains_id, iter_ids, new_ids, remove_ids
+from nearkin.search.ids import Existing, HeldByIds, Ids, check_existing, new_ids
 from nearkin.search.lsh.file import save
 from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_stored, flat, hashed_form
 from nearkin.search.lsh.settings import CodeRank, Filter, Given, Settings
@@ -25,7 +24,7 @@ Hashes: TypeAlias = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
 """Words of bits or integers of rows, one row after the other."""
 
 
-class Contents:
+class Contents(HeldByIds):
     """The part of `LSHIndex` that is neither parameters nor queries."""
 
     family: Family
@@ -47,6 +46,9 @@ class Contents:
     def given(self) -> Given:
         """The parameters as they were given to the constructor, which no fit changes."""
         return Given(**{field.name: getattr(self, field.name) for field in fields(Given)})
+
+    def _held(self) -> LshCore:
+        return self._fitted()
 
     def _fitted(self) -> LshCore:
         if self._core is None:
@@ -79,15 +81,15 @@ class Contents:
         X : (n, d) array or SciPy sparse matrix
             Of the dimension of `fit`.
         existing : {"error", "update", "skip"}, default="error"
-            For an id that is there, or occurs twice in the call: refuse the call, replace the vector (the last one
-            wins), or keep the first.
+            For an id that is already there, or occurs twice in the call: refuse the call, replace the vector (the last
+            one wins), or keep the first.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         ParameterError
-            An id that is there or occurs twice, ids of another kind, counts that differ, a vector longer than
+            An id that is already there or occurs twice, ids of another kind, counts that differ, a vector longer than
             the longest that fits (`settings_.max_norm`). The index is unchanged.
         InputError
             NaN or infinite values, zero vectors where angles count. The index is unchanged.
@@ -96,52 +98,14 @@ class Contents:
         rows = self._stored_form(X, "X")
         return self._insert(rows, self._hashed_form(rows), ids, existing)
 
-    def remove(self, ids: Ids, *, missing_ok: bool = False) -> int:
-        """Removes ids; returns how many were removed.
-
-        Parameters
-        ----------
-        ids : iterable of int or str
-            Ids as they were given; row numbers if none were.
-        missing_ok : bool, default=False
-            Whether ids that are not there are skipped.
-
-        Raises
-        ------
-        ParameterError
-            An id that is not there. The index is unchanged.
-        """
-        return remove_ids(self._fitted(), ids, missing_ok)
-
     def __len__(self) -> int:
         """How many vectors there are."""
         return 0 if self._core is None else len(self._core)
-
-    def __contains__(self, key: object) -> bool:
-        """Whether an id is there."""
-        return contains_id(self._fitted(), key)
 
     @property
     def nbytes(self) -> int:
         """Bytes of tables or codes, vectors and ids."""
         return sum(self._fitted().info()[4:])
-
-    def iter_ids(self, *, batch_size: int = 65_536) -> Iterator[IdArray]:
-        """All ids in order of addition, `batch_size` at a time; row numbers if none were given.
-
-        Each batch is read when it is asked for: ids that are removed meanwhile are not given, those that are added are.
-
-        Parameters
-        ----------
-        batch_size : int, default=65_536
-            Ids of a batch, 1 or more; the last one may have fewer.
-
-        Raises
-        ------
-        ParameterError
-            A batch size below 1.
-        """
-        return iter_ids(self._fitted(), batch_size)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the index with its hash functions as one file with a checksum for every part.
@@ -149,12 +113,17 @@ class Contents:
         The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
         `docs/format-lsh.md` describes it.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file; one of that name is replaced.
+
         Raises
         ------
         NotFittedError
             Before `fit`.
         ParameterError
-            A family that no file can hold, such as one with a kernel that is a function.
+            A family that can't be saved, such as one with a kernel that is a function.
         OSError
             The file system refuses; an old file is as it was.
         """
@@ -171,7 +140,7 @@ class Contents:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The inverse; the file's memory map outlives its name."""
+        """The inverse; the memory map of the file outlives its name."""
         file = state.pop("_file", None)
         vars(self).update(state)
         self._core = None
@@ -180,13 +149,3 @@ class Contents:
                 path = Path(folder, "index")
                 path.write_bytes(file)
                 self._core = LshCore.open(str(path))[0]
-
-    def verify(self) -> None:
-        """Reads the whole file of an opened index and checks every part of it; does nothing for one made in memory.
-
-        Raises
-        ------
-        CorruptStoreError
-            Something in the file does not hold.
-        """
-        self._fitted().verify()

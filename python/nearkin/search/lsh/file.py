@@ -6,6 +6,7 @@ The note is the length and the bytes of a JSON object, and the family's arrays, 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -60,16 +61,19 @@ def open_file(place: str) -> Opened:
     core, note = LshCore.open(place)
     try:
         about, arrays = _parts(note)
+        metric, vectors, dimension, *_ = core.info()
+        hashed = dimension + (metric == "inner_product")
+        # Before functions of another dimension are drawn, which may need any amount of memory.
+        if about["family"]["dimension"] != hashed:
+            raise ValueError("its hash functions are not those of its vectors")
         family = restore(json.dumps(about["family"]), arrays, place)
         given = Given(family=_given_family(about, family), max_norm=about.get("given_max_norm"), **about["given"])
         settings = _settings(about, given, family)
-    except (KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         reason = f"its description does not hold together ({error})"
         raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason) from error
-    metric, vectors, dimension, *_ = core.info()
-    hashed = dimension + (metric == "inner_product")
-    if metric != settings.metric or family.dimension_ != hashed:
-        reason = "its hash functions are not those of its vectors"
+    if metric != settings.metric:
+        reason = "its metric is not that of its vectors"
         raise CorruptStoreError(f"{place} is damaged: {reason}", place=place, reason=reason)
     return Opened(core, given, settings, family, vectors, dimension)
 
@@ -79,27 +83,27 @@ def _parts(note: bytes) -> tuple[dict[str, Any], list[npt.NDArray[np.uint8]]]:
     size = int.from_bytes(note[:8], "little")
     about = json.loads(note[8 : 8 + size])
     if not isinstance(about, dict):
-        raise TypeError("it is no object")
+        raise TypeError("it is not an object")
     arrays, at = [], 8 + size
     while at < len(note):
         length = int.from_bytes(note[at : at + 8], "little")
         if at + 8 + length > len(note):
             raise ValueError("an array ends behind the note")
-        # A copy begins where numbers of any type may.
+        # A copy begins where numbers of any type may begin.
         arrays.append(np.frombuffer(note, np.uint8, length, at + 8).copy())
         at += 8 + length
     return about, arrays
 
 
 def _given_family(about: dict[str, Any], fitted: Family) -> Family:
-    """The family of the constructor; files that do not have it hold the number of its functions."""
+    """The family of the constructor; files without it hold the number of its functions."""
     if "given_family" in about:
         return unfitted(about["given_family"])
     return fitted.resized(int(about["bits"]))
 
 
 def _settings(about: dict[str, Any], given: Given, fitted: Family) -> Settings:
-    """The settings, with all that an older file leaves out."""
+    """The settings, completed with what an older file leaves out."""
     metric = check(given)
     chosen, tuning = about.get("chosen", ()), about["tuning"]
     settings = Settings(
@@ -109,4 +113,22 @@ def _settings(about: dict[str, Any], given: Given, fitted: Family) -> Settings:
         chosen=tuple(str(name) for name in chosen),
         tuning=None if tuning is None else Tuning(**tuning),
     )
+    _check_settings(settings, fitted)
     return of_family(settings, fitted)
+
+
+def _check_settings(settings: Settings, fitted: Family) -> None:
+    """Settings are what a constructor may be given, with 0 for what the filter does not have."""
+    tables = (settings.num_tables, settings.hashes_per_table, settings.num_probes)
+    codes = (settings.num_candidates,)
+    used, unused = (tables, codes) if settings.filter == "buckets" else (codes, tables)
+    if settings.filter not in ("buckets", "codes") or not all(used) or any(unused):
+        raise ValueError("its counts are not those of its filter")
+    stored: dict[str, Any] = {name: getattr(settings, name) or None for name in _SETTINGS}
+    check(Given(family=fitted, **stored))
+    if settings.max_norm is not None and not 0 < settings.max_norm < math.inf:
+        raise ValueError("its longest vector has no length")
+    if settings.tuning is not None:
+        numbers = [value for value in asdict(settings.tuning).values() if value is not None]
+        if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+            raise ValueError("what its tuning measured is no number")

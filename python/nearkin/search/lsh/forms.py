@@ -5,7 +5,7 @@ Srebro 2015, section 4),
 
     row x → [x / M, √(1 − ‖x / M‖²)]        query q → [q / ‖q‖, 0]        cos of the two = x·q / (M ‖q‖)
 
-so that the nearest by angle is the largest by inner product. M is the length of the longest row.
+so that the nearest by angle is the largest by inner product. M is the norm of the longest row.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ROUNDING = 1e-6
 
 
 def stored_as(rows: Rows) -> Stored:
-    """The form in which an index keeps vectors that were given so."""
+    """The form in which an index keeps vectors given in this form."""
     if rows.csr is not None:
         return "sparse"
     return "float32" if rows.dtype == np.float32 else "float64"

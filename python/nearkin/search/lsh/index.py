@@ -89,7 +89,7 @@ class LSHIndex(Links):
         family must approximate the cosine: vectors are hashed as [x / M, sqrt(1 - |x / M|^2)] and queries as
         [q / |q|, 0] [3]_.
     max_norm : float, optional
-        M of "inner_product"; vectors added later may not be longer. Default: the length of the longest vector given to
+        M of "inner_product"; vectors added later may not be longer. Default: the norm of the longest vector given to
         `fit`.
 
     Attributes
@@ -199,8 +199,9 @@ class LSHIndex(Links):
 
     def _become(self, made: Self) -> None:
         """Takes what another index learned and holds; what was given stays."""
-        for name in ("settings_", "family_", "dimension_", "vectors_", "_core"):
-            setattr(self, name, getattr(made, name))
+        names = ("settings_", "family_", "dimension_", "vectors_", "_core")
+        # In one step, so that an interrupt comes before or after it.
+        vars(self).update({name: getattr(made, name) for name in names})
 
     def tune(
         self,
@@ -243,8 +244,8 @@ class LSHIndex(Links):
         Settings
             What the index now uses, also found as `settings_`. `settings.tuning` has the expected and the measured
             recall. Unless nothing within the limits gets there, `least_recall`, which is two standard errors below the
-            measured recall, is at least the wanted one, so that new queries like the rows reach it too in all but one
-            of forty cases.
+            measured recall, is at least the wanted one, so that new queries from the same distribution reach it in 39
+            of 40 cases.
 
         Raises
         ------
@@ -300,15 +301,15 @@ class LSHIndex(Links):
     # -- what it does
 
     def explain(self) -> dict[str, Any]:
-        """What the index is made of, what a query does, and why.
+        """What the index consists of, what a query does, and why.
 
         Returns
         -------
         dict
             `vectors` (how many), `dimension`, `type`, `metric`, `ids` (their kind), `family`, `filter` and its
             settings, `why` (the reason for the filter), `bytes_filter`, `bytes_vectors`, `bytes_ids`; for buckets
-            `buckets` (a table on average), `largest_bucket` (its size is below this power of two), `bucket_sizes` (how
-            many of all tables' buckets have 1, 2 to 3, 4 to 7, ... rows); `chosen`, names of the settings that
+            `buckets` (per table on average), `largest_bucket` (its size is below this power of two), `bucket_sizes`
+            (how many of all tables' buckets have 1, 2 to 3, 4 to 7, ... rows); `chosen`, names of the settings that
             were not given; and `tuning`, what `tune` expected and measured, or None.
         """
         core, settings = self._fitted(), self.settings_
@@ -399,6 +400,13 @@ class LSHIndex(Links):
         -------
         float
             0 to 1.
+
+        Raises
+        ------
+        ParameterError
+            Distances that are not of shape (n_queries, k).
+        NotFittedError
+            Before `fit`.
         """
         true = np.asarray(distances, dtype=np.float64)
         if true.ndim != 2 or true.shape[1] == 0:
@@ -420,10 +428,15 @@ class LSHIndex(Links):
         Tables and vectors stay in the file until they are read. Adding, removing and saving again are as for any
         index. The file must not be changed in place while it is open.
 
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file that `save` has written.
+
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
-            A file that is no whole index, that a newer nearkin wrote, or that can't be read.
+            A file that is not a whole index, that a newer nearkin wrote, or that can't be read.
 
         Examples
         --------

@@ -1,9 +1,10 @@
-"""Pairs and clusters of the vectors of an index: each vector asks for those within a distance.
+"""Pairs and clusters of the vectors of an index: each vector is a query for those within a distance.
 
 A pair is found where one of its two is among the candidates of the other. For bucket tables at one probe per table that
 is the law of the index, both ways the same: a pair whose hashes are equal with probability p is found with probability
 1 − (1 − p^k)^L, `expected_recall` of its distance. More probes, and codes, find a pair from either side, so at least
-with the probability of one query. What is found is right: distances are exact, and nothing beyond the radius is given.
+with the probability of one query. What is found is right: distances are exact, and nothing beyond the radius is
+returned.
 
 Clusters are made of the pairs found. "centred" visits the vectors in order of addition: one that is in no cluster opens
 one and takes in all free ones that are near to it. "connected" takes connected components.
@@ -15,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -25,10 +25,8 @@ from nearkin.search.ids import IdArray
 from nearkin.search.lsh.forms import flat, from_flat
 from nearkin.search.lsh.queries import Queries, check_radius
 from nearkin.search.lsh.settings import Settings, with_effort
-from nearkin.search.results import Clusters, Pairs
+from nearkin.search.results import Clusters, Linkage, Pairs
 from nearkin.vectors.rows import Floats, Ints, Rows
-
-Linkage: TypeAlias = Literal["centred", "connected"]
 
 _NUMBERS = 1 << 22
 """Coordinates of the vectors that are asked with at once: 32 MB of float64."""
@@ -68,7 +66,7 @@ class Links(Queries):
         NotFittedError
             Before `fit`.
         ParameterError
-            A radius that is no number; bad parameters; an index for inner products, which are no distances.
+            A radius that is not a number; bad parameters; an index for inner products, which are not distances.
 
         Notes
         -----
@@ -90,7 +88,7 @@ class Links(Queries):
         left, right = ids[edges.left], ids[edges.right]
         turned = np.asarray(left > right, dtype=bool)
         left, right = np.where(turned, right, left), np.where(turned, left, right)
-        # Objects have no order that lexsort knows; their ranks have.
+        # lexsort has no order for objects; it has one for their ranks.
         order = np.lexsort((_ranks(right), _ranks(left)))
         return Pairs(left[order], right[order], self._shown(edges.distances[order]))
 
@@ -191,7 +189,7 @@ class Links(Queries):
         if not keys:
             return rows, Edges(rows, rows, np.zeros(0))
         both, first = np.unique(np.concatenate(keys), return_index=True)
-        # Both ways have the same bits.
+        # Both ways give the same bits.
         return rows, Edges(both // len(rows), both % len(rows), np.concatenate(distances)[first])
 
     def _near(self, rows: Ints, vectors: Rows, limit: float, settings: Settings) -> tuple[Ints, IdArray, Floats]:

@@ -1,4 +1,4 @@
-"""The true nearest neighbours of some rows among all, by brute force in blocks: what recall is measured against.
+"""The true nearest neighbours of some rows among all, by brute force in blocks: the ground truth of recall.
 
 A block of distances is a matrix product (inner products, cosines, and ‖y‖² − 2 x·y, which orders as the Euclidean
 distance does) or, for the Manhattan distance, sums of differences. The distances of the k that remain are summed again

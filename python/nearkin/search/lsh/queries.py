@@ -73,7 +73,7 @@ class Queries(Contents):
         Returns
         -------
         SearchResult
-            As of `nearest`.
+            As for `nearest`.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class Queries(Contents):
 
 
 def check_radius(radius: float) -> float:
-    """A distance; infinity is one."""
+    """A distance, which may be infinite."""
     try:
         number = float(radius)
     except (TypeError, ValueError):

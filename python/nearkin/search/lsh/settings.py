@@ -1,9 +1,9 @@
-"""What an index of vectors does for a query: the parameters that were given, checked, and what the data say about those
-left open.
+"""What an index of vectors does for a query: the given parameters, checked, and values chosen from the data for the
+others.
 
 Three values, all frozen: `Given` is what the constructor got, and no fit changes it; `Settings` is what a fitted index
 works with, with the names of what was chosen for it; `Tuning` is what `tune` wished, expected and measured. A fit or a
-tuning begins from `Given` alone, so that nothing that was learned from other vectors stays.
+tuning begins from `Given` alone, so that nothing learned from other vectors stays.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _NUM_TABLES, _NUM_PROBES, _NUM_CANDIDATES = 16, 16, 200
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What the constructor of an index was given; None is left open. `LSHIndex` describes each.
+    """What the constructor of an index was given; None is open. `LSHIndex` describes each.
 
     Attributes
     ----------
     family : Family
     num_tables, hashes_per_table, num_probes, num_candidates : int or None
     filter : {"auto", "buckets", "codes"}
-        "auto" is left open.
+        "auto" is open.
     rank : {"hamming", "spherical"}
     metric : {"l2", "l1", "cosine", "inner_product"} or None
     max_norm : float or None
@@ -62,7 +62,7 @@ class Given:
 
     @property
     def has_tables(self) -> bool:
-        """Whether something was said about tables."""
+        """Whether any parameter of tables was given."""
         return (self.num_tables, self.hashes_per_table, self.num_probes) != (None, None, None)
 
 
@@ -76,7 +76,7 @@ class Tuning:
         The wanted share of the true k nearest.
     k : int
     expected_recall : float
-        By the sample that the choice was made from.
+        Estimated from the sample on which the choice was made.
     measured_recall : float
         Of the index that was made, on rows of its own.
     least_recall : float
@@ -116,7 +116,7 @@ class Settings:
     metric : {"l2", "l1", "cosine", "inner_product"}
         The true distance.
     max_norm : float or None
-        The longest vector that fits; None but for "inner_product".
+        The largest norm that fits; None except for "inner_product".
     width : float or None
         Width of a cell, in units of the distance, of a family that has one; else None.
     chosen : tuple of str
@@ -139,12 +139,12 @@ class Settings:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Names of what is in force and was not chosen."""
+        """Names of settings in force that were given."""
         shown = [name for name in self._shown() if name not in ("chosen", "tuning")]
         return tuple(name for name in shown if name not in self.chosen)
 
     def _shown(self) -> list[str]:
-        """Names of what applies to the filter, the metric and the family."""
+        """Names of settings that apply to the filter, the metric and the family."""
         tables, codes = ["num_tables", "hashes_per_table", "num_probes"], ["num_candidates", "rank"]
         other = codes if self.filter == "buckets" else tables
         values = [(field.name, getattr(self, field.name)) for field in fields(self)]
@@ -155,7 +155,7 @@ class Settings:
 
 
 def check(given: Given) -> Metric:
-    """Checks what was given; the metric."""
+    """Check what was given; the metric."""
     family = given.family
     if not isinstance(family, Family):
         raise bad_parameter("family", repr(family), "a family of nearkin.families, such as Hyperplane()")
@@ -181,7 +181,7 @@ def check(given: Given) -> Metric:
 
 
 def _check_counts(given: Given) -> None:
-    """Counts within their ranges, and only those that the filter has."""
+    """Check that counts are within their ranges, and only those of the filter are given."""
     for name, most in (("num_tables", 1 << 14), ("hashes_per_table", 1 << 16), ("num_probes", 1 << 20)):
         value = getattr(given, name)
         if value is not None:
@@ -195,7 +195,7 @@ def _check_counts(given: Given) -> None:
 
 
 def longest(given: Given, metric: Metric, rows: Rows) -> float | None:
-    """The M of inner products, given or the length of the longest row; None for other metrics."""
+    """The M of inner products, given or the norm of the longest row; None for other metrics."""
     length = float(rows.norms().max())
     if metric != "inner_product":
         return None
@@ -211,7 +211,7 @@ def longest(given: Given, metric: Metric, rows: Rows) -> float | None:
 
 
 def settle(given: Given, metric: Metric, max_norm: float | None, hashed: Hashed) -> Settings:
-    """The settings: what was given, and what the data say about the rest."""
+    """The settings: what was given, and values from the data for the rest."""
     n = hashed.shape[0]
     family = given.family
     few = n * -(-family.num_hashes // 64) <= _SCAN_WORDS and family.num_hashes <= _CODES_BITS
@@ -253,7 +253,7 @@ def of_tables(
 
 
 def _chosen(given: Given, metric: Metric, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Which of these, and of metric, longest vector and width, were left open."""
+    """Which of these, and of metric, largest norm and width, were not given."""
     if metric == "inner_product":
         names = (*names, "max_norm")
     open_names = [name for name in (*names, "metric") if getattr(given, name) in (None, "auto")]

@@ -1,6 +1,6 @@
 """Parameters of an index of vectors from the data: a wanted recall within a memory, at the shortest expected time.
 
-Theory needs the distances of neighbours and of any two rows. They are sampled from the data: 200 rows are taken for
+Theory needs the distances of neighbours and of any two rows. They are sampled from the data: 200 rows serve as
 queries, their k true neighbours are found, and so are as many random rows. For h hashes per table and T probes, the
 share s_i of sampled tables in which neighbour i of its query lies within the T probes is counted; L independent tables
 find it with
@@ -10,9 +10,9 @@ find it with
 
 which at T = 1 is the law 1 − (1 − p^h)^L with p^h measured instead of assumed (Slaney, Lifshits and He 2012 take p
 from the distances' histogram and a law; families without a law have none). The L that reaches the recall follows for
-each (h, T); of those whose tables fit the memory the one of shortest expected time wins. A scan of codes is weighed
-beside them where the family gives bits: the m that holds the wanted share of neighbours is read from their ranks among
-the sampled codes. At last the index is made and its recall measured on the queries; where that, less two standard
+each (h, T); of those whose tables fit the memory the one of shortest expected time wins. A scan of codes is
+compared with them where the family gives bits: the m that holds the wanted share of neighbours is read from their ranks
+among the sampled codes. Finally the index is built and its recall measured on the queries; if that, less two standard
 errors of the mean over queries, falls short, m, T or L grow until it does not: the recall of other queries varies about
 the same mean.
 
@@ -102,7 +102,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Sample:
-    """What the choice is made from: some rows as queries, their true neighbours, and random rows."""
+    """The data of the choice: some rows as queries, their true neighbours, and random rows."""
 
     given: Given
     metric: Metric
@@ -134,7 +134,7 @@ class Searcher(Protocol):
     family_: Family
 
     def nearest(self, Q: Vectors, k: int = 10) -> SearchResult:
-        """As of `LSHIndex`."""
+        """As for `LSHIndex`."""
 
 
 Made = TypeVar("Made", bound=Searcher)
@@ -191,7 +191,7 @@ def _sampled(given: Given, rows: Rows, wish: Wish) -> Sample:
         reason = f"{n} rows are too few to sample {k} neighbours; give {2 * k + 2} or more, or set the parameters"
         raise InputError(f"X: {reason}", place="X", reason=reason)
     max_norm = longest(given, metric, rows)
-    # A row of zeros is no query for inner products, which are all zero.
+    # A row of zeros can't be a query for inner products, which are all zero.
     asking = np.flatnonzero(rows.norms() > 0) if metric == "inner_product" else np.arange(n)
     if len(asking) < 2:
         reason = "fewer than two rows are not zero, so there are no queries to measure with"
@@ -216,7 +216,7 @@ def _measured(index: Searcher, sample: Sample) -> Floats:
 
 
 def _longer(plan: Plan, n: int, given: Given, wish: Wish, family: Family) -> Plan | None:
-    """The next more thorough choice within the limits, or None; what was given does not grow."""
+    """The next more thorough choice within the limits, or None; given parameters do not grow."""
     settings = plan.settings
     if settings.filter == "codes":
         if given.num_candidates is not None or settings.num_candidates >= n:
@@ -294,7 +294,7 @@ def _plans_of_tables(sample: Sample, wish: Wish) -> list[Plan]:
 
 
 def _hashes_per_table(sample: Sample, family: Family) -> list[int]:
-    """Numbers of hashes per table that are weighed: one random row per bucket, and more or fewer."""
+    """Numbers of hashes per table to compare: one random row per bucket, and more or fewer."""
     values = family.resized(64).fit(sample.hashed).hash_values(sample.form(sample.rows.take(sample.others)))
     equal = float(np.mean(values[1:] == values[:-1]))
     if equal >= 1:
@@ -339,7 +339,7 @@ def _widths(sample: Sample) -> list[Family]:
 
 def _shares(sample: Sample, family: Family, h: int, probes: list[int]) -> dict[int, tuple[Floats, Floats]]:
     """For each number of probes, the share of sampled tables in which each neighbour, and each random row, is found."""
-    # Neighbours first, then random rows; every table is asked alone.
+    # Neighbours first, then random rows; every table is queried separately.
     queries, near = len(sample.queries), sample.nearest.size
     places = np.concatenate([sample.nearest.ravel(), sample.others])
     counts = {count: (np.zeros(near), np.zeros((queries, len(sample.others)))) for count in probes}
@@ -351,7 +351,7 @@ def _shares(sample: Sample, family: Family, h: int, probes: list[int]) -> dict[i
     most = max(probes)
     found = whole.probes(asked, min(whole.num_alternatives, most - 1)) if most > 1 else None
     own = whole.hash_values(asked) if found is None else found.values
-    # Tables are asked for candidates alone: their vectors are never read.
+    # Tables give candidates only: their vectors are never read.
     vectors = np.zeros(len(places), dtype=np.float32)
     for columns in layout:
         core = LshCore.buckets("l2", "float32", 1, True, h, h, np.arange(h, dtype=np.uint32))

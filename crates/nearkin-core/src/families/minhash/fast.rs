@@ -1,27 +1,27 @@
 //! The scheme `fast`: features are thrown into k bins again and again, until every bin has one.
 //!
-//! In round r = 0 … R − 1 (R = 3) the mixed feature x has `y = (aᵣ x + bᵣ) mod 2^64` and falls with `p = k ⌊y / 2^32⌋` into bin
-//! `⌊p / 2^32⌋`, at `z = (p mod 2^32) 2^32 + y mod 2^32` within it. A bin's value comes from the first round in which a feature falls
-//! into it, and is the smallest z there; a bin that R rounds leave empty takes the smallest `(aᵢ x + bᵢ) mod 2^64`, as
-//! in `classic`. So each bin orders all features by (round, z), an order that no set has a say in, and the first of a
-//! set has the probability J to be the first of another.
+//! In round r = 0 … R − 1 (R = 3) the mixed feature x has `y = (aᵣ x + bᵣ) mod 2^64` and falls with `p = k ⌊y / 2^32⌋`
+//! into bin `⌊p / 2^32⌋`, at `z = (p mod 2^32) 2^32 + y mod 2^32` within it. A bin's value comes from the first round
+//! in which a feature falls into it, and is the smallest z there; a bin that R rounds leave empty takes the smallest
+//! `(aᵢ x + bᵢ) mod 2^64`, as in `classic`. So each bin orders all features by (round, z), an order that does not
+//! depend on the set, and the first of a set has the probability J to be the first of another.
 //!
-//! A value is the round in unary, r bits 1 and one 0 (R bits 1 without a 0 at the end), and behind these the upper bits of z. So values
-//! are ordered as features are, and the signature of a union is the smaller of both, bin by bin
+//! A value is the round in unary, r bits 1 and one 0 (R bits 1 without a 0 at the end), and behind these the upper bits
+//! of z. So values are ordered as features are, and the signature of a union is the smaller of both, bin by bin
 //! ([`super::MinHash::merge`]).
 //!
-//! **Variance.** No feature is the first of two bins in one round. With f features in the union, e₁ = (1 − 1/k)^f and e₂ = (1 − 2/k)^f,
-//! two bins are filled in one and the same round with the probability `S = (1 − 2 e₁ + e₂)(1 − e₂^R) / (1 − e₂)`, and then by two
-//! features; otherwise by features that are independent. Hence `Var = J(1 − J)/k · (1 − (k − 1) S / (f − 1))`, never more than
-//! that of `classic`: 0.56 of it for k = 128 and f = 160, 0.62 for f = 30, 0.80 for f = 10; S tends to 1 for f ≫ k, where the
-//! classic variance is (f − 1)/(f − k) times as large.
+//! **Variance.** No feature is the first of two bins in one round. With f features in the union, e₁ = (1 − 1/k)^f and
+//! e₂ = (1 − 2/k)^f, two bins are filled in one and the same round with the probability `S = (1 − 2 e₁ + e₂)(1 − e₂^R)
+//! / (1 − e₂)`, and then by two features; otherwise by features that are independent. Hence `Var = J(1 − J)/k · (1 − (k
+//! − 1) S / (f − 1))`, never more than that of `classic`: 0.56 of it for k = 128 and f = 160, 0.62 for f = 30, 0.80 for
+//! f = 10; S tends to 1 for f ≫ k, where the classic variance is (f − 1)/(f − k) times as large.
 //!
-//! Cost: features wait in a buffer of [`HELD`]; of each buffer, a round sees all features, and rounds end once all bins are full:
-//! one for large sets, R and |A| steps for each bin that is left for small ones. More rounds would lower the variance of sets
-//! smaller than k only, and cost most for those of about k.
+//! Cost: features wait in a buffer of [`HELD`]; of each buffer, a round sees all features, and rounds end once all bins
+//! are full: one for large sets; for small ones R, and |A| steps for each bin that is left. More rounds would lower the
+//! variance only for sets smaller than k, and cost most for those of about k.
 //!
-//! Source: Dahlgaard, Knudsen and Thorup (FOCS 2017), section 2, with rounds that throw alike until the last. Tests: against the plain
-//! definition here; bias and variance in `tests/families/test_minhash.py`.
+//! Source: Dahlgaard, Knudsen and Thorup (FOCS 2017), section 2, with rounds that throw alike until the last. Tests:
+//! against the plain definition here; bias and variance in `tests/families/test_minhash.py`.
 
 use super::{CHUNK, MAX_PERM, MinHash, Scheme, Sketch, mix};
 
@@ -145,7 +145,7 @@ pub(super) mod tests {
     use super::*;
     use crate::families::minhash::LARGEST;
 
-    /// The definition of the header, bin by bin; values as pairs of a round and what is behind it.
+    /// The definition of the header, bin by bin; values as pairs of a round and what is after it.
     pub(in crate::families::minhash) fn definition(family: &MinHash, hashes: &[u64]) -> Vec<u64> {
         let k = family.num_perm;
         let at = family.factors.len() - ROUNDS;

@@ -1,7 +1,7 @@
 //! `MinHash`: sets of features → signatures whose share of equal values estimates their Jaccard similarity.
 //!
-//! A feature is a 64-bit hash h. With the bijection `x = mix(h)` (the finaliser of `MurmurHash3`), taken for a random function,
-//! the k values of a set A are
+//! A feature is a 64-bit hash h. With the bijection `x = mix(h)` (the finaliser of `MurmurHash3`), taken for a random
+//! function, the k values of a set A are
 //!
 //! | scheme | value i | cost |
 //! |---|---|---|
@@ -9,27 +9,30 @@
 //! | `one` | min over those x of A that fall into bin i, where bin(x) = ⌊k · ⌊x / 2^32⌋ / 2^32⌋ | \|A\| + k |
 //! | `fast` | the same in up to three rounds, a bin in the first round that fills it; `classic` where none does | ≤ 3 \|A\| + k |
 //!
-//! and P[value i of A = value i of B] = J(A, B) = |A ∩ B| / |A ∪ B|. In `one` (one permutation) a bin that no feature falls into
-//! takes the value of the first bin that is not empty in an order of all bins that is its own and random: optimal densification.
-//! Two sets that share the empty bin find the same source with the probability J that they share its value.
+//! and P[value i of A = value i of B] = J(A, B) = |A ∩ B| / |A ∪ B|. In `one` (one permutation) a bin that no feature
+//! falls into takes the value of the first bin that is not empty in an order of all bins that is its own and random:
+//! optimal densification. Two sets that share the empty bin find the same source with the probability J that they share
+//! its value.
 //!
 //! `fast` is described in [`fast`].
 //!
-//! The share of equal values is unbiased; its variance is J(1 − J)/k for `classic`; `one` draws without replacement, so that it
-//! has less where all bins are full, and repeats sources where few are; `fast` has less than `classic` for sets of any size.
-//! The formulas are in `python/nearkin/theory/banding.py`, which the tests compare with.
+//! The share of equal values is unbiased; its variance is J(1 − J)/k for `classic`; `one` draws without replacement, so
+//! that it has less where all bins are full, and repeats sources where few are; `fast` has less than `classic` for sets
+//! of any size. The formulas are in `python/nearkin/theory/banding.py`, which the tests compare with.
 //!
-//! Every feature gives a value of its own in `classic` (odd multiplication is a bijection), and every value names its bin in
-//! `one`. So a signature of `one` tells which of its values were borrowed, and the signature of a union follows from those of its
-//! parts ([`MinHash::merge`]). A minimum does not ask how often a feature occurs, so texts are never made distinct first.
+//! Every feature gives a value of its own in `classic` (odd multiplication is a bijection), and every value names its
+//! bin in `one`. So a signature of `one` tells which of its values were borrowed, and the signature of a union follows
+//! from those of its parts ([`MinHash::merge`]). A minimum does not ask how often a feature occurs, so texts are never
+//! made distinct first.
 //!
-//! Values are 64 bits, or the upper 32 of these: two different values agree in 32 bits with probability 2^-32 times about half the
-//! features a bin or function sees; 10^6 features make it 10^-4 at most. The largest value stands for "no feature at all";
-//! a feature that would have it has the next smaller one.
+//! Values are 64 bits, or the upper 32 of these: two different values agree in 32 bits with probability 2^-32 times
+//! about half the features a bin or function sees; 10^6 features make it 10^-4 at most. The largest value stands for
+//! "no feature at all"; a feature that would have it has the next smaller one.
 //!
-//! Cost as above; tables of 4 k² bytes in `one`. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012), one permutation;
-//! Shrivastava (ICML 2017), optimal densification, where a bin probes by a 2-universal hash; an order of all bins ends surely.
-//! Tests: against plain definitions here; bias and variance in `tests/families/test_minhash.py`.
+//! Cost as above; tables of 4 k² bytes in `one`. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012), one
+//! permutation; Shrivastava (ICML 2017), optimal densification, where a bin probes by a 2-universal hash; an order of
+//! all bins certainly ends. Tests: against plain definitions here; bias and variance in
+//! `tests/families/test_minhash.py`.
 
 use rayon::prelude::*;
 
@@ -438,7 +441,7 @@ impl MinHash {
         assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place per text");
         let stop = &Stop::current();
         out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).for_each_init(
-            Sketch::default,
+            || Sketch { text: Scratch::stopped_by(stop), ..Sketch::default() },
             |sketch, (i, (out, count))| {
                 if stop.is_set() {
                     return;

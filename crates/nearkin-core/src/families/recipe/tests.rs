@@ -125,7 +125,7 @@ proptest! {
         let idf = (weight == "idf").then(|| {
             let names: Vec<&str> = features.iter().map(|feature| feature.0.as_str()).collect();
             let values: Vec<f64> = names.iter().map(|name| value(name)).collect();
-            Table::fitted(&names, &values, 7.0).expect("as many values")
+            IdfTable::fitted(&names, &values, 7.0).expect("as many values")
         });
         let recipe = recipe(&Slots { idf, ..slots });
         let expected = weigh(&features, weight, top, value);
@@ -351,7 +351,7 @@ fn a_fitted_table_weighs_by_what_it_counted() {
     let features = counted.features(1).expect("valid");
     let names: Vec<&[u8]> = features.iter().map(|feature| feature.0).collect();
     let values: Vec<f64> = features.iter().map(|feature| smoothed(3, feature.1.into())).collect();
-    let table = Table::fitted(&names, &values, smoothed(3, 0)).expect("as many values");
+    let table = IdfTable::fitted(&names, &values, smoothed(3, 0)).expect("as many values");
     let slots = Slots { features: "word", n: 1, weight: "idf", idf: Some(table), top: "1", ..Slots::default() };
     let found = recipe(&slots).keywords(["red wine and red"].as_slice()).expect("reads texts");
     // 2 · 1 / 4 for red, (ln 2 + 1) / 4 for wine, (ln 4 + 1) / 4 for and.
@@ -369,7 +369,7 @@ fn slots_that_do_not_fit_are_refused_with_what_is_allowed() {
     let word = || Slots { features: "word", n: 1, ..Slots::default() };
     let given = || Slots { features: "given", weight: "given", ..Slots::default() };
     let minhash = |num_perm, scheme, value_bits| Family::MinHash { num_perm, scheme, value_bits };
-    let table = || Some(Table::Jieba);
+    let table = || Some(IdfTable::Jieba);
     let cases = [
         (Slots { features: "line", ..Slots::default() }, "features=line is not allowed; use char, word or given"),
         (Slots { norm: "nfd", ..Slots::default() }, "norm=nfd is not allowed; use nfkc, nfc or none"),
@@ -533,7 +533,7 @@ fn recipe_of_json(text: &str) -> Recipe {
         features: slot("features"),
         n: number("n") as usize,
         weight: slot("weight"),
-        idf: json["idf"].as_str().map(|name| Table::named(name).expect("a table that nearkin carries")),
+        idf: json["idf"].as_str().map(|name| IdfTable::named(name).expect("a table that nearkin carries")),
         top: slot("top"),
         hash: slot("hash"),
         seed: number("seed"),
@@ -581,12 +581,12 @@ fn golden_fingerprints_of_given_features_come_out_again() {
 
 #[test]
 fn tables_that_nearkin_does_not_carry_are_refused() {
-    let error = Table::named("zh").err().map(|error| error.to_string()).unwrap_or_default();
+    let error = IdfTable::named("zh").err().map(|error| error.to_string()).unwrap_or_default();
     assert_eq!("idf=zh is not allowed; use jieba, cppjieba, or a digest with its table", error);
-    let error = Table::fitted(&["a"], &[], 1.0).err().map(|error| error.to_string()).unwrap_or_default();
+    let error = IdfTable::fitted(&["a"], &[], 1.0).err().map(|error| error.to_string()).unwrap_or_default();
     assert_eq!("values=0 values is not allowed; use 1 values", error);
     let names: [&[u8]; 1] = [b"a"];
-    let table = Table::fitted(&names, &[2.5], 1.0).expect("as many values");
+    let table = IdfTable::fitted(&names, &[2.5], 1.0).expect("as many values");
     assert_eq!((2.5, 1.0), (table.get().get(b"a"), table.get().get(b"b")));
-    assert_eq!(Idf::jieba(true).get(b"CEO"), Table::named("cppjieba").expect("carried").get().get(b"CEO"));
+    assert_eq!(Idf::jieba(true).get(b"CEO"), IdfTable::named("cppjieba").expect("carried").get().get(b"CEO"));
 }

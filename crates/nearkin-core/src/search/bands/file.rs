@@ -50,9 +50,9 @@ impl<V: Value + Plain> Index<V> {
     /// new one is whole.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system refuses; the call is stopped.
     pub fn save(&mut self, path: &Path, recipe: &[u8]) -> Result<()> {
-        self.compact();
+        self.compact()?;
         let [total, kind, growing] = self.rows.about();
         let shape = [8 * size_of::<V>(), self.num_perm, self.bands, self.num_rows].map(|number| number as u64);
         let [width, num_perm, bands, num_rows] = shape;

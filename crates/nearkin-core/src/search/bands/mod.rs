@@ -32,7 +32,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::families::minhash::{MAX_PERM, Value, different};
 use crate::search::components::{Forest, groups};
 use crate::search::hamming::{Clusters, Hits, Linkage, Pairs};
-use crate::search::rows::{Added, Existing, Keys, NewIds, Rows};
+use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Plain, Segment, bytes_of};
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -41,6 +41,19 @@ use run::BandRun;
 
 /// An item of no features, which is never found.
 const NO_ITEM: u32 = u32::MAX;
+
+/// An addition that was prepared.
+struct New<V> {
+    /// All items by the hash of their signature, the new ones too.
+    known: HashMap<u64, u32>,
+    /// New items.
+    items: Vec<V>,
+    /// Item of each new row.
+    of: Vec<u32>,
+    /// How many runs stay; the rest is merged into `run`.
+    keep: usize,
+    run: Option<BandRun>,
+}
 
 /// Banding index of signatures with values of type `V`.
 pub struct Index<V: Value + Plain> {
@@ -56,7 +69,7 @@ pub struct Index<V: Value + Plain> {
     before: Column<u32>,
     /// The last row of each item.
     last: Column<u32>,
-    /// Items by the hash of their signature; None until an opened index is added to.
+    /// Items by the hash of their signature; None until an opened index is added to, and after an addition that failed.
     known: Option<HashMap<u64, u32>>,
     runs: Vec<BandRun>,
     segment: Option<Segment>,
@@ -138,60 +151,99 @@ impl<V: Value + Plain> Index<V> {
     ///
     /// # Errors
     /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
-    /// than 2^32 − 2 rows.
+    /// than 2^32 − 2 rows; the call is stopped.
     pub fn add(&mut self, ids: NewIds<'_>, signatures: &[V], existing: Existing) -> Result<usize> {
         let count = self.check(signatures)?;
-        let added = self.rows.add(ids, count, "signatures", existing)?;
-        self.append(signatures, &added);
-        Ok(added.count)
+        let batch = self.rows.prepare(ids, count, "signatures", existing)?;
+        let count = batch.count;
+        if count > 0 {
+            let new = self.prepare(&batch.of(signatures, self.num_perm)?)?;
+            self.rows.commit(batch);
+            self.commit(new);
+        }
+        Ok(count)
     }
 
-    /// Appends the signatures that became rows, and sorts new items into a run.
-    fn append(&mut self, signatures: &[V], added: &Added) {
-        let k = self.num_perm;
-        if added.count == 0 {
-            return;
+    /// The items by the hash of their signature, taken out: what fails meanwhile leaves none, and they are found again.
+    fn take_known(&mut self, stop: &Stop) -> Result<HashMap<u64, u32>> {
+        if let Some(known) = self.known.take() {
+            return Ok(known);
         }
-        if self.known.is_none() {
-            let hashes: Vec<u64> = self.items.par_chunks(k).map(|item| xxh3_64(bytes_of(item))).collect();
-            // Of items with one hash the first is known, as if they had been added in turn.
-            self.known = Some(hashes.into_iter().enumerate().rev().map(|(item, hash)| (hash, item as u32)).collect());
+        let hash = |item: &[V]| if stop.is_set() { 0 } else { xxh3_64(bytes_of(item)) };
+        let hashes: Vec<u64> = self.items.par_chunks(self.num_perm).map(hash).collect();
+        let mut known = HashMap::with_capacity(hashes.len());
+        // Of items with one hash the first is known, as if they had been added in turn.
+        for item in stop.ranges(0..hashes.len()).flatten() {
+            known.entry(hashes[item]).or_insert(item as u32);
         }
-        let (items, of, before, last) =
-            (self.items.to_mut(), self.of.to_mut(), self.before.to_mut(), self.last.to_mut());
-        let Some(known) = &mut self.known else { return };
-        let first_item = last.len();
-        for (at, signature) in added.of(signatures, k).chunks_exact(k).enumerate() {
-            let row = (added.first + at) as u32;
+        stop.check()?;
+        Ok(known)
+    }
+
+    /// What these signatures make of the index, new items sorted into a run; nothing that is found is changed.
+    fn prepare(&mut self, signatures: &[V]) -> Result<New<V>> {
+        let (k, stop) = (self.num_perm, &Stop::current());
+        self.items.own(stop)?;
+        for column in [&mut self.of, &mut self.before, &mut self.last] {
+            column.own(stop)?;
+        }
+        let first = self.last.len();
+        let mut new = New {
+            known: self.take_known(stop)?,
+            items: Vec::new(),
+            of: Vec::with_capacity(signatures.len() / k),
+            keep: self.runs.len(),
+            run: None,
+        };
+        for row in stop.ranges(0..signatures.len() / k).flatten() {
+            let signature = &signatures[row * k..][..k];
             if signature.iter().all(|value| *value == V::NONE) {
-                of.push(NO_ITEM);
-                before.push(row);
+                new.of.push(NO_ITEM);
                 continue;
             }
-            let next = last.len() as u32;
-            let found = *known.entry(xxh3_64(bytes_of(signature))).or_insert(next);
+            let next = first + new.items.len() / k;
+            let found = *new.known.entry(xxh3_64(bytes_of(signature))).or_insert(next as u32) as usize;
+            let is_found = |at: usize, items: &[V]| items[at * k..][..k] == *signature;
             // Another signature with the same hash becomes an item of its own.
-            if found < next && items[found as usize * k..][..k] == *signature {
-                of.push(found);
-                before.push(std::mem::replace(&mut last[found as usize], row));
+            let known = found < next
+                && if found < first { is_found(found, &self.items) } else { is_found(found - first, &new.items) };
+            if !known {
+                new.items.extend_from_slice(signature);
+            }
+            new.of.push(if known { found } else { next } as u32);
+        }
+        stop.check()?;
+        if !new.items.is_empty() {
+            let mut run = BandRun::new(&new.items, first, k, self.bands, self.num_rows, stop)?;
+            while let Some(last) = self.runs[..new.keep].last().filter(|last| last.len() <= 2 * run.len()) {
+                run = BandRun::merge(last, &run, self.bands, stop)?;
+                new.keep -= 1;
+            }
+            new.run = Some(run);
+        }
+        Ok(new)
+    }
+
+    /// Makes what was prepared part of the index, in a short step.
+    fn commit(&mut self, new: New<V>) {
+        let (before, last) = (self.before.to_mut(), self.last.to_mut());
+        for &item in &new.of {
+            let row = before.len() as u32;
+            if item == NO_ITEM {
+                before.push(row);
+            } else if let Some(last) = last.get_mut(item as usize) {
+                before.push(std::mem::replace(last, row));
             } else {
-                items.extend_from_slice(signature);
-                of.push(next);
                 before.push(row);
                 last.push(row);
             }
         }
-        let new = first_item..self.last.len();
-        if !new.is_empty() {
-            self.runs.push(BandRun::new(&self.items, new, k, self.bands, self.num_rows));
-            while let [.., a, b] = &self.runs[..] {
-                if a.len() > 2 * b.len() {
-                    break;
-                }
-                let merged = BandRun::merge(a, b, self.bands);
-                self.runs.truncate(self.runs.len() - 2);
-                self.runs.push(merged);
-            }
+        self.items.to_mut().extend_from_slice(&new.items);
+        self.of.to_mut().extend_from_slice(&new.of);
+        self.known = Some(new.known);
+        if let Some(run) = new.run {
+            self.runs.truncate(new.keep);
+            self.runs.push(run);
         }
     }
 
@@ -408,48 +460,57 @@ impl<V: Value + Plain> Index<V> {
     }
 
     /// Sorts everything that is alive into one run, in order of addition; row numbers stay as they are.
-    pub fn compact(&mut self) {
+    ///
+    /// # Errors
+    /// The call is stopped; the index holds what it held.
+    pub fn compact(&mut self) -> Result<()> {
+        let stop = &Stop::current();
         if self.rows.num_dead() > 0 {
             let mut held = vec![false; self.num_items()];
-            for row in (0..self.rows.total() as u32).filter(|&row| self.rows.is_alive(row)) {
+            let rows = stop.ranges(0..self.rows.total()).flatten().map(|row| row as u32);
+            for row in rows.filter(|&row| self.rows.is_alive(row)) {
                 if let Some(held) = held.get_mut(self.of[row as usize] as usize) {
                     *held = true;
                 }
             }
+            stop.check()?;
             if held.iter().any(|held| !held) {
-                self.drop_items(&held);
+                self.drop_items(&held, stop)?;
             }
         }
         while self.runs.len() > 1 {
             let merged = match &self.runs[..] {
-                [.., a, b] => BandRun::merge(a, b, self.bands),
-                _ => return,
+                [.., a, b] => BandRun::merge(a, b, self.bands, stop)?,
+                _ => break,
             };
             self.runs.truncate(self.runs.len() - 2);
             self.runs.push(merged);
         }
+        Ok(())
     }
 
     /// Forgets the items that are not held; their rows are dead.
-    fn drop_items(&mut self, held: &[bool]) {
+    fn drop_items(&mut self, held: &[bool], stop: &Stop) -> Result<()> {
         let k = self.num_perm;
         let mut number = vec![NO_ITEM; held.len()];
         let (mut items, mut last) = (Vec::new(), Vec::new());
-        for (item, _) in held.iter().enumerate().filter(|(_, held)| **held) {
+        for item in stop.ranges(0..held.len()).flatten().filter(|&item| held[item]) {
             number[item] = last.len() as u32;
             items.extend_from_slice(self.item(item as u32));
             last.push(self.last[item]);
         }
-        for item in self.of.to_mut() {
-            *item = number.get(*item as usize).copied().unwrap_or(NO_ITEM);
+        let mut of = Vec::with_capacity(self.of.len());
+        for items in stop.blocks(&self.of) {
+            of.extend(items.iter().map(|&item| number.get(item as usize).copied().unwrap_or(NO_ITEM)));
         }
-        self.runs = if last.is_empty() {
-            vec![]
-        } else {
-            vec![BandRun::new(&items, 0..last.len(), k, self.bands, self.num_rows)]
-        };
+        stop.check()?;
+        let runs =
+            if last.is_empty() { vec![] } else { vec![BandRun::new(&items, 0, k, self.bands, self.num_rows, stop)?] };
+        self.of = of.into();
+        self.runs = runs;
         self.items = items.into();
         self.last = last.into();
         self.known = None;
+        Ok(())
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! A directory holds, for the upper p bits of the keys of a band, where they begin: with p about log2 n − 2 an expected four keys are read.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::Result;
 use crate::segment::{Column, Plain, bytes_of};
+use crate::stop::Stop;
 
 /// Items in order of their keys, band after band.
 pub(super) struct BandRun {
@@ -47,39 +47,46 @@ fn directory(keys: &[u32]) -> Vec<u32> {
 }
 
 impl BandRun {
-    /// The run of some of the `items`, `num_perm` values each.
+    /// The run of `items`, `num_perm` values each, numbered from `first` on.
+    ///
+    /// # Errors
+    /// The call is stopped.
     pub(super) fn new<V: Plain + Sync>(
         items: &[V],
-        range: Range<usize>,
+        first: usize,
         num_perm: usize,
         bands: usize,
         rows: usize,
-    ) -> Self {
+        stop: &Stop,
+    ) -> Result<Self> {
+        let count = items.len() / num_perm;
         let sorted = (0..bands).into_par_iter().map(|band| {
-            let mut entries: Vec<u64> = range
-                .clone()
-                .map(|item| {
+            let mut entries = Vec::with_capacity(count);
+            for some in stop.ranges(0..count) {
+                entries.extend(some.map(|item| {
                     let values = &items[item * num_perm + band * rows..][..rows];
-                    u64::from(key(values, band)) << 32 | item as u64
-                })
-                .collect();
-            entries.sort_unstable();
+                    u64::from(key(values, band)) << 32 | (first + item) as u64
+                }));
+            }
+            stop.sort(&mut entries);
             let keys: Vec<u32> = entries.iter().map(|entry| (entry >> 32) as u32).collect();
             let items: Vec<u32> = entries.iter().map(|entry| *entry as u32).collect();
             let starts = directory(&keys);
             (keys, items, starts)
         });
-        Self::joined(range.len(), sorted.collect())
+        Self::joined(count, sorted.collect(), stop)
     }
 
-    fn joined(len: usize, bands: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)>) -> Self {
+    fn joined(len: usize, bands: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)>, stop: &Stop) -> Result<Self> {
         let (mut keys, mut items, mut starts) = (Vec::new(), Vec::new(), Vec::new());
         for band in bands {
+            stop.check()?;
             keys.extend(band.0);
             items.extend(band.1);
             starts.extend(band.2);
         }
-        Self { len, keys: keys.into(), items: items.into(), starts: starts.into() }
+        stop.check()?;
+        Ok(Self { len, keys: keys.into(), items: items.into(), starts: starts.into() })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -91,25 +98,30 @@ impl BandRun {
     }
 
     /// Both runs as one; the items of `b` come after those of `a`.
-    pub(super) fn merge(a: &Self, b: &Self, bands: usize) -> Self {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub(super) fn merge(a: &Self, b: &Self, bands: usize, stop: &Stop) -> Result<Self> {
         let len = a.len + b.len;
         let merged = (0..bands).into_par_iter().map(|band| {
             let (mut keys, mut items) = (Vec::with_capacity(len), Vec::with_capacity(len));
             let (a_keys, a_items) = (a.keys(band), &a.items[band * a.len..][..a.len]);
             let (b_keys, b_items) = (b.keys(band), &b.items[band * b.len..][..b.len]);
             let (mut i, mut j) = (0, 0);
-            while keys.len() < len {
-                let from_a = j == b.len || (i < a.len && a_keys[i] <= b_keys[j]);
-                let (key, item) = if from_a { (a_keys[i], a_items[i]) } else { (b_keys[j], b_items[j]) };
-                keys.push(key);
-                items.push(item);
-                i += usize::from(from_a);
-                j += usize::from(!from_a);
+            for some in stop.ranges(0..len) {
+                for _ in some {
+                    let from_a = j == b.len || (i < a.len && a_keys[i] <= b_keys[j]);
+                    let (key, item) = if from_a { (a_keys[i], a_items[i]) } else { (b_keys[j], b_items[j]) };
+                    keys.push(key);
+                    items.push(item);
+                    i += usize::from(from_a);
+                    j += usize::from(!from_a);
+                }
             }
             let starts = directory(&keys);
             (keys, items, starts)
         });
-        Self::joined(len, merged.collect())
+        Self::joined(len, merged.collect(), stop)
     }
 
     fn keys(&self, band: usize) -> &[u32] {

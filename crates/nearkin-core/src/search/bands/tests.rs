@@ -164,3 +164,42 @@ fn shapes_out_of_range_are_refused() {
     }
     assert!(Index::<u32>::new(8, 2, 4).expect("in range").search(&[1, 2, 3], 0).is_err());
 }
+
+#[test]
+fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
+    let signature = |i: u32| -> [u32; K] { std::array::from_fn(|at| (i * 7 + at as u32 * i / 3) % 5) };
+    let of = |rows: std::ops::Range<u32>| rows.flat_map(signature).collect::<Vec<u32>>();
+    let names: Vec<String> = (0..90).map(|i| format!("name {}", i % 80)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let filled = || {
+        let mut index = Index::<u32>::new(K, 3, 2).expect("a shape");
+        index.add(NewIds::Names(&names[..40]), &of(0..40), Existing::Error).expect("added");
+        index
+    };
+    let state = |index: &Index<u32>| {
+        let found = index.search(&of(0..60), 2).expect("whole signatures");
+        (index.len(), index.rows().find_name("name 7"), found.offsets, found.rows, found.distances)
+    };
+    let before = state(&filled());
+    let mut index = filled();
+    let add = |index: &mut Index<u32>| index.add(NewIds::Names(&names[20..]), &of(30..100), Existing::Update);
+    let added = crate::stop::at_every_look(&mut index, add, |index| assert_eq!(before, state(index)));
+    assert_eq!(70, added);
+    let mut other = filled();
+    add(&mut other).expect("added");
+    assert_eq!(state(&other), state(&index));
+    let kept = state(&index);
+    let path = temporary("stopped");
+    crate::stop::at_every_look(
+        &mut index,
+        |index| index.save(&path, b"{}"),
+        |index| {
+            assert_eq!(kept, state(index));
+            assert!(!path.exists());
+        },
+    );
+    let opened = Index::<u32>::open(&path).expect("whole");
+    opened.verify().expect("whole");
+    assert_eq!(kept, state(&opened));
+    std::fs::remove_file(&path).expect("there");
+}

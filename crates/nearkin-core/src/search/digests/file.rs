@@ -5,7 +5,6 @@
 //! digest. So opening reads everything, and every checksum is compared. Files of versions 1 and 2, which were no segments, are
 //! read by `older`.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::search::rows::Rows;
 use crate::segment::{self, Segment, Writer};
 use crate::ssdeep::parse::{Digest, Part};
+use crate::stop::Stop;
 
 /// The kind of a segment that holds a digest index.
 const KIND: u32 = 7;
@@ -38,8 +38,9 @@ pub struct About {
 /// The file system refuses.
 pub fn is_index(path: &Path) -> Result<bool> {
     let mut head = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(segment::HEADER as u64).read_to_end(&mut head))
+    segment::open_regular(path)?
+        .take(segment::HEADER as u64)
+        .read_to_end(&mut head)
         .map_err(|source| Error::Io { action: format!("read {}", path.display()), source })?;
     Ok(head.starts_with(older::MAGIC) || segment::kind_of(&head) == Some(KIND))
 }
@@ -48,11 +49,12 @@ impl Index {
     /// Saves the index with what is said of it; the old file stays until the new one is whole.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system refuses; the call is stopped.
     pub fn save(&self, path: &Path, about: &About) -> Result<()> {
         let [total, kind, growing] = self.rows.about();
         let (mut sizes, mut lengths, mut characters) = (Vec::new(), Vec::new(), Vec::new());
-        for row in 0..self.digests.len() as u32 {
+        let stop = Stop::current();
+        for row in stop.ranges(0..self.digests.len()).flatten().map(|row| row as u32) {
             // Nothing is said of a removed row but that it is dead.
             let Digest { block_size, part1, part2 } = self.get(row).copied().unwrap_or_default();
             sizes.push(block_size);
@@ -61,6 +63,7 @@ impl Index {
                 characters.extend_from_slice(part.as_bytes());
             }
         }
+        stop.check()?;
         let mut writer = Writer::create(path, KIND, 8)?;
         writer.section(ABOUT, 0, &[total, kind, growing, u64::from(about.lenient)])?;
         self.rows.save_dead(&mut writer)?;
@@ -79,9 +82,11 @@ impl Index {
     pub fn open(path: &Path) -> Result<(Self, About)> {
         let mut head = Vec::new();
         let io = |source| Error::Io { action: format!("read {}", path.display()), source };
-        File::open(path).and_then(|file| file.take(8).read_to_end(&mut head)).map_err(io)?;
+        segment::open_regular(path)?.take(8).read_to_end(&mut head).map_err(io)?;
         if head == older::MAGIC {
-            return older::decode(&std::fs::read(path).map_err(io)?, &path.display().to_string());
+            let mut bytes = Vec::new();
+            segment::open_regular(path)?.read_to_end(&mut bytes).map_err(io)?;
+            return older::decode(&bytes, &path.display().to_string());
         }
         let segment = Segment::open(path)?;
         if segment.kind() != KIND {
@@ -119,7 +124,7 @@ impl Index {
         if !rest.is_empty() {
             return Err(segment.corrupt("its digests have more characters than they say"));
         }
-        let mut index = Self::of(rows, &digests);
+        let mut index = Self::of(rows, &digests)?;
         index.segment = Some(segment);
         Ok((index, About { lenient: lenient == 1, recipe: Some(recipe) }))
     }

@@ -35,6 +35,12 @@ use crate::segment::Segment;
 use crate::ssdeep::compare::Query;
 use crate::ssdeep::parse::Digest;
 use crate::ssdeep::{GRAM, compare};
+use crate::stop::Stop;
+
+/// Postings that are merged between two looks at the stop.
+const MERGED: usize = 1 << 14;
+/// Keys that are counted between two looks at the stop.
+const COUNTED: usize = 1 << 14;
 
 /// What counts as found.
 #[derive(Clone, Copy, Debug)]
@@ -165,51 +171,67 @@ impl Index {
     }
 
     /// The index of these rows and their digests, from a file.
-    fn of(rows: Rows, digests: &[Digest]) -> Self {
+    fn of(rows: Rows, digests: &[Digest]) -> Result<Self> {
         let purged = rows.num_dead();
         let mut index = Self { purged, ..Self::default() };
-        index.append(digests, |row| rows.is_alive(row));
+        let made = index.prepare(digests, |row| rows.is_alive(row))?;
         index.rows = rows;
-        index
+        index.commit(digests, made);
+        Ok(index)
     }
 
     /// Adds digests; returns how many were added. Nothing is changed by a call that fails.
     ///
     /// # Errors
     /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`),
-    /// more than 2^32 - 2 rows.
+    /// more than 2^32 - 2 rows; the call is stopped.
     pub fn add(&mut self, ids: NewIds<'_>, digests: &[Digest], existing: Existing) -> Result<usize> {
-        let added = self.rows.add(ids, digests.len(), "digests", existing)?;
-        self.append(&added.of(digests, 1), |_| true);
-        Ok(added.count)
+        let batch = self.rows.prepare(ids, digests.len(), "digests", existing)?;
+        let (count, digests) = (batch.count, batch.of(digests, 1)?);
+        let made = self.prepare(&digests, |_| true)?;
+        self.rows.commit(batch);
+        self.commit(&digests, made);
+        Ok(count)
     }
 
-    /// Appends the digests of the next rows, and the postings of those that are alive.
-    fn append(&mut self, digests: &[Digest], alive: impl Fn(u32) -> bool + Sync) {
-        let first = self.digests.len();
+    /// Makes digests those of the next rows, in a short step.
+    fn commit(&mut self, digests: &[Digest], made: Option<(usize, GramRun)>) {
         self.digests.extend_from_slice(digests);
+        if let Some((keep, run)) = made {
+            self.runs.truncate(keep);
+            self.runs.push(run);
+        }
+    }
+
+    /// The run of the postings of the next digests, of those that are alive, and how many runs stay: the others are
+    /// merged into it. None where there are no postings.
+    fn prepare(&self, digests: &[Digest], alive: impl Fn(u32) -> bool + Sync) -> Result<Option<(usize, GramRun)>> {
+        let stop = &Stop::current();
+        let first = self.digests.len();
         let mut postings: Vec<u64> = digests
             .par_iter()
             .with_min_len(256)
             .enumerate()
-            .filter(|&(i, _)| alive((first + i) as u32))
+            .filter(|&(i, _)| !stop.is_set() && alive((first + i) as u32))
             .flat_map_iter(|(i, digest)| {
                 let row = (first + i) as u64;
                 keys(digest).map(move |key| u64::from(key) << 32 | row)
             })
             .collect();
+        stop.check()?;
         if postings.is_empty() {
-            return;
+            return Ok(None);
         }
-        sort(&mut postings);
+        sort(&mut postings, stop);
+        stop.check()?;
         postings.dedup();
         // Merge while the last run is not shorter than half of the one before.
-        while self.runs.last().is_some_and(|run| run.postings.len() < 2 * postings.len()) {
-            if let Some(run) = self.runs.pop() {
-                postings = merge(&run.postings, &postings);
-            }
+        let mut keep = self.runs.len();
+        while let Some(last) = self.runs[..keep].last().filter(|run| run.postings.len() < 2 * postings.len()) {
+            postings = merge(&last.postings, &postings, stop)?;
+            keep -= 1;
         }
-        self.runs.push(GramRun::new(postings));
+        Ok(Some((keep, GramRun::new(postings, stop)?)))
     }
 
     /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
@@ -219,23 +241,48 @@ impl Index {
     pub fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
         let removed = self.rows.remove(ids, missing_ok)?;
         if self.rows.num_dead() - self.purged > self.len() {
-            for mut run in std::mem::take(&mut self.runs) {
-                run.postings.retain(|&posting| self.rows.is_alive(posting as u32));
-                if !run.postings.is_empty() {
-                    self.runs.push(GramRun::new(run.postings));
-                }
+            // The rows are gone whatever becomes of this; a later call tries again.
+            match self.purge(&Stop::current()) {
+                Ok(()) | Err(Error::Stopped) => {}
+                Err(error) => return Err(error),
             }
-            self.purged = self.rows.num_dead();
         }
         Ok(removed)
     }
 
+    /// Takes the postings of removed rows out of the runs.
+    fn purge(&mut self, stop: &Stop) -> Result<()> {
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for run in &self.runs {
+            let mut postings = Vec::new();
+            for some in stop.blocks(&run.postings) {
+                postings.extend(some.iter().filter(|&&posting| self.rows.is_alive(posting as u32)));
+            }
+            stop.check()?;
+            if !postings.is_empty() {
+                runs.push(GramRun::new(postings, stop)?);
+            }
+        }
+        self.runs = runs;
+        self.purged = self.rows.num_dead();
+        Ok(())
+    }
+
+    /// The scores of a query with rows; fewer once the call is stopped.
+    fn scores(&self, query: &Query, rows: &[u32], stop: &Stop) -> Vec<u8> {
+        let mut scores = Vec::with_capacity(rows.len());
+        for rows in stop.blocks(rows) {
+            scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
+        }
+        scores
+    }
+
     /// What scores at least `limit.threshold` with `query`: highest score first, ties by id; and how many keys were
-    /// skipped.
-    pub fn search(&self, query: &Digest, limit: Limit, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
+    /// skipped. Anything once the call is stopped.
+    fn search(&self, query: &Digest, limit: Limit, stop: &Stop, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
         let prepared = Query::new(query);
-        let skipped = self.candidates(query, 0, limit.skip_hubs, scratch);
-        let scores = prepared.scores(scratch.found.iter().map(|&row| &self.digests[row as usize]));
+        let skipped = self.candidates(query, 0, limit.skip_hubs, stop, scratch);
+        let scores = self.scores(&prepared, &scratch.found, stop);
         let mut hits: Vec<Hit> = scratch
             .found
             .iter()
@@ -248,19 +295,36 @@ impl Index {
     }
 
     /// Searches for each of `queries`, in parallel.
-    pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Vec<(Vec<Hit>, usize)> {
-        queries
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Result<Vec<(Vec<Hit>, usize)>> {
+        let stop = &Stop::current();
+        let found = queries
             .par_iter()
             .with_min_len(16)
-            .map_init(Scratch::default, |scratch, query| self.search(query, limit, scratch))
-            .collect()
+            .map_init(Scratch::default, |scratch, query| self.search(query, limit, stop, scratch))
+            .collect();
+        stop.check()?;
+        Ok(found)
     }
 
-    /// Collects in `scratch.found` the live rows from `from` on that share a key with `digest`, each once.
-    fn candidates(&self, digest: &Digest, from: u32, skip_hubs: Option<usize>, scratch: &mut Scratch) -> usize {
+    /// Collects in `scratch.found` the live rows from `from` on that share a key with `digest`, each once; none more once
+    /// the call is stopped.
+    fn candidates(
+        &self,
+        digest: &Digest,
+        from: u32,
+        skip_hubs: Option<usize>,
+        stop: &Stop,
+        scratch: &mut Scratch,
+    ) -> usize {
         scratch.begin(self.digests.len());
         let mut skipped = 0;
         for key in keys(digest) {
+            if stop.is_set() {
+                break;
+            }
             if let Some(most) = skip_hubs
                 && self.runs.iter().map(|run| run.of_key(key, 0).len()).sum::<usize>() > most
             {
@@ -281,12 +345,17 @@ impl Index {
 
     /// All pairs of live digests that score at least `limit.threshold`, each once, the smaller id left, sorted by ids; and how
     /// often a key was skipped.
-    pub fn pairs(&self, limit: Limit) -> (Vec<Pair>, usize) {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn pairs(&self, limit: Limit) -> Result<(Vec<Pair>, usize)> {
+        let stop = &Stop::current();
         let found: Vec<(Vec<Pair>, usize)> = (0..self.digests.len() as u32)
             .into_par_iter()
             .with_min_len(64)
-            .map_init(Scratch::default, |scratch, left| self.pairs_of(left, limit, scratch))
+            .map_init(Scratch::default, |scratch, left| self.pairs_of(left, limit, stop, scratch))
             .collect();
+        stop.check()?;
         let skipped = found.iter().map(|(_, skipped)| skipped).sum();
         let mut pairs: Vec<Pair> = found.into_iter().flat_map(|(pairs, _)| pairs).collect();
         // They stand in order of rows.
@@ -297,19 +366,19 @@ impl Index {
                     (pair.left, pair.right) = (pair.right, pair.left);
                 }
             }
-            pairs.par_sort_unstable_by(|a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
+            stop.sort_by(&mut pairs, |a, b| by_id(a.left, b.left).then_with(|| by_id(a.right, b.right)));
         }
-        (pairs, skipped)
+        stop.check()?;
+        Ok((pairs, skipped))
     }
 
-    fn pairs_of(&self, left: u32, limit: Limit, scratch: &mut Scratch) -> (Vec<Pair>, usize) {
+    fn pairs_of(&self, left: u32, limit: Limit, stop: &Stop, scratch: &mut Scratch) -> (Vec<Pair>, usize) {
         let Some(digest) = self.get(left) else { return (Vec::new(), 0) };
-        let skipped = self.candidates(digest, left + 1, limit.skip_hubs, scratch);
+        let skipped = self.candidates(digest, left + 1, limit.skip_hubs, stop, scratch);
         if scratch.found.is_empty() {
             return (Vec::new(), skipped);
         }
-        let query = Query::new(digest);
-        let scores = query.scores(scratch.found.iter().map(|&row| &self.digests[row as usize]));
+        let scores = self.scores(&Query::new(digest), &scratch.found, stop);
         let mut pairs: Vec<Pair> = scratch
             .found
             .iter()
@@ -322,31 +391,36 @@ impl Index {
     }
 
     /// Groups of digests that score at least `limit.threshold`; what matches nothing is left out.
-    pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Clusters {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Result<Clusters> {
+        let stop = &Stop::current();
         let (firsts, skipped) = match linkage {
-            Linkage::Connected => self.connected(limit),
-            Linkage::Centred => self.centred(limit),
+            Linkage::Connected => self.connected(limit, stop)?,
+            Linkage::Centred => self.centred(limit, stop)?,
         };
         let mut clusters = Clusters { offsets: vec![0], skipped, ..Clusters::default() };
         for rows in groups(&firsts) {
-            let query = Query::new(&self.digests[rows[0] as usize]);
-            let scores = query.scores(rows[1..].iter().map(|&row| &self.digests[row as usize]));
+            let scores = self.scores(&Query::new(&self.digests[rows[0] as usize]), &rows[1..], stop);
+            stop.check()?;
             clusters.scores.push(100);
             clusters.scores.extend(scores);
             clusters.rows.extend(rows);
             clusters.offsets.push(clusters.rows.len() as i64);
         }
-        clusters
+        Ok(clusters)
     }
 
-    fn connected(&self, limit: Limit) -> (Vec<u32>, usize) {
+    fn connected(&self, limit: Limit, stop: &Stop) -> Result<(Vec<u32>, usize)> {
         let forest = Forest::new(self.digests.len());
         let (mut scratch, mut skipped) = (Scratch::default(), 0);
         for left in 0..self.digests.len() as u32 {
             let Some(digest) = self.get(left) else { continue };
-            skipped += self.candidates(digest, left + 1, limit.skip_hubs, &mut scratch);
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch);
+            stop.check()?;
             let mut query = None;
-            for &right in &scratch.found {
+            for &right in stop.blocks(&scratch.found).flatten() {
                 // What is already connected needs no comparison.
                 if forest.root(left) != forest.root(right) {
                     let query = query.get_or_insert_with(|| Query::new(digest));
@@ -356,10 +430,11 @@ impl Index {
                 }
             }
         }
-        ((0..self.digests.len() as u32).map(|row| forest.root(row)).collect(), skipped)
+        stop.check()?;
+        Ok(((0..self.digests.len() as u32).map(|row| forest.root(row)).collect(), skipped))
     }
 
-    fn centred(&self, limit: Limit) -> (Vec<u32>, usize) {
+    fn centred(&self, limit: Limit, stop: &Stop) -> Result<(Vec<u32>, usize)> {
         let none = u32::MAX;
         let mut centres = vec![none; self.digests.len()];
         let (mut scratch, mut skipped) = (Scratch::default(), 0);
@@ -369,34 +444,46 @@ impl Index {
             }
             centres[left as usize] = left;
             let Some(digest) = self.get(left) else { continue };
-            skipped += self.candidates(digest, left + 1, limit.skip_hubs, &mut scratch);
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch);
+            stop.check()?;
             let query = Query::new(digest);
-            for &right in &scratch.found {
+            for &right in stop.blocks(&scratch.found).flatten() {
                 if centres[right as usize] == none && query.score(&self.digests[right as usize]) >= limit.threshold {
                     centres[right as usize] = left;
                 }
             }
         }
-        (centres, skipped)
+        stop.check()?;
+        Ok((centres, skipped))
     }
 
     /// The 7-grams that at least `least` live digests hold, most frequent first, at most `most` of them.
-    pub fn hubs(&self, least: usize, most: usize) -> Vec<Hub> {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub fn hubs(&self, least: usize, most: usize) -> Result<Vec<Hub>> {
+        let stop = &Stop::current();
         let mut counts: std::collections::HashMap<u32, usize> = std::collections::HashMap::new();
         for run in &self.runs {
-            for group in run.postings.chunk_by(|a, b| a >> 32 == b >> 32) {
+            for (number, group) in run.postings.chunk_by(|a, b| a >> 32 == b >> 32).enumerate() {
+                if number.is_multiple_of(COUNTED) {
+                    stop.check()?;
+                }
                 let live = group.iter().filter(|&&posting| self.rows.is_alive(posting as u32)).count();
                 *counts.entry((group[0] >> 32) as u32).or_default() += live;
             }
         }
         let keys: Vec<u32> = counts.into_iter().filter(|&(_, count)| count >= least).map(|(key, _)| key).collect();
-        let mut hubs: Vec<Hub> =
-            keys.into_iter().flat_map(|key| self.grams_of(key)).filter(|hub| hub.count >= least).collect();
+        let mut hubs: Vec<Hub> = Vec::new();
+        for key in keys {
+            stop.check()?;
+            hubs.extend(self.grams_of(key).into_iter().filter(|hub| hub.count >= least));
+        }
         hubs.sort_unstable_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (a.block_size, a.gram).cmp(&(b.block_size, b.gram)))
         });
         hubs.truncate(most);
-        hubs
+        Ok(hubs)
     }
 
     /// The grams behind a key (more than one if they collide) and how many live digests hold each.
@@ -421,7 +508,7 @@ impl Index {
 
 /// Which rows a search has met; kept from one search to the next.
 #[derive(Default)]
-pub struct Scratch {
+struct Scratch {
     seen: Vec<u64>,
     touched: Vec<u32>,
     found: Vec<u32>,
@@ -463,18 +550,19 @@ struct GramRun {
 }
 
 impl GramRun {
-    fn new(postings: Vec<u64>) -> Self {
+    fn new(postings: Vec<u64>, stop: &Stop) -> Result<Self> {
         // About eight postings a prefix: one byte of directory each.
         let bits = (postings.len() / 8).max(2).ilog2().min(31);
         let shift = 64 - bits;
         let mut starts = vec![0; (1 << bits) + 1];
-        for posting in &postings {
+        for posting in stop.blocks(&postings).flatten() {
             starts[(posting >> shift) as usize + 1] += 1;
         }
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        Self { postings, starts, shift }
+        stop.check()?;
+        Ok(Self { postings, starts, shift })
     }
 
     /// Postings of `key` with rows from `from` on.
@@ -502,22 +590,26 @@ impl GramRun {
     }
 }
 
-fn sort(postings: &mut [u64]) {
-    if postings.len() < 1 << 14 { postings.sort_unstable() } else { postings.par_sort_unstable() }
+fn sort(postings: &mut [u64], stop: &Stop) {
+    if postings.len() < 1 << 14 { postings.sort_unstable() } else { stop.sort(postings) }
 }
 
-fn merge(a: &[u64], b: &[u64]) -> Vec<u64> {
+fn merge(a: &[u64], b: &[u64], stop: &Stop) -> Result<Vec<u64>> {
     let mut merged = Vec::with_capacity(a.len() + b.len());
     let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        let left = a[i] <= b[j];
-        merged.push(if left { a[i] } else { b[j] });
-        i += usize::from(left);
-        j += usize::from(!left);
+    while i < a.len() && j < b.len() && !stop.is_set() {
+        // As many as are there on both sides, whichever they are taken from.
+        for _ in 0..MERGED.min(a.len() - i).min(b.len() - j) {
+            let left = a[i] <= b[j];
+            merged.push(if left { a[i] } else { b[j] });
+            i += usize::from(left);
+            j += usize::from(!left);
+        }
     }
     merged.extend_from_slice(&a[i..]);
     merged.extend_from_slice(&b[j..]);
-    merged
+    stop.check()?;
+    Ok(merged)
 }
 
 /// The 7-grams of both parts with the block size of their part.
@@ -607,7 +699,7 @@ mod tests {
     proptest! {
         #[test]
         fn all_pairs_equal_brute_force(digests in corpus(), batch in 1usize..70, threshold in 1u32..=100) {
-            let (pairs, skipped) = filled(&digests, batch).pairs(Limit::exact(threshold).unwrap());
+            let (pairs, skipped) = filled(&digests, batch).pairs(Limit::exact(threshold).unwrap()).unwrap();
             prop_assert_eq!(brute_force_pairs(&digests, threshold), pairs);
             prop_assert_eq!(0, skipped);
         }
@@ -621,7 +713,7 @@ mod tests {
             }
             let left: Vec<usize> = (0..digests.len()).filter(|&row| !gone[row]).collect();
             prop_assert_eq!(left.len(), index.len());
-            let found = index.search_many(&digests, Limit::exact(1).unwrap());
+            let found = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
             for (query, (hits, _)) in digests.iter().zip(found) {
                 let mut expected: Vec<Hit> = left
                     .iter()
@@ -635,7 +727,7 @@ mod tests {
 
         #[test]
         fn connected_clusters_are_the_components_of_the_pairs(digests in corpus(), threshold in 1u32..=100) {
-            let (found, _) = filled(&digests, 7).connected(Limit::exact(threshold).unwrap());
+            let (found, _) = filled(&digests, 7).connected(Limit::exact(threshold).unwrap(), &Stop::default()).unwrap();
             let mut expected: Vec<u32> = (0..digests.len() as u32).collect();
             for pair in brute_force_pairs(&digests, threshold) {
                 let (a, b) = (expected[pair.left as usize], expected[pair.right as usize]);
@@ -650,7 +742,7 @@ mod tests {
 
         #[test]
         fn centred_clusters_match_their_centre_and_no_two_centres_match(digests in corpus(), threshold in 1u32..=100) {
-            let (centres, _) = filled(&digests, 7).centred(Limit::exact(threshold).unwrap());
+            let (centres, _) = filled(&digests, 7).centred(Limit::exact(threshold).unwrap(), &Stop::default()).unwrap();
             let is_centre = |row: usize| centres[row] as usize == row;
             for row in 0..digests.len() {
                 let centre = centres[row] as usize;
@@ -673,7 +765,7 @@ mod tests {
                     *expected.entry(gram).or_default() += 1;
                 }
             }
-            let hubs = filled(&digests, 5).hubs(2, usize::MAX);
+            let hubs = filled(&digests, 5).hubs(2, usize::MAX).unwrap();
             prop_assert_eq!(expected.values().filter(|&&count| count >= 2).count(), hubs.len());
             for hub in hubs {
                 prop_assert_eq!(expected[&(hub.block_size, hub.gram)], hub.count);
@@ -688,10 +780,37 @@ mod tests {
             .collect();
         let index = filled(&digests, 20);
         let limit = Limit { threshold: 1, skip_hubs: Some(19) };
-        let (hits, skipped) = index.search(&digests[0], limit, &mut Scratch::default());
+        let (hits, skipped) = index.search(&digests[0], limit, &Stop::default(), &mut Scratch::default());
         assert_eq!((1, 1), (hits.len(), skipped));
-        let (hits, skipped) =
-            index.search(&digests[0], Limit { threshold: 1, skip_hubs: Some(20) }, &mut Scratch::default());
+        let limit = Limit { skip_hubs: Some(20), ..limit };
+        let (hits, skipped) = index.search(&digests[0], limit, &Stop::default(), &mut Scratch::default());
         assert_eq!((20, 0), (hits.len(), skipped));
+    }
+
+    #[test]
+    fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
+        let digest = |i: u32| Digest::parse(format!("96:abcdefg{}xyz{}:", i % 9, 7 * i + 11).as_bytes()).unwrap();
+        let digests: Vec<Digest> = (0..120).map(digest).collect();
+        let ids: Vec<i64> = (0..120).map(|i| (i * 37) % 100).collect();
+        let filled = || {
+            let mut index = Index::new();
+            index.add(NewIds::Ints(&ids[..40]), &digests[..40], Existing::Error).unwrap();
+            index
+        };
+        let state = |index: &Index| {
+            let found = index.search_many(&digests, Limit::exact(1).unwrap()).unwrap();
+            (index.len(), index.rows().total(), index.rows().find_int(37), found)
+        };
+        let before = state(&filled());
+        let mut index = filled();
+        let add = |index: &mut Index| index.add(NewIds::Ints(&ids[20..]), &digests[20..], Existing::Update);
+        let added = crate::stop::at_every_look(&mut index, add, |index| assert_eq!(before, state(index)));
+        assert_eq!(100, added);
+        let mut other = filled();
+        add(&mut other).unwrap();
+        assert_eq!(state(&other), state(&index));
+        let limit = Limit::exact(1).unwrap();
+        let pairs = crate::stop::at_every_look(&mut index, |index| index.pairs(limit), |_| {});
+        assert_eq!(other.pairs(limit).unwrap(), pairs);
     }
 }

@@ -101,18 +101,22 @@ pub(super) fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
     }
     let ids = Ids::read(kind, ids, digests.len()).ok_or_else(|| corrupt("its ids can't be read"))?;
     let mut rows = Rows::default();
-    let named = match &ids {
-        Ids::Rows => rows.add(NewIds::Rows, digests.len(), "digests", Existing::Error),
-        Ids::Ints(ids) => rows.add(NewIds::Ints(ids), digests.len(), "digests", Existing::Error),
-        Ids::Names(ids) => rows.add(NewIds::Names(ids), digests.len(), "digests", Existing::Error),
+    let new = match &ids {
+        Ids::Rows => NewIds::Rows,
+        Ids::Ints(ids) => NewIds::Ints(ids),
+        Ids::Names(ids) => NewIds::Names(ids),
     };
-    named.map_err(|error| corrupt(&format!("its ids do not go with its digests ({error})")))?;
+    let named = rows.prepare(new, digests.len(), "digests", Existing::Error).map_err(|error| match error {
+        Error::Stopped => error,
+        error => corrupt(&format!("its ids do not go with its digests ({error})")),
+    })?;
+    rows.commit(named);
     if kind != 0 && !removed.is_empty() {
         return Err(corrupt("it holds removed rows that have ids"));
     }
     rows.remove(Keys::Ints(&removed), false)?;
     let recipe = (version > 1).then(|| recipe.to_vec());
-    Ok((Index::of(rows, &digests), About { lenient: lenient == 1, recipe }))
+    Ok((Index::of(rows, &digests)?, About { lenient: lenient == 1, recipe }))
 }
 
 /// Ids as these versions keep them.

@@ -1,12 +1,13 @@
-//! One inverted list per bit: the first index of the articles, kept to teach what the others save.
+//! One inverted list per bit: the simplest index, kept for teaching: it shows what the others save.
 //!
 //! List i holds the slots whose bit i is set. With `|q and x|` counted by walking the lists of the query's set bits,
-//! `d(q, x) = |q| + |x| - 2 |q and x|`, for any radius and width. Cost: every query touches about a quarter of all `n * bits` bits
-//! (half of its bits are set, half of the slots are in each list), 4 bytes each, against `n * bits / 8` bytes that a scan
-//! reads: some hundred times slower. Memory: `n * bits / 2 * 4` bytes.
+//! `d(q, x) = |q| + |x| - 2 |q and x|`, for any radius and width. Cost: every query touches about a quarter of all `n *
+//! bits` bits (half of its bits are set, half of the slots are in each list), 4 bytes each, against `n * bits / 8`
+//! bytes that a scan reads: some hundred times slower. Memory: `n * bits / 2 * 4` bytes.
 
 use super::scan::tile::Sink;
 use crate::Result;
+use crate::room;
 use crate::stop::Stop;
 
 /// The lists of a run.
@@ -43,8 +44,8 @@ impl Lists {
             starts[i] += starts[i - 1];
         }
         let mut next = starts.clone();
-        let mut slots = vec![0; starts[64 * words]];
-        let mut weights = Vec::with_capacity(fps.len() / words);
+        let mut slots = room::zeros::<u32>(starts[64 * words])?;
+        let mut weights = room::of(fps.len() / words)?;
         for (slot, fp) in fps.chunks_exact(words).enumerate() {
             stop.check()?;
             weights.push(fp.iter().map(|word| word.count_ones() as u16).sum());

@@ -1,9 +1,9 @@
 //! An index as a segment file: saved in one sorted run, opened through a memory map.
 //!
-//! Sections (tag, number): 1 what the index is, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 6 the note, 10
-//! fingerprints, 11 rows, 12 starts of the run; 20, 21 and 22 starts, slots and fingerprints of table `number`.
-//! `docs/format.md` says what each holds. Opening costs the header and, where ids are strings or do not grow, the look-up of
-//! ids, which is rebuilt; fingerprints and tables stay in the file until they are read.
+//! Sections (tag, number): 1 what the index is, 2 dead rows, 3 integer ids, 4 bytes and 5 ends of string ids, 6 the
+//! note, 10 fingerprints, 11 rows, 12 starts of the run; 20, 21 and 22 starts, slots and fingerprints of table
+//! `number`. `docs/format.md` says what each holds. Opening reads the header and, where ids are strings or do not
+//! ascend, rebuilds the look-up of ids; fingerprints and tables stay in the file until they are read.
 
 use std::path::Path;
 

@@ -1,14 +1,15 @@
 //! Clusters: connected components, and keep-then-absorb, without ever holding all pairs.
 //!
-//! **Connected.** Every two slots within the radius are joined in a union-find as the join inside of the tables meets them.
-//! Memory: 4 bytes per slot.
+//! **Connected.** Every two slots within the radius are joined in a union-find as the join inside of the tables meets
+//! them. Memory: 4 bytes per slot.
 //!
-//! **Centred.** Slots are visited in order of their first row; one that no slot has absorbed is the centre of a cluster and
-//! absorbs every free slot within the radius: no chain forms, and no two centres lie within the radius of each other. Free slots
-//! are searched in blocks, and a block that finds more than `BUDGET` matches is halved, so that memory is bounded by a
-//! block's matches. A slot that an earlier one of its block absorbs was searched in vain, at most `BLOCK` of them at once.
+//! **Centred.** Slots are visited in order of their first row; one that no slot has absorbed is the centre of a cluster
+//! and absorbs every free slot within the radius: no chain forms, and no two centres lie within the radius of each
+//! other. Free slots are searched in blocks, and a block that finds more than `BUDGET` matches is halved, so that
+//! memory is bounded by a block's matches. The search of a slot that an earlier one of its block absorbs is wasted, for
+//! at most `BLOCK` slots at a time.
 //!
-//! Copies of one fingerprint are one slot and go with it. Clusters of one row are left out.
+//! Copies of one fingerprint share a slot and its cluster. Clusters of one row are left out.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

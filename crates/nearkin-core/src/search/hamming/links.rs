@@ -1,15 +1,15 @@
 //! Pairs of rows within a radius: of one index, of two, and as a stream.
 //!
-//! **All pairs** of one index are found slot by slot: by the join inside of the tables (`blocks`), or by a scan of every slot
-//! against the later ones. Then every row that has a partner, in order of id, lists the later rows of its own slot, which are its
-//! copies, and of the slots near to it: the pairs are written once, in their order, 10 bytes each, and only those of different
-//! slots are held besides (24 bytes for a pair of slots). **A join** of two indexes asks one for the slots of the other, and sorts
-//! what it finds (16 bytes per pair).
+//! **All pairs** of one index are found slot by slot: by the join inside of the tables (`blocks`), or by a scan of
+//! every slot against the later ones. Then every row that has a partner, in order of id, lists the later rows of its
+//! own slot, which are its copies, and of the slots near to it: the pairs are written once, in their order, 10 bytes
+//! each, and only those of different slots are held besides (24 bytes for a pair of slots). **A join** of two indexes
+//! asks one for the slots of the other, and sorts what it finds (16 bytes per pair).
 //!
-//! **A stream** ([`PairStream`]) gives the same pairs in the same order and holds few of them: it takes the left rows in order of
-//! id, block by block, searches their neighbours of larger id, and halves the block whenever it finds more than its budget;
-//! one row is the smallest block. Cost: one search per row, where the join compares each pair of buckets once; memory 4
-//! bytes a row, 8 where ids do not only grow, and the pairs of a block.
+//! **A stream** ([`PairStream`]) gives the same pairs in the same order and holds few of them: it takes the left rows
+//! in order of id, block by block, searches their neighbours of larger id, and halves the block whenever it finds more
+//! than its budget; one row is the smallest block. Cost: one search per row, where the join compares each pair of
+//! buckets once; memory 4 bytes per row, 8 where ids do not ascend, and the pairs of a block.
 
 use std::cmp::Ordering;
 
@@ -19,6 +19,7 @@ use super::Index;
 use super::blocks::{Probing, Search};
 use super::scan::{scan, tile::Sink};
 use super::search::{CHUNK, Source, Way, chunk_of};
+use crate::room::{self, Growing};
 use crate::stop::Stop;
 use crate::{Error, Result};
 
@@ -41,12 +42,12 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    fn of(pairs: &[(u64, u16)]) -> Self {
-        Self {
-            left: pairs.iter().map(|pair| (pair.0 >> 32) as u32).collect(),
-            right: pairs.iter().map(|pair| pair.0 as u32).collect(),
-            distances: pairs.iter().map(|pair| pair.1).collect(),
-        }
+    fn of(pairs: &[(u64, u16)]) -> Result<Self> {
+        Ok(Self {
+            left: room::collected(pairs.iter().map(|pair| (pair.0 >> 32) as u32))?,
+            right: room::collected(pairs.iter().map(|pair| pair.0 as u32))?,
+            distances: room::collected(pairs.iter().map(|pair| pair.1))?,
+        })
     }
 }
 
@@ -106,7 +107,7 @@ impl Index {
                     right: bases[j],
                     later,
                     radius,
-                    pairs: Vec::new(),
+                    pairs: Growing::default(),
                 };
                 let sinks = if i == j {
                     self.join_slots(left, radius, stop, sink)
@@ -114,10 +115,15 @@ impl Index {
                     self.join_sources(left, right, radius, stop, |start| sink(start, false))
                 };
                 stop.check()?;
-                found.extend(sinks.into_iter().map(|sink| sink.pairs).filter(|pairs| !pairs.is_empty()));
+                for sink in sinks {
+                    let pairs = sink.pairs.whole()?;
+                    if !pairs.is_empty() {
+                        found.push(pairs);
+                    }
+                }
             }
         }
-        let near = Near::new(&found, bases[sources.len()] as usize, stop)?;
+        let near = NearSlots::new(&found, bases[sources.len()] as usize, stop)?;
         drop(found);
         let rows_of = |slot: u32| {
             let source = bases.partition_point(|&base| base <= slot) - 1;
@@ -127,7 +133,7 @@ impl Index {
     }
 
     /// The pairs of rows that are in one slot or in slots near to each other.
-    fn spread<'a>(&self, near: &Near, rows_of: impl Fn(u32) -> &'a [u32] + Sync, stop: &Stop) -> Result<Pairs> {
+    fn spread<'a>(&self, near: &NearSlots, rows_of: impl Fn(u32) -> &'a [u32] + Sync, stop: &Stop) -> Result<Pairs> {
         let order = &Order::of(self, stop)?;
         let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.rows.is_alive(row));
         // Place and slot of every row that may have a partner, in order of id.
@@ -155,7 +161,7 @@ impl Index {
             })
             .collect::<Result<Vec<(&[(u32, u32)], usize)>>>()?;
         let total = parts.iter().map(|part| part.1).sum();
-        let mut pairs = Pairs { left: vec![0; total], right: vec![0; total], distances: vec![0; total] };
+        let mut pairs = Pairs { left: room::zeros(total)?, right: room::zeros(total)?, distances: room::zeros(total)? };
         let (mut left, mut right, mut distances) =
             (&mut pairs.left[..], &mut pairs.right[..], &mut pairs.distances[..]);
         let mut tasks = Vec::with_capacity(parts.len());
@@ -224,15 +230,16 @@ impl Index {
                     start,
                     right,
                     radius,
-                    pairs: Vec::new(),
+                    pairs: Growing::default(),
                 };
-                gather(&mut all, self.join_sources(left, right, radius, stop, sink));
+                let sinks = self.join_sources(left, right, radius, stop, sink);
                 stop.check()?;
+                gather(&mut all, sinks.into_iter().map(|sink| sink.pairs))?;
             }
         }
         other.sort_pairs(self, &mut all, stop);
         stop.check()?;
-        Ok(Pairs::of(&all))
+        Pairs::of(&all)
     }
 
     /// Sorts pairs by the ids of their left rows, which are this index's, and of their right rows, which are those of `right`.
@@ -306,11 +313,13 @@ impl Index {
 }
 
 /// Moves what sinks have found into one list.
-fn gather(all: &mut Vec<(u64, u16)>, sinks: Vec<PairSink<'_>>) {
-    all.reserve(sinks.iter().map(|sink| sink.pairs.len()).sum());
-    for mut sink in sinks {
-        all.append(&mut sink.pairs);
+fn gather(all: &mut Vec<(u64, u16)>, found: impl Iterator<Item = Growing<(u64, u16)>>) -> Result<()> {
+    for pairs in found {
+        let mut pairs = pairs.whole()?;
+        room::more(all, pairs.len())?;
+        all.append(&mut pairs);
     }
+    Ok(())
 }
 
 /// Takes pairs of a slot on the left and a slot on the right.
@@ -322,7 +331,7 @@ struct PairSink<'a> {
     start: usize,
     right: &'a Source<'a>,
     radius: u32,
-    pairs: Vec<(u64, u16)>,
+    pairs: Growing<(u64, u16)>,
 }
 
 impl Sink for PairSink<'_> {
@@ -342,10 +351,10 @@ struct SlotSink {
     left: u32,
     /// The number of slot 0 on the right.
     right: u32,
-    /// Whether only slots behind the left one count, as both sides are the same source and each pair is met twice.
+    /// Whether only slots after the left one count, as both sides are the same source and each pair is met twice.
     later: bool,
     radius: u32,
-    pairs: Vec<(u32, u32, u16)>,
+    pairs: Growing<(u32, u32, u16)>,
 }
 
 impl Sink for SlotSink {
@@ -359,17 +368,17 @@ impl Sink for SlotSink {
 }
 
 /// The slots near to each slot.
-struct Near {
+struct NearSlots {
     /// First place of each slot, and the end.
     starts: Vec<usize>,
     slots: Vec<u32>,
     distances: Vec<u16>,
 }
 
-impl Near {
+impl NearSlots {
     /// Both directions of all pairs.
     fn new(pairs: &[Vec<(u32, u32, u16)>], slots: usize, stop: &Stop) -> Result<Self> {
-        let mut starts = vec![0usize; slots + 2];
+        let mut starts = room::zeros::<usize>(slots + 2)?;
         let parts = || pairs.iter().flat_map(|pairs| pairs.chunks(BLOCK));
         for pairs in parts() {
             stop.check()?;
@@ -382,7 +391,7 @@ impl Near {
             starts[i] += starts[i - 1];
         }
         let total = starts[slots + 1];
-        let mut near = Self { starts, slots: vec![0; total], distances: vec![0; total] };
+        let mut near = Self { starts, slots: room::zeros(total)?, distances: room::zeros(total)? };
         // Places move on from the start of each slot to its end, which is the start of the next.
         for pairs in parts() {
             stop.check()?;
@@ -423,10 +432,10 @@ impl Order {
         if index.rows.ascending() {
             return Ok(Self(None));
         }
-        let mut rows: Vec<u32> = (0..index.rows.total() as u32).collect();
+        let mut rows: Vec<u32> = room::collected(0..index.rows.total() as u32)?;
         stop.sort_by(&mut rows, |&a, &b| index.rows.compare(a, b).then(a.cmp(&b)));
         stop.check()?;
-        let mut places = vec![0; rows.len()];
+        let mut places = room::zeros(rows.len())?;
         for (place, &row) in rows.iter().enumerate() {
             places[row as usize] = place as u32;
         }
@@ -476,7 +485,7 @@ impl PairStream {
         }
         index.prepare_blocks(radius)?;
         let stop = Stop::current();
-        let mut slots = vec![DEAD; index.rows.total()];
+        let mut slots = room::filled(DEAD, index.rows.total())?;
         for run in &index.runs {
             for slot in 0..run.len() {
                 for &row in run.rows_of(slot) {
@@ -484,12 +493,14 @@ impl PairStream {
                 }
             }
         }
-        let order = (!index.rows.ascending()).then(|| {
-            let mut order: Vec<u32> =
-                (0..index.rows.total() as u32).filter(|&row| slots[row as usize] != DEAD).collect();
+        let order = if index.rows.ascending() {
+            None
+        } else {
+            let mut order: Vec<u32> = room::of(index.rows.total())?;
+            order.extend((0..index.rows.total() as u32).filter(|&row| slots[row as usize] != DEAD));
             stop.sort_by(&mut order, |&a, &b| index.rows.compare(a, b));
-            order
-        });
+            Some(order)
+        };
         stop.check()?;
         let version = index.version;
         Ok(Self { radius, batch, order, slots, at: 0, block: 256, version, ready: Vec::new(), given: 0 })
@@ -506,7 +517,7 @@ impl PairStream {
         }
         while self.ready.len() - self.given < self.batch && self.step(index)? {}
         let count = self.batch.min(self.ready.len() - self.given);
-        let pairs = Pairs::of(&self.ready[self.given..self.given + count]);
+        let pairs = Pairs::of(&self.ready[self.given..self.given + count])?;
         self.given += count;
         Ok(pairs)
     }
@@ -526,6 +537,9 @@ impl PairStream {
                 self.block = (self.block / 2).max(1);
                 continue;
             };
+            self.ready.drain(..self.given);
+            self.given = 0;
+            room::more(&mut self.ready, found.len())?;
             self.at = end;
             if found.len() < budget / 4 {
                 self.block = (2 * self.block).min(BLOCK);
@@ -533,8 +547,6 @@ impl PairStream {
             if found.is_empty() {
                 continue;
             }
-            self.ready.drain(..self.given);
-            self.given = 0;
             self.ready.append(&mut found);
             return Ok(true);
         }
@@ -551,7 +563,7 @@ impl PairStream {
     ) -> Result<Option<Vec<(u64, u16)>>> {
         let words = index.words;
         let stop = &Stop::current();
-        let parts: Vec<Option<Vec<(u64, u16)>>> = rows
+        let parts = rows
             .par_chunks(chunk_of(rows.len()))
             .map(|rows| {
                 let queries: Vec<u64> = rows
@@ -560,23 +572,23 @@ impl PairStream {
                     .copied()
                     .collect();
                 let most = if rows.len() == 1 { usize::MAX } else { budget };
-                let sink = || Later { index, source, rows, radius: self.radius, most, pairs: Vec::new() };
+                let sink = || Later { index, source, rows, radius: self.radius, most, pairs: Growing::default() };
                 let mut pairs = Vec::new();
-                for mut sink in index.each_hit(source, &queries, self.radius, stop, sink) {
-                    pairs.append(&mut sink.pairs);
-                }
+                let sinks = index.each_hit(source, &queries, self.radius, stop, sink);
+                gather(&mut pairs, sinks.into_iter().map(|sink| sink.pairs))?;
                 if pairs.len() > most {
-                    return None;
+                    return Ok(None);
                 }
                 index.sort_pairs(index, &mut pairs, stop);
-                Some(pairs)
+                Ok(Some(pairs))
             })
-            .collect();
+            .collect::<Result<Vec<Option<Vec<(u64, u16)>>>>>()?;
         // Chunks are in order of their left rows.
         stop.check()?;
         let mut all = Vec::new();
         for part in parts {
             let Some(mut part) = part else { return Ok(None) };
+            room::more(&mut all, part.len())?;
             all.append(&mut part);
         }
         Ok((rows.len() == 1 || all.len() <= budget).then_some(all))
@@ -590,7 +602,7 @@ struct Later<'a> {
     rows: &'a [u32],
     radius: u32,
     most: usize,
-    pairs: Vec<(u64, u16)>,
+    pairs: Growing<(u64, u16)>,
 }
 
 impl Sink for Later<'_> {

@@ -22,6 +22,7 @@ pub(crate) mod scan;
 mod search;
 
 use crate::cpu::popcount::{Kernel, check_bits, check_fingerprints, words_of};
+use crate::room;
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::Segment;
 use crate::stop::Stop;
@@ -31,7 +32,7 @@ pub use links::{PairStream, Pairs};
 pub use plan::Method;
 pub use rank::{Ranked, Ranking};
 use runs::SortedRun;
-pub use search::{Hits, Part};
+pub use search::{Hits, PartPlan};
 
 /// Rows that wait unsorted: scanned in about a microsecond per query.
 const TAIL: usize = 8192;
@@ -160,16 +161,18 @@ impl Index {
     ///
     /// # Errors
     /// Counts that differ, a bit above the width, ids of another kind than before, an id that is there or occurs twice
-    /// (with `Existing::Error`), more than 2^32 - 2 rows.
+    /// (with `Existing::Error`), more than 2^32 - 2 rows; the call is stopped.
     pub fn add(&mut self, ids: NewIds<'_>, fps: &[u64], existing: Existing) -> Result<usize> {
         let count = self.check_rows(fps)?;
-        let added = self.rows.add(ids, count, "fingerprints", existing)?;
-        if added.count > 0 {
-            self.tail.extend_from_slice(&added.of(fps, self.words));
-            self.tail_rows.extend(added.first as u32..(added.first + added.count) as u32);
+        let batch = self.rows.prepare(ids, count, "fingerprints", existing)?;
+        let (first, count) = (batch.first, batch.count);
+        if count > 0 {
+            self.tail.extend_from_slice(&batch.of(fps, self.words)?);
+            self.tail_rows.extend(first as u32..(first + count) as u32);
             self.version += 1;
         }
-        Ok(added.count)
+        self.rows.commit(batch);
+        Ok(count)
     }
 
     /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
@@ -214,8 +217,8 @@ impl Index {
     /// and takes the place of what it is made of at once.
     fn flush(&mut self) -> Result<()> {
         if self.rows.num_dead() > 0 {
-            let keep: Vec<bool> = self.tail_rows.iter().map(|&row| self.rows.is_alive(row)).collect();
-            let mut fps = Vec::with_capacity(self.tail.len());
+            let keep = room::collected(self.tail_rows.iter().map(|&row| self.rows.is_alive(row)))?;
+            let mut fps = room::of(self.tail.len())?;
             for (fp, _) in self.tail.chunks_exact(self.words).zip(&keep).filter(|(_, keep)| **keep) {
                 fps.extend_from_slice(fp);
             }

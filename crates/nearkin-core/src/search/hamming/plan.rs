@@ -7,10 +7,10 @@
 //! build   sum over tables i of n * (words + 1) * BUILD * (1 + max(0, p_i - 18))
 //! ```
 //!
-//! Tables are built when they are asked for by name or announced by a radius; otherwise when the scans so far have cost as
-//! much more than tables would have as building them costs (the rule of the ski rental: never more than twice the
-//! cost of having known the future). The constants were fitted to timings on an AVX-512 machine; they are the same on every machine, so
-//! that the same calls build the same index everywhere.
+//! Tables are built when they are asked for by name or announced by a radius; otherwise when the scans so far have cost
+//! as much more than tables would have as building them costs (the ski-rental rule: never more than twice the cost of
+//! an optimal choice in hindsight). The constants were fitted to timings on an AVX-512 machine; they are the same on
+//! every machine, so that the same calls build the same index everywhere.
 
 use super::blocks::{Aim, Probing, Sample, Spec};
 use super::scan;

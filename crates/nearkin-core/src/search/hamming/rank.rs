@@ -1,20 +1,22 @@
 //! Rankings by the bits that two fingerprints have in common: Jaccard and spherical Hamming distance, by a scan.
 //!
-//! With `x = |a xor b|` and `c = |a and b|`, where `|a|` counts set bits and 1 stands for "inside" (of a set, of a sphere):
+//! With `x = |a xor b|` and `c = |a and b|`, where `|a|` counts set bits and 1 stands for "inside" (of a set, of a
+//! sphere):
 //!
 //! ```text
 //! spherical  x / c             J.-P. Heo et al., "Spherical Hashing", CVPR 2012, section 3.4 (who write it |a xor b| / |a and b|)
 //! Jaccard    x / (x + c)       1 - |a and b| / |a or b|
 //! ```
 //!
-//! Where no bit is in common (`c = 0`) spherical distance is infinite and Jaccard distance 1, unless both are empty, which are
-//! equal: 0. Jaccard is `s / (1 + s)` of spherical, so both rank alike and differ in their values alone.
+//! Where no bit is in common (`c = 0`) spherical distance is infinite and Jaccard distance 1, unless both are empty,
+//! which are equal: 0. Jaccard is `s / (1 + s)` of spherical, so both give the same order and differ in their values
+//! alone.
 //!
-//! **Exactness.** Rows are compared by cross multiplication, `x * c' <= x' * c`, in integers below 2^21. Distances are the
-//! quotients rounded to the nearest double: quotients of whole numbers up to 1024 that differ, differ by more than 2^-21, so
-//! equal doubles mean equal quotients, and ties are broken by id.
+//! **Exactness.** Rows are compared by cross multiplication, `x * c' <= x' * c`, in integers below 2^21. Distances are
+//! the quotients rounded to the nearest double: quotients of whole numbers up to 1024 that differ, differ by more than
+//! 2^-21, so equal doubles mean equal quotients, and ties are broken by id.
 //!
-//! Cost: n rows, two popcounts a word; a row whose quotient is beyond the k-th best so far is dropped in the vector.
+//! Cost: n rows, two popcounts per word; a row whose quotient is beyond the k-th best so far is dropped in the vector.
 
 use std::cmp::Ordering;
 

@@ -14,6 +14,7 @@ use super::bits::Lists;
 use super::blocks::{Layout, Probing, Spec};
 use super::plan::Wish;
 use crate::Result;
+use crate::room;
 use crate::segment::Column;
 use crate::stop::Stop;
 
@@ -38,7 +39,7 @@ fn sorted_pairs(fps: &[u64], rows: &[u32], stop: &Stop) -> Result<Vec<(u64, u32)
     for i in 1..257 {
         starts[i] += starts[i - 1];
     }
-    let mut pairs = vec![(0, 0); fps.len()];
+    let mut pairs = room::filled((0, 0), fps.len())?;
     let mut next = starts;
     for (fps, rows) in fps.chunks(BLOCK).zip(rows.chunks(BLOCK)) {
         stop.check()?;
@@ -87,27 +88,27 @@ impl SortedRun {
     pub(crate) fn new(words: usize, fps: &[u64], rows: &[u32], stop: &Stop) -> Result<Self> {
         let mut run = Self::default();
         if words == 1 {
-            run.reserve(words, rows.len());
+            run.reserve(words, rows.len())?;
             for pairs in sorted_pairs(fps, rows, stop)?.chunks(BLOCK) {
                 stop.check()?;
                 for &(fp, row) in pairs {
-                    run.push(&[fp], &[row]);
+                    run.push(&[fp], &[row])?;
                 }
             }
         } else {
             let last = fps.iter().skip(words - 1).step_by(words).copied();
-            let mut order: Vec<(u64, u32)> = last.zip(0..rows.len() as u32).collect();
+            let mut order: Vec<(u64, u32)> = room::collected(last.zip(0..rows.len() as u32))?;
             let full = |i: u32| (&fps[i as usize * words..(i as usize + 1) * words], rows[i as usize]);
             stop.sort_by(&mut order, |a, b| {
                 let (x, y) = (full(a.1), full(b.1));
                 a.0.cmp(&b.0).then_with(|| numeric(x.0, y.0)).then(x.1.cmp(&y.1))
             });
-            run.reserve(words, order.len());
+            run.reserve(words, order.len())?;
             for order in order.chunks(BLOCK) {
                 stop.check()?;
                 for &(_, i) in order {
                     let (fp, row) = full(i);
-                    run.push(fp, &[row]);
+                    run.push(fp, &[row])?;
                 }
             }
         }
@@ -121,7 +122,7 @@ impl SortedRun {
     /// `stop` is set.
     pub(crate) fn merge(words: usize, a: &Self, b: &Self, alive: impl Fn(u32) -> bool, stop: &Stop) -> Result<Self> {
         let mut run = Self::default();
-        run.reserve(words, a.rows.len() + b.rows.len());
+        run.reserve(words, a.rows.len() + b.rows.len())?;
         let (mut i, mut j, mut steps) = (0, 0, 0_usize);
         let mut list = Vec::new();
         while i < a.len() || j < b.len() {
@@ -139,10 +140,12 @@ impl SortedRun {
             let (take_left, take_right) = (order.is_le(), order.is_ge());
             let fp = if take_left { a.fp(words, i) } else { b.fp(words, j) };
             list.clear();
+            room::more(&mut list, if take_left { a.rows_of(i).len() } else { 0 })?;
             if take_left {
                 list.extend(a.rows_of(i).iter().copied().filter(|&row| alive(row)));
                 i += 1;
             }
+            room::more(&mut list, if take_right { b.rows_of(j).len() } else { 0 })?;
             if take_right {
                 list.extend(b.rows_of(j).iter().copied().filter(|&row| alive(row)));
                 j += 1;
@@ -151,16 +154,18 @@ impl SortedRun {
                 list.sort_unstable();
             }
             if !list.is_empty() {
-                run.push(fp, &list);
+                run.push(fp, &list)?;
             }
         }
         run.shrink();
         Ok(run)
     }
 
-    fn reserve(&mut self, words: usize, slots: usize) {
-        self.fps.to_mut().reserve_exact(slots * words);
-        self.rows.to_mut().reserve_exact(slots);
+    /// Room for this many rows, of as many slots.
+    fn reserve(&mut self, words: usize, rows: usize) -> Result<()> {
+        self.fps = room::of(rows * words)?.into();
+        self.rows = room::of(rows)?.into();
+        Ok(())
     }
 
     fn shrink(&mut self) {
@@ -189,13 +194,15 @@ impl SortedRun {
         fps && starts && self.rows.iter().all(|&row| (row as usize) < total)
     }
 
-    /// Appends rows of `fp`, which is at or above the last fingerprint.
-    fn push(&mut self, fp: &[u64], rows: &[u32]) {
+    /// Appends rows of `fp`, which is at or above the last fingerprint; there is room for both.
+    fn push(&mut self, fp: &[u64], rows: &[u32]) -> Result<()> {
         let words = fp.len();
         let slots = self.fps.len() / words;
         let same = self.fps.len() >= words && &self.fps[self.fps.len() - words..] == fp;
         if (same || rows.len() > 1) && self.starts.is_empty() {
-            self.starts = (0..=self.rows.len() as u32).collect::<Vec<_>>().into();
+            let mut starts = room::of(self.rows.to_mut().capacity() + 1)?;
+            starts.extend(0..=self.rows.len() as u32);
+            self.starts = starts.into();
         }
         if !same {
             self.fps.to_mut().extend_from_slice(fp);
@@ -209,6 +216,7 @@ impl SortedRun {
                 self.starts.to_mut().push(end);
             }
         }
+        Ok(())
     }
 
     /// Slots.

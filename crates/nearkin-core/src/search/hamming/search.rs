@@ -3,11 +3,12 @@
 use rayon::prelude::*;
 
 use super::bits::Lists;
-use super::blocks::{Aim, Layout, Probing, Search};
+use super::blocks::{Aim, Layout, Probing, Search, Spec};
 use super::plan::{self, Wish};
 use super::runs::SortedRun;
 use super::scan::{scan, tile::Sink};
 use super::{Index, Method, TAIL};
+use crate::room::{self, Growing};
 use crate::stop::Stop;
 use crate::{Error, Result};
 
@@ -17,6 +18,8 @@ pub(crate) const BATCH: usize = 1024;
 pub(super) const CHUNK: usize = 2048;
 /// Word comparisons of a scan that are worth a task of their own.
 const SHARD: usize = 1 << 22;
+/// Nanoseconds of a search that takes less time than waking another thread for it and waiting.
+const QUICK: f64 = 50_000.0;
 /// Limited matches that are gathered before they are cut, at least; few in tests, which must reach it.
 const ROOM: usize = if cfg!(test) { 64 } else { 1 << 16 };
 /// Queries whose nearest rows are found by scan to learn the radius that tables should have.
@@ -37,7 +40,7 @@ pub struct Hits {
 
 /// How one part of an index would be searched.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct PartPlan {
     /// Distinct fingerprints.
     pub slots: usize,
     /// `scan`, `blocks` or `multi`.
@@ -79,6 +82,16 @@ impl<'a> Source<'a> {
             None => &self.rows[slot as usize..=slot as usize],
         }
     }
+}
+
+/// What other tables would bring.
+struct Gain {
+    /// Nanoseconds that they would save in a batch of queries.
+    saved: f64,
+    /// Whether what is there is nearly as good, so that no number of queries would change it.
+    settled: bool,
+    /// Whether that is worth their building.
+    build: bool,
 }
 
 /// How a source is searched.
@@ -130,24 +143,67 @@ impl Index {
         Ok(())
     }
 
+    /// Whether [`Index::prepare`] would build nothing, now or later: the tables that pay are there, or none would pay.
+    pub fn is_prepared(&self, radius: u32, queries: usize) -> bool {
+        if self.tail_rows.len() > TAIL || self.runs.is_empty() || radius > self.bits as u32 {
+            return false;
+        }
+        let used = self.bytes().0;
+        self.runs.iter().all(|run| {
+            if matches!(self.method, Method::Scan | Method::Bits) {
+                return self.method == Method::Scan || run.lists.is_some();
+            }
+            let wish = self.wish(run, radius, used, false);
+            let Some((_, best)) = run.planned.iter().find(|(old, _)| *old == wish) else { return false };
+            let Some((spec, probing)) = best else { return true };
+            let gain = self.gain(run, spec, probing, wish, queries);
+            !gain.build && gain.settled
+        })
+    }
+
+    /// What is wanted of the tables of a run, where all runs take `used` bytes now.
+    fn wish(&self, run: &SortedRun, radius: u32, used: usize, join: bool) -> Wish {
+        let own = run.layout.as_ref().map_or(0, Layout::bytes);
+        let memory = self.memory.map(|limit| (limit + own).saturating_sub(used));
+        Wish { radius, memory, aim: if join { Aim::Join } else { Aim::Search(BATCH) } }
+    }
+
+    /// What the best tables would save over those that are there, and whether they are built.
+    fn gain(&self, run: &SortedRun, spec: &Spec, probing: &Probing, wish: Wish, queries: usize) -> Gain {
+        let (slots, words, radius) = (run.len(), self.words, wish.radius);
+        let built = run.layout.as_ref();
+        let answer = built.and_then(|layout| layout.spec().plan(slots, words, radius, wish.aim));
+        if self.method != Method::Auto {
+            let other = |layout: &Layout| {
+                layout.spec().len() != spec.len() || layout.spec().is_combined() != spec.is_combined()
+            };
+            return Gain { saved: 0.0, settled: true, build: answer.is_none() || built.is_none_or(other) };
+        }
+        let scan = plan::scan_cost(slots, words, radius, queries);
+        let now = answer.map_or(scan, |answer| answer.cost.min(scan));
+        let saved = (now - probing.cost).max(0.0) * queries as f64;
+        let announced = self.radius == Some(radius) && built.is_none() && saved > 0.0;
+        let pays = saved + self.overspent > spec.build_cost(slots, words);
+        // Tables that are nearly as good stay.
+        let settled = now <= 1.5 * probing.cost;
+        Gain { saved, settled, build: !settled && (pays || announced) }
+    }
+
     /// Builds the tables that pay. Where it is stopped the index has the tables of some runs.
     pub(super) fn build(&mut self, radius: u32, queries: usize, join: bool) -> Result<()> {
         let stop = Stop::current();
         let (words, bits, method) = (self.words, self.bits, self.method);
         let mut used = self.bytes().0;
-        for run in &mut self.runs {
+        for number in 0..self.runs.len() {
             stop.check()?;
+            let wish = self.wish(&self.runs[number], radius, used, join);
+            let run = &mut self.runs[number];
             if method == Method::Bits && run.lists.is_none() {
                 run.lists = Some(Lists::build(words, &run.fps, &stop)?);
             }
             if matches!(method, Method::Scan | Method::Bits) {
                 continue;
             }
-            let slots = run.len();
-            let own = run.layout.as_ref().map_or(0, Layout::bytes);
-            let memory = self.memory.map(|limit| (limit + own).saturating_sub(used));
-            let aim = if join { Aim::Join } else { Aim::Search(BATCH) };
-            let wish = Wish { radius, memory, aim };
             let best = if let Some((_, best)) = run.planned.iter().find(|(old, _)| *old == wish) {
                 best.clone()
             } else {
@@ -160,26 +216,13 @@ impl Index {
             let Some((spec, probing)) = best else {
                 continue;
             };
-            let built = run.layout.as_ref();
-            let answer = built.and_then(|layout| layout.spec().plan(slots, words, radius, aim));
-            let build = if method == Method::Auto {
-                let scan = plan::scan_cost(slots, words, radius, queries);
-                let now = answer.map_or(scan, |answer| answer.cost.min(scan));
-                let saved = (now - probing.cost).max(0.0) * queries as f64;
-                let announced = self.radius == Some(radius) && built.is_none() && saved > 0.0;
-                let pays = saved + self.overspent > spec.build_cost(slots, words);
-                // Tables that are nearly as good stay.
-                let worth = now > 1.5 * probing.cost && (pays || announced);
-                self.overspent = if worth { 0.0 } else { self.overspent + saved };
-                worth
-            } else {
-                answer.is_none()
-                    || built.is_none_or(|layout| {
-                        layout.spec().len() != spec.len() || layout.spec().is_combined() != spec.is_combined()
-                    })
-            };
-            if build {
-                run.layout = None;
+            let gain = self.gain(&self.runs[number], &spec, &probing, wish, queries);
+            if method == Method::Auto {
+                self.overspent = if gain.build { 0.0 } else { self.overspent + gain.saved };
+            }
+            if gain.build {
+                let run = &mut self.runs[number];
+                let own = run.layout.take().map_or(0, |layout| layout.bytes());
                 let layout = Layout::build(spec, words, &run.fps, &stop)?;
                 used = used - own + layout.bytes();
                 run.layout = Some(layout);
@@ -219,8 +262,10 @@ impl Index {
     /// The parts of a source that are scanned as tasks of their own: one for many queries, several for few.
     pub(super) fn shards(&self, source: &Source<'_>, queries: usize) -> Vec<(u32, usize)> {
         let slots = source.fps.len() / self.words;
-        let most = if queries < CHUNK { 4 * rayon::current_num_threads() } else { 1 };
-        let wanted = (slots * self.words * queries / SHARD + 1).min(most);
+        let wanted = slots * self.words * queries / SHARD + 1;
+        // Without a pool there are no threads to ask for; few comparisons are one task anyway.
+        let most = if queries < CHUNK && wanted > 1 { 4 * rayon::current_num_threads() } else { 1 };
+        let wanted = wanted.min(most);
         let length = slots.div_ceil(wanted).max(1);
         (0..slots).step_by(length).map(|start| (start as u32, length.min(slots - start))).collect()
     }
@@ -249,30 +294,44 @@ impl Index {
                 vec![sink]
             }
             Way::Scan => {
-                let shards = self.shards(source, count).into_par_iter().map(|(first, length)| {
+                let one = |(first, length): (u32, usize)| {
                     let mut sink = sink();
                     let fps = &source.fps[first as usize * self.words..][..length * self.words];
                     let mut limits = vec![radius; count];
                     scan(self.kernel, self.words, fps, first, queries, &mut limits, stop, &mut sink);
                     sink
-                });
-                shards.collect()
+                };
+                let shards = self.shards(source, count);
+                if shards.len() == 1 {
+                    shards.into_iter().map(one).collect()
+                } else {
+                    shards.into_par_iter().map(one).collect()
+                }
             }
         }
     }
 
     /// Every live row within `radius` of a chunk of queries, packed, in no order; with a cap, at least the first `cap` of each
     /// query in the order of results.
-    fn find(&self, sources: &[Source<'_>], queries: &[u64], radius: u32, cap: Option<usize>, stop: &Stop) -> Vec<u64> {
+    fn find(
+        &self,
+        sources: &[Source<'_>],
+        queries: &[u64],
+        radius: u32,
+        cap: Option<usize>,
+        stop: &Stop,
+    ) -> Result<Vec<u64>> {
         let room = cap.map_or(usize::MAX, |cap| (2 * cap.saturating_mul(queries.len() / self.words)).max(ROOM));
         let mut found: Vec<u64> = Vec::new();
         for source in sources {
-            let sink = || Collect { index: self, source, radius, cap, room, found: Vec::new() };
-            for mut part in self.each_hit(source, queries, radius, stop, sink) {
-                found.append(&mut part.found);
+            let sink = || Collect { index: self, source, radius, cap, room, found: Growing::default() };
+            for part in self.each_hit(source, queries, radius, stop, sink) {
+                let mut part = part.found.whole()?;
+                room::more(&mut found, part.len())?;
+                found.append(&mut part);
             }
         }
-        found
+        Ok(found)
     }
 
     /// Sorts packed matches and leaves the first `limit` of each query.
@@ -301,27 +360,40 @@ impl Index {
         let limit = limit.map(|limit| limit.min(self.len().max(1)));
         let sources = self.sources();
         let stop = &Stop::current();
-        let parts = queries
-            .par_chunks(chunk_of(count) * self.words)
-            .map(|queries| {
-                let count = queries.len() / self.words;
-                let mut found = self.find(&sources, queries, radius, limit.map(|limit| limit + 1), stop);
-                stop.check()?;
-                let mut truncated = Vec::new();
-                if let Some(limit) = limit {
-                    self.cut(&mut found, limit + 1);
-                    truncated.resize(count, false);
-                    for matches in found.chunk_by(|a, b| a >> 44 == b >> 44).filter(|matches| matches.len() > limit) {
-                        truncated[(matches[0] >> 44) as usize] = true;
-                    }
-                    self.cut(&mut found, limit);
-                } else {
-                    self.order(&mut found);
+        let one = |queries: &[u64]| {
+            let count = queries.len() / self.words;
+            let mut found = self.find(&sources, queries, radius, limit.map(|limit| limit + 1), stop)?;
+            stop.check()?;
+            let mut truncated = Vec::new();
+            if let Some(limit) = limit {
+                self.cut(&mut found, limit + 1);
+                truncated.resize(count, false);
+                for matches in found.chunk_by(|a, b| a >> 44 == b >> 44).filter(|matches| matches.len() > limit) {
+                    truncated[(matches[0] >> 44) as usize] = true;
                 }
-                Ok((found, count, truncated))
+                self.cut(&mut found, limit);
+            } else {
+                self.order(&mut found);
+            }
+            Ok((found, count, truncated))
+        };
+        // A single chunk is no work to share: the thread that asks does it.
+        let parts = if count <= 1 {
+            vec![one(queries)?]
+        } else {
+            queries.par_chunks(chunk_of(count) * self.words).map(one).collect::<Result<Vec<_>>>()?
+        };
+        gather(&parts, count)
+    }
+
+    /// Whether the thread that asks does all of a search of one query in some 50 microseconds, and shares nothing out.
+    pub fn is_quick(&self, radius: u32, queries: usize) -> bool {
+        queries == 1
+            && radius <= self.bits as u32
+            && self.sources().iter().all(|source| {
+                let (way, cost) = self.way(source, radius, 1, false);
+                cost <= QUICK && (!matches!(way, Way::Scan) || self.shards(source, 1).len() <= 1)
             })
-            .collect::<Result<Vec<_>>>()?;
-        Ok(gather(&parts, count))
     }
 
     /// The `k` nearest rows of each query, or all where there are fewer; of rows at the last distance those of smallest
@@ -349,7 +421,7 @@ impl Index {
                 Ok((found, queries.len() / self.words, Vec::new()))
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(gather(&parts, count))
+        gather(&parts, count)
     }
 
     /// Radii of growing cost at which tables still cost less than half of a scan.
@@ -391,7 +463,7 @@ impl Index {
         let mut open: Vec<u32> = (0..(queries.len() / self.words) as u32).collect();
         for &radius in radii {
             let asked: Vec<u64> = self.rows_at(queries, &open);
-            let mut hits = self.find(sources, &asked, radius, Some(k), stop);
+            let mut hits = self.find(sources, &asked, radius, Some(k), stop)?;
             stop.check()?;
             self.order(&mut hits);
             let mut still = Vec::new();
@@ -436,7 +508,8 @@ impl Index {
         for source in sources {
             let limits: Vec<u32> = best.iter_mut().map(|best| self.prune(best, k)).collect();
             let shards = self.shards(source, count).into_par_iter().map(|(first, length)| {
-                let mut sink = Top { index: self, source, k, limits: limits.clone(), best: vec![Vec::new(); count] };
+                let mut sink =
+                    NearestK { index: self, source, k, limits: limits.clone(), best: vec![Vec::new(); count] };
                 let fps = &source.fps[first as usize * self.words..][..length * self.words];
                 scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), stop, &mut sink);
                 sink.best
@@ -482,7 +555,7 @@ impl Index {
     ///
     /// # Errors
     /// `radius` above `bits`.
-    pub fn explain(&self, radius: u32) -> Result<Vec<Part>> {
+    pub fn explain(&self, radius: u32) -> Result<Vec<PartPlan>> {
         self.check_radius(radius)?;
         let mut parts = Vec::new();
         for source in self.sources() {
@@ -491,7 +564,7 @@ impl Index {
                 continue;
             }
             let scan_cost = plan::scan_cost(slots, self.words, radius, BATCH);
-            let mut part = Part {
+            let mut part = PartPlan {
                 slots,
                 method: "scan",
                 built: true,
@@ -572,12 +645,12 @@ fn pack(query: u32, distance: u32, row: u32) -> u64 {
 }
 
 /// Sorted packed matches of consecutive chunks of queries as one result.
-fn gather(parts: &[(Vec<u64>, usize, Vec<bool>)], queries: usize) -> Hits {
+fn gather(parts: &[(Vec<u64>, usize, Vec<bool>)], queries: usize) -> Result<Hits> {
     let total = parts.iter().map(|(found, ..)| found.len()).sum();
     let mut hits = Hits {
-        offsets: Vec::with_capacity(queries + 1),
-        rows: Vec::with_capacity(total),
-        distances: Vec::with_capacity(total),
+        offsets: room::of(queries + 1)?,
+        rows: room::of(total)?,
+        distances: room::of(total)?,
         truncated: Vec::new(),
     };
     hits.offsets.push(0);
@@ -592,9 +665,10 @@ fn gather(parts: &[(Vec<u64>, usize, Vec<bool>)], queries: usize) -> Hits {
         }
         hits.rows.extend(found.iter().map(|&hit| hit as u32));
         hits.distances.extend(found.iter().map(|&hit| (hit >> 32 & 0xfff) as u16));
+        room::more(&mut hits.truncated, truncated.len())?;
         hits.truncated.extend_from_slice(truncated);
     }
-    hits
+    Ok(hits)
 }
 
 /// Takes every live row of a slot, or with a cap at least what the cap lets through.
@@ -605,7 +679,7 @@ struct Collect<'a> {
     cap: Option<usize>,
     /// Matches beyond which they are cut to the cap.
     room: usize,
-    found: Vec<u64>,
+    found: Growing<u64>,
 }
 
 impl Sink for Collect<'_> {
@@ -615,7 +689,7 @@ impl Sink for Collect<'_> {
         // Rows of a slot are in order of id.
         self.found.extend(matches.take(self.cap.unwrap_or(usize::MAX)));
         if let (Some(cap), true) = (self.cap, self.found.len() > self.room) {
-            self.index.cut(&mut self.found, cap);
+            self.index.cut(self.found.values(), cap);
         }
         self.radius
     }
@@ -623,7 +697,7 @@ impl Sink for Collect<'_> {
 
 /// Keeps the `k` nearest of each query, in lists that are cut when they reach half more: the sooner a limit falls, the fewer rows
 /// pass it.
-struct Top<'a> {
+struct NearestK<'a> {
     index: &'a Index,
     source: &'a Source<'a>,
     k: usize,
@@ -631,7 +705,7 @@ struct Top<'a> {
     best: Vec<Vec<(u32, u32)>>,
 }
 
-impl Sink for Top<'_> {
+impl Sink for NearestK<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let best = &mut self.best[query as usize];
         let limit = &mut self.limits[query as usize];

@@ -15,13 +15,17 @@
 use rayon::prelude::*;
 
 use super::keys::{Hashes, Layout, mix};
+use crate::Result;
 use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Column;
+use crate::stop::Stop;
 
 /// Widest directory: 2^26 places, 256 MiB.
 const MAX_DIRECTORY: u32 = 26;
 /// Rows of which keys are computed at a time while tables are built.
 const BLOCK: usize = 1 << 14;
+/// Buckets that are merged between two looks at the stop.
+const MERGED: usize = 1 << 12;
 
 /// Tables over some rows.
 #[derive(Debug, Default)]
@@ -82,31 +86,37 @@ impl Made {
         self.rows.push(row);
     }
 
-    /// The table of `keys`, of rows from `first` on.
-    fn build(keys: &[u64], first: u32, width: u32) -> Self {
+    /// The table of `keys`, of rows from `first` on; anything once the call is stopped.
+    fn build(keys: &[u64], first: u32, width: u32, stop: &Stop) -> Self {
         // Counting by directory cell, then sorting the few entries of each.
         let mut places = vec![0u32; (1 << width) + 1];
-        for &key in keys {
+        for &key in stop.blocks(keys).flatten() {
             places[cell(key, width) + 1] += 1;
+        }
+        if stop.is_set() {
+            return Self::default();
         }
         for i in 1..places.len() {
             places[i] += places[i - 1];
         }
         let ends = places[1..].to_vec();
         let mut entries = vec![(0u64, 0u32); keys.len()];
-        for (row, &key) in keys.iter().enumerate() {
+        for (row, &key) in stop.blocks(keys).flatten().enumerate() {
             let place = &mut places[cell(key, width)];
             entries[*place as usize] = (key, first + row as u32);
             *place += 1;
         }
         let mut begin = 0;
-        for &end in &ends {
+        for &end in stop.blocks(&ends).flatten() {
             entries[begin..end as usize].sort_unstable();
             begin = end as usize;
         }
         let mut made = Self { rows: Vec::with_capacity(keys.len()), ..Self::default() };
-        for (key, row) in entries {
+        for &(key, row) in stop.blocks(&entries).flatten() {
             made.push(key, row);
+        }
+        if stop.is_set() {
+            return Self::default();
         }
         made.starts.push(made.rows.len() as u32);
         made.index(width);
@@ -115,7 +125,8 @@ impl Made {
 }
 
 impl BucketRun {
-    fn of(made: Vec<Made>, len: usize, width: u32) -> Self {
+    fn of(made: Vec<Made>, len: usize, width: u32, stop: &Stop) -> Result<Self> {
+        stop.check()?;
         let mut run = Self { len, width, bases: vec![0], ..Self::default() };
         let total = |size: fn(&Made) -> usize| made.iter().map(size).sum::<usize>();
         let mut directory = Vec::with_capacity(total(|table| table.directory.len()));
@@ -123,6 +134,7 @@ impl BucketRun {
         let mut starts = Vec::with_capacity(total(|table| table.starts.len()));
         let mut rows = Vec::with_capacity(total(|table| table.rows.len()));
         for table in made {
+            stop.check()?;
             directory.extend(table.directory);
             keys.extend(table.keys);
             starts.extend(table.starts);
@@ -133,34 +145,49 @@ impl BucketRun {
         run.keys = keys.into();
         run.starts = starts.into();
         run.rows = rows.into();
-        run
+        stop.check()?;
+        Ok(run)
     }
 
     /// No rows, in this many tables.
     pub(crate) fn empty(tables: usize) -> Self {
-        Self::of((0..tables).map(|_| Made::build(&[], 0, 0)).collect(), 0, 0)
+        Self {
+            bases: vec![0; tables + 1],
+            directory: vec![0; 2 * tables].into(),
+            starts: vec![0; tables].into(),
+            ..Self::default()
+        }
     }
 
     /// Tables of the rows from `first` on, whose hashes these are.
-    pub(crate) fn build(layout: &Layout, hashes: Hashes<'_>, count: usize, first: u32) -> Self {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub(crate) fn build(layout: &Layout, hashes: Hashes<'_>, count: usize, first: u32, stop: &Stop) -> Result<Self> {
         let width = width_of(count);
         let made: Vec<Made> = (0..layout.tables())
             .into_par_iter()
             .map(|table| {
                 let mut keys = vec![0; count];
                 keys.par_chunks_mut(BLOCK).enumerate().for_each(|(block, keys)| {
+                    if stop.is_set() {
+                        return;
+                    }
                     for (i, key) in keys.iter_mut().enumerate() {
                         *key = mix(layout.key(hashes, block * BLOCK + i, table));
                     }
                 });
-                Made::build(&keys, first, width)
+                Made::build(&keys, first, width, stop)
             })
             .collect();
-        Self::of(made, count, width)
+        Self::of(made, count, width, stop)
     }
 
     /// The rows of two runs that are alive; those of `self` are lower.
-    pub(crate) fn merge(&self, other: &Self, alive: impl Fn(u32) -> bool + Sync) -> Self {
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub(crate) fn merge(&self, other: &Self, alive: impl Fn(u32) -> bool + Sync, stop: &Stop) -> Result<Self> {
         let tables = self.bases.len().max(other.bases.len()) - 1;
         let len = [self, other].iter().map(|run| run.table_rows(0).iter().filter(|&&row| alive(row)).count()).sum();
         let width = width_of(len);
@@ -169,7 +196,10 @@ impl BucketRun {
             .map(|table| {
                 let mut made = Made { rows: Vec::with_capacity(len), ..Made::default() };
                 let (mut left, mut right) = (self.buckets(table).peekable(), other.buckets(table).peekable());
-                loop {
+                for met in 0_usize.. {
+                    if met.is_multiple_of(MERGED) && stop.is_set() {
+                        return Made::default();
+                    }
                     let first = match (left.peek(), right.peek()) {
                         (None, None) => break,
                         (Some(_), None) => true,
@@ -186,7 +216,7 @@ impl BucketRun {
                 made
             })
             .collect();
-        Self::of(made, len, width)
+        Self::of(made, len, width, stop)
     }
 
     /// How many tables there are.
@@ -370,10 +400,11 @@ mod tests {
             let width = k * tables;
             let (a, b) = (&a[..a.len() / width * width], &b[..b.len() / width * width]);
             let (rows_a, rows_b) = (a.len() / width, b.len() / width);
-            let left = BucketRun::build(&layout, Hashes::Ints(a), rows_a, 0);
+            let stop = &Stop::default();
+            let left = BucketRun::build(&layout, Hashes::Ints(a), rows_a, 0, stop).expect("a run");
             check(&left, &layout, &model(a, k, tables, 0), rows_a);
-            let right = BucketRun::build(&layout, Hashes::Ints(b), rows_b, rows_a as u32);
-            let merged = left.merge(&right, |row| !dead[row as usize % 300]);
+            let right = BucketRun::build(&layout, Hashes::Ints(b), rows_b, rows_a as u32, stop).expect("a run");
+            let merged = left.merge(&right, |row| !dead[row as usize % 300], stop).expect("a run");
             let mut expected = model(&[a, b].concat(), k, tables, 0);
             for rows in expected.values_mut() {
                 rows.retain(|&row| !dead[row as usize % 300]);
@@ -406,7 +437,8 @@ mod tests {
     fn many_keys_in_one_cell_are_found() {
         // Keys of one high half crowd in one cell, where they are searched by halves.
         let keys: Vec<u64> = (0..100).map(|i| (7 << 40) | (i % 40)).collect();
-        let run = BucketRun::of(vec![Made::build(&keys, 5, 3)], 100, 3);
+        let run = BucketRun::of(vec![Made::build(&keys, 5, 3, &Stop::default())], 100, 3, &Stop::default());
+        let run = run.expect("a run");
         assert!(run.is_shaped(1) && run.is_sound(105) && !run.is_sound(104));
         for wanted in 0..45 {
             let mut found: Vec<u32> = Vec::new();
@@ -420,7 +452,8 @@ mod tests {
     fn whatever_number_is_changed_the_run_is_no_longer_sound() {
         let layout = layout(2, 2);
         let values: Vec<i64> = (0..120).map(|i| i % 5).collect();
-        let fresh = || BucketRun::build(&layout, Hashes::Ints(&values), 30, 0);
+        let stop = &Stop::default();
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&values), 30, 0, stop).expect("a run");
         let sizes = [fresh().directory.len(), fresh().starts.len(), fresh().rows.len(), fresh().keys.len()];
         for (array, &size) in sizes.iter().enumerate() {
             for place in 0..size {
@@ -440,7 +473,8 @@ mod tests {
     #[test]
     fn arrays_of_other_lengths_are_not_shaped() {
         let layout = layout(1, 2);
-        let fresh = || BucketRun::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0);
+        let stop = &Stop::default();
+        let fresh = || BucketRun::build(&layout, Hashes::Ints(&[1, 2, 3, 4]), 2, 0, stop).expect("a run");
         let changes: [fn(&mut BucketRun); 7] = [
             |run| run.len = 3,
             |run| run.len = usize::MAX,

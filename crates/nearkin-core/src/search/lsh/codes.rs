@@ -52,6 +52,7 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut wit
     let words = query.len();
     // SAFETY: the caller vouches for `L`.
     let bound = unsafe { L::splat(u64::from(limit)) };
+    const { assert!(BLOCK.is_multiple_of(L::N), "whole vectors in a block") };
     for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
         for lane in (0..BLOCK).step_by(L::N) {
             // SAFETY: the caller vouches for `L`, whose lanes divide a block; column `word` begins at `word * BLOCK`.

@@ -35,9 +35,9 @@ impl Index {
     /// Saves the index with its tables as one run; the old file stays until the new one is whole.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system refuses; the call is stopped.
     pub fn save(&mut self, path: &Path) -> Result<()> {
-        self.compact();
+        self.compact()?;
         let mut writer = Writer::create(path, KIND, 20)?;
         let place = |name: &str| STORES.iter().position(|&other| other == name).unwrap_or(0) as u64;
         let metric = Metric::ALL.iter().position(|&metric| metric == self.metric).unwrap_or(0) as u64;

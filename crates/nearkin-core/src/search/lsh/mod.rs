@@ -30,7 +30,7 @@ use rayon::prelude::*;
 
 use crate::cpu::features::Instructions;
 use crate::cpu::popcount::Kernel;
-use crate::search::rows::{Existing, Keys, NewIds, Rows};
+use crate::search::rows::{Batch, Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Segment};
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -246,7 +246,7 @@ impl Index {
     ///
     /// # Errors
     /// Counts that differ, bad vectors, ids of another kind than before, an id that is there or occurs twice (with
-    /// `Existing::Error`), more than 2^32 - 2 rows.
+    /// `Existing::Error`), more than 2^32 - 2 rows; the call is stopped.
     pub fn add(
         &mut self,
         ids: NewIds<'_>,
@@ -259,57 +259,70 @@ impl Index {
         if hashed != given {
             return Err(Error::mismatch("number of rows", format!("{given} vectors"), format!("{hashed} hashes")));
         }
-        let added = self.rows.add(ids, given, "vectors", existing)?;
-        if added.count == 0 {
+        let batch = self.rows.prepare(ids, given, "vectors", existing)?;
+        let count = batch.count;
+        if count == 0 {
             return Ok(0);
         }
-        match &added.chosen {
-            None => self.append(hashes, vectors, added.first, added.count),
+        match &batch.chosen {
+            None => self.append(hashes, vectors, batch)?,
             Some(chosen) => {
                 let hashes = match hashes {
-                    Hashes::Bits(words) => Gathered::Bits(added.of(words, words.len() / given)),
-                    Hashes::Ints(values) => Gathered::Ints(added.of(values, values.len() / given)),
+                    Hashes::Bits(words) => Gathered::Bits(batch.of(words, words.len() / given)?),
+                    Hashes::Ints(values) => Gathered::Ints(batch.of(values, values.len() / given)?),
                 };
                 let dim = self.store.dim();
                 match vectors {
                     Vectors::F32(x) => {
-                        let vectors = added.of(x, dim);
-                        self.append(hashes.view(), Vectors::F32(&vectors), added.first, added.count);
+                        let vectors = batch.of(x, dim)?;
+                        self.append(hashes.view(), Vectors::F32(&vectors), batch)?;
                     }
                     Vectors::F64(x) => {
-                        let vectors = added.of(x, dim);
-                        self.append(hashes.view(), Vectors::F64(&vectors), added.first, added.count);
+                        let vectors = batch.of(x, dim)?;
+                        self.append(hashes.view(), Vectors::F64(&vectors), batch)?;
                     }
                     Vectors::Sparse(ends, columns, values) => {
                         let (ends, columns, values) = rerank::gather(ends, columns, values, chosen);
                         let vectors = Vectors::Sparse(&ends, &columns, &values);
-                        self.append(hashes.view(), vectors, added.first, added.count);
+                        self.append(hashes.view(), vectors, batch)?;
                     }
                 }
             }
         }
-        Ok(added.count)
+        Ok(count)
     }
 
-    /// Appends what became rows, `first` the first of them.
-    fn append(&mut self, hashes: Hashes<'_>, vectors: Vectors<'_>, first: usize, count: usize) {
+    /// Appends what becomes rows: runs are made aside, vectors are appended last, and then everything takes its place.
+    fn append(&mut self, hashes: Hashes<'_>, vectors: Vectors<'_>, batch: Batch<'_>) -> Result<()> {
+        let stop = &Stop::current();
         let rows = &self.rows;
-        match (&mut self.filter, hashes) {
-            (Filter::Buckets { layout, runs }, _) => {
-                runs.push(BucketRun::build(layout, hashes, count, first as u32));
-                while let [.., a, b] = &runs[..] {
-                    if a.len > 2 * b.len {
-                        break;
-                    }
-                    let merged = a.merge(b, |row| rows.is_alive(row));
-                    runs.truncate(runs.len() - 2);
-                    runs.push(merged);
+        let made = match &mut self.filter {
+            Filter::Buckets { layout, runs } => {
+                let alive = |row| rows.is_alive(row) && !batch.replaces(row);
+                let mut run = BucketRun::build(layout, hashes, batch.count, batch.first as u32, stop)?;
+                let mut keep = runs.len();
+                while let Some(last) = runs[..keep].last().filter(|last| last.len <= 2 * run.len) {
+                    run = last.merge(&run, alive, stop)?;
+                    keep -= 1;
                 }
+                Some((keep, run))
             }
-            (Filter::Codes(codes), Hashes::Bits(new)) => codes.push(new),
-            (Filter::Codes(_), Hashes::Ints(_)) => {}
+            Filter::Codes(codes) => {
+                codes.values.own(stop)?;
+                None
+            }
+        };
+        self.store.push(self.metric, vectors, stop)?;
+        self.rows.commit(batch);
+        match (&mut self.filter, made, hashes) {
+            (Filter::Buckets { runs, .. }, Some((keep, run)), _) => {
+                runs.truncate(keep);
+                runs.push(run);
+            }
+            (Filter::Codes(codes), _, Hashes::Bits(new)) => codes.push(new),
+            _ => {}
         }
-        self.store.push(self.metric, vectors);
+        Ok(())
     }
 
     /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.
@@ -320,26 +333,23 @@ impl Index {
         self.rows.remove(ids, missing_ok)
     }
 
-    /// Merges all runs into one without dead rows.
-    fn compact(&mut self) {
-        let rows = &self.rows;
+    /// Merges all runs into one without dead rows. Where it is stopped the index holds what it held, in more runs.
+    fn compact(&mut self) -> Result<()> {
+        let (rows, stop) = (&self.rows, &Stop::current());
         if let Filter::Buckets { layout, runs } = &mut self.filter {
-            let settled = runs.len() == 1 && runs[0].len == rows.len();
-            if settled || runs.is_empty() {
-                return;
-            }
-            while let Some(last) = runs.pop() {
-                let merged = match runs.pop() {
-                    Some(before) => before.merge(&last, |row| rows.is_alive(row)),
-                    None => last.merge(&BucketRun::empty(layout.tables()), |row| rows.is_alive(row)),
-                };
-                let whole = runs.is_empty();
+            let alive = |row| rows.is_alive(row);
+            while let [.., before, last] = &runs[..] {
+                let merged = before.merge(last, alive, stop)?;
+                runs.truncate(runs.len() - 2);
                 runs.push(merged);
-                if whole {
-                    break;
-                }
+            }
+            if let [run] = &mut runs[..]
+                && run.len != rows.len()
+            {
+                *run = run.merge(&BucketRun::empty(layout.tables()), alive, stop)?;
             }
         }
+        Ok(())
     }
 
     fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {

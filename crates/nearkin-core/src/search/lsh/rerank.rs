@@ -20,6 +20,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 use crate::cpu::features::Instructions;
 use crate::cpu::prefetch::prefetch_at;
 use crate::segment::{Column, Plain};
+use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// Sums that a distance is made of.
@@ -182,12 +183,23 @@ pub struct Dense<T: Plain> {
 }
 
 impl<T: Real> Dense<T> {
-    fn push(&mut self, metric: Metric, new: &[T]) {
+    fn row_of<'a>(&self, values: &'a [T], row: usize) -> &'a [T] {
+        &values[row * self.dim..][..self.dim]
+    }
+
+    fn push(&mut self, metric: Metric, new: &[T], stop: &Stop) -> Result<()> {
+        let mut norms = Vec::new();
         if metric == Metric::Cosine {
-            let norms = self.norms.to_mut();
-            norms.extend(new.chunks_exact(self.dim).map(|row| fold(row, row, |a, b| a * b).sqrt()));
+            for rows in stop.ranges(0..new.len() / self.dim) {
+                let rows = rows.map(|row| self.row_of(new, row));
+                norms.extend(rows.map(|row| fold(row, row, |a, b| a * b).sqrt()));
+            }
+            stop.check()?;
         }
-        self.values.to_mut().extend_from_slice(new);
+        self.norms.own(stop)?;
+        self.values.append(new, stop)?;
+        self.norms.to_mut().extend_from_slice(&norms);
+        Ok(())
     }
 
     fn check(&self, metric: Metric, new: &[T]) -> Result<usize> {
@@ -198,7 +210,9 @@ impl<T: Real> Dense<T> {
                 format!("{} values per vector", self.dim),
             ));
         }
-        for (row, values) in new.chunks_exact(self.dim).enumerate() {
+        let stop = Stop::current();
+        for row in stop.ranges(0..new.len() / self.dim).flatten() {
+            let values = self.row_of(new, row);
             if !values.iter().all(|value| value.wide().is_finite()) {
                 return Err(Error::input(
                     format!("row {row}"),
@@ -212,6 +226,7 @@ impl<T: Real> Dense<T> {
                 }
             }
         }
+        stop.check()?;
         Ok(new.len() / self.dim)
     }
 }
@@ -395,18 +410,19 @@ impl Store {
                         "ends that ascend to the last value",
                     ));
                 }
-                for (row, pair) in ends.windows(2).enumerate() {
-                    let part = pair[0] as usize..pair[1] as usize;
+                let stop = Stop::current();
+                for row in stop.ranges(0..ends.len() - 1).flatten() {
+                    let part = ends[row] as usize..ends[row + 1] as usize;
                     let (columns, values) = (&columns[part.clone()], &values[part]);
-                    let place = format!("row {row}");
+                    let place = || format!("row {row}");
                     if !columns.windows(2).all(|pair| pair[0] < pair[1])
                         || columns.last().is_some_and(|&column| column as usize >= sparse.dim)
                     {
                         let reason = format!("its coordinates do not ascend below {}; sort and sum them", sparse.dim);
-                        return Err(Error::input(place, reason));
+                        return Err(Error::input(place(), reason));
                     }
                     if !values.iter().all(|value| value.is_finite()) {
-                        return Err(Error::input(place, "it has a NaN or an infinite value; replace or drop it"));
+                        return Err(Error::input(place(), "it has a NaN or an infinite value; replace or drop it"));
                     }
                     if metric == Metric::Cosine {
                         let norm = norm_of(values);
@@ -415,6 +431,7 @@ impl Store {
                         }
                     }
                 }
+                stop.check()?;
                 Ok(ends.len() - 1)
             }
             _ => Err(Error::mismatch("kind of vectors", new.kind(), self.kind())),
@@ -422,21 +439,35 @@ impl Store {
     }
 
     /// Appends what `check` has passed.
-    pub(crate) fn push(&mut self, metric: Metric, new: Vectors<'_>) {
+    ///
+    /// # Errors
+    /// The call is stopped; the vectors are as they were.
+    pub(crate) fn push(&mut self, metric: Metric, new: Vectors<'_>, stop: &Stop) -> Result<()> {
         match (self, new) {
-            (Self::F32(dense), Vectors::F32(values)) => dense.push(metric, values),
-            (Self::F64(dense), Vectors::F64(values)) => dense.push(metric, values),
+            (Self::F32(dense), Vectors::F32(values)) => dense.push(metric, values, stop),
+            (Self::F64(dense), Vectors::F64(values)) => dense.push(metric, values, stop),
             (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
+                let mut norms = Vec::new();
                 if metric == Metric::Cosine {
-                    let norms = ends.windows(2).map(|pair| norm_of(&values[pair[0] as usize..pair[1] as usize]));
-                    sparse.norms.to_mut().extend(norms);
+                    for rows in stop.ranges(0..ends.len() - 1) {
+                        norms.extend(rows.map(|row| norm_of(&values[ends[row] as usize..ends[row + 1] as usize])));
+                    }
                 }
-                let before = sparse.columns.len() as u64;
-                sparse.ends.to_mut().extend(ends[1..].iter().map(|end| before + end));
-                sparse.columns.to_mut().extend_from_slice(columns);
-                sparse.values.to_mut().extend_from_slice(values);
+                stop.check()?;
+                let before = sparse.columns.len();
+                let moved: Vec<u64> = ends[1..].iter().map(|end| before as u64 + end).collect();
+                sparse.norms.own(stop)?;
+                sparse.ends.own(stop)?;
+                sparse.columns.append(columns, stop)?;
+                if let Err(stopped) = sparse.values.append(values, stop) {
+                    sparse.columns.to_mut().truncate(before);
+                    return Err(stopped);
+                }
+                sparse.norms.to_mut().extend_from_slice(&norms);
+                sparse.ends.to_mut().extend_from_slice(&moved);
+                Ok(())
             }
-            _ => {}
+            _ => Ok(()),
         }
     }
 
@@ -505,13 +536,14 @@ mod tests {
         let mut store = Store::new(kind, dim).expect("a store");
         let wide: Vec<f64> = rows.iter().map(|&x| f64::from(x)).collect();
         match kind {
-            "float32" => store.push(metric, Vectors::F32(rows)),
-            "float64" => store.push(metric, Vectors::F64(&wide)),
+            "float32" => store.push(metric, Vectors::F32(rows), &Stop::default()),
+            "float64" => store.push(metric, Vectors::F64(&wide), &Stop::default()),
             _ => {
                 let (ends, columns, values) = sparse(dim, &wide);
-                store.push(metric, Vectors::Sparse(&ends, &columns, &values));
+                store.push(metric, Vectors::Sparse(&ends, &columns, &values), &Stop::default())
             }
         }
+        .expect("appended");
         store
     }
 

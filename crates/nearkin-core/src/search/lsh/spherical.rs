@@ -35,6 +35,7 @@ impl Best {
 #[inline(always)]
 unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: Quotient, mut within: impl FnMut(usize, Quotient)) {
     let (words, (x, c)) = (query.len(), limit.reduced());
+    const { assert!(BLOCK.is_multiple_of(L::N), "whole vectors in a block") };
     for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
         for lane in (0..BLOCK).step_by(L::N) {
             // SAFETY: the caller vouches for `L`, whose lanes divide a block; column `word` begins at `word * BLOCK`.

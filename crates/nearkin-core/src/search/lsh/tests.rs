@@ -161,3 +161,68 @@ fn ids_that_are_there_or_missing_are_errors() {
     assert_eq!(1, add(&mut index, &[3]).expect("again"));
     assert_eq!(2, index.len());
 }
+
+#[test]
+fn an_addition_that_is_stopped_at_any_look_changes_nothing() {
+    let (dim, hashes) = (3, 4);
+    let numbers = |rows: std::ops::Range<usize>, of: usize| -> Vec<i64> {
+        (rows.start * of..rows.end * of).map(|i| (i * i / 5 % 4) as i64).collect()
+    };
+    let ids: Vec<i64> = (0..90).map(|i| (i * 37) % 80).collect();
+    for kind in ["float32", "float64", "sparse"] {
+        let add = |index: &mut Index, rows: std::ops::Range<usize>| {
+            let values: Vec<f64> = numbers(rows.clone(), dim).iter().map(|&value| value as f64 + 1.0).collect();
+            let narrow: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+            let ends: Vec<u64> = (0..=rows.len() as u64).map(|row| row * dim as u64).collect();
+            let columns: Vec<u32> = (0..values.len() as u32).map(|at| at % dim as u32).collect();
+            let vectors = match kind {
+                "float32" => Vectors::F32(&narrow),
+                "float64" => Vectors::F64(&values),
+                _ => Vectors::Sparse(&ends, &columns, &values),
+            };
+            let hashed = numbers(rows.clone(), hashes);
+            index.add(NewIds::Ints(&ids[rows]), Hashes::Ints(&hashed), vectors, Existing::Update)
+        };
+        let filled = || {
+            let store = Store::new(kind, dim).expect("a store");
+            let mut index = Index::with_buckets(Metric::Cosine, ints_layout(hashes, 2), store);
+            add(&mut index, 0..40).expect("added");
+            index
+        };
+        let state = |index: &Index| {
+            let hashed = numbers(0..60, hashes);
+            let queries = Queries { hashes: Hashes::Ints(&hashed), alternatives: None, effort: Effort::Probes(1) };
+            let found = index.candidates(&queries).expect("queries");
+            (
+                index.len(),
+                index.rows().total(),
+                index.store().len(),
+                index.rows().find_int(37),
+                found.offsets,
+                found.rows,
+            )
+        };
+        let before = state(&filled());
+        let mut index = filled();
+        let more = |index: &mut Index| add(index, 20..90);
+        let added = crate::stop::at_every_look(&mut index, more, |index| assert_eq!(before, state(index)));
+        assert!(added > 0);
+        let mut other = filled();
+        more(&mut other).expect("added");
+        assert_eq!(state(&other), state(&index));
+        let kept = state(&index);
+        let path = std::env::temp_dir().join(format!("nearkin-lsh-stopped-{kind}-{}", std::process::id()));
+        crate::stop::at_every_look(
+            &mut index,
+            |index| index.save(&path),
+            |index| {
+                assert_eq!(kept, state(index));
+                assert!(!path.exists());
+            },
+        );
+        let opened = Index::open(&path).expect("whole");
+        opened.verify().expect("whole");
+        assert_eq!(kept, state(&opened));
+        std::fs::remove_file(&path).expect("there");
+    }
+}

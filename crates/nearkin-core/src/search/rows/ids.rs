@@ -5,12 +5,18 @@
 //! rows at a load of at most 3/4 is kept. Strings keep their UTF-8 bytes, an 8-byte offset and the table. Ties in results
 //! are broken by id: integers by value, strings by code points.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::ops::Range;
 
 use crate::segment::Column;
+use crate::stop::Stop;
 use crate::{Error, Result};
+
+/// Ids that are entered in the table or taken out of it in place, in some ten milliseconds; of more the table is made aside.
+const FEW: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
 /// What `add` does with an id that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +64,28 @@ pub enum NewIds<'a> {
     Names(&'a [&'a str]),
 }
 
+/// Those ids of a batch that go in.
+#[derive(Debug)]
+pub(super) enum Kept<'a> {
+    Rows,
+    Ints(Cow<'a, [i64]>),
+    Names(Cow<'a, [&'a str]>),
+}
+
+impl<'a> Kept<'a> {
+    /// Those at the `chosen` places; None for all.
+    pub(super) fn new(ids: NewIds<'a>, chosen: Option<&[usize]>) -> Self {
+        fn some<'b, T: Copy>(all: &'b [T], chosen: Option<&[usize]>) -> Cow<'b, [T]> {
+            chosen.map_or(Cow::Borrowed(all), |chosen| chosen.iter().map(|&i| all[i]).collect())
+        }
+        match ids {
+            NewIds::Rows => Self::Rows,
+            NewIds::Ints(all) => Self::Ints(some(all, chosen)),
+            NewIds::Names(all) => Self::Names(some(all, chosen)),
+        }
+    }
+}
+
 /// Ids that name rows.
 #[derive(Debug, Clone, Copy)]
 pub enum Keys<'a> {
@@ -86,10 +114,11 @@ pub(super) fn show_name(id: &&str) -> String {
 /// Which of the new ids go in, ascending, and the rows that they replace; `find` gives the row of one that is there.
 ///
 /// # Errors
-/// An id that is there or occurs twice, with `Existing::Error`.
+/// An id that is there or occurs twice, with `Existing::Error`; the call is stopped.
 pub(super) fn choose<T: Eq + Hash>(
     new: &[T],
     existing: Existing,
+    stop: &Stop,
     find: impl Fn(&T) -> Option<u32>,
     show: impl Fn(&T) -> String,
 ) -> Result<(Vec<usize>, Vec<u32>)> {
@@ -97,7 +126,7 @@ pub(super) fn choose<T: Eq + Hash>(
     let mut chosen = Vec::with_capacity(new.len());
     let mut replaced = Vec::new();
     let last_wins = existing == Existing::Update;
-    for at in 0..new.len() {
+    for at in stop.ranges(0..new.len()).flatten() {
         let i = if last_wins { new.len() - 1 - at } else { at };
         let old = find(&new[i]);
         let twice = !seen.insert(&new[i]);
@@ -115,22 +144,27 @@ pub(super) fn choose<T: Eq + Hash>(
             }
         }
     }
-    chosen.sort_unstable();
+    stop.check()?;
+    // They ascend or descend.
+    if last_wins {
+        chosen.reverse();
+    }
     Ok((chosen, replaced))
 }
 
 /// The rows of ids that are to be removed, ascending, each once.
 ///
 /// # Errors
-/// An id that is not there, unless `missing_ok`.
+/// An id that is not there, unless `missing_ok`; the call is stopped.
 pub(super) fn rows_of<T>(
     ids: &[T],
     missing_ok: bool,
+    stop: &Stop,
     find: impl Fn(&T) -> Option<u32>,
     show: impl Fn(&T) -> String,
 ) -> Result<Vec<u32>> {
     let mut rows = Vec::with_capacity(ids.len());
-    for id in ids {
+    for id in stop.blocks(ids).flatten() {
         match find(id) {
             Some(row) => rows.push(row),
             None if missing_ok => {}
@@ -140,7 +174,8 @@ pub(super) fn rows_of<T>(
             }
         }
     }
-    rows.sort_unstable();
+    stop.sort(&mut rows);
+    stop.check()?;
     rows.dedup();
     Ok(rows)
 }
@@ -232,6 +267,52 @@ impl Lookup {
     fn bytes(&self) -> usize {
         self.rows.len() * 4
     }
+
+    /// An empty table for `rows` rows.
+    fn with_room(rows: usize) -> Self {
+        let mut size = 16;
+        while rows * 4 > size * 3 {
+            size *= 2;
+        }
+        Self { rows: vec![EMPTY; size], ..Self::default() }
+    }
+
+    /// Whether a change by `more` rows and without `less` is quick enough to be made in place.
+    fn is_quick(&self, more: usize, less: usize) -> bool {
+        more + less <= FEW && (self.used <= FEW || (self.used + more) * 4 <= self.rows.len() * 3)
+    }
+
+    /// This table without the rows `gone` and with the rows `new`, made aside.
+    ///
+    /// # Errors
+    /// The call is stopped.
+    fn changed(
+        &self,
+        gone: &[u32],
+        new: Range<usize>,
+        stop: &Stop,
+        hash_of: impl Fn(&RandomState, u32) -> u64,
+    ) -> Result<Self> {
+        let mut made = Self { rows: self.rows.clone(), used: self.used, hasher: self.hasher.clone() };
+        for &row in stop.blocks(gone).flatten() {
+            made.remove(hash_of(&made.hasher, row), row, &hash_of);
+        }
+        stop.check()?;
+        let used = made.used + new.len();
+        if used * 4 > made.rows.len() * 3 {
+            let mut larger = Self { hasher: self.hasher.clone(), ..Self::with_room(used) };
+            for &row in stop.blocks(&made.rows).flatten().filter(|&&row| row != EMPTY) {
+                larger.put(hash_of(&larger.hasher, row), row);
+            }
+            made = larger;
+        }
+        for row in stop.ranges(new).flatten() {
+            made.put(hash_of(&made.hasher, row as u32), row as u32);
+        }
+        made.used = used;
+        stop.check()?;
+        Ok(made)
+    }
 }
 
 fn name<'a>(bytes: &'a [u8], ends: &[u64], row: u32) -> &'a [u8] {
@@ -241,33 +322,166 @@ fn name<'a>(bytes: &'a [u8], ends: &[u64], row: u32) -> &'a [u8] {
 }
 
 /// A look-up of the rows that are alive, by the hash of each.
-fn lookup_of(rows: usize, alive: impl Fn(u32) -> bool, hash_of: impl Fn(&RandomState, u32) -> u64) -> Lookup {
-    let mut made = Lookup::default();
-    for row in (0..rows as u32).filter(|&row| alive(row)) {
-        made.insert(hash_of(&made.hasher, row), row, &hash_of);
+///
+/// # Errors
+/// The call is stopped.
+fn lookup_of(
+    rows: usize,
+    alive: impl Fn(u32) -> bool,
+    stop: &Stop,
+    hash_of: impl Fn(&RandomState, u32) -> u64,
+) -> Result<Lookup> {
+    let mut made = Lookup::with_room((0..rows as u32).filter(|&row| alive(row)).count());
+    for row in stop.ranges(0..rows).flatten().map(|row| row as u32).filter(|&row| alive(row)) {
+        made.put(hash_of(&made.hasher, row), row);
+        made.used += 1;
     }
-    made
+    stop.check()?;
+    Ok(made)
 }
 
 impl Ids {
     /// Integer ids from a file; `growing` tells that they ascend and need no look-up.
-    pub(super) fn ints(values: Column<i64>, growing: bool, alive: impl Fn(u32) -> bool) -> Self {
-        let lookup =
-            (!growing).then(|| lookup_of(values.len(), alive, |hasher, row| hasher.hash_one(values[row as usize])));
-        Self::Ints { values, lookup }
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub(super) fn ints(values: Column<i64>, growing: bool, alive: impl Fn(u32) -> bool) -> Result<Self> {
+        let lookup = if growing {
+            None
+        } else {
+            let hash_of = |hasher: &RandomState, row: u32| hasher.hash_one(values[row as usize]);
+            Some(lookup_of(values.len(), alive, &Stop::current(), hash_of)?)
+        };
+        Ok(Self::Ints { values, lookup })
     }
 
     /// String ids from a file; None unless the ends ascend to the last byte and every string is UTF-8.
-    pub(super) fn names(bytes: Column<u8>, ends: Column<u64>, alive: impl Fn(u32) -> bool) -> Option<Self> {
-        let text = std::str::from_utf8(&bytes).ok()?;
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub(super) fn names(bytes: Column<u8>, ends: Column<u64>, alive: impl Fn(u32) -> bool) -> Result<Option<Self>> {
+        let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
         let sound = ends.windows(2).all(|pair| pair[0] <= pair[1])
             && ends.last().copied().unwrap_or(0) == bytes.len() as u64
             && ends.iter().all(|&end| text.is_char_boundary(end as usize));
         if !sound {
-            return None;
+            return Ok(None);
         }
-        let lookup = lookup_of(ends.len(), alive, |hasher, row| hasher.hash_one(name(&bytes, &ends, row)));
-        Some(Self::Names { bytes, ends, lookup })
+        let hash_of = |hasher: &RandomState, row: u32| hasher.hash_one(name(&bytes, &ends, row));
+        let lookup = lookup_of(ends.len(), alive, &Stop::current(), hash_of)?;
+        Ok(Some(Self::Names { bytes, ends, lookup }))
+    }
+
+    /// The table of these ids once the rows `gone` are forgotten and `new` are appended; None if it is left out, or is
+    /// quickly changed in place. Copies what is mapped of the ids that will be changed.
+    ///
+    /// # Errors
+    /// The call is stopped; the ids are as they were.
+    pub(super) fn table(
+        &mut self,
+        gone: &[u32],
+        new: &Kept<'_>,
+        alive: impl Fn(u32) -> bool,
+        stop: &Stop,
+    ) -> Result<Option<Lookup>> {
+        let grows = matches!(new, Kept::Ints(new) if self.grows_by(new));
+        match self {
+            Self::Rows => {
+                let none = Lookup::default();
+                match new {
+                    Kept::Ints(new) if !grows => none
+                        .changed(&[], 0..new.len(), stop, |hasher, row| hasher.hash_one(new[row as usize]))
+                        .map(Some),
+                    Kept::Names(new) => none
+                        .changed(&[], 0..new.len(), stop, |hasher, row| hasher.hash_one(new[row as usize].as_bytes()))
+                        .map(Some),
+                    Kept::Rows | Kept::Ints(_) => Ok(None),
+                }
+            }
+            Self::Ints { values, lookup } => {
+                let new: &[i64] = if let Kept::Ints(new) = new { new } else { &[] };
+                if !new.is_empty() {
+                    values.own(stop)?;
+                }
+                let first = values.len();
+                let all = first..first + new.len();
+                let hash_of = |hasher: &RandomState, row: u32| {
+                    let row = row as usize;
+                    hasher.hash_one(if row < first { values[row] } else { new[row - first] })
+                };
+                match lookup {
+                    None if grows || new.is_empty() => Ok(None),
+                    None => lookup_of(first, alive, stop, hash_of)?.changed(gone, all, stop, hash_of).map(Some),
+                    Some(lookup) if lookup.is_quick(new.len(), gone.len()) => Ok(None),
+                    Some(lookup) => lookup.changed(gone, all, stop, hash_of).map(Some),
+                }
+            }
+            Self::Names { bytes, ends, lookup } => {
+                let new: &[&str] = if let Kept::Names(new) = new { new } else { &[] };
+                if !new.is_empty() {
+                    bytes.own(stop)?;
+                    ends.own(stop)?;
+                }
+                if lookup.is_quick(new.len(), gone.len()) {
+                    return Ok(None);
+                }
+                let first = ends.len();
+                let hash_of = |hasher: &RandomState, row: u32| {
+                    let at = row as usize;
+                    hasher.hash_one(if at < first { name(bytes, ends, row) } else { new[at - first].as_bytes() })
+                };
+                lookup.changed(gone, first..first + new.len(), stop, hash_of).map(Some)
+            }
+        }
+    }
+
+    /// Forgets the rows `gone` and appends `new`, which are not there, as `table` has prepared it: in a short step.
+    pub(super) fn change(&mut self, gone: &[u32], new: &Kept<'_>, table: Option<Lookup>) {
+        if matches!(self, Self::Rows) {
+            *self = match new {
+                Kept::Rows => Self::Rows,
+                Kept::Ints(_) => Self::Ints { values: Column::default(), lookup: None },
+                Kept::Names(_) => {
+                    Self::Names { bytes: Column::default(), ends: Column::default(), lookup: Lookup::default() }
+                }
+            };
+        }
+        let made = table.is_some();
+        if let Some(table) = table {
+            match self {
+                Self::Rows => {}
+                Self::Ints { lookup, .. } => *lookup = Some(table),
+                Self::Names { lookup, .. } => *lookup = table,
+            }
+        } else {
+            for &row in gone {
+                self.forget(row);
+            }
+        }
+        match (self, new) {
+            (Self::Ints { values, lookup }, Kept::Ints(new)) => {
+                let first = values.len();
+                values.to_mut().extend_from_slice(new);
+                if let (Some(lookup), false) = (lookup, made) {
+                    for (row, &id) in (first as u32..).zip(new.iter()) {
+                        let hash = lookup.hasher.hash_one(id);
+                        lookup.insert(hash, row, |hasher, row| hasher.hash_one(values[row as usize]));
+                    }
+                }
+            }
+            (Self::Names { bytes, ends, lookup }, Kept::Names(new)) => {
+                for &id in new.iter() {
+                    let row = ends.len() as u32;
+                    bytes.to_mut().extend_from_slice(id.as_bytes());
+                    ends.to_mut().push(bytes.len() as u64);
+                    if !made {
+                        let hash = lookup.hasher.hash_one(id.as_bytes());
+                        lookup.insert(hash, row, |hasher, row| hasher.hash_one(name(bytes, ends, row)));
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Whether `new` can name `count` more things, called `what`, after `total` rows.
@@ -380,43 +594,8 @@ impl Ids {
         }
     }
 
-    /// Appends integers that are not there (dead rows aside); `alive` tells which rows count.
-    pub(super) fn push_ints(&mut self, new: &[i64], alive: impl Fn(u32) -> bool) {
-        if matches!(self, Self::Rows) {
-            *self = Self::Ints { values: Column::default(), lookup: None };
-        }
-        let grows = self.grows_by(new);
-        let Self::Ints { values, lookup } = self else { return };
-        if lookup.is_none() && !grows {
-            *lookup = Some(lookup_of(values.len(), alive, |hasher, row| hasher.hash_one(values[row as usize])));
-        }
-        for &id in new {
-            let row = values.len() as u32;
-            values.to_mut().push(id);
-            if let Some(lookup) = lookup {
-                lookup.insert(lookup.hasher.hash_one(id), row, |hasher, row| hasher.hash_one(values[row as usize]));
-            }
-        }
-    }
-
-    /// Appends strings that are not there.
-    pub(super) fn push_names(&mut self, new: &[&str]) {
-        if matches!(self, Self::Rows) {
-            *self = Self::Names { bytes: Column::default(), ends: Column::default(), lookup: Lookup::default() };
-        }
-        let Self::Names { bytes, ends, lookup } = self else { return };
-        for &id in new {
-            let row = ends.len() as u32;
-            bytes.to_mut().extend_from_slice(id.as_bytes());
-            ends.to_mut().push(bytes.len() as u64);
-            lookup.insert(lookup.hasher.hash_one(id.as_bytes()), row, |hasher, row| {
-                hasher.hash_one(name(bytes, ends, row))
-            });
-        }
-    }
-
     /// Forgets the id of a row that dies, so that it may be given again.
-    pub(super) fn forget(&mut self, row: u32) {
+    fn forget(&mut self, row: u32) {
         match self {
             // A growing list still holds it; the row is dead, and giving the id again makes the table.
             Self::Rows | Self::Ints { lookup: None, .. } => {}

@@ -5,22 +5,23 @@
 //! and its id may be given again, to another row; what the index holds of it leaves when the index likes. Ties in results are
 //! broken by [`Rows::compare`].
 //!
-//! A change is whole or absent: [`Rows::add`] and [`Rows::remove`] check everything before they change anything, and what an
-//! index does after them does not fail.
+//! A change is whole or absent. [`Rows::prepare`] checks a batch and does what may take long, and nothing is changed yet; the index then
+//! prepares its own part; [`Rows::commit`] and what the index does with it are short and do not fail.
 //!
 //! In a segment the rows are four sections, whatever the kind of the index: 2 dead rows, 3 integer ids, 4 bytes and 5 ends of
 //! string ids; and three numbers of the index's description: rows ever added, kind of ids, whether integers only grow.
 
 mod ids;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::hash::Hash;
 
 pub use ids::{Existing, Keys, NewIds};
-use ids::{Ids, choose, rows_of, show_name};
+use ids::{Ids, Kept, Lookup, choose, rows_of, show_name};
 
 use crate::Result;
 use crate::segment::{Segment, Writer};
+use crate::stop::Stop;
 
 const DEAD: u32 = 2;
 const INTS: u32 = 3;
@@ -37,24 +38,41 @@ pub struct Rows {
     num_dead: usize,
 }
 
-/// What of a batch became rows.
+/// A batch that will become rows.
 #[derive(Debug)]
-pub(crate) struct Added {
-    /// The row of the first that went in.
+pub(crate) struct Batch<'a> {
+    /// The row of the first that goes in.
     pub(crate) first: usize,
-    /// How many went in.
+    /// How many go in.
     pub(crate) count: usize,
-    /// Their places in the batch, ascending; None if all of it went in.
+    /// Their places in the batch, ascending; None if all of it goes in.
     pub(crate) chosen: Option<Vec<usize>>,
+    ids: Kept<'a>,
+    /// The rows that die, ascending.
+    replaced: Vec<u32>,
+    /// The table of all ids, where it was made aside.
+    table: Option<Lookup>,
 }
 
-impl Added {
-    /// The values that went in: all of `values`, `width` of each row, or those of the chosen.
-    pub(crate) fn of<'a, T: Copy>(&self, values: &'a [T], width: usize) -> std::borrow::Cow<'a, [T]> {
-        match &self.chosen {
-            None => values.into(),
-            Some(chosen) => chosen.iter().flat_map(|&i| &values[i * width..][..width]).copied().collect(),
+impl Batch<'_> {
+    /// Whether a row dies by this batch.
+    pub(crate) fn replaces(&self, row: u32) -> bool {
+        !self.replaced.is_empty() && self.replaced.binary_search(&row).is_ok()
+    }
+
+    /// The values that go in: all of `values`, `width` of each row, or those of the chosen.
+    ///
+    /// # Errors
+    /// The call is stopped.
+    pub(crate) fn of<'a, T: Copy>(&self, values: &'a [T], width: usize) -> Result<Cow<'a, [T]>> {
+        let Some(chosen) = &self.chosen else { return Ok(values.into()) };
+        let stop = Stop::current();
+        let mut found = Vec::with_capacity(chosen.len() * width);
+        for &i in stop.blocks(chosen).flatten() {
+            found.extend_from_slice(&values[i * width..][..width]);
         }
+        stop.check()?;
+        Ok(found.into())
     }
 }
 
@@ -137,77 +155,79 @@ impl Rows {
         (start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(most).collect()
     }
 
-    /// Adds rows for `count` things, called `what` in messages; the rows of ids that are there die with `Existing::Update`.
+    /// Prepares rows for `count` things, called `what` in messages; the rows of ids that are there will die with
+    /// `Existing::Update`.
     ///
     /// # Errors
     /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
-    /// than 2^32 - 2 rows. Nothing is changed.
-    pub(crate) fn add(&mut self, ids: NewIds<'_>, count: usize, what: &str, existing: Existing) -> Result<Added> {
+    /// than 2^32 - 2 rows; the call is stopped.
+    pub(crate) fn prepare<'a>(
+        &mut self,
+        ids: NewIds<'a>,
+        count: usize,
+        what: &str,
+        existing: Existing,
+    ) -> Result<Batch<'a>> {
+        let stop = &Stop::current();
         self.ids.check(ids, count, what, self.total)?;
         let first = self.total;
         if count == 0 {
-            return Ok(Added { first, count, chosen: None });
+            return Ok(Batch { first, count, chosen: None, ids: Kept::Rows, replaced: Vec::new(), table: None });
         }
         if first == 0 {
             // A file may hold the kind of ids that were never given.
             self.ids = Ids::default();
         }
-        let chosen = match ids {
-            NewIds::Rows => None,
+        let (chosen, mut replaced) = match ids {
+            NewIds::Rows => (None, Vec::new()),
+            // Ids that grow are new, and need no look-up.
+            NewIds::Ints(new) if self.ids.grows_by(new) => (None, Vec::new()),
             NewIds::Ints(new) => {
-                // Ids that grow are new, and need no look-up.
-                let chosen = if self.ids.grows_by(new) {
-                    None
-                } else {
-                    self.choose(new, existing, |rows, id| rows.find_int(*id), i64::to_string)?
-                };
-                let kept = chosen.as_ref().map(|chosen| chosen.iter().map(|&i| new[i]).collect::<Vec<_>>());
-                let dead = &self.dead;
-                self.ids.push_ints(kept.as_deref().unwrap_or(new), |row| is_alive(dead, row));
-                chosen
+                let (chosen, replaced) = choose(new, existing, stop, |id| self.find_int(*id), i64::to_string)?;
+                (Some(chosen), replaced)
             }
             NewIds::Names(new) => {
-                let chosen = self.choose(new, existing, |rows, id| rows.find_name(id), show_name)?;
-                let kept = chosen.as_ref().map(|chosen| chosen.iter().map(|&i| new[i]).collect::<Vec<_>>());
-                self.ids.push_names(kept.as_deref().unwrap_or(new));
-                chosen
+                let (chosen, replaced) = choose(new, existing, stop, |id| self.find_name(id), show_name)?;
+                (Some(chosen), replaced)
             }
         };
+        let chosen = chosen.filter(|chosen| chosen.len() < count);
         let count = chosen.as_ref().map_or(count, Vec::len);
-        self.total += count;
-        Ok(Added { first, count, chosen })
+        stop.sort(&mut replaced);
+        stop.check()?;
+        let ids = Kept::new(ids, chosen.as_deref());
+        let dead = &self.dead;
+        let table = self.ids.table(&replaced, &ids, |row| is_alive(dead, row), stop)?;
+        Ok(Batch { first, count, chosen, ids, replaced, table })
     }
 
-    /// Which ids of a batch go in: None for all; rows that they replace die.
-    fn choose<T: Eq + Hash>(
-        &mut self,
-        new: &[T],
-        existing: Existing,
-        find: impl Fn(&Self, &T) -> Option<u32>,
-        show: impl Fn(&T) -> String,
-    ) -> Result<Option<Vec<usize>>> {
-        let (chosen, replaced) = choose(new, existing, |id| find(self, id), show)?;
-        self.bury(&replaced);
-        Ok(if chosen.len() == new.len() { None } else { Some(chosen) })
+    /// Makes a batch rows that was prepared last, in a short step.
+    pub(crate) fn commit(&mut self, batch: Batch<'_>) {
+        self.ids.change(&batch.replaced, &batch.ids, batch.table);
+        self.bury(&batch.replaced);
+        self.total += batch.count;
     }
 
     /// Removes ids; returns how many.
     ///
     /// # Errors
-    /// An id that is not there, unless `missing_ok`. Nothing is changed.
+    /// An id that is not there, unless `missing_ok`; the call is stopped. Nothing is changed.
     pub(crate) fn remove(&mut self, ids: Keys<'_>, missing_ok: bool) -> Result<usize> {
+        let stop = &Stop::current();
         let rows = match ids {
-            Keys::Ints(ids) => rows_of(ids, missing_ok, |id| self.find_int(*id), i64::to_string)?,
-            Keys::Names(ids) => rows_of(ids, missing_ok, |id| self.find_name(id), show_name)?,
+            Keys::Ints(ids) => rows_of(ids, missing_ok, stop, |id| self.find_int(*id), i64::to_string)?,
+            Keys::Names(ids) => rows_of(ids, missing_ok, stop, |id| self.find_name(id), show_name)?,
         };
+        let dead = &self.dead;
+        let table = self.ids.table(&rows, &Kept::Rows, |row| is_alive(dead, row), stop)?;
+        self.ids.change(&rows, &Kept::Rows, table);
         self.bury(&rows);
         Ok(rows.len())
     }
 
-    /// Marks rows dead, each of them alive until now, and forgets their ids.
+    /// Marks rows dead, each of them alive until now.
     fn bury(&mut self, rows: &[u32]) {
         for &row in rows {
-            self.ids.forget(row);
             let word = row as usize / 64;
             if self.dead.len() <= word {
                 self.dead.resize(word + 1, 0);
@@ -274,12 +294,12 @@ impl Rows {
             1 => {
                 let values = segment.column(INTS, 0)?;
                 equal(values.len())?;
-                Ids::ints(values, growing == 1, alive)
+                Ids::ints(values, growing == 1, alive)?
             }
             _ => {
                 let ends = segment.column(ENDS, 0)?;
                 equal(ends.len())?;
-                Ids::names(segment.column(NAMES, 0)?, ends, alive)
+                Ids::names(segment.column(NAMES, 0)?, ends, alive)?
                     .ok_or_else(|| segment.corrupt("its string ids are not UTF-8 at their ends"))?
             }
         };

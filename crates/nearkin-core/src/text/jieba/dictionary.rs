@@ -1,20 +1,20 @@
 //! The dictionary: words with their frequencies and tags, jieba's own and the user's.
 //!
-//! A word of frequency f has the weight `ln f − ln N`, N the sum of all frequencies. jieba 0.42.1's 349,045 words are packed in
-//! `data/jieba-words.bin` (`tools/pack_jieba.py` says how) and unpacked on first use, once in a process, in about a
-//! tenth of a second. A user's words make another dictionary of both, by jieba's rules:
+//! A word of frequency f has the weight `ln f − ln N`, N the sum of all frequencies. jieba 0.42.1's 349,045 words are
+//! packed in `data/jieba-words.bin` (`tools/pack_jieba.py` says how) and unpacked on first use, once in a process, in
+//! about a tenth of a second. A user's words make another dictionary of both, by jieba's rules:
 //!
 //! - a line is `word`, `word frequency`, `word tag` or `word frequency tag`; a later line takes the place of an earlier one;
 //! - N grows by each frequency; a frequency of 0 takes the word out and splits it where the model of unknown words finds it;
 //! - without a frequency a word gets the smallest one that wins against its parts, `max(⌊N · Π f(part) / N⌋ + 1,
 //!   f(word))`.
 //!
-//! Logarithms are libm's, so that no platform decides a tie.
+//! Logarithms are libm's, so that no tie depends on the platform.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
-use super::trie::{self, Trie, UNKNOWN, Words};
+use super::trie::{self, Trie, UNKNOWN, WordList};
 use crate::{Error, Result};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-words.bin");
@@ -65,7 +65,7 @@ pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
     Ok(found)
 }
 
-/// The part behind the last space, if it passes `test` and something is before it.
+/// The part after the last space, if it passes `test` and something is before it.
 fn split_last(line: &str, test: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
     match line.rsplit_once(' ') {
         Some((rest, last)) if !rest.is_empty() && !last.is_empty() && test(last) => (rest, Some(last)),
@@ -97,7 +97,7 @@ const NO_TAG: u16 = u16::MAX;
 
 /// A word and what is known of it, while a dictionary is built.
 #[derive(Clone, Copy)]
-struct Entry {
+struct WordEntry {
     frequency: u64,
     tag: u16,
 }
@@ -109,16 +109,16 @@ impl Dictionary {
         STANDARD.get_or_init(|| {
             let packed = Packed::new();
             let mut words: Vec<u16> = Vec::with_capacity(1 << 20);
-            let mut entries: Vec<(u32, Entry)> = Vec::with_capacity(1 << 19);
+            let mut entries: Vec<(u32, WordEntry)> = Vec::with_capacity(1 << 19);
             let (total, names) = (packed.total, packed.tags.clone());
             packed.each(|word, frequency, tag, _| {
                 if frequency > 0 {
                     words.extend_from_slice(word);
-                    entries.push((words.len() as u32, Entry { frequency, tag: tag.into() }));
+                    entries.push((words.len() as u32, WordEntry { frequency, tag: tag.into() }));
                 }
             });
             let mut start = 0;
-            let list: Vec<(&[u16], Entry)> = entries
+            let list: Vec<(&[u16], WordEntry)> = entries
                 .iter()
                 .map(|&(end, entry)| {
                     let word = &words[start..end as usize];
@@ -128,7 +128,7 @@ impl Dictionary {
                 .collect();
             // Characters outside the basic plane are in no word of this dictionary.
             let characters = |word: &[u16]| word.iter().map(|&unit| u32::from(unit)).collect::<Vec<u32>>();
-            let list: Vec<(Vec<u32>, Entry)> =
+            let list: Vec<(Vec<u32>, WordEntry)> =
                 list.into_iter().map(|(word, entry)| (characters(word), entry)).collect();
             // It fails on too many characters or frequencies alone, of which these words have 12,045 and 5,087.
             Self::build(&list, total, names, HashSet::new()).unwrap_or_else(|_| Self::empty())
@@ -140,7 +140,7 @@ impl Dictionary {
         Self {
             numbers: vec![UNKNOWN; 1 << 16].into(),
             high: HashMap::new(),
-            trie: Trie::new(&Words::default()),
+            trie: Trie::new(&WordList::default()),
             frequencies: vec![0],
             weights: vec![0.0],
             unknown: 0.0,
@@ -156,9 +156,21 @@ impl Dictionary {
     /// # Errors
     /// More than 65,534 distinct characters, frequencies or tags.
     pub fn with(user: &[UserWord]) -> Result<Self> {
-        let base = Self::standard();
-        let mut added = Added { base, words: HashMap::new(), total: base.total };
-        let mut split = HashSet::new();
+        let mut entries: BTreeMap<Vec<u32>, WordEntry> = BTreeMap::new();
+        Packed::new().each(|word, frequency, tag, _| {
+            if frequency > 0 {
+                entries
+                    .insert(word.iter().map(|&unit| unit.into()).collect(), WordEntry { frequency, tag: tag.into() });
+            }
+        });
+        Self::standard().join(&mut entries, user)
+    }
+
+    /// The words of this dictionary, which are `entries`, and those of `user`; all of them are `entries` then.
+    fn join(&self, entries: &mut BTreeMap<Vec<u32>, WordEntry>, user: &[UserWord]) -> Result<Self> {
+        let base = self;
+        let mut added = UserWords { base, words: HashMap::new(), total: base.total };
+        let mut split = base.split.clone();
         let mut tags: BTreeMap<&str, &str> = BTreeMap::new();
         for entry in user {
             let word: Vec<char> = entry.word.chars().collect();
@@ -181,12 +193,6 @@ impl Dictionary {
         let mut names = base.tag_names.clone();
         let mut name_places: HashMap<Box<str>, u16> =
             names.iter().enumerate().map(|(place, name)| (name.clone(), place as u16)).collect();
-        let mut entries: BTreeMap<Vec<u32>, Entry> = BTreeMap::new();
-        Packed::new().each(|word, frequency, tag, _| {
-            if frequency > 0 {
-                entries.insert(word.iter().map(|&unit| unit.into()).collect(), Entry { frequency, tag: tag.into() });
-            }
-        });
         for (word, &frequency) in &added.words {
             let key: Vec<u32> = word.iter().map(|&c| c.into()).collect();
             let text: String = word.iter().collect();
@@ -198,15 +204,16 @@ impl Dictionary {
                     (names.len() - 1) as u16
                 }),
             };
-            entries.insert(key, Entry { frequency, tag });
+            entries.insert(key, WordEntry { frequency, tag });
         }
         trie::check_numbers("tags", names.len())?;
-        let entries: Vec<(Vec<u32>, Entry)> = entries.into_iter().collect();
+        let entries: Vec<(&[u32], WordEntry)> = entries.iter().map(|(word, &entry)| (word.as_slice(), entry)).collect();
         Self::build(&entries, added.total, names, split)
     }
 
+    /// The dictionary of `entries`, sorted by their words.
     fn build(
-        entries: &[(Vec<u32>, Entry)],
+        entries: &[(impl AsRef<[u32]>, WordEntry)],
         total: u64,
         tag_names: Vec<Box<str>>,
         split: HashSet<Box<str>>,
@@ -215,7 +222,7 @@ impl Dictionary {
         let mut counts: HashMap<u32, u64> = HashMap::new();
         let mut low_counts = vec![0_u64; 1 << 16];
         for (word, entry) in entries {
-            for &c in word {
+            for &c in word.as_ref() {
                 match low_counts.get_mut(c as usize) {
                     Some(count) => *count += entry.frequency + 1,
                     None => *counts.entry(c).or_default() += entry.frequency + 1,
@@ -243,15 +250,15 @@ impl Dictionary {
             Some(&number) => number,
             None => char::from_u32(c).and_then(|c| high.get(&c).copied()).unwrap_or(UNKNOWN),
         };
-        let mut words = Words::default();
+        let mut words = WordList::default();
         for (word, entry) in entries {
             let class = frequencies.partition_point(|&f| f < entry.frequency) as u16;
-            words.push(word.iter().map(|&c| number(c)), class);
+            words.push(word.as_ref().iter().map(|&c| number(c)), class);
         }
         let trie = Trie::new(&words);
         let mut tags = vec![NO_TAG; trie.len()];
         for (word, entry) in entries {
-            if let Some(node) = trie.walk(word.iter().map(|&c| number(c))) {
+            if let Some(node) = trie.walk(word.as_ref().iter().map(|&c| number(c))) {
                 tags[node as usize] = entry.tag;
             }
         }
@@ -295,14 +302,39 @@ impl Dictionary {
     }
 }
 
+/// Words that stand in place of jieba's, and that a user's words join as they would join those.
+///
+/// A dictionary of few words is joined in a fraction of the time that jieba's takes.
+pub struct Base {
+    dictionary: Dictionary,
+    entries: BTreeMap<Vec<u32>, WordEntry>,
+}
+
+impl Base {
+    /// The dictionary of `words` alone, by the rules of a user's words; N starts at 1.
+    ///
+    /// # Errors
+    /// More than 65,534 distinct characters, frequencies or tags.
+    pub fn new(words: &[UserWord]) -> Result<Self> {
+        let mut entries = BTreeMap::new();
+        let dictionary = Dictionary::empty().join(&mut entries, words)?;
+        Ok(Self { dictionary, entries })
+    }
+
+    /// These words and those of `user`.
+    pub(super) fn with(&self, user: &[UserWord]) -> Result<Dictionary> {
+        self.dictionary.join(&mut self.entries.clone(), user)
+    }
+}
+
 /// The words that a user added so far.
-struct Added<'a> {
+struct UserWords<'a> {
     base: &'a Dictionary,
     words: HashMap<Box<[char]>, u64>,
     total: u64,
 }
 
-impl Added<'_> {
+impl UserWords<'_> {
     fn get(&self, word: &[char]) -> Option<u64> {
         self.words.get(word).copied().or_else(|| self.base.frequency(word))
     }

@@ -1,4 +1,4 @@
-//! Chinese words by the algorithm and the data of jieba 0.42.1 (Sun, MIT licence), held equal to it token by token.
+//! Chinese words by the algorithm and the data of jieba 0.42.1 (Sun, MIT licence), equal to it token by token.
 //!
 //! 1. A text is split into *blocks* (ideographs U+4E00 to U+9FD5, ASCII letters and digits, and `+#&._%-`) and the
 //!    rest, of which every character is a token, CR LF being one.
@@ -11,10 +11,10 @@
 //!
 //! With parts of speech, `%` and `-` belong to no block and the model is one with tags, as in `jieba.posseg`.
 //!
-//! Cost: linear, a walk through the trie from every character. A block of more than 2^18 characters is cut in parts of that many, each
-//! ended at a word of several characters; jieba then could differ by that word's right context of some hundred characters.
-//! Memory: 19 bytes per character of a block, at most 5 MB; the dictionary takes 9 MB.
-//! Tests: against jieba itself in `tests/text/test_words.py`.
+//! Cost: linear, a walk through the trie from every character. A block of more than 2^18 characters is cut in parts of
+//! that many, each ended at a word of several characters; jieba then could differ by that word's right context of some
+//! hundred characters. Memory: 19 bytes per character of a block, at most 5 MB; the dictionary takes 9 MB. Tests:
+//! against jieba itself in `tests/text/test_words.py`.
 
 mod dictionary;
 mod models;
@@ -23,9 +23,11 @@ mod trie;
 use std::sync::Arc;
 
 pub(crate) use dictionary::Packed;
-pub use dictionary::{Dictionary, MAX_WORD, UserWord, parse_user_words};
+pub use dictionary::{Base, Dictionary, MAX_WORD, UserWord, parse_user_words};
 use models::{FIRST, LAST, Places, Tagged};
 use trie::{ROOT, UNKNOWN};
+
+use crate::stop::Stop;
 
 /// Characters of a block that are looked at together.
 const MAX_BLOCK: usize = 1 << 18;
@@ -56,6 +58,8 @@ pub struct Scratch {
     nodes: Vec<u32>,
     run: Vec<u16>,
     models: models::Scratch,
+    /// Ends the cutting of a long text.
+    pub(crate) stop: Stop,
 }
 
 /// Whether a character belongs to blocks of words.
@@ -98,6 +102,14 @@ impl Jieba {
         Ok(Self { dictionary: Some(Arc::new(Dictionary::with(user_words)?)) })
     }
 
+    /// The words of `base` in place of jieba's, with a user's words.
+    ///
+    /// # Errors
+    /// More than 65,534 distinct characters, frequencies or tags.
+    pub fn over(base: &Base, user_words: &[UserWord]) -> crate::Result<Self> {
+        Ok(Self { dictionary: Some(Arc::new(base.with(user_words)?)) })
+    }
+
     fn dictionary(&self) -> &Dictionary {
         self.dictionary.as_deref().unwrap_or_else(|| Dictionary::standard())
     }
@@ -129,6 +141,9 @@ impl Cutter<'_> {
         while at < text.len() {
             let end = self.read_block(at, scratch);
             if end > at {
+                if scratch.stop.is_set() {
+                    return;
+                }
                 at = self.cut_block(at, scratch, &mut each);
                 continue;
             }
@@ -359,6 +374,7 @@ impl Cutter<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn cut(jieba: &Jieba, text: &str) -> Vec<String> {
         let mut words = Vec::new();
@@ -399,6 +415,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn words_of_a_base_and_of_a_user_are_one_dictionary(
+            base in prop::collection::btree_map("[一二三a𠮷]{1,3}", 1_u64..100, 0..6),
+            user in prop::collection::btree_map("[一二四a𠮷]{1,3}", 1_u64..100, 0..6),
+            text in "[一二三四五a𠮷]{0,20}"
+        ) {
+            let lines = |words: &BTreeMap<String, u64>| {
+                let lines: Vec<String> = words.iter().map(|(word, frequency)| format!("{word} {frequency} n")).collect();
+                parse_user_words(&lines.join("\n")).expect("valid")
+            };
+            let joined = Jieba::over(&Base::new(&lines(&base)).expect("few words"), &lines(&user)).expect("few words");
+            let all = [lines(&base), lines(&user)].concat();
+            let whole = Jieba::over(&Base::new(&all).expect("few words"), &[]).expect("few words");
+            prop_assert_eq!(cut(&whole, &text), cut(&joined, &text));
+        }
+
         #[test]
         fn tokens_are_the_text(text in "[一-龥a-z0-9 ,.%。\\r\\n-]{0,60}|\\PC{0,40}|[的一是了我不人在他有這]{0,50}", tagged: bool) {
             let mut at = 0;

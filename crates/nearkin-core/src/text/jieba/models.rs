@@ -1,7 +1,7 @@
 //! Words that the dictionary does not have: hidden Markov models over characters.
 //!
-//! A state is the place of a character in its word, B(egin), E(nd), M(iddle) or S(ingle); with tags it is a place and a part of
-//! speech, 256 states in all. Viterbi finds the states of greatest probability, sums of logarithms:
+//! A state is the place of a character in its word, B(egin), E(nd), M(iddle) or S(ingle); with tags it is a place and a
+//! part of speech, 256 states in all. Viterbi finds the states of greatest probability, sums of logarithms:
 //! ```text
 //! v_0(y) = start(y) + emit(y, c_0)        v_t(y) = max over x of v_{t−1}(x) + move(x, y) + emit(y, c_t)
 //! ```
@@ -9,9 +9,10 @@
 //! emissions are −3.14e100, which swallows what is added to it, as there. Numbers: `data/jieba-models.bin`, unpacked on
 //! first use. With tags, states before which nothing may be in this run are left out, as in jieba.
 //!
-//! Of the 65,536 moves between states with tags 5,218 exist, so that a state looks at its predecessors only; and which one won is
-//! asked on the way back, for the states of the path. A character without an emission swallows what came before: from then on
-//! states have few values, which no move changes ([`SWALLOWS`]), and only sets of states are compared.
+//! Of the 65,536 moves between states with tags 5,218 exist, so that a state visits its predecessors only; and which
+//! one won is asked on the way back, for the states of the path. A character without an emission swallows what came
+//! before: from then on states have few values, which no move changes ([`SWALLOWS`]), and only sets of states are
+//! compared.
 //!
 //! Cost: a few nanoseconds per character without tags, some tens with them. Memory with tags: up to 2 kB per character
 //! of a run. Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
@@ -128,9 +129,9 @@ pub(super) struct Tagged {
 }
 
 /// A reader of little-endian numbers.
-struct Reader(&'static [u8]);
+struct PackedReader(&'static [u8]);
 
-impl Reader {
+impl PackedReader {
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let (taken, rest) = self.0.split_at(N.min(self.0.len()));
         self.0 = rest;
@@ -153,7 +154,7 @@ impl Reader {
 fn unpacked() -> &'static (Places, Tagged) {
     static MODELS: OnceLock<(Places, Tagged)> = OnceLock::new();
     MODELS.get_or_init(|| {
-        let mut reader = Reader(PACKED);
+        let mut reader = PackedReader(PACKED);
         let start = std::array::from_fn(|_| reader.f64());
         let moves = std::array::from_fn(|_| std::array::from_fn(|_| reader.f64()));
         let mut emissions = vec![[MIN_FLOAT; 4]; CHARACTERS];

@@ -1,7 +1,8 @@
-//! A double array: which words start here, one memory access a character.
+//! A double array: which words start here, one memory access per character.
 //!
-//! Characters are numbered by their frequency in the dictionary, from 1. The child of node s by the character numbered c is node
-//! `base(s) + c`, if that one says that c leads to it. No two nodes have one base, so the character alone tells the parent.
+//! Characters are numbered by their frequency in the dictionary, from 1. The child of node s by the character numbered
+//! c is node `base(s) + c`, if that one says that c leads to it. No two nodes have one base, so the character alone
+//! tells the parent.
 //!
 //! Eight bytes per node. A walk touches one cache line per character. Source: Aoe (1989), "An efficient digital search
 //! algorithm by using a double-array structure".
@@ -32,13 +33,13 @@ pub(super) struct Trie {
 
 /// Words as numbers of characters, sorted so that those with a common beginning are adjacent.
 #[derive(Default)]
-pub(super) struct Words {
+pub(super) struct WordList {
     characters: Vec<u16>,
     ends: Vec<u32>,
     classes: Vec<u16>,
 }
 
-impl Words {
+impl WordList {
     pub(super) fn push(&mut self, characters: impl Iterator<Item = u16>, class: u16) {
         self.characters.extend(characters);
         self.ends.push(self.characters.len() as u32);
@@ -103,8 +104,8 @@ impl Builder {
 
 impl Trie {
     /// The trie of `words`, of which the longest has at most 255 characters.
-    pub(super) fn new(words: &Words) -> Self {
-        // Place 0 is the root; it is nobody's child.
+    pub(super) fn new(words: &WordList) -> Self {
+        // Place 0 is the root; it has no parent.
         let mut builder = Builder { nodes: Vec::new(), bases: Vec::new(), cursors: [1; 8] };
         builder.grow(1);
         builder.nodes[0].check = UNKNOWN;
@@ -197,7 +198,7 @@ mod tests {
             others in prop::collection::vec(prop::collection::vec(1_u16..40, 1..6), 20)
         ) {
             let words: BTreeMap<Vec<u16>, u16> = words;
-            let mut list = Words::default();
+            let mut list = WordList::default();
             for (word, &class) in &words {
                 list.push(word.iter().copied(), class);
             }

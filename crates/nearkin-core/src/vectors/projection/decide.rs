@@ -6,14 +6,14 @@
 //! | [`floors`] | (P + cⱼ) / w | ⌊v⌋, `i64` | whole numbers |
 //! | [`bands`] | P + cⱼ, less the nearest whole number | bit: \|v\| <= αⱼ | ±αⱼ |
 //!
-//! **Two steps.** With AVX-512, `f32` products are looked at sixteen at a time in `f32` first. With u = 2^-24, r, c, w and α
-//! rounded to `f32`, and one fused step v = (1 + δ)(f P + s), the values there differ from those in `f64` by at most
-//! 3u (|rᵢ| + max|cⱼ|) + 2u |v| + 2u, which is added to the bound; f is a number of `f32`. What lies farther from its boundary
-//! is decided; the rest, a share of about 2 γ √d, is looked at again in `f64`. So both steps together call the same places
-//! unsure as `f64` alone.
+//! **Two steps.** With AVX-512, `f32` products are looked at sixteen at a time in `f32` first. With u = 2^-24, r, c, w
+//! and α rounded to `f32`, and one fused step v = (1 + δ)(f P + s), the values there differ from those in `f64` by at
+//! most 3u (|rᵢ| + max|cⱼ|) + 2u |v| + 2u, which is added to the bound; f is a number of `f32`. A value farther from
+//! its boundary is decided; the rest, a share of about 2 γ √d, is examined again in `f64`. So both steps together call
+//! the same places unsure as `f64` alone.
 //!
-//! Cost: one pass over the products, about 0.1 ns each in `f32` and 1 ns in `f64`. Tests: here, every form against the plain
-//! one, and sure decisions against exact values.
+//! Cost: one pass over the products, about 0.1 ns each in `f32` and 1 ns in `f64`. Tests: here, every form against the
+//! plain one, and sure decisions against exact values.
 
 use rayon::prelude::*;
 
@@ -108,7 +108,7 @@ impl Columns {
     /// Nothing where the processor, the type of the products or the factor does not let `f32` decide.
     fn of<P: Real>(affine: Affine<'_>, half: &[f64]) -> Option<Self> {
         let exact = f64::from(affine.factor as f32).to_bits() == affine.factor.to_bits();
-        (size_of::<P>() == 4 && exact).then_some(())?;
+        P::single(&[]).filter(|_| exact)?;
         Avx512::detect().map(|proof| Self {
             _proof: proof,
             offset: affine.offset.iter().map(|&value| value as f32).collect(),
@@ -124,10 +124,10 @@ impl Columns {
 /// In one piece, since bounds and constants stay in registers for the whole row.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-fn row_quick<P: Real, const KIND: u8>(
+fn row_quick<const KIND: u8>(
     row: &Row<'_>,
     all: &Columns,
-    products: &[P],
+    products: &[f32],
     codes: &mut [u64],
     keys: &mut [i64],
     unsure: &mut Vec<u32>,
@@ -144,8 +144,6 @@ fn row_quick<P: Real, const KIND: u8>(
         // SAFETY: sixteen values.
         unsafe { _mm512_loadu_ps(values[at..at + 16].as_ptr()) }
     };
-    // SAFETY: `f32` by its size, which `Columns::of` has asked; the trait is sealed.
-    let narrow: &[f32] = unsafe { std::slice::from_raw_parts(products.as_ptr().cast(), products.len()) };
     let all_set = _mm512_set1_ps;
     // Half widths and places of keys are rounded too; what is relative to a key's place is in units of the width.
     let rounded = 3.0 * UNIT * (row.base.abs() + all.largest) + if KIND == BAND { 2.0 * UNIT } else { 0.0 };
@@ -159,7 +157,7 @@ fn row_quick<P: Real, const KIND: u8>(
         let (mut bits, mut doubts) = (0_u64, 0_u64);
         for at in (start..end.min(whole)).step_by(16) {
             let shift = _mm512_add_ps(base, sixteen(&all.offset, at));
-            let value = _mm512_fmadd_ps(factor, sixteen(narrow, at), shift);
+            let value = _mm512_fmadd_ps(factor, sixteen(products, at), shift);
             let bound = _mm512_fmadd_ps(scale, sixteen(&all.norms, at), slack);
             let (ones, sure) = match KIND {
                 SIGN => {
@@ -380,9 +378,9 @@ fn run<P: Real, const KIND: u8>(
             };
             let (codes, keys) = (&mut codes[i * words..(i + 1) * words], &mut keys[i * a_row..(i + 1) * a_row]);
             #[cfg(target_arch = "x86_64")]
-            match &quick {
+            match quick.as_ref().zip(P::single(products)) {
                 // SAFETY: `Columns` holds the proof.
-                Some(all) => unsafe { row_quick::<P, KIND>(&row, all, products, codes, keys, &mut unsure) },
+                Some((all, products)) => unsafe { row_quick::<KIND>(&row, all, products, codes, keys, &mut unsure) },
                 None => one_row::<P, KIND>(&row, products, codes, keys, &mut unsure),
             }
             #[cfg(not(target_arch = "x86_64"))]
@@ -516,7 +514,7 @@ mod tests {
                     if let Some(all) = Columns::of::<f32>(affine, &half) {
                         other_unsure.clear();
                         // SAFETY: `Columns` holds the proof.
-                        unsafe { row_quick::<f32, { $kind }>(&row, &all, &values, &mut others, &mut other_keys, &mut other_unsure) };
+                        unsafe { row_quick::<{ $kind }>(&row, &all, &values, &mut others, &mut other_keys, &mut other_unsure) };
                         for &at in &unsure {
                             other_keys[at as usize] = 0;
                         }

@@ -1,17 +1,20 @@
 //! Projections x·a of vectors, and codes from them that do not depend on who multiplied.
 //!
-//! A code is *defined* by the projection in `f64`, summed in one fixed order: eight sums, column c added to sum c mod 8 in
-//! ascending order, joined as ((s0+s4)+(s2+s6)) + ((s1+s5)+(s3+s7)). Absent columns of a sparse row add zeros, so dense and
-//! sparse rows agree; products of two `f32` are exact in `f64`, so `f32` rows and the same values as `f64` agree.
+//! A code is *defined* by the projection in `f64`, summed in one fixed order: eight sums, column c added to sum c mod 8
+//! in ascending order, joined as ((s0+s4)+(s2+s6)) + ((s1+s5)+(s3+s7)). Absent columns of a sparse row add zeros, so
+//! dense and sparse rows agree; products of two `f32` are exact in `f64`, so `f32` rows and the same values as `f64`
+//! agree.
 //!
-//! A matrix product from elsewhere (BLAS, `f32` or `f64`, any order, any threads, fused or not) differs from that by at most
+//! A matrix product from elsewhere (BLAS, `f32` or `f64`, any order, any threads, fused or not) differs from that by at
+//! most
 //! ```text
 //! τ = 2 γ ‖x‖ ‖a‖ + slack        γ = n u / (1 − n u), n = d + 8, u = 2^-24 or 2^-53
 //! ```
-//! (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, with Cauchy–Schwarz for Σ|xₖ aₖ|; twice, for
-//! the fixed order's own error). Each kernel here turns products into codes and returns the places whose decision lies
-//! within τ of a boundary, or whose product is not finite; the caller computes those anew with [`exact`]. The kernels are in
-//! `decide`. A few rows are multiplied here at once ([`exact_signs`]): that costs less than the way through BLAS.
+//! (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, with Cauchy–Schwarz for Σ|xₖ aₖ|; twice,
+//! for the fixed order's own error). Each kernel here turns products into codes and returns the places whose decision
+//! lies within τ of a boundary, or whose product is not finite; the caller computes those anew with [`exact`]. The
+//! kernels are in `decide`. A few rows are multiplied here at once ([`exact_signs`]): that costs less than BLAS and the
+//! check.
 //!
 //! What is [`worth_threads`] goes to the pool that the caller is in; all else is done by the calling thread.
 //!
@@ -25,6 +28,7 @@ use rayon::prelude::*;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
+use crate::room;
 use crate::stop::Stop;
 use crate::{Error, Result};
 pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
@@ -33,6 +37,8 @@ pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
 pub trait Real: Copy + Send + Sync + 'static + sealed::Sealed {
     /// The same value as `f64`.
     fn wide(self) -> f64;
+    /// The same values, if they are `f32`.
+    fn single(values: &[Self]) -> Option<&[f32]>;
 }
 
 mod sealed {
@@ -46,12 +52,22 @@ impl Real for f32 {
     fn wide(self) -> f64 {
         f64::from(self)
     }
+
+    #[inline(always)]
+    fn single(values: &[Self]) -> Option<&[f32]> {
+        Some(values)
+    }
 }
 
 impl Real for f64 {
     #[inline(always)]
     fn wide(self) -> f64 {
         self
+    }
+
+    #[inline(always)]
+    fn single(_values: &[Self]) -> Option<&[f32]> {
+        None
     }
 }
 
@@ -76,7 +92,7 @@ impl<'a> Sparse<'a> {
     /// Checks that the three arrays fit each other.
     ///
     /// # Errors
-    /// Row ends that fall or reach behind the values; columns outside the matrix, not ascending or repeated.
+    /// Row ends that fall or reach after the values; columns outside the matrix, not ascending or repeated.
     pub fn new(indptr: &'a [i64], indices: &'a [i64], data: &'a [f64], columns: usize) -> Result<Self> {
         let ends = indptr.first() == Some(&0)
             && indptr.windows(2).all(|pair| pair[0] <= pair[1])
@@ -246,9 +262,12 @@ pub fn dots<X: Real, A: Real>(x: &[X], a: &[A], out: &mut [f64]) {
 }
 
 /// Every xᵢ·aⱼ in the fixed order, row by row.
-pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Vec<f64> {
+///
+/// # Errors
+/// There is no memory for them.
+pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<f64>> {
     let (d, m) = (d.max(1), a.len() / d.max(1));
-    let mut out = vec![0.0; x.len() / d * m];
+    let mut out = room::zeros((x.len() / d).saturating_mul(m))?;
     if worth_threads(x.len() / d, x.len() * m) {
         let stop = &Stop::current();
         let rows = out.par_chunks_mut(m.max(1)).zip(x.par_chunks(d));
@@ -260,7 +279,7 @@ pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Vec<f64> {
     } else {
         out.chunks_mut(m.max(1)).zip(x.chunks(d)).for_each(|(out, x)| dots(x, a, out));
     }
-    out
+    Ok(out)
 }
 
 /// Packed bits xᵢ·aⱼ + offset[j] > 0 of rows, in the fixed order, into `codes`.
@@ -276,9 +295,12 @@ pub fn exact_signs<X: Real, A: Real>(x: &[X], a: &[A], offset: &[f64], d: usize,
 }
 
 /// As [`all_products`], of sparse rows.
-pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Vec<f64> {
+///
+/// # Errors
+/// As [`all_products`].
+pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Result<Vec<f64>> {
     let m = a.len() / x.columns.max(1);
-    let mut out = vec![0.0; x.rows() * m];
+    let mut out = room::zeros(x.rows().saturating_mul(m))?;
     let stop = &Stop::current();
     out.par_chunks_mut(m.max(1)).enumerate().for_each(|(row, out)| {
         if stop.is_set() {
@@ -289,12 +311,12 @@ pub fn all_products_sparse<A: Real>(x: &Sparse<'_>, a: &[A]) -> Vec<f64> {
             *out = sparse_dot(indices, data, a);
         }
     });
-    out
+    Ok(out)
 }
 
 /// What is computed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum Quantity {
     /// x·a.
     Product,
     /// ‖x − a‖².
@@ -302,7 +324,7 @@ pub enum Measure {
 }
 
 /// The measure of the pairs (row of `x`, row of `a`), in the fixed order.
-pub fn exact<X: Real, A: Real>(x: &[X], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Measure) -> Vec<f64> {
+pub fn exact<X: Real, A: Real>(x: &[X], a: &[A], d: usize, pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let mut out = vec![0.0; pairs.0.len()];
     let stop = &Stop::current();
     let some = |((out, rows), columns): ((&mut [f64], &[i64]), &[i64])| {
@@ -324,7 +346,7 @@ fn some_exact<X: Real, A: Real>(
     a: &[A],
     d: usize,
     (rows, columns): (&[i64], &[i64]),
-    measure: Measure,
+    measure: Quantity,
     out: &mut [f64],
 ) {
     #[cfg(target_arch = "x86_64")]
@@ -338,10 +360,10 @@ fn some_exact<X: Real, A: Real>(
 }
 
 #[inline(always)]
-fn one_exact<X: Real, A: Real>(x: &[X], a: &[A], measure: Measure) -> f64 {
+fn one_exact<X: Real, A: Real>(x: &[X], a: &[A], measure: Quantity) -> f64 {
     match measure {
-        Measure::Product => dot(x, a),
-        Measure::SquareDistance => square_distance(x, a),
+        Quantity::Product => dot(x, a),
+        Quantity::SquareDistance => square_distance(x, a),
     }
 }
 
@@ -352,10 +374,10 @@ fn some_exact_avx512<X: Real, A: Real>(
     a: &[A],
     d: usize,
     (rows, columns): (&[i64], &[i64]),
-    measure: Measure,
+    measure: Quantity,
     out: &mut [f64],
 ) {
-    let whole = if measure == Measure::Product { out.len() / 4 * 4 } else { 0 };
+    let whole = if measure == Quantity::Product { out.len() / 4 * 4 } else { 0 };
     for at in (0..whole).step_by(4) {
         let xs: [&[X]; 4] = std::array::from_fn(|i| &x[rows[at + i] as usize * d..][..d]);
         let ys: [&[A]; 4] = std::array::from_fn(|i| &a[columns[at + i] as usize * d..][..d]);
@@ -367,7 +389,7 @@ fn some_exact_avx512<X: Real, A: Real>(
 }
 
 /// As [`exact`], of sparse rows.
-pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), measure: Measure) -> Vec<f64> {
+pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), measure: Quantity) -> Vec<f64> {
     let d = x.columns;
     let stop = &Stop::current();
     let of = |row: &mut Vec<f64>, (&i, &j): (&i64, &i64)| {
@@ -376,11 +398,11 @@ pub fn exact_sparse<A: Real>(x: &Sparse<'_>, a: &[A], pairs: (&[i64], &[i64]), m
         }
         let (i, a) = (i as usize, &a[j as usize * d..(j as usize + 1) * d]);
         match measure {
-            Measure::Product => {
+            Quantity::Product => {
                 let (indices, data) = x.row(i);
                 sparse_dot(indices, data, a)
             }
-            Measure::SquareDistance => {
+            Quantity::SquareDistance => {
                 x.dense(i, row);
                 square_distance(row, a)
             }
@@ -461,9 +483,11 @@ fn square_norms<X: Real>(x: &[X], d: usize, out: &mut [f64]) {
 /// As [`norms`].
 pub fn norm_bounds<X: Real>(x: &[X], d: usize, first: usize) -> Result<Vec<f64>> {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<X>() == 4 && d > 0 && d < 1 << 12 && Avx512::detect().is_some() {
-        // SAFETY: `f32` by its size, the trait is sealed.
-        let x: &[f32] = unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
+    if let Some(x) = X::single(x)
+        && d > 0
+        && d < 1 << 12
+        && Avx512::detect().is_some()
+    {
         let mut found = vec![0.0; x.len() / d];
         let stop = &Stop::current();
         let some = |(number, (out, x)): (usize, (&mut [f64], &[f32]))| {
@@ -545,12 +569,18 @@ pub fn means<X: Real>(x: &[X], d: usize) -> Vec<f64> {
 }
 
 /// As [`means`], of sparse rows.
-pub fn means_sparse(x: &Sparse<'_>) -> Vec<f64> {
-    let mut sums = vec![0.0; x.columns];
+///
+/// # Errors
+/// There is no memory for a number per column, of which a sparse matrix may have any number.
+pub fn means_sparse(x: &Sparse<'_>) -> Result<Vec<f64>> {
+    let mut sums: Vec<f64> = room::zeros(x.columns)?;
     for (&column, &value) in x.indices.iter().zip(x.data) {
         sums[column as usize] += value;
     }
-    sums.into_iter().map(|sum| sum / x.rows() as f64).collect()
+    for sum in &mut sums {
+        *sum /= x.rows() as f64;
+    }
+    Ok(sums)
 }
 
 /// Makes the rows of each block of d rows orthonormal, by Gram and Schmidt, twice for accuracy.
@@ -583,7 +613,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn gaussians(seed: u64, rows: usize, columns: usize) -> Vec<f32> {
-        random::matrix((seed, 0, 0), rows, columns, random::gaussian_at)
+        random::matrix((seed, 0, 0), rows, columns, random::gaussian_at).expect("a matrix")
     }
 
     #[test]
@@ -606,8 +636,8 @@ mod tests {
             let indptr: Vec<i64> = (0..=5).map(|row| row * d as i64).collect();
             let sparse = Sparse::new(&indptr, &indices, &wide, d).expect("valid");
             let expected: Vec<f64> = (0..45).map(|at| dot(&x[at / 9 * d..][..d], &a[at % 9 * d..][..d])).collect();
-            assert_eq!(expected, all_products(&x, &a, d));
-            assert_eq!(expected, all_products(&wide, &a, d));
+            assert_eq!(expected, all_products(&x, &a, d).expect("products"));
+            assert_eq!(expected, all_products(&wide, &a, d).expect("products"));
             let offset: Vec<f64> = (0..9).map(|j| f64::from(j - 4)).collect();
             let mut codes = [u64::MAX; 5];
             exact_signs(&x, &a, &offset, d, &mut codes);
@@ -615,18 +645,18 @@ mod tests {
                 let expected = u64::from(expected[at] + offset[at % 9] > 0.0);
                 assert_eq!(expected, codes[at / 9] >> (at % 9) & 1);
             }
-            assert_eq!(expected, all_products_sparse(&sparse, &a));
+            assert_eq!(expected, all_products_sparse(&sparse, &a).expect("products"));
             let rows: Vec<i64> = (0..45).map(|at| at / 9).collect();
             let columns: Vec<i64> = (0..45).map(|at| at % 9).collect();
-            assert_eq!(expected, exact(&wide, &a, d, (&rows, &columns), Measure::Product));
-            assert_eq!(expected, exact(&x, &a, d, (&rows, &columns), Measure::Product));
-            assert_eq!(expected, exact_sparse(&sparse, &a, (&rows, &columns), Measure::Product));
+            assert_eq!(expected, exact(&wide, &a, d, (&rows, &columns), Quantity::Product));
+            assert_eq!(expected, exact(&x, &a, d, (&rows, &columns), Quantity::Product));
+            assert_eq!(expected, exact_sparse(&sparse, &a, (&rows, &columns), Quantity::Product));
             assert_eq!(
-                exact(&wide, &a, d, (&rows, &columns), Measure::SquareDistance),
-                exact_sparse(&sparse, &a, (&rows, &columns), Measure::SquareDistance)
+                exact(&wide, &a, d, (&rows, &columns), Quantity::SquareDistance),
+                exact_sparse(&sparse, &a, (&rows, &columns), Quantity::SquareDistance)
             );
             assert_eq!(norms(&x, d, 0).expect("finite"), norms_sparse(&sparse, 0).expect("finite"));
-            assert_eq!(means(&x, d), means_sparse(&sparse));
+            assert_eq!(means(&x, d), means_sparse(&sparse).expect("means"));
         }
     }
 
@@ -658,7 +688,8 @@ mod tests {
     #[test]
     fn blocks_become_orthonormal() {
         let d = 12;
-        let mut rows = random::matrix((5, 0, 0), 30, d, |base, column| random::gaussian(random::word(base, column)));
+        let mut rows = random::matrix((5, 0, 0), 30, d, |base, column| random::gaussian(random::word(base, column)))
+            .expect("a matrix");
         orthonormalise(&mut rows, d);
         for i in 0..30 {
             for j in 0..30 {
@@ -702,13 +733,13 @@ mod tests {
             let sparse = Sparse::new(&indptr, &indices, &data, d).expect("valid");
             let (x, a) = (narrow(&x), narrow(&a));
             let pairs = (pairs.0.as_slice(), pairs.1.as_slice());
-            prop_assert_eq!(&products, &all_products(&x, &a, d));
-            prop_assert_eq!(&products, &all_products(&wide, &a, d));
-            prop_assert_eq!(&products, &all_products_sparse(&sparse, &a));
-            prop_assert_eq!(&products, &exact(&x, &a, d, pairs, Measure::Product));
-            prop_assert_eq!(&products, &exact_sparse(&sparse, &a, pairs, Measure::Product));
-            prop_assert_eq!(&squares, &exact(&x, &a, d, pairs, Measure::SquareDistance));
-            prop_assert_eq!(&squares, &exact_sparse(&sparse, &a, pairs, Measure::SquareDistance));
+            prop_assert_eq!(&products, &all_products(&x, &a, d).expect("products"));
+            prop_assert_eq!(&products, &all_products(&wide, &a, d).expect("products"));
+            prop_assert_eq!(&products, &all_products_sparse(&sparse, &a).expect("products"));
+            prop_assert_eq!(&products, &exact(&x, &a, d, pairs, Quantity::Product));
+            prop_assert_eq!(&products, &exact_sparse(&sparse, &a, pairs, Quantity::Product));
+            prop_assert_eq!(&squares, &exact(&x, &a, d, pairs, Quantity::SquareDistance));
+            prop_assert_eq!(&squares, &exact_sparse(&sparse, &a, pairs, Quantity::SquareDistance));
             let squared = |row: &[f64]| row.iter().map(|value| value * value).sum::<f64>();
             let expected: Vec<f64> = wide.chunks_exact(d).map(|row| squared(row).sqrt()).collect();
             prop_assert_eq!(&expected, &norms(&x, d, 0).expect("finite"));

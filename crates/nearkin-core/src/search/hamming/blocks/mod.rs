@@ -6,39 +6,41 @@
 //! plain pigeonhole of k + 1 blocks; with fewer blocks it is multi-index hashing. The same holds for any part of a block,
 //! so a table is keyed by the highest p <= 26 bits of its block, where p is about log2 of the slots and a directory of
 //! 2^p + 1 starts is worth its memory. The run itself is in numeric order, so it is the table of the highest block and
-//! takes no memory but its directory.
+//! takes no memory besides its directory.
 //!
-//! A query looks into the buckets of all keys within `r_i` of its own, `sum over j <= r_i of C(p, j)` of them, and counts
-//! every entry in full. Random data put n / 2^p entries in a bucket. An entry that several tables propose is reported by
-//! the first alone: by the table i for which no earlier table j has `d_j <= r_j`.
+//! A query reads the buckets of all keys within `r_i` of its own, `sum over j <= r_i of C(p, j)` of them, and counts
+//! every entry in full. Random data put n / 2^p entries in a bucket. An entry that several tables propose is reported
+//! by the first alone: by the table i for which no earlier table j has `d_j <= r_j`.
 //!
 //! Cost of a query: `sum of probes_i * (PROBE + ENTRY * n / 2^p)` ([`Spec::plan`] spreads the radius over the blocks by
 //! lowest marginal cost, which is optimal as the marginal cost of a block grows with its radius). Memory: for each
-//! table but the run itself, 4 bytes per slot for its number and 8 bytes for each word of its sketch; for every table
-//! 2^p * 4 bytes of directory.
+//! table except the run itself, 4 bytes per slot for its number and 8 bytes for each word of its sketch; for every
+//! table 2^p * 4 bytes of directory.
 //!
-//! **Sketches.** An entry carries some words of its fingerprint, those behind the word of the key: as many as a random
+//! **Sketches.** An entry carries some words of its fingerprint, those after the word of the key: as many as a random
 //! fingerprint needs to fail on them (`first_test`). What passes is counted in full. Where the sketch is the whole
-//! fingerprint, a slot can be found from it by a binary search in its bucket of the run; so the later half of the tables,
-//! which report only what no earlier table has, keep no slot numbers.
+//! fingerprint, a slot can be found from it by a binary search in its bucket of the run; so the later half of the
+//! tables, which report only what no earlier table has, keep no slot numbers.
 //!
-//! **Parts.** A batch visits a table part by part, a part being the buckets whose keys share their highest bits: the keys
-//! within a radius, ascending, that lead from a key into a part are a range. So what is read again is still in the cache.
+//! **Parts.** A batch visits a table part by part, a part being the buckets whose keys share their highest bits: the
+//! keys within a radius, ascending, that lead from a key into a part are a range. So what is read again is still in the
+//! cache.
 //!
-//! Where the probes of a batch are a quarter of the buckets or more, they are sorted by bucket first, by counting, and each bucket
-//! is read once for all queries that ask for it: a search of some blocks of all queries, at the speed of a scan.
+//! Where the probes of a batch are a quarter of the buckets or more, they are sorted by bucket first, by counting, and
+//! each bucket is read once for all queries that ask for it: a search of some blocks of all queries, at the speed of a
+//! scan.
 //!
-//! **Combinations** (Manku et al.): cut the bits into m > radius blocks; at least m - radius of them agree, so one table for
-//! every choice of m - radius blocks, keyed by all their bits, finds all by equality: `C(m, radius)` tables of fewer
-//! candidates. Their keys are cut to about log2 n bits as well, evenly over the chosen blocks: a directory of that many
-//! starts does in one read what interpolation search does in O(log log n).
+//! **Combinations** (Manku et al.): cut the bits into m > radius blocks; at least m - radius of them agree, so one
+//! table for every choice of m - radius blocks, keyed by all their bits, finds all by equality: `C(m, radius)` tables
+//! of fewer candidates. Their keys are cut to about log2 n bits as well, evenly over the chosen blocks: a directory of
+//! that many starts does in one read what interpolation search does in O(log log n).
 //!
 //! **All pairs** are found inside the tables: for every bucket and every key within `r_i` of its key, the entries of
 //! both are compared, each pair of buckets once, in the order of memory.
 //!
-//! **Skew.** Expected entries of a bucket are those met by an entry drawn from the data: `sum of c^2 / n` over buckets of c
-//! entries once a table is built, and the share of equal keys in a sample before. A block of constant bits is left out
-//! (`r_i = -1`) by its cost.
+//! **Skew.** Expected entries of a bucket are those met by an entry drawn from the data: `sum of c^2 / n` over buckets
+//! of c entries once a table is built, and the share of equal keys in a sample before. A block of constant bits is left
+//! out (`r_i = -1`) by its cost.
 //!
 //! Memory latency is hidden: probes are gathered, their directory entries prefetched, then their buckets, then they are
 //! counted, a vector of whole fingerprints at a time.
@@ -58,7 +60,7 @@ use crate::segment::{Segment, Writer};
 use crate::stop::Stop;
 use probe::ProbeJob;
 pub(crate) use spec::{Aim, Probing, Sample, Spec};
-use spec::{Key, MAX_COMBINED, MAX_KEY_BITS, MAX_PIECES, Piece};
+use spec::{Key, KeyPiece, MAX_COMBINED, MAX_KEY_BITS, MAX_PIECES};
 use table::{Table, sketch_word};
 
 /// Sections of table `number`: starts, slots, fingerprints.
@@ -160,7 +162,7 @@ impl Layout {
                 if len == 0 || (start + len) as usize > bits {
                     return Err(reader.corrupt("a table is keyed by bits that do not exist"));
                 }
-                pieces.push(Piece { start, len });
+                pieces.push(KeyPiece { start, len });
             }
             let key = Key::new(&pieces);
             let own = number + 1 == count;

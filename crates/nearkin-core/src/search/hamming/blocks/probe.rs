@@ -1,9 +1,11 @@
-//! Looking into buckets: searches, and the join of a table with itself.
+//! Reading buckets: searches, and the join of a table with itself.
 
 use super::table::{Table, sketch_word};
 use super::{Layout, Search};
+use crate::Result;
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
 use crate::cpu::prefetch::prefetch_at;
+use crate::room;
 use crate::search::hamming::scan::tile::Sink;
 
 /// Bytes of a part of a table, half of a second-level cache.
@@ -16,6 +18,23 @@ const ASKED: usize = 1 << 19;
 const PROBES: usize = 64;
 /// Cache lines of a bucket that are prefetched; the hardware follows from there.
 const LINES: usize = 24;
+
+/// Memory for probes in the order of their buckets.
+struct BucketOrder {
+    /// A place for each bucket, and one more.
+    ends: Vec<u32>,
+    /// Queries of bucket 0, of bucket 1, ...; few enough that they stay in the second-level cache.
+    asked: Vec<u32>,
+    /// Queries that are ordered together.
+    step: usize,
+}
+
+impl BucketOrder {
+    fn new(table: &Table, queries: usize, flips: usize) -> Result<Self> {
+        let step = (ASKED / flips).max(1);
+        Ok(Self { ends: room::zeros(table.starts.len())?, asked: room::of(step.min(queries) * flips)?, step })
+    }
+}
 
 pub(super) struct ProbeJob<'a> {
     layout: &'a Layout,
@@ -102,9 +121,11 @@ impl<'a> ProbeJob<'a> {
             keys.extend(queries().map(|query| table.key.of(query)));
             sketches.clear();
             sketches.extend(queries().map(|query| self.sketch(table, query)));
-            if 4 * keys.len() * flips.len() >= table.starts.len() && !self.entries(table).is_empty() {
+            let many = 4 * keys.len() * flips.len() >= table.starts.len() && !self.entries(table).is_empty();
+            // Where there is no memory for the order, the way without it finds the same.
+            if let Some(order) = many.then(|| BucketOrder::new(table, keys.len(), flips.len()).ok()).flatten() {
                 // SAFETY: the caller vouches for `L`.
-                unsafe { self.run_ordered::<L, S>(t, &keys, &sketches, sink) };
+                unsafe { self.run_ordered::<L, S>(t, &keys, &sketches, order, sink) };
                 continue;
             }
             let parts = (self.entries(table).len() * 8 / PART_BYTES).min(flips.len() / PART_PROBES).max(1);
@@ -144,14 +165,18 @@ impl<'a> ProbeJob<'a> {
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    unsafe fn run_ordered<L: Lanes, S: Sink>(&self, t: usize, keys: &[u32], sketches: &[Sketch], sink: &mut S) {
+    unsafe fn run_ordered<L: Lanes, S: Sink>(
+        &self,
+        t: usize,
+        keys: &[u32],
+        sketches: &[Sketch],
+        order: BucketOrder,
+        sink: &mut S,
+    ) {
         let (table, flips) = (&self.layout.tables[t], &self.flips[t]);
         let buckets = table.starts.len() - 1;
         let mut probes = [Probe::default(); PROBES];
-        // Queries of bucket 0, of bucket 1, ...; few enough that they stay in the second-level cache.
-        let mut asked: Vec<u32> = Vec::new();
-        let mut ends = vec![0u32; buckets + 1];
-        let step = (ASKED / flips.len()).max(1);
+        let BucketOrder { mut ends, mut asked, step } = order;
         for first in (0..keys.len()).step_by(step) {
             let keys = &keys[first..keys.len().min(first + step)];
             ends.fill(0);
@@ -400,7 +425,7 @@ impl<'a> ProbeJob<'a> {
 const GROUP: usize = 4;
 
 /// Gives `propose` the entries of `STRIDE` words in `from..to` within `radius` of a sketch; returns the first entry that is left
-/// because a vector from there would end behind the array.
+/// because a vector from there would end after the array.
 ///
 /// # Safety
 /// The processor has the instructions of `L`, and the caller enables them; `STRIDE` divides `L::N`.

@@ -1,4 +1,4 @@
-//! Which tables: what they are keyed by, what they take, and what a search in them is expected to cost.
+//! The choice of tables: their keys, their memory, and the expected cost of a search in them.
 
 #![allow(clippy::inline_always, reason = "inlined into the functions that enable vector instructions")]
 
@@ -38,12 +38,12 @@ fn probe_cost(bytes: usize) -> f64 {
 
 /// Bits `start..start + len` of a fingerprint, at most 26 of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Piece {
+pub(super) struct KeyPiece {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
-impl Piece {
+impl KeyPiece {
     /// The highest `len` bits before bit `end`.
     fn ending(end: usize, len: u32) -> Self {
         Self { start: end as u32 - len, len }
@@ -67,14 +67,14 @@ pub(super) const MAX_PIECES: usize = 4;
 /// What a table is keyed by: one piece, or several one after another, at most 26 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
-    pub(super) pieces: [Piece; MAX_PIECES],
+    pub(super) pieces: [KeyPiece; MAX_PIECES],
     pub(super) count: usize,
     pub(super) len: u32,
 }
 
 impl Key {
-    pub(super) fn new(pieces: &[Piece]) -> Self {
-        let mut key = Self { pieces: [Piece::default(); MAX_PIECES], count: pieces.len(), len: 0 };
+    pub(super) fn new(pieces: &[KeyPiece]) -> Self {
+        let mut key = Self { pieces: [KeyPiece::default(); MAX_PIECES], count: pieces.len(), len: 0 };
         for (into, piece) in key.pieces.iter_mut().zip(pieces) {
             *into = *piece;
             key.len += piece.len;
@@ -150,7 +150,7 @@ impl Spec {
         let wanted = key_bits(sample.slots, fewer);
         let keys = (0..tables).map(|i| {
             let (start, end) = (i * bits / tables, (i + 1) * bits / tables);
-            Key::new(&[Piece::ending(end, ((end - start) as u32).min(wanted))])
+            Key::new(&[KeyPiece::ending(end, ((end - start) as u32).min(wanted))])
         });
         Self::new(keys.collect(), None, sample, sketch)
     }
@@ -172,7 +172,7 @@ impl Spec {
         let keys = choices(blocks, chosen).into_iter().map(|choice| {
             if choice >> (blocks - chosen) == (1 << chosen) - 1 {
                 // The highest blocks: a leading part of the run's own order.
-                return Key::new(&[Piece::ending(
+                return Key::new(&[KeyPiece::ending(
                     bits,
                     ((bits - (blocks - chosen) * bits / blocks) as u32).min(wanted),
                 )]);
@@ -181,7 +181,7 @@ impl Spec {
             for block in (0..blocks).filter(|block| choice >> block & 1 == 1) {
                 let width = (end(block) - block * bits / blocks) as u32;
                 let share = (wanted + pieces.len() as u32) / chosen as u32;
-                pieces.push(Piece::ending(end(block), width.min(share.max(1))));
+                pieces.push(KeyPiece::ending(end(block), width.min(share.max(1))));
             }
             Key::new(&pieces)
         });

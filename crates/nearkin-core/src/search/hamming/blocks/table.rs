@@ -4,6 +4,7 @@
 
 use super::spec::Key;
 use crate::Result;
+use crate::room;
 use crate::segment::Column;
 use crate::stop::Stop;
 
@@ -21,7 +22,7 @@ pub(super) struct Table {
     pub(super) own: bool,
 }
 
-/// Words `0..sketch` of the sketch of a fingerprint in a table of this key: those behind the word of the key.
+/// Words `0..sketch` of the sketch of a fingerprint in a table of this key: those after the word of the key.
 #[inline(always)]
 pub(super) fn sketch_word(key: &Key, fp: &[u64], sketch: usize, word: usize) -> u64 {
     if sketch == fp.len() {
@@ -34,7 +35,7 @@ pub(super) fn sketch_word(key: &Key, fp: &[u64], sketch: usize, word: usize) -> 
 impl Table {
     /// First entry of each key, and the end.
     fn directory(key: Key, words: usize, fps: &[u64], stop: &Stop) -> Result<Vec<u32>> {
-        let mut starts = vec![0u32; (1 << key.len) + 1];
+        let mut starts = room::zeros::<u32>((1 << key.len) + 1)?;
         for fps in fps.chunks(BLOCK * words) {
             stop.check()?;
             for fp in fps.chunks_exact(words) {
@@ -63,11 +64,11 @@ impl Table {
     ) -> Result<Self> {
         let slots = fps.len() / words;
         let starts = Self::directory(key, words, fps, stop)?;
-        let mut sorted = Entries::new(slots, sketch, numbered);
+        let mut sorted = Entries::new(slots, sketch, numbered)?;
         // Scattering into 2^len places at once would miss every cache: first by the high bits, then within each part.
         let low = key.len.saturating_sub(PART_BITS);
         let mut next: Vec<u32> = starts.iter().step_by(1 << low).copied().collect();
-        let mut keys = vec![0u32; if low > 0 { slots } else { 0 }];
+        let mut keys = room::zeros::<u32>(if low > 0 { slots } else { 0 })?;
         for (block, fps) in fps.chunks(BLOCK * words).enumerate() {
             stop.check()?;
             for (slot, fp) in fps.chunks_exact(words).enumerate() {
@@ -85,13 +86,15 @@ impl Table {
                 }
             }
         }
-        let mut part = Entries::new(0, sketch, numbered);
+        let mut part = Entries::new(0, sketch, numbered)?;
         for begin in (0..1usize << key.len).step_by(1 << low).take(if low == 0 { 0 } else { usize::MAX }) {
             stop.check()?;
             let range = starts[begin] as usize..starts[begin + (1 << low)] as usize;
             part.slots.clear();
+            room::more(&mut part.slots, if numbered { range.len() } else { 0 })?;
             part.slots.extend_from_slice(sorted.slots.get(range.clone()).unwrap_or_default());
             part.fps.clear();
+            room::more(&mut part.fps, range.len() * sketch)?;
             part.fps.extend_from_slice(&sorted.fps[range.start * sketch..range.end * sketch]);
             next.clear();
             next.extend_from_slice(&starts[begin..begin + (1 << low)]);
@@ -115,8 +118,8 @@ struct Entries {
 }
 
 impl Entries {
-    fn new(slots: usize, sketch: usize, numbered: bool) -> Self {
-        Self { slots: vec![0; if numbered { slots } else { 0 }], fps: vec![0; slots * sketch] }
+    fn new(slots: usize, sketch: usize, numbered: bool) -> Result<Self> {
+        Ok(Self { slots: room::zeros(if numbered { slots } else { 0 })?, fps: room::zeros(slots * sketch)? })
     }
 }
 

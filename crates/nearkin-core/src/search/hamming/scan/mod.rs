@@ -5,12 +5,12 @@
 //! batch instead of once per query. Cost: n * queries * words / lanes vector steps of load, xor, popcount, add,
 //! compare.
 //!
-//! **Prefix test.** The distance of a prefix is at most the whole distance, so a group of rows is dropped as soon as every
-//! row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and deviation
-//! sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit` ([`first_test`]); for
-//! limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal prefixes only lose
-//! the saving, never a result: what passes is counted in full. With AVX-512 prefixes are counted in 16-bit pieces
-//! (`quarters.rs`).
+//! **Prefix test.** The distance of a prefix is at most the whole distance, so a group of rows is dropped as soon as
+//! every row's prefix is beyond the limit. For random rows the distance of b bits is binomial with mean b/2 and
+//! deviation sqrt(b)/2, so the first prefix worth a test is the first with `b/2 - 2.6 sqrt(b)/2 > limit`
+//! ([`first_test`]); for limits to 6 that prefix is 32 bits, and a vector holds twice as many rows. Data with equal
+//! prefixes lose the saving only, never a result: what passes is counted in full. With AVX-512 prefixes are counted in
+//! 16-bit pieces (`quarters.rs`).
 
 #[cfg(target_arch = "x86_64")]
 mod quarters;
@@ -105,14 +105,15 @@ impl ScanJob<'_> {
             let first = self.first_row + start as u32;
             if halves {
                 pack_halves(rows, words, &mut scratch);
-                // SAFETY: the caller vouches for `L`; the tile holds `padded` half words.
+                // SAFETY: the caller vouches for `L`.
                 unsafe { self.halves::<L, S>(rows, &scratch[..padded / 2], first, limits, sink) };
             } else if words == 1 && padded == count {
-                // SAFETY: the caller vouches for `L`; one word per row needs no transposing.
+                // One word per row needs no transposing.
+                // SAFETY: the caller vouches for `L`.
                 unsafe { self.tile::<L, S>(rows, rows, count, first, limits, sink) };
             } else {
                 transpose(rows, &mut scratch, words, padded);
-                // SAFETY: the caller vouches for `L`; the tile holds `words` columns of `padded` words.
+                // SAFETY: the caller vouches for `L`.
                 unsafe { self.tile::<L, S>(rows, &scratch[..padded * words], padded, first, limits, sink) };
             }
             start += count;
@@ -122,7 +123,10 @@ impl ScanJob<'_> {
     /// Every query against a transposed tile: column j holds word j of `stride` rows.
     ///
     /// # Safety
-    /// As for `run`; `tile` holds `words` columns of `stride` words, `stride` is a multiple of `GROUP * L::N`.
+    /// As for `run`.
+    ///
+    /// # Panics
+    /// Unless `tile` holds `words` columns of `stride` words, and `stride` is a multiple of `GROUP * L::N`.
     #[inline(always)]
     unsafe fn tile<L: Lanes, S: Sink>(
         &self,
@@ -134,14 +138,14 @@ impl ScanJob<'_> {
         sink: &mut S,
     ) {
         let words = self.words;
-        debug_assert!(tile.len() == stride * words && stride.is_multiple_of(GROUP * L::N));
+        assert!(tile.len() == stride * words && stride.is_multiple_of(GROUP * L::N), "whole columns of whole groups");
         for (number, query) in self.queries.chunks_exact(words).enumerate() {
             let limit = &mut limits[number];
             let tested = first_test(words, *limit);
             // SAFETY: the caller vouches for `L`.
             let mut bound = unsafe { L::splat(u64::from(*limit)) };
             'groups: for at in (0..stride).step_by(GROUP * L::N) {
-                // SAFETY: the caller vouches for `L`, and columns hold `GROUP * L::N` words from `at`.
+                // SAFETY: the caller vouches for `L`; each of the `words` columns holds `GROUP * L::N` words from `at`.
                 let masks = unsafe {
                     let column = tile.as_ptr().add(at);
                     let value = L::splat(query[0]);
@@ -174,10 +178,11 @@ impl ScanJob<'_> {
     /// Few queries against rows as they lie: a vector holds whole rows, or parts of one, whose counts are folded.
     ///
     /// # Safety
-    /// As for `run`; `words` is a power of two.
+    /// As for `run`.
     #[inline(always)]
     unsafe fn direct<L: Lanes, S: Sink>(&self, limits: &mut [u32], sink: &mut S) {
         let words = self.words;
+        assert!(words.is_power_of_two(), "a vector holds whole rows, or a row whole vectors");
         // Lanes that a row takes in its vector, vectors that it takes, words that a group takes.
         let (width, parts) = (words.min(L::N), words.div_ceil(L::N));
         let span = GROUP * L::N * parts;
@@ -230,7 +235,10 @@ impl ScanJob<'_> {
     /// Every query against a tile of the first 32 bits of rows; what passes is counted in full.
     ///
     /// # Safety
-    /// As for `run`; `tile` is a multiple of `GROUP * L::N` words of two half words each.
+    /// As for `run`.
+    ///
+    /// # Panics
+    /// Unless `tile` is a multiple of `GROUP * L::N` words of two half words each.
     #[inline(always)]
     unsafe fn halves<L: Lanes, S: Sink>(
         &self,
@@ -240,7 +248,7 @@ impl ScanJob<'_> {
         limits: &mut [u32],
         sink: &mut S,
     ) {
-        debug_assert!(tile.len().is_multiple_of(GROUP * L::N));
+        assert!(tile.len().is_multiple_of(GROUP * L::N), "whole groups");
         for (number, query) in self.queries.chunks_exact(self.words).enumerate() {
             let limit = &mut limits[number];
             // SAFETY: the caller vouches for `L`.

@@ -1,15 +1,15 @@
 //! The prefix test of the scan in 16-bit lanes, 32 rows per vector, for processors with AVX-512 BITALG.
 //!
-//! A prefix in whole words counts more bits than the limit needs: for 25 of 128 bits the first word decides too little and two
-//! words are everything, but 96 bits would do. Rows are packed in columns of 16-bit pieces; the first `pieces` of
-//! them are counted, two vectors of rows to a branch, and what passes is counted in full.
+//! A prefix in whole words counts more bits than the limit needs: for 25 of 128 bits the first word decides too little
+//! and two words are everything, but 96 bits would do. Rows are packed in columns of 16-bit pieces; the first `pieces`
+//! of them are counted, two vectors of rows to a branch, and what passes is counted in full.
 //!
-//! For random rows the distance of b bits is binomial, mean b/2, deviation sqrt(b)/2; fingerprints of texts of one language share
-//! features and lie nearer, about 0.44 b. The prefix is the shortest with `0.44 b - 2.9 sqrt(b)/2 > limit`, so that a row of that
-//! kind passes with 0.2% and a random one hardly ever: a branch that goes either way costs more than the bits that are
-//! saved. Cost: three operations per piece and 32 rows, against twelve per word in 64-bit lanes; measured on 160,000
-//! fingerprints of 128 bits, limit 25: 21 billion comparisons per second, 14 in 64-bit lanes. Exact for all data, since
-//! a prefix's distance is at most the whole's.
+//! For random rows the distance of b bits is binomial, mean b/2, deviation sqrt(b)/2; fingerprints of texts of one
+//! language share features and lie nearer, about 0.44 b. The prefix is the shortest with `0.44 b - 2.9 sqrt(b)/2 >
+//! limit`, so that a row of that kind passes with probability 0.2% and a random one hardly ever: an unpredictable
+//! branch costs more than the bits saved. Cost: three operations per piece and 32 rows, against twelve per word in
+//! 64-bit lanes; measured on 160,000 fingerprints of 128 bits, limit 25: 21 billion comparisons per second, 14 in
+//! 64-bit lanes. Exact for all data, since a prefix's distance is at most the whole's.
 
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi16, _mm512_cmple_epu16_mask, _mm512_loadu_si512, _mm512_min_epu16, _mm512_popcnt_epi16,
@@ -45,7 +45,7 @@ pub(crate) fn scan<S: Sink>(
         let stride = (rows.len() / words).next_multiple_of(BRANCH);
         pack(rows, words, stride, &mut tile[..stride * pieces]);
         let tile = Tile { words, rows, first: first_row + (number * tile_rows) as u32, stride, columns: &tile };
-        // SAFETY: the caller has the proof; the tile holds `pieces` columns of `stride` pieces.
+        // SAFETY: the caller has the proof.
         unsafe {
             match pieces {
                 3 => tile.meet::<3, S>(queries, limits, sink),
@@ -64,7 +64,7 @@ pub(crate) fn scan<S: Sink>(
     }
 }
 
-/// Piece j of row i goes to `columns[j * stride + i]`; what lies behind the rows is left as it is.
+/// Piece j of row i goes to `columns[j * stride + i]`; what lies after the rows is left as it is.
 fn pack(rows: &[u64], words: usize, stride: usize, columns: &mut [u16]) {
     for (j, column) in columns.chunks_exact_mut(stride).enumerate() {
         for (piece, row) in column.iter_mut().zip(rows.chunks_exact(words)) {
@@ -84,13 +84,13 @@ struct Tile<'a> {
 impl Tile<'_> {
     /// Every query against the tile.
     ///
-    /// # Safety
-    /// The processor has the instructions; `columns` holds `PIECES * stride` pieces, and `stride` is a multiple of `BRANCH`.
+    /// # Panics
+    /// Unless `columns` holds `PIECES * stride` pieces, and `stride` is a multiple of `BRANCH`.
     #[target_feature(
         enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
     )]
-    unsafe fn meet<const PIECES: usize, S: Sink>(&self, queries: &[u64], limits: &mut [u32], sink: &mut S) {
-        debug_assert!(self.columns.len() >= PIECES * self.stride && self.stride.is_multiple_of(BRANCH));
+    fn meet<const PIECES: usize, S: Sink>(&self, queries: &[u64], limits: &mut [u32], sink: &mut S) {
+        assert!(self.columns.len() >= PIECES * self.stride && self.stride.is_multiple_of(BRANCH), "whole columns");
         let count = |from: *const u16, piece: __m512i| {
             // SAFETY: the callers below own 32 pieces from there.
             _mm512_popcnt_epi16(_mm512_xor_si512(unsafe { _mm512_loadu_si512(from.cast()) }, piece))

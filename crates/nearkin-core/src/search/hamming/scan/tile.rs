@@ -1,4 +1,4 @@
-//! What every form of the scan shares: the tile, the prefix test, and the sink of what is found.
+//! What every form of the scan shares: the tile, the prefix test, and the sink for matches.
 
 use crate::cpu::popcount::distance;
 
@@ -59,7 +59,7 @@ pub(crate) fn emit<S: Sink>(
         while mask != 0 {
             let row = at + vector * lanes + mask.trailing_zeros() as usize;
             mask &= mask - 1;
-            // Lanes behind the last row are padding.
+            // Lanes after the last row are padding.
             if let Some(found) = rows.get(row * words..(row + 1) * words) {
                 let distance = distance(found, query);
                 if distance <= limit {
@@ -71,7 +71,7 @@ pub(crate) fn emit<S: Sink>(
     limit
 }
 
-/// `tile[j * stride + i] = rows[i * words + j]`; what lies behind the rows is left as it is.
+/// `tile[j * stride + i] = rows[i * words + j]`; what lies after the rows is left as it is.
 pub(super) fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: usize) {
     for (i, row) in rows.chunks_exact(words).enumerate() {
         for (j, &word) in row.iter().enumerate() {
@@ -80,7 +80,7 @@ pub(super) fn transpose(rows: &[u64], tile: &mut [u64], words: usize, stride: us
     }
 }
 
-/// The first 32 bits of each of `rows`, two in a word; what lies behind the rows is left as it is.
+/// The first 32 bits of each of `rows`, two in a word; what lies after the rows is left as it is.
 pub(super) fn pack_halves(rows: &[u64], words: usize, tile: &mut [u64]) {
     let low = |word: u64| word & 0xffff_ffff;
     for (packed, pair) in tile.iter_mut().zip(rows.chunks(2 * words)) {

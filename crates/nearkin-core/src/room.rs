@@ -1,0 +1,230 @@
+//! Room for arrays whose length data decides: asked for before it is used, and refused by an error.
+//!
+//! Where memory is short the standard library ends the process. So whatever a file, a batch of values or an argument can make
+//! large is made by a function of this module, which gives [`Error::Memory`] instead; the object is then as it was. What is
+//! bounded by a constant (buffers of a task, descriptions, messages) is made as usual.
+//!
+//! | wanted | call |
+//! |---|---|
+//! | an empty list with room | [`of`] |
+//! | zeros, a value again and again, a copy, the items of an iterator | [`zeros`], [`filled`], [`copied`], [`collected`] |
+//! | more room in a list | [`more`] |
+//! | a list of results whose length nobody knows, where no error can be given | [`Growing`] |
+//!
+//! Systems that promise more memory than they have refuse only what is far too large; they end the process when the promise is called in.
+
+use std::alloc::Layout;
+
+use crate::{Error, Result};
+
+/// Numbers as they lie in memory or in a file: any bits are a value.
+///
+/// # Safety
+/// The type has no padding and every bit pattern is valid.
+pub unsafe trait Plain: Copy + 'static {}
+// SAFETY: integers.
+unsafe impl Plain for u8 {}
+// SAFETY: integers.
+unsafe impl Plain for u16 {}
+// SAFETY: integers.
+unsafe impl Plain for u32 {}
+// SAFETY: integers.
+unsafe impl Plain for u64 {}
+// SAFETY: integers.
+unsafe impl Plain for usize {}
+// SAFETY: integers.
+unsafe impl Plain for i64 {}
+// SAFETY: every bit pattern is a number, an infinity or a NaN.
+unsafe impl Plain for f32 {}
+// SAFETY: as for `f32`.
+unsafe impl Plain for f64 {}
+
+/// The error of room for `count` values that is not there.
+fn refused<T>(count: usize) -> Error {
+    Error::Memory { bytes: count.saturating_mul(size_of::<T>()) }
+}
+
+/// No values yet, and room for `count`.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn of<T>(count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| refused::<T>(count))?;
+    Ok(values)
+}
+
+/// Room for `count` values behind those of a list, which grows as it does by itself.
+///
+/// # Errors
+/// There is no memory for them; the list is as it was.
+#[inline]
+pub fn more<T>(values: &mut Vec<T>, count: usize) -> Result<()> {
+    values.try_reserve(count).map_err(|_| refused::<T>(values.len().saturating_add(count)))
+}
+
+/// `count` copies of a value.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn filled<T: Clone>(value: T, count: usize) -> Result<Vec<T>> {
+    let mut values = of(count)?;
+    values.resize(count, value);
+    Ok(values)
+}
+
+/// `count` zeros, in pages that the system has cleared where there are many.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn zeros<T: Plain>(count: usize) -> Result<Vec<T>> {
+    let layout = Layout::array::<T>(count).map_err(|_| refused::<T>(count))?;
+    if layout.size() == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout has a size.
+    let begin = unsafe { std::alloc::alloc_zeroed(layout) };
+    if begin.is_null() {
+        return Err(refused::<T>(count));
+    }
+    let slice = std::ptr::slice_from_raw_parts_mut(begin.cast::<T>(), count);
+    // SAFETY: the global allocator has given room for `count` values with the layout of a slice of them, and zeros are values.
+    Ok(unsafe { Box::from_raw(slice) }.into_vec())
+}
+
+/// A copy of some values.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn copied<T: Copy>(values: &[T]) -> Result<Vec<T>> {
+    let mut copy = of(values.len())?;
+    copy.extend_from_slice(values);
+    Ok(copy)
+}
+
+/// The items of an iterator that knows how many they are.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn collected<I: ExactSizeIterator>(items: I) -> Result<Vec<I::Item>> {
+    let mut values = of(items.len())?;
+    values.extend(items);
+    Ok(values)
+}
+
+/// A list that grows while there is memory. Once there is none it lets go of what it has and takes nothing more, and [`Growing::whole`]
+/// is the error.
+#[derive(Debug)]
+pub struct Growing<T> {
+    values: Vec<T>,
+    /// Values for which there was no room.
+    refused: Option<usize>,
+}
+
+impl<T> Default for Growing<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), refused: None }
+    }
+}
+
+impl<T> Growing<T> {
+    /// Appends a value.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.values.len() < self.values.capacity() || self.grow() {
+            self.values.push(value);
+        }
+    }
+
+    /// Room for one more, unless there is no memory.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        if self.refused.is_none() && self.values.try_reserve(1).is_err() {
+            self.refused = Some(self.values.len() + 1);
+            self.values = Vec::new();
+        }
+        self.refused.is_none()
+    }
+
+    /// How many values there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The values, to be ordered or cut.
+    pub fn values(&mut self) -> &mut Vec<T> {
+        &mut self.values
+    }
+
+    /// All values.
+    ///
+    /// # Errors
+    /// There was no memory for one of them.
+    pub fn whole(self) -> Result<Vec<T>> {
+        match self.refused {
+            None => Ok(self.values),
+            Some(count) => Err(refused::<T>(count)),
+        }
+    }
+}
+
+impl<T> Extend<T> for Growing<T> {
+    #[inline]
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        for item in items {
+            self.push(item);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_that_is_there_is_given() {
+        assert_eq!((0, true), (of::<u64>(9).expect("room").len(), of::<u64>(9).expect("room").capacity() >= 9));
+        assert_eq!(vec![0_u32; 5], zeros::<u32>(5).expect("room"));
+        assert_eq!(Vec::<u64>::new(), zeros::<u64>(0).expect("room"));
+        assert_eq!(vec![7_u8; 5], filled(7, 5).expect("room"));
+        assert_eq!(vec![3_i64, 1], copied(&[3, 1]).expect("room"));
+        assert_eq!(vec![0_u32, 2, 4], collected((0..3).map(|i| 2 * i)).expect("room"));
+        let mut values = vec![1_u16];
+        more(&mut values, 100).expect("room");
+        assert_eq!((1, true), (values.len(), values.capacity() > 100));
+        let mut growing = Growing::default();
+        growing.push(1);
+        growing.extend(2..1000);
+        assert_eq!((999, false), (growing.len(), growing.is_empty()));
+        assert_eq!((1..1000).collect::<Vec<i32>>(), growing.whole().expect("room"));
+    }
+
+    #[test]
+    fn zeros_are_a_list_like_any_other() {
+        let mut values = zeros::<f64>(3).expect("room");
+        values.extend([1.0, 2.0]);
+        values.shrink_to_fit();
+        assert_eq!(vec![0.0, 0.0, 0.0, 1.0, 2.0], values);
+    }
+
+    #[test]
+    fn room_that_is_not_there_is_an_error_with_its_bytes() {
+        for count in [usize::MAX / 8, usize::MAX / 4, usize::MAX] {
+            let errors = [
+                of::<u64>(count).map(drop),
+                zeros::<u64>(count).map(drop),
+                filled(1_u64, count).map(drop),
+                more(&mut vec![1_u64], count).map(drop),
+            ];
+            for error in errors {
+                assert!(matches!(error, Err(Error::Memory { bytes }) if bytes >= usize::MAX / 16), "{error:?}");
+            }
+        }
+    }
+}

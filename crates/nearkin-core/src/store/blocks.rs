@@ -1,0 +1,329 @@
+//! Texts of documents in compressed blocks.
+//!
+//! Neighbouring texts share a block of `LEAST` to `MOST` bytes; a longer one has a block of its own. A block holds, before it is
+//! compressed, for each document the length of its text plus one, or 0 for none, in groups of seven bits, the lowest
+//! first; then the texts. Reading one text decompresses one block. The table of blocks has three words for each: where its bytes end,
+//! its first place and (upper half) its length before compression, and the XXH3-64 of its bytes.
+//!
+//! The dictionary is learned from the texts themselves, and kept if on a sample of blocks it saves more than it takes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
+use zstd_safe::DDict;
+
+use super::compress::{Encoder, decode, decoding, encoding, train};
+use super::find::lower_bound;
+use super::pages::{PageWriter, Paged};
+use super::tags::{BLOCKS, DICTIONARY, TEXTS};
+use crate::segment::{Column, Segment};
+use crate::stop::Stop;
+use crate::text::tokenizer::TextSource;
+use crate::{Error, Result};
+
+/// Bytes at which a block ends, and which it has at most if it holds several texts.
+const LEAST: usize = 14 << 10;
+const MOST: usize = 20 << 10;
+/// Most documents of a block, so that many without text are not in one.
+const DOCUMENTS: usize = 1 << 10;
+/// Blocks that are compressed before they are written.
+const GROUP: usize = 256;
+/// Bytes of a dictionary, and of texts from which one is worth learning.
+const DICTIONARY_SIZE: usize = 64 << 10;
+const WORTH_LEARNING: usize = 1 << 20;
+/// Blocks that a dictionary is tried on.
+const TRIED: usize = 64;
+/// Words of the table for each block.
+const WORDS: usize = 3;
+/// Longest text: lengths of blocks have 32 bits.
+const LONGEST: usize = u32::MAX as usize - 16;
+
+/// The documents of the block that begins at `first`.
+fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
+    let (mut end, mut size) = (first, 0);
+    while end < texts.len() && end - first < DOCUMENTS && size < LEAST {
+        let length = texts.get(end).map_or(0, str::len);
+        if end > first && size + length > MOST {
+            break;
+        }
+        size += length;
+        end += 1;
+    }
+    first..end
+}
+
+/// The bytes of a block.
+fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) {
+    out.clear();
+    for place in documents.clone() {
+        let mut rest = texts.get(place).map_or(0, |text| text.len() + 1);
+        while rest >= 0x80 {
+            out.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        out.push(rest as u8);
+    }
+    for text in documents.filter_map(|place| texts.get(place)) {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// A dictionary for the blocks, or nothing if none is worth its bytes.
+fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32) -> Result<Vec<u8>> {
+    if bytes < WORTH_LEARNING as u64 {
+        return Ok(Vec::new());
+    }
+    let dictionary = train(texts, DICTIONARY_SIZE)?;
+    let ready = encoding(&dictionary, level)?;
+    let (mut with, mut without) = (Encoder::new(ready.as_deref(), level, false)?, Encoder::new(None, level, false)?);
+    let (mut raw, mut saved, mut block) = (0_u64, 0_i64, Vec::new());
+    for documents in blocks.iter().step_by(blocks.len().div_ceil(TRIED).max(1)) {
+        assemble(texts, documents.clone(), &mut block);
+        raw += block.len() as u64;
+        saved += without.encode(&block)?.len() as i64 - with.encode(&block)?.len() as i64;
+    }
+    let all = i128::from(saved) * i128::from(bytes) / i128::from(raw.max(1));
+    Ok(if all > dictionary.len() as i128 { dictionary } else { Vec::new() })
+}
+
+/// Writes texts; returns how many there are, and their bytes. Nothing is written if there is none.
+pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) -> Result<(u64, u64)> {
+    let stop = Stop::current();
+    let (mut blocks, mut first, mut count, mut bytes) = (Vec::new(), 0, 0_u64, 0_u64);
+    while first < texts.len() {
+        if blocks.len().is_multiple_of(1 << 10) {
+            stop.check()?;
+        }
+        let block = cut(texts, first);
+        for text in block.clone().filter_map(|place| texts.get(place)) {
+            if text.len() > LONGEST {
+                return Err(Error::parameter("texts", format!("one of {} bytes", text.len()), "texts below 4 GiB"));
+            }
+            count += 1;
+            bytes += text.len() as u64;
+        }
+        first = block.end;
+        blocks.push(block);
+    }
+    if count == 0 {
+        return Ok((0, 0));
+    }
+    let dictionary = learn(texts, &blocks, bytes, level)?;
+    let ready = encoding(&dictionary, level)?;
+    if !dictionary.is_empty() {
+        pages.plain().section(DICTIONARY, 0, &dictionary)?;
+    }
+    let encoder = || (Encoder::new(ready.as_deref(), level, false), Vec::new());
+    let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
+        stop.check()?;
+        assemble(texts, documents.clone(), block);
+        let encoder = encoder
+            .as_mut()
+            .map_err(|error| Error::Io { action: error.to_string(), source: std::io::ErrorKind::OutOfMemory.into() })?;
+        Ok((block.len() as u64, encoder.encode(block)?))
+    };
+    let mut table = Vec::with_capacity(WORDS * blocks.len());
+    pages.plain().stream(TEXTS, 0, |out| {
+        let mut end = 0;
+        for group in blocks.chunks(GROUP) {
+            // Outside a pool the calling thread compresses alone.
+            let made: Vec<(u64, Vec<u8>)> = if rayon::current_thread_index().is_some() {
+                group.par_iter().map_init(encoder, one).collect::<Result<_>>()?
+            } else {
+                let mut state = encoder();
+                group.iter().map(|documents| one(&mut state, documents)).collect::<Result<_>>()?
+            };
+            for (documents, (length, block)) in group.iter().zip(made) {
+                end += block.len() as u64;
+                table.extend([end, documents.start as u64 | length << 32, xxh3_64(&block)]);
+                out.append(&block)?;
+            }
+        }
+        Ok(())
+    })?;
+    pages.array(BLOCKS, &table)?;
+    Ok((count, bytes))
+}
+
+/// Texts of a file.
+pub(super) struct Blocks {
+    segment: Segment,
+    table: Paged<u64>,
+    bytes: Column<u8>,
+    dictionary: Option<Arc<DDict<'static>>>,
+    documents: usize,
+}
+
+/// A decompressed block.
+struct Block {
+    bytes: Vec<u8>,
+    /// Where the text of each document lies.
+    texts: Vec<Option<Range<usize>>>,
+}
+
+impl Blocks {
+    pub(super) fn open(segment: &Segment, documents: usize) -> Result<Self> {
+        let table = Paged::<u64>::open(segment, BLOCKS, "table of blocks")?;
+        if !table.len().is_multiple_of(WORDS) || table.len() > WORDS * documents {
+            return Err(table.corrupt(&format!("has {} words for {documents} documents", table.len())));
+        }
+        let dictionary = if segment.has(DICTIONARY, 0) {
+            segment.verify_one(DICTIONARY, 0)?;
+            decoding(&segment.column::<u8>(DICTIONARY, 0)?)
+                .map_err(|_| segment.corrupt(format!("section {DICTIONARY}.0 is no dictionary")))?
+        } else {
+            None
+        };
+        Ok(Self { segment: segment.clone(), table, bytes: segment.column(TEXTS, 0)?, dictionary, documents })
+    }
+
+    fn len(&self) -> usize {
+        self.table.len() / WORDS
+    }
+
+    /// The first place of a block, or the number of documents behind the last.
+    fn first(&self, block: usize) -> Result<usize> {
+        if block == self.len() {
+            return Ok(self.documents);
+        }
+        Ok(self.table.get(WORDS * block + 1)? as u32 as usize)
+    }
+
+    /// The block of a place, and its documents.
+    fn of(&self, place: usize) -> Result<(usize, Range<usize>)> {
+        let next = place as u64 + 1;
+        let after = lower_bound(0..self.len(), (0, self.documents as u64), next, |block| {
+            let first = self.first(block)? as u64;
+            Ok((first < next, first))
+        })?;
+        let block = after.checked_sub(1).ok_or_else(|| self.table.corrupt("does not begin with the first document"))?;
+        let documents = self.first(block)?..self.first(after)?;
+        if documents.contains(&place) { Ok((block, documents)) } else { Err(self.table.corrupt("does not ascend")) }
+    }
+
+    fn read(&self, block: usize, documents: usize) -> Result<Block> {
+        let corrupt =
+            |reason: &str| self.segment.corrupt(format!("block {block} of section {TEXTS}.0 (texts) {reason}"));
+        let begin = if block == 0 { 0 } else { self.table.get(WORDS * (block - 1))? };
+        let &[end, length, sum] = self.table.slice(WORDS * block..WORDS * (block + 1))? else {
+            return Err(self.table.corrupt("ends early"));
+        };
+        let length = (length >> 32) as usize;
+        let range = usize::try_from(begin).ok().zip(usize::try_from(end).ok());
+        let bytes = range.and_then(|(begin, end)| self.bytes.get(begin..end));
+        let bytes = bytes.ok_or_else(|| corrupt("lies outside of it"))?;
+        if xxh3_64(bytes) != sum {
+            return Err(corrupt("does not match its checksum; restore the file from a copy"));
+        }
+        let mut out = Vec::new();
+        decode(bytes, length, self.dictionary.as_deref(), &mut out).map_err(|reason| corrupt(&reason))?;
+        // Every document has a byte of its own.
+        if documents > out.len() {
+            return Err(corrupt("has fewer texts than documents"));
+        }
+        let (mut texts, mut at) = (Vec::with_capacity(documents), 0);
+        let mut lengths = Vec::with_capacity(documents);
+        for _ in 0..documents {
+            let (mut value, mut shift) = (0_u64, 0);
+            loop {
+                let &byte = out.get(at).ok_or_else(|| corrupt("ends within its lengths"))?;
+                at += 1;
+                value |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 0x80 {
+                    break;
+                }
+                if shift > 35 {
+                    return Err(corrupt("has a length of too many bytes"));
+                }
+            }
+            lengths.push(value);
+        }
+        for length in lengths {
+            let Some(length) = length.checked_sub(1) else {
+                texts.push(None);
+                continue;
+            };
+            let end = at + length as usize;
+            if end > out.len() {
+                return Err(corrupt("ends within its texts"));
+            }
+            texts.push(Some(at..end));
+            at = end;
+        }
+        if at == out.len() { Ok(Block { bytes: out, texts }) } else { Err(corrupt("holds more than its texts")) }
+    }
+
+    fn text<'a>(&self, block: &'a Block, at: usize) -> Result<Option<&'a str>> {
+        let Some(range) = block.texts.get(at).cloned().flatten() else { return Ok(None) };
+        let text = std::str::from_utf8(&block.bytes[range]);
+        Ok(Some(text.map_err(|_| self.segment.corrupt(format!("section {TEXTS}.0 holds a text that is not UTF-8")))?))
+    }
+
+    /// The texts at places, each of which is that of a document.
+    pub(super) fn texts(&self, places: &[usize]) -> Result<Vec<Option<String>>> {
+        let stop = Stop::current();
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_unstable_by_key(|&i| places[i]);
+        let mut groups = Vec::new();
+        let mut at = 0;
+        while at < order.len() {
+            let (block, documents) = self.of(places[order[at]])?;
+            let begin = at;
+            while at < order.len() && places[order[at]] < documents.end {
+                at += 1;
+            }
+            groups.push((block, documents, begin..at));
+        }
+        let one = |(block, documents, wanted): &(usize, Range<usize>, Range<usize>)| -> Result<Vec<Option<String>>> {
+            stop.check()?;
+            let found = self.read(*block, documents.len())?;
+            let wanted = order[wanted.clone()].iter();
+            wanted.map(|&i| Ok(self.text(&found, places[i] - documents.start)?.map(str::to_owned))).collect()
+        };
+        let found: Vec<Vec<Option<String>>> = if groups.len() > 1 && rayon::current_thread_index().is_some() {
+            groups.par_iter().map(one).collect::<Result<_>>()?
+        } else {
+            groups.iter().map(one).collect::<Result<_>>()?
+        };
+        let mut texts = vec![None; places.len()];
+        for (i, text) in order.into_iter().zip(found.into_iter().flatten()) {
+            texts[i] = text;
+        }
+        Ok(texts)
+    }
+
+    /// Reads every block, and counts texts and their bytes.
+    pub(super) fn verify(&self, stop: &Stop) -> Result<(u64, u64)> {
+        self.table.verify(stop)?;
+        let mut end = 0;
+        for block in 0..self.len() {
+            let before = end;
+            end = self.table.get(WORDS * block)?;
+            if end < before || self.first(block)? >= self.first(block + 1)? || (block == 0 && self.first(0)? != 0) {
+                return Err(self.table.corrupt("does not ascend"));
+            }
+        }
+        if end != self.bytes.len() as u64 {
+            return Err(self.table.corrupt("does not end with the texts"));
+        }
+        let one = |block: usize| -> Result<(u64, u64)> {
+            stop.check()?;
+            let found = self.read(block, self.first(block + 1)? - self.first(block)?)?;
+            let mut counted = (0, 0);
+            for at in 0..found.texts.len() {
+                if let Some(text) = self.text(&found, at)? {
+                    counted = (counted.0 + 1, counted.1 + text.len() as u64);
+                }
+            }
+            Ok(counted)
+        };
+        let add = |a: (u64, u64), b: (u64, u64)| Ok((a.0 + b.0, a.1 + b.1));
+        if rayon::current_thread_index().is_some() {
+            return (0..self.len()).into_par_iter().map(one).try_reduce(|| (0, 0), add);
+        }
+        (0..self.len()).try_fold((0, 0), |sum, block| add(sum, one(block)?))
+    }
+}

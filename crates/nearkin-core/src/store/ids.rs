@@ -1,0 +1,227 @@
+//! Ids of documents: 64-bit integers, strings, or both; 1 and "1" differ.
+//!
+//! An id may occur more than once: a document that was removed keeps its own, and another may have been given it since.
+
+use std::borrow::Cow;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::find::lower_bound;
+use super::pages::{PageWriter, Paged};
+use super::spans::{self, Spans};
+use super::tags::{BY_ID, HASHES, INTS, MIXED, NAMES};
+use crate::segment::Segment;
+use crate::stop::Stop;
+use crate::{Error, Result};
+
+/// The id of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Id<'a> {
+    /// An integer.
+    Int(i64),
+    /// A string.
+    Name(&'a str),
+}
+
+impl Id<'_> {
+    /// XXH3-64 of the eight bytes of an integer with seed 1, or of the bytes of a string with seed 0.
+    pub(super) fn hash(self) -> u64 {
+        match self {
+            Self::Int(id) => xxh3_64_with_seed(&id.to_le_bytes(), 1),
+            Self::Name(id) => xxh3_64_with_seed(id.as_bytes(), 0),
+        }
+    }
+
+    /// The bytes that a file holds of it.
+    fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Self::Int(id) => Cow::Owned(id.to_le_bytes().to_vec()),
+            Self::Name(id) => Cow::Borrowed(id.as_bytes()),
+        }
+    }
+}
+
+/// Ids of a batch.
+#[derive(Debug, Clone, Copy)]
+pub enum IdColumn<'a> {
+    /// Integers.
+    Ints(&'a [i64]),
+    /// Strings.
+    Names(&'a [&'a str]),
+    /// Integers and strings.
+    Mixed(&'a [Id<'a>]),
+}
+
+impl<'a> IdColumn<'a> {
+    /// How many there are.
+    pub fn len(self) -> usize {
+        match self {
+            Self::Ints(ids) => ids.len(),
+            Self::Names(ids) => ids.len(),
+            Self::Mixed(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// One of them.
+    pub fn get(self, place: usize) -> Id<'a> {
+        match self {
+            Self::Ints(ids) => Id::Int(ids[place]),
+            Self::Names(ids) => Id::Name(ids[place]),
+            Self::Mixed(ids) => ids[place],
+        }
+    }
+
+    /// 0 for integers, 1 for strings, 2 for both: the narrowest that holds all of them.
+    pub(super) fn kind(self) -> u64 {
+        match self {
+            Self::Ints(_) => 0,
+            Self::Names(_) => 1,
+            Self::Mixed(ids) => {
+                let ints = ids.iter().filter(|id| matches!(id, Id::Int(_))).count();
+                if ints == ids.len() { 0 } else { 1 + u64::from(ints > 0) }
+            }
+        }
+    }
+
+    /// Writes the ids and the order of their hashes.
+    pub(super) fn write(self, pages: &mut PageWriter) -> Result<()> {
+        let kind = self.kind();
+        let count = self.len();
+        if kind == 0 {
+            pages.stream(INTS, |out| (0..count).try_for_each(|place| out.append(&self.get(place).bytes())))?;
+        } else {
+            spans::write(pages, NAMES, "ids", count, |place, out| out.extend_from_slice(&self.get(place).bytes()))?;
+        }
+        if kind == 2 {
+            let mut bits = vec![0_u64; count.div_ceil(64)];
+            for place in (0..count).filter(|&place| matches!(self.get(place), Id::Int(_))) {
+                bits[place / 64] |= 1 << (place % 64);
+            }
+            pages.array(MIXED, &bits)?;
+        }
+        let mut order: Vec<(u64, u32)> = (0..count).map(|place| (self.get(place).hash(), place as u32)).collect();
+        let stop = Stop::current();
+        stop.sort(&mut order);
+        stop.check()?;
+        pages.stream(HASHES, |out| order.iter().try_for_each(|(hash, _)| out.append(&hash.to_le_bytes())))?;
+        pages.stream(BY_ID, |out| order.iter().try_for_each(|(_, place)| out.append(&place.to_le_bytes())))
+    }
+}
+
+#[derive(Debug)]
+enum Column {
+    Ints(Paged<i64>),
+    Names(Spans),
+    Mixed(Spans, Paged<u64>),
+}
+
+/// Ids of a file.
+#[derive(Debug)]
+pub(super) struct Ids {
+    column: Column,
+    hashes: Paged<u64>,
+    by_id: Paged<u32>,
+}
+
+impl Ids {
+    pub(super) fn open(segment: &Segment, kind: u64, count: usize) -> Result<Self> {
+        let column = match kind {
+            0 => Column::Ints(Paged::open(segment, INTS, "ids")?),
+            1 => Column::Names(Spans::open(segment, NAMES, "ids", count)?),
+            2 => {
+                let names = Spans::open(segment, NAMES, "ids", count)?;
+                Column::Mixed(names, Paged::open(segment, MIXED, "kinds of ids")?)
+            }
+            _ => return Err(segment.corrupt(format!("it has ids of kind {kind}"))),
+        };
+        let hashes = Paged::open(segment, HASHES, "hashes of ids")?;
+        let by_id = Paged::open(segment, BY_ID, "places by id")?;
+        let lengths = match &column {
+            Column::Ints(ids) => ids.len() == count,
+            Column::Names(_) => true,
+            Column::Mixed(_, bits) => bits.len() == count.div_ceil(64),
+        };
+        if !lengths || hashes.len() != count || by_id.len() != count {
+            return Err(segment.corrupt(format!("its ids are not those of {count} documents")));
+        }
+        Ok(Self { column, hashes, by_id })
+    }
+
+    /// The id at a place.
+    pub(super) fn get(&self, place: usize) -> Result<Id<'_>> {
+        let (names, int) = match &self.column {
+            Column::Ints(ids) => return Ok(Id::Int(ids.get(place)?)),
+            Column::Names(names) => (names, false),
+            Column::Mixed(names, bits) => (names, bits.get(place / 64)? >> (place % 64) & 1 == 1),
+        };
+        let bytes = names.get(place)?;
+        if int {
+            let bytes = bytes.try_into().map_err(|_| self.by_id.corrupt("leads to an integer that has not 8 bytes"))?;
+            return Ok(Id::Int(i64::from_le_bytes(bytes)));
+        }
+        let name = std::str::from_utf8(bytes);
+        Ok(Id::Name(name.map_err(|_| self.by_id.corrupt("leads to a string that is not UTF-8"))?))
+    }
+
+    /// Whether all ids are integers.
+    pub(super) fn is_ints(&self) -> bool {
+        matches!(self.column, Column::Ints(_))
+    }
+
+    /// Puts the places of an id into `found`, ascending.
+    pub(super) fn find(&self, id: Id<'_>, found: &mut Vec<usize>) -> Result<()> {
+        let hash = id.hash();
+        let probe = |at| self.hashes.get(at).map(|key| (key < hash, key));
+        let first = lower_bound(0..self.hashes.len(), (0, u64::MAX), hash, probe)?;
+        for at in first..self.hashes.len() {
+            if self.hashes.get(at)? != hash {
+                break;
+            }
+            let place = self.by_id.get(at)? as usize;
+            if self.get(place)? == id {
+                found.push(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares everything, and that the order is that of the ids.
+    pub(super) fn verify(&self, stop: &Stop) -> Result<()> {
+        match &self.column {
+            Column::Ints(ids) => ids.verify(stop)?,
+            Column::Names(names) => names.verify(stop)?,
+            Column::Mixed(names, bits) => {
+                names.verify(stop)?;
+                bits.verify(stop)?;
+            }
+        }
+        self.hashes.verify(stop)?;
+        self.by_id.verify(stop)?;
+        let mut before = None;
+        for at in 0..self.hashes.len() {
+            if at.is_multiple_of(1 << 10) {
+                stop.check()?;
+            }
+            let (hash, place) = (self.hashes.get(at)?, self.by_id.get(at)?);
+            // Pairs ascend strictly, so that every place occurs once.
+            if before >= Some((hash, place)) || self.get(place as usize)?.hash() != hash {
+                return Err(self.by_id.corrupt("is not the order of the ids"));
+            }
+            before = Some((hash, place));
+        }
+        Ok(())
+    }
+}
+
+/// Checks that there are as many ids as rows.
+pub(super) fn check_count(ids: IdColumn<'_>, count: usize) -> Result<()> {
+    if ids.len() == count {
+        return Ok(());
+    }
+    Err(Error::parameter("ids", format!("{} ids", ids.len()), format!("one for each of {count} rows")))
+}

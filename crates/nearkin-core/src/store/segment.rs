@@ -1,0 +1,367 @@
+//! An opened file of documents.
+
+use std::ops::Range;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::KIND;
+use super::blocks::Blocks;
+use super::find::lower_bound;
+use super::ids::{Id, IdColumn, Ids};
+use super::pages::Paged;
+use super::spans::Spans;
+use super::tags::{
+    ABOUT, BLOCKS, BY_CONTENT, BY_ID, CONTENTS, DICTIONARY, EXTRAS, HASHES, INTS, MIXED, NAMES, NOTE, RECORDS, ROWS,
+    SUMS, TEXTS,
+};
+use crate::segment::Segment;
+use crate::stop::Stop;
+use crate::{Error, Result};
+
+/// Questions that one task of a pool answers.
+const TASK: usize = 1 << 10;
+
+/// Where the answers to each question begin, and the end; and the answers.
+type Found = (Vec<i64>, Vec<i64>);
+
+/// Documents of a store in a file, found by row, id and content.
+///
+/// Calls must be made within [`caught`](crate::segment::caught) with [`StoreSegment::segment`], which finds a file that was
+/// truncated meanwhile.
+pub struct StoreSegment {
+    segment: Segment,
+    len: usize,
+    /// Row of the first document.
+    first: u64,
+    /// None if rows are consecutive.
+    rows: Option<Paged<i64>>,
+    contents: Paged<u64>,
+    by_content: Paged<u32>,
+    width: usize,
+    records: Paged<u8>,
+    ids: Ids,
+    /// None if all are empty.
+    extras: Option<Spans>,
+    /// None if there is no text.
+    texts: Option<Blocks>,
+    /// Texts, and their bytes.
+    num_texts: u64,
+    text_bytes: u64,
+}
+
+impl StoreSegment {
+    /// Opens a file: reads its header, table, description and dictionary, whatever its size.
+    ///
+    /// # Errors
+    /// The file system refuses; a newer version; a file that is not a whole segment of documents.
+    pub fn open(path: &Path) -> Result<Self> {
+        let segment = Segment::open(path)?;
+        if segment.kind() != KIND {
+            return Err(segment.corrupt(format!("it holds kind {} and no documents of a store", segment.kind())));
+        }
+        segment.verify_one(ABOUT, 0)?;
+        let about = segment.column::<u64>(ABOUT, 0)?;
+        let Ok([len, first, width, kind, num_texts, text_bytes]) = <[u64; 6]>::try_from(&*about) else {
+            return Err(segment.corrupt("its description does not have 6 numbers"));
+        };
+        let last = first.checked_add(len).filter(|&last| i64::try_from(last).is_ok());
+        if len >= u64::from(u32::MAX) || last.is_none() {
+            return Err(segment.corrupt("the rows that it says it has are out of range"));
+        }
+        let len = len as usize;
+        let rows = if segment.has(ROWS, 0) { Some(Paged::<i64>::open(&segment, ROWS, "rows")?) } else { None };
+        let contents = Paged::open(&segment, CONTENTS, "contents")?;
+        let by_content = Paged::open(&segment, BY_CONTENT, "places by content")?;
+        let records = Paged::open(&segment, RECORDS, "records")?;
+        let width = usize::try_from(width).unwrap_or(usize::MAX);
+        if rows.as_ref().is_some_and(|rows| rows.len() != len)
+            || [contents.len(), by_content.len()] != [2 * len, len]
+            || width.checked_mul(len) != Some(records.len())
+        {
+            return Err(segment.corrupt(format!("its arrays are not those of {len} documents")));
+        }
+        let ids = Ids::open(&segment, kind, len)?;
+        let has_extras = segment.has(EXTRAS[0], 0);
+        let extras = if has_extras { Some(Spans::open(&segment, EXTRAS, "extras", len)?) } else { None };
+        let texts = if num_texts > 0 { Some(Blocks::open(&segment, len)?) } else { None };
+        Ok(Self {
+            segment,
+            len,
+            first,
+            rows,
+            contents,
+            by_content,
+            width,
+            records,
+            ids,
+            extras,
+            texts,
+            num_texts,
+            text_bytes,
+        })
+    }
+
+    /// The file.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Documents.
+    #[allow(clippy::len_without_is_empty, reason = "a count of documents; a file without any is as good as another")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of a record.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// What the caller wrote of the file.
+    ///
+    /// # Errors
+    /// It differs from its checksum.
+    pub fn note(&self) -> Result<Vec<u8>> {
+        self.segment.verify_one(NOTE, 0)?;
+        Ok(self.segment.column::<u8>(NOTE, 0)?.to_vec())
+    }
+
+    /// Bytes on disk of each part; texts that are there (`num_texts`), and their bytes before compression (`text_bytes`).
+    pub fn sizes(&self) -> Vec<(&'static str, u64)> {
+        let parts: [(&str, &[u32]); 6] = [
+            ("rows", &[ROWS]),
+            ("contents", &[CONTENTS, BY_CONTENT]),
+            ("records", &[RECORDS]),
+            ("ids", &[INTS, NAMES[0], NAMES[1], NAMES[2], MIXED, HASHES, BY_ID]),
+            ("extras", &EXTRAS),
+            ("texts", &[DICTIONARY, BLOCKS, TEXTS]),
+        ];
+        let bytes = |tag, number| self.segment.column::<u8>(tag, number).map_or(0, |bytes| bytes.len() as u64);
+        let size = |tags: &[u32], of: &dyn Fn(u32) -> u64| tags.iter().map(|&tag| of(tag)).sum::<u64>();
+        let mut sizes: Vec<_> = parts.iter().map(|(name, tags)| (*name, size(tags, &|tag| bytes(tag, 0)))).collect();
+        let sums = parts.iter().map(|(_, tags)| size(tags, &|tag| bytes(SUMS, tag))).sum();
+        sizes.extend([("checksums", sums), ("num_texts", self.num_texts), ("text_bytes", self.text_bytes)]);
+        sizes
+    }
+
+    /// Places as numbers of this machine.
+    fn check(&self, places: &[i64]) -> Result<Vec<usize>> {
+        places
+            .iter()
+            .map(|&place| match usize::try_from(place) {
+                Ok(place) if place < self.len => Ok(place),
+                _ => Err(Error::parameter("places", place, format!("0 to {} of this file", self.len as i64 - 1))),
+            })
+            .collect()
+    }
+
+    fn row(&self, place: usize) -> Result<i64> {
+        self.rows.as_ref().map_or(Ok((self.first + place as u64) as i64), |rows| rows.get(place))
+    }
+
+    /// Rows of the places from `start` to `stop`, cut at the last one.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn rows(&self, start: usize, stop: usize) -> Result<Vec<i64>> {
+        let stop = stop.min(self.len);
+        let start = start.min(stop);
+        match &self.rows {
+            None => (start..stop).map(|place| self.row(place)).collect(),
+            Some(rows) => Ok(rows.slice(start..stop)?.to_vec()),
+        }
+    }
+
+    /// The place of each row, or -1 where it is not here.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn places(&self, rows: &[i64]) -> Result<Vec<i64>> {
+        let last = if self.len == 0 { 0 } else { self.row(self.len - 1)? };
+        let place = |&row: &i64| {
+            let Ok(target) = u64::try_from(row) else { return Ok(-1) };
+            let Some(rows) = &self.rows else {
+                let place = target.checked_sub(self.first).filter(|&place| place < self.len as u64);
+                return Ok(place.map_or(-1, |place| place as i64));
+            };
+            let probe = |at| rows.get(at).map(|found| (found < row, found as u64));
+            let at = lower_bound(0..self.len, (self.first, last as u64), target, probe)?;
+            Ok(if at < self.len && rows.get(at)? == row { at as i64 } else { -1 })
+        };
+        rows.iter().map(place).collect()
+    }
+
+    /// Answers `count` questions, in parallel where they are many; `answer` appends rows.
+    fn find(&self, count: usize, answer: impl Fn(usize, &mut Vec<usize>) -> Result<()> + Sync) -> Result<Found> {
+        let stop = Stop::current();
+        let some = |questions: Range<usize>| -> Result<Found> {
+            stop.check()?;
+            let (mut counts, mut rows, mut places) = (Vec::with_capacity(questions.len()), Vec::new(), Vec::new());
+            for question in questions {
+                places.clear();
+                answer(question, &mut places)?;
+                for &place in &places {
+                    rows.push(self.row(place)?);
+                }
+                counts.push(places.len() as i64);
+            }
+            Ok((counts, rows))
+        };
+        let tasks: Vec<_> = (0..count).step_by(TASK).map(|at| at..count.min(at + TASK)).collect();
+        let found: Vec<Found> = if tasks.len() > 1 && rayon::current_thread_index().is_some() {
+            tasks.into_par_iter().map(some).collect::<Result<_>>()?
+        } else {
+            tasks.into_iter().map(some).collect::<Result<_>>()?
+        };
+        let (mut offsets, mut rows) = (Vec::with_capacity(count + 1), Vec::new());
+        offsets.push(0);
+        let mut end = 0;
+        for (counts, some) in found {
+            for count in counts {
+                end += count;
+                offsets.push(end);
+            }
+            rows.extend(some);
+        }
+        Ok((offsets, rows))
+    }
+
+    /// For each content (two words) the rows that have it, ascending.
+    ///
+    /// # Errors
+    /// An odd number of words; damage.
+    pub fn find_contents(&self, contents: &[u64]) -> Result<(Vec<i64>, Vec<i64>)> {
+        if !contents.len().is_multiple_of(2) {
+            return Err(Error::parameter("contents", format!("{} words", contents.len()), "two for each content"));
+        }
+        self.find(contents.len() / 2, |question, found| {
+            let wanted = &contents[2 * question..2 * question + 2];
+            let at = |at: usize| -> Result<(usize, &[u64])> {
+                let place = self.by_content.get(at)? as usize;
+                Ok((place, self.contents.slice(2 * place..2 * place + 2)?))
+            };
+            let probe = |place| at(place).map(|(_, content)| (content < wanted, content[0]));
+            let first = lower_bound(0..self.len, (0, u64::MAX), wanted[0], probe)?;
+            for next in first..self.len {
+                let (place, content) = at(next)?;
+                if content != wanted {
+                    break;
+                }
+                found.push(place);
+            }
+            Ok(())
+        })
+    }
+
+    /// For each id the rows that have it, ascending.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn find_ids(&self, ids: IdColumn<'_>) -> Result<Found> {
+        self.find(ids.len(), |question, found| self.ids.find(ids.get(question), found))
+    }
+
+    /// The records at places, one after another.
+    ///
+    /// # Errors
+    /// A place out of range; damage.
+    pub fn records(&self, places: &[i64]) -> Result<Vec<u8>> {
+        let mut records = Vec::new();
+        for place in self.check(places)? {
+            // Each record was found in the file, so that what is asked for is in proportion to it.
+            records.extend_from_slice(self.records.slice(self.width * place..self.width * (place + 1))?);
+        }
+        Ok(records)
+    }
+
+    /// The contents at places, two words each.
+    ///
+    /// # Errors
+    /// A place out of range; damage.
+    pub fn contents(&self, places: &[i64]) -> Result<Vec<u64>> {
+        let mut contents = Vec::with_capacity(2 * places.len());
+        for place in self.check(places)? {
+            contents.extend_from_slice(self.contents.slice(2 * place..2 * place + 2)?);
+        }
+        Ok(contents)
+    }
+
+    /// Whether all ids are integers.
+    pub fn has_int_ids(&self) -> bool {
+        self.ids.is_ints()
+    }
+
+    /// The ids at places.
+    ///
+    /// # Errors
+    /// A place out of range; damage.
+    pub fn ids(&self, places: &[i64]) -> Result<Vec<Id<'_>>> {
+        self.check(places)?.into_iter().map(|place| self.ids.get(place)).collect()
+    }
+
+    /// The byte strings at places.
+    ///
+    /// # Errors
+    /// A place out of range; damage.
+    pub fn extras(&self, places: &[i64]) -> Result<Vec<&[u8]>> {
+        let places = self.check(places)?;
+        let Some(extras) = &self.extras else { return Ok(vec![&[]; places.len()]) };
+        places.into_iter().map(|place| extras.get(place)).collect()
+    }
+
+    /// The texts at places, or none where none is kept.
+    ///
+    /// # Errors
+    /// A place out of range; damage.
+    pub fn texts(&self, places: &[i64]) -> Result<Vec<Option<String>>> {
+        let places = self.check(places)?;
+        self.texts.as_ref().map_or_else(|| Ok(vec![None; places.len()]), |texts| texts.texts(&places))
+    }
+
+    /// Reads the whole file: every sum, and that its arrays hold together.
+    ///
+    /// # Errors
+    /// The first thing that does not hold.
+    pub fn verify(&self) -> Result<()> {
+        let stop = Stop::current();
+        self.segment.verify_one(ABOUT, 0)?;
+        self.segment.verify_one(NOTE, 0)?;
+        if let Some(rows) = &self.rows {
+            rows.verify(&stop)?;
+            let all = rows.slice(0..self.len)?;
+            if !all.windows(2).all(|pair| pair[0] < pair[1]) || all.first().is_some_and(|&row| row as u64 != self.first)
+            {
+                return Err(rows.corrupt("does not ascend"));
+            }
+        }
+        self.contents.verify(&stop)?;
+        self.by_content.verify(&stop)?;
+        self.records.verify(&stop)?;
+        let mut before: Option<(&[u64], usize)> = None;
+        for at in 0..self.len {
+            if at.is_multiple_of(1 << 10) {
+                stop.check()?;
+            }
+            let place = self.by_content.get(at)? as usize;
+            let next = Some((self.contents.slice(2 * place..2 * place + 2)?, place));
+            // Pairs ascend strictly, so that every place occurs once.
+            if before >= next {
+                return Err(self.by_content.corrupt("is not the order of the contents"));
+            }
+            before = next;
+        }
+        self.ids.verify(&stop)?;
+        if let Some(extras) = &self.extras {
+            extras.verify(&stop)?;
+        }
+        let Some(texts) = &self.texts else { return Ok(()) };
+        if self.segment.has(DICTIONARY, 0) {
+            self.segment.verify_one(DICTIONARY, 0)?;
+        }
+        if texts.verify(&stop)? == (self.num_texts, self.text_bytes) {
+            return Ok(());
+        }
+        Err(self.segment.corrupt("its texts are not as many or as long as it says"))
+    }
+}

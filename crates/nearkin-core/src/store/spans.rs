@@ -1,0 +1,94 @@
+//! Byte strings of any length, one after another.
+//!
+//! Three sections: the bytes; the end of each string, counted from the beginning of its group of `GROUP` strings (`u32`); and where each
+//! group begins (`u64`). So a string costs 4 bytes beside its own, and a file may hold any number of them.
+
+use super::pages::{PageWriter, Paged};
+use crate::segment::Segment;
+use crate::stop::Stop;
+use crate::{Error, Result};
+
+/// Strings of a group, whose bytes are at most 2^32 - 1.
+const GROUP: usize = 256;
+
+/// Writes `count` strings, which `get` appends to its argument, as the three sections `tags`; `name` is theirs in messages.
+pub(super) fn write(
+    pages: &mut PageWriter,
+    tags: [u32; 3],
+    name: &'static str,
+    count: usize,
+    mut get: impl FnMut(usize, &mut Vec<u8>),
+) -> Result<()> {
+    let (mut ends, mut bases) = (Vec::with_capacity(count), Vec::with_capacity(count.div_ceil(GROUP)));
+    pages.stream(tags[0], |out| {
+        let (mut string, mut at, mut base) = (Vec::new(), 0_u64, 0);
+        for place in 0..count {
+            if place.is_multiple_of(GROUP) {
+                base = at;
+                bases.push(base);
+            }
+            string.clear();
+            get(place, &mut string);
+            at += string.len() as u64;
+            let Ok(end) = u32::try_from(at - base) else {
+                let allowed = format!("less than 2**32 bytes for {GROUP} in a row");
+                return Err(Error::parameter(name, format!("{} bytes", at - base), allowed));
+            };
+            ends.push(end);
+            out.append(&string)?;
+        }
+        Ok(())
+    })?;
+    pages.array(tags[1], &ends)?;
+    pages.array(tags[2], &bases)
+}
+
+/// Byte strings of a file.
+#[derive(Debug)]
+pub(super) struct Spans {
+    bytes: Paged<u8>,
+    ends: Paged<u32>,
+    bases: Paged<u64>,
+}
+
+impl Spans {
+    pub(super) fn open(segment: &Segment, tags: [u32; 3], name: &'static str, count: usize) -> Result<Self> {
+        let bytes = Paged::open(segment, tags[0], name)?;
+        let ends = Paged::open(segment, tags[1], name)?;
+        let bases = Paged::open(segment, tags[2], name)?;
+        if ends.len() != count || bases.len() != count.div_ceil(GROUP) {
+            return Err(ends.corrupt(&format!("has {} ends for {count} documents", ends.len())));
+        }
+        Ok(Self { bytes, ends, bases })
+    }
+
+    /// The string at a place.
+    pub(super) fn get(&self, place: usize) -> Result<&[u8]> {
+        let base = self.bases.get(place / GROUP)?;
+        let begin = if place.is_multiple_of(GROUP) { 0 } else { self.ends.get(place - 1)? };
+        let end = self.ends.get(place)?;
+        let ends = [begin, end].map(|end| base.checked_add(u64::from(end)).and_then(|end| usize::try_from(end).ok()));
+        let ([Some(begin), Some(end)], true) = (ends, begin <= end) else {
+            return Err(self.ends.corrupt("does not ascend"));
+        };
+        self.bytes.slice(begin..end)
+    }
+
+    /// Compares everything, and that the strings follow one another to the last byte.
+    pub(super) fn verify(&self, stop: &Stop) -> Result<()> {
+        self.bytes.verify(stop)?;
+        self.ends.verify(stop)?;
+        self.bases.verify(stop)?;
+        let mut at = 0_u64;
+        for group in 0..self.bases.len() {
+            stop.check()?;
+            let first = group * GROUP;
+            let ends = self.ends.slice(first..self.ends.len().min(first + GROUP))?;
+            if self.bases.get(group)? != at || !ends.is_sorted() {
+                return Err(self.ends.corrupt("does not ascend"));
+            }
+            at = at.saturating_add(ends.last().map_or(0, |&end| u64::from(end)));
+        }
+        if at == self.bytes.len() as u64 { Ok(()) } else { Err(self.ends.corrupt("does not end with the bytes")) }
+    }
+}

@@ -1,0 +1,91 @@
+//! Documents, and how they become a file.
+
+use std::path::Path;
+
+use super::ids::{IdColumn, check_count};
+use super::pages::PageWriter;
+use super::tags::{ABOUT, BY_CONTENT, CONTENTS, EXTRAS, NOTE, RECORDS, ROWS};
+use super::{KIND, blocks, compress, spans};
+use crate::error::check_length;
+use crate::segment::Writer;
+use crate::stop::Stop;
+use crate::text::tokenizer::TextSource;
+use crate::{Error, Result};
+
+/// Room for sections in the table of a file: 17 and the sums of 14.
+const ROOM: usize = 32;
+
+/// Documents of a store, in order of their rows.
+pub struct Documents<'a> {
+    /// Row of each, ascending from 0 at least.
+    pub rows: &'a [i64],
+    /// Id of each.
+    pub ids: IdColumn<'a>,
+    /// 128-bit hash of each content, two words.
+    pub contents: &'a [u64],
+    /// Record of each, `width` bytes.
+    pub records: &'a [u8],
+    /// Bytes of a record.
+    pub width: usize,
+    /// A byte string of each; None if all are empty.
+    pub extras: Option<&'a [&'a [u8]]>,
+    /// Text of each, or none.
+    pub texts: Option<&'a dyn TextSource>,
+}
+
+impl Documents<'_> {
+    fn check(&self) -> Result<()> {
+        let count = self.rows.len();
+        if count >= u32::MAX as usize {
+            return Err(Error::parameter("rows", count, "at most 2**32 - 2 in a file"));
+        }
+        let ascending = self.rows.windows(2).all(|pair| pair[0] < pair[1]) && self.rows.first() >= Some(&0);
+        if count > 0 && !ascending {
+            return Err(Error::parameter("rows", format!("{count} numbers"), "ascending numbers from 0, each once"));
+        }
+        check_count(self.ids, count)?;
+        check_length("contents", self.contents.len(), 2 * count)?;
+        if self.width.checked_mul(count) != Some(self.records.len()) {
+            let allowed = format!("width={} for each of {count} rows", self.width);
+            return Err(Error::parameter("records", format!("{} bytes", self.records.len()), allowed));
+        }
+        if let Some(extras) = self.extras {
+            check_length("extras", extras.len(), count)?;
+        }
+        self.texts.map_or(Ok(()), |texts| check_length("texts", texts.len(), count))
+    }
+}
+
+/// Writes documents and a note of the caller's; texts are compressed at `level`, 1 to 19. Equal documents give an equal file.
+///
+/// # Errors
+/// Arrays that do not go together, a level out of range, the file system refuses, a call that was stopped; the old file is
+/// then as it was.
+pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) -> Result<()> {
+    documents.check()?;
+    compress::check_level(level)?;
+    let count = documents.rows.len();
+    let mut pages = PageWriter::new(Writer::create(path, KIND, ROOM)?);
+    pages.plain().section(NOTE, 0, note)?;
+    let first = documents.rows.first().copied().unwrap_or(0);
+    if documents.rows.last().is_some_and(|last| last - first >= count as i64) {
+        pages.array(ROWS, documents.rows)?;
+    }
+    pages.array(CONTENTS, documents.contents)?;
+    let mut order: Vec<(u64, u64, u32)> =
+        documents.contents.chunks_exact(2).zip(0..).map(|(content, place)| (content[0], content[1], place)).collect();
+    let stop = Stop::current();
+    stop.sort(&mut order);
+    stop.check()?;
+    pages.stream(BY_CONTENT, |out| order.iter().try_for_each(|(_, _, place)| out.append(&place.to_le_bytes())))?;
+    drop(order);
+    pages.array(RECORDS, documents.records)?;
+    documents.ids.write(&mut pages)?;
+    if let Some(extras) = documents.extras.filter(|extras| extras.iter().any(|extra| !extra.is_empty())) {
+        spans::write(&mut pages, EXTRAS, "extras", count, |place, out| out.extend_from_slice(extras[place]))?;
+    }
+    let (texts, bytes) = documents.texts.map_or(Ok((0, 0)), |texts| blocks::write(&mut pages, texts, level))?;
+    let about = [count as u64, first as u64, documents.width as u64, documents.ids.kind(), texts, bytes];
+    pages.plain().section(ABOUT, 0, &about)?;
+    pages.finish()
+}

@@ -1,0 +1,215 @@
+//! The structs of the Arrow C data interface, read a field at a time: whatever a producer wrote there is a value or an error.
+//!
+//! arrow-rs lays the same structs out, owns them and releases them; its accessors panic where a pointer is null, a text is not
+//! UTF-8 or a number is negative, and follow types to any depth. A column of texts has at most a table above it and a
+//! dictionary below it, so nothing deeper is read.
+//!
+//! The pointers themselves and the numbers that say how many there are can't be checked: that is the contract of the interface.
+//! Source: Apache Arrow, "The Arrow C data interface", structs `ArrowSchema` and `ArrowArray`.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_schema::DataType;
+
+/// A type, as its producer describes it.
+#[repr(C)]
+pub(super) struct Schema {
+    format: *const c_char,
+    name: *const c_char,
+    _metadata: *const c_char,
+    _flags: i64,
+    n_children: i64,
+    children: *const *const Schema,
+    dictionary: *const Schema,
+    release: *const c_void,
+    _private: *const c_void,
+}
+
+/// An array, as its producer describes it.
+#[repr(C)]
+pub(super) struct Array {
+    length: i64,
+    _null_count: i64,
+    offset: i64,
+    n_buffers: i64,
+    n_children: i64,
+    buffers: *const *const u8,
+    children: *const *const Array,
+    dictionary: *const Array,
+    release: *const c_void,
+    _private: *const c_void,
+}
+
+const _: () = assert!(size_of::<Schema>() == size_of::<FFI_ArrowSchema>());
+const _: () = assert!(size_of::<Array>() == size_of::<FFI_ArrowArray>());
+
+/// A type of strings, or of nulls alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Utf8,
+    LargeUtf8,
+    View,
+}
+
+/// What a column of texts is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Plain(Kind),
+    /// Keys, by the letter of their type, and the values that they choose.
+    Dictionary(u8, Kind),
+}
+
+/// Why a schema is no column of texts.
+pub(super) enum Refused {
+    /// It does not hold together.
+    Broken(String),
+    /// It is a table of these columns, or of more.
+    Table(Vec<String>),
+    /// It is of this type.
+    Other(String),
+}
+
+/// Names of a table that a message shows.
+const SHOWN: usize = 16;
+
+/// The child that `children` has at `index`, if it has one that is not released.
+fn child<T: 'static>(children: *const *const T, count: i64, index: usize) -> Option<&'static T> {
+    if children.is_null() || i64::try_from(index).is_ok_and(|index| index >= count) {
+        return None;
+    }
+    // SAFETY: by the C data interface `children` has `count` pointers, each null or to a struct that lives with its parent;
+    // callers keep the parent alive.
+    unsafe { children.add(index).read().as_ref() }
+}
+
+impl Schema {
+    /// A view of a schema, which must outlive it.
+    pub(super) fn of(schema: &FFI_ArrowSchema) -> &Self {
+        // SAFETY: both are the struct ArrowSchema of the C data interface.
+        unsafe { &*std::ptr::from_ref(schema).cast::<Self>() }
+    }
+
+    /// The column of texts that is described, and whether it is the only one of a table.
+    pub(super) fn column(&self) -> Result<(Column, bool), Refused> {
+        if self.release.is_null() {
+            return Err(Refused::Broken("it is released already; pass it once".to_owned()));
+        }
+        if self.format()? != "+s" || !self.dictionary.is_null() {
+            return Ok((self.flat()?, false));
+        }
+        let broken = |index: usize| Refused::Broken(format!("column {index} of {} is missing", self.n_children));
+        if self.n_children != 1 {
+            let shown = usize::try_from(self.n_children).map_err(|_| broken(0))?.min(SHOWN);
+            let name = |index| Ok(child(self.children, self.n_children, index).ok_or_else(|| broken(index))?.name());
+            let mut names = (0..shown).map(name).collect::<Result<Vec<String>, Refused>>()?;
+            if self.n_children > SHOWN as i64 {
+                names.push(format!("… ({} in all)", self.n_children));
+            }
+            return Err(Refused::Table(names));
+        }
+        Ok((child(self.children, 1, 0).ok_or_else(|| broken(0))?.flat()?, true))
+    }
+
+    /// The column, which is no table.
+    fn flat(&self) -> Result<Column, Refused> {
+        let format = self.format()?;
+        // SAFETY: by the C data interface a dictionary is null or lives with its schema.
+        let Some(values) = (unsafe { self.dictionary.as_ref() }) else {
+            return self.kind().map(Column::Plain);
+        };
+        match format.as_bytes() {
+            &[key] if b"csilCSIL".contains(&key) => Ok(Column::Dictionary(key, values.kind()?)),
+            _ => Err(Refused::Other(format!("a dictionary with keys of the format {format:?}"))),
+        }
+    }
+
+    fn kind(&self) -> Result<Kind, Refused> {
+        let format = self.format()?;
+        match format {
+            "n" => Ok(Kind::Null),
+            "u" if self.dictionary.is_null() => Ok(Kind::Utf8),
+            "U" if self.dictionary.is_null() => Ok(Kind::LargeUtf8),
+            "vu" if self.dictionary.is_null() => Ok(Kind::View),
+            // Types of types may be nested to any depth: only the outermost is named.
+            _ if format.starts_with('+') => Err(Refused::Other(format!("a nested type (format {format:?})"))),
+            _ if !self.dictionary.is_null() => Err(Refused::Other("a dictionary of dictionaries".to_owned())),
+            // A flat type is read from its format alone, which was checked.
+            _ => match DataType::try_from(self.raw()) {
+                Ok(other) => Err(Refused::Other(other.to_string())),
+                Err(error) => Err(Refused::Broken(error.to_string())),
+            },
+        }
+    }
+
+    fn raw(&self) -> &FFI_ArrowSchema {
+        // SAFETY: both are the struct ArrowSchema of the C data interface.
+        unsafe { &*std::ptr::from_ref(self).cast::<FFI_ArrowSchema>() }
+    }
+
+    fn format(&self) -> Result<&str, Refused> {
+        if self.format.is_null() {
+            return Err(Refused::Broken("it has no format".to_owned()));
+        }
+        // SAFETY: by the C data interface a format is null or ends with a zero, and lives with its schema.
+        let format = unsafe { CStr::from_ptr(self.format) };
+        format.to_str().map_err(|_| Refused::Broken(format!("its format {format:?} is not UTF-8")))
+    }
+
+    fn name(&self) -> String {
+        if self.name.is_null() {
+            return String::new();
+        }
+        // SAFETY: by the C data interface a name is null or ends with a zero, and lives with its schema.
+        unsafe { CStr::from_ptr(self.name) }.to_string_lossy().into_owned()
+    }
+}
+
+impl Array {
+    /// A view of an array, which must outlive it.
+    pub(super) fn of(array: &FFI_ArrowArray) -> &Self {
+        // SAFETY: both are the struct ArrowArray of the C data interface.
+        unsafe { &*std::ptr::from_ref(array).cast::<Self>() }
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.release.is_null()
+    }
+
+    pub(super) fn length(&self) -> i64 {
+        self.length
+    }
+
+    pub(super) fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    pub(super) fn num_buffers(&self) -> i64 {
+        self.n_buffers
+    }
+
+    pub(super) fn num_children(&self) -> i64 {
+        self.n_children
+    }
+
+    /// Where buffer `index` begins; null for one that is not there.
+    pub(super) fn buffer(&self, index: usize) -> *const u8 {
+        if self.buffers.is_null() || i64::try_from(index).is_ok_and(|index| index >= self.n_buffers) {
+            return std::ptr::null();
+        }
+        // SAFETY: by the C data interface `buffers` has `n_buffers` pointers.
+        unsafe { self.buffers.add(index).read() }
+    }
+
+    /// The first child, unless it is missing or released.
+    pub(super) fn child(&self) -> Option<&Self> {
+        child(self.children, self.n_children, 0).filter(|child| !child.is_released())
+    }
+
+    /// The dictionary, unless it is missing or released.
+    pub(super) fn dictionary(&self) -> Option<&Self> {
+        // SAFETY: by the C data interface a dictionary is null or lives with its array.
+        unsafe { self.dictionary.as_ref() }.filter(|dictionary| !dictionary.is_released())
+    }
+}

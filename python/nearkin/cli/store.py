@@ -1,0 +1,426 @@
+"""`nearkin store`: a collection on disk that says which documents are new, and remembers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nearkin._core import set_num_threads
+from nearkin.cli.console import (
+    Reading,
+    progress_bars,
+    read_text,
+    report_malformed,
+    say,
+    say_json,
+    show_table,
+    shown,
+    warn,
+)
+from nearkin.cli.options import (
+    Bits,
+    FormatOption,
+    IdColumn,
+    Inputs,
+    Json,
+    Overwrite,
+    Quiet,
+    Radius,
+    Recall,
+    RecipeOption,
+    Strict,
+    TextColumn,
+    Threads,
+    Threshold,
+    output,
+    recipe_of,
+)
+from nearkin.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from nearkin.io import Batch, Corpus
+    from nearkin.search.ids import Id
+    from nearkin.store.answers import Answers
+    from nearkin.store.base import Store
+    from nearkin.store.documents import StoredDocument
+
+StorePath = Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE", show_default=False)]
+Ids = Annotated[list[str] | None, typer.Argument(help="Ids, as they were given.", metavar="ID")]
+IdsFrom = Annotated[
+    str | None, typer.Option("--ids", help="A file with an id per line; - for standard input.", metavar="FILE")
+]
+Columns = Annotated[
+    list[str] | None, typer.Option("--column", help="Remember this column of each document; may be repeated.")
+]
+MissingOk = Annotated[bool, typer.Option("--missing-ok", help="Pass over ids that are not there.")]
+
+_CREATE_EXAMPLES = """
+[bold]Examples[/]
+
+  nearkin store create pages.store
+
+  nearkin store create pages.store --recipe minhash --recall 0.98 --threshold 0.7
+"""
+_ADD_EXAMPLES = """
+[bold]Examples[/]
+
+  nearkin store add pages.store today.jsonl.gz --id-column url --column source
+
+  nearkin store add pages.store 'crawl/*.parquet' --text-column body --id-column url --json > answers.jsonl
+"""
+_CHECK_EXAMPLE = "[bold]Example[/]\n\n  nearkin store check pages.store new.jsonl --id-column url --best 3 --json"
+_EXPORT_EXAMPLE = "[bold]Example[/]\n\n  nearkin store export pages.store --out pages.jsonl.gz"
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="A collection on disk: is this document new?")
+
+
+def create(
+    path: StorePath,
+    recipe: RecipeOption = None,
+    bits: Bits = None,
+    threshold: Threshold = None,
+    radius: Radius = None,
+    recall: Recall = None,
+    text: Annotated[str, typer.Option(help="Texts of new documents: keep or none.")] = "keep",
+    verify: Annotated[
+        str | None,
+        typer.Option(
+            help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.",
+            show_default="jaccard",
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a new, empty store. Recipe, threshold and what is kept of texts hold for its whole life."""
+    from nearkin.pipeline.texts import THRESHOLD
+    from nearkin.store.base import Store
+
+    with Store.create(
+        path,
+        recipe_of(recipe, bits),
+        threshold=THRESHOLD if threshold is None else threshold,
+        radius=radius,
+        recall=recall,
+        text=text,  # type: ignore[arg-type]  # checked by the call, with its message
+        verify=verify,  # type: ignore[arg-type]
+    ) as store:
+        _report(store, {}, as_json=as_json, quiet=quiet)
+
+
+def add(
+    path: StorePath,
+    inputs: Inputs,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    format: FormatOption = None,
+    columns: Columns = None,
+    keep_all: Annotated[
+        bool, typer.Option("--all", help="Remember every document as one that stays, whatever it is like.")
+    ] = False,
+    strict: Strict = False,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say of each document whether it is new, and remember it.
+
+    A line per document: id, status (new, exact, near, known), id of the match, distance, similarity, separated by tabs.
+    Each batch of a few megabytes is durable before its lines are printed.
+    """
+    from nearkin.store.base import Store
+
+    set_num_threads(threads)
+    counts = dict.fromkeys(("new", "exact", "near", "known"), 0)
+    reading = Reading(format, text_column, id_column, strict)
+    names = list(columns or [])
+    with (
+        Store.open(path) as store,
+        reading.corpus(inputs, extra_columns=names) as corpus,
+        progress_bars(quiet=quiet) as progress,
+    ):
+        for batch, rows in _batches(corpus):
+            ids = None if id_column is None and corpus.format != "files" else [batch.ids[row] for row in rows]
+            cells = {name: [batch.columns[name][row] for row in rows] for name in names}
+            texts = [batch.texts[row] for row in rows]
+            first = store.next_row
+            call = store.add if keep_all else store.check_and_add
+            answers = call(texts, ids, columns=cells or None)  # type: ignore[arg-type]  # ids of a corpus
+            shown_ids: Sequence[Id] = list(range(first, first + len(texts))) if ids is None else ids  # type: ignore[assignment]
+            _say_answers(shown_ids, answers, as_json=as_json, quiet=quiet and not as_json)
+            for name in answers.status:
+                counts[name] += 1
+            progress("add", sum(counts.values()), None)
+        report_malformed(corpus)
+        _report(store, counts, as_json=False, quiet=quiet, err=True)
+
+
+def check(
+    path: StorePath,
+    inputs: Inputs,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    format: FormatOption = None,
+    best: Annotated[int | None, typer.Option("--best", "-k", help="Give this many of the best matches, too.")] = None,
+    strict: Strict = False,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Say of each document what it would be if it came now; nothing is remembered."""
+    from nearkin.store.base import Store
+
+    set_num_threads(threads)
+    reading = Reading(format, text_column, id_column, strict)
+    with Store.open(path, "r") as store, reading.reported(inputs) as corpus:
+        for batch, rows in _batches(corpus):
+            answers = store.check([batch.texts[row] for row in rows], k=best)
+            ids: list[Any] = [batch.ids[row] for row in rows]
+            _say_answers(ids, answers, as_json=as_json, quiet=False)
+
+
+def _batches(corpus: Corpus) -> Iterator[tuple[Batch, list[int]]]:
+    """Batches of a corpus, and the rows whose ids a store can hold; the others are counted as bad records."""
+    from nearkin.io.values import BIG_INT, BadRecord
+
+    for batch in corpus.batches():
+        good = (batch.ids.kinds != BIG_INT).nonzero()[0].tolist()
+        for row in (batch.ids.kinds == BIG_INT).nonzero()[0].tolist():
+            place = str(corpus.paths[0]) if corpus.paths else "standard input"
+            reason = f"the id {str(batch.ids[row])[:40]} is no integer of 64 bits, as those of a store are"
+            corpus.malformed.add(BadRecord(place, batch.first_row + row + 1, reason, "row"))
+        yield batch, good
+
+
+def _say_answers(ids: Sequence[Id], answers: Answers, *, as_json: bool, quiet: bool) -> None:
+    if quiet:
+        return
+    for number, (name, row) in enumerate(zip(ids, answers.rows(), strict=True)):
+        similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
+        if as_json:
+            line = {"id": name, **row, "similarity": similarity}
+            if answers.matches is not None:
+                line["matches"] = [_match(one) for one in answers.matches[number]]
+            say_json(line)
+            continue
+        value = "-" if similarity is None else f"{similarity:.4f}"
+        match = "-" if row["match"] is None else shown(row["match"])
+        distance = "-" if row["distance"] < 0 else row["distance"]
+        say(f"{shown(name)}\t{row['status']}\t{match}\t{distance}\t{value}")
+        for one in answers.matches[number] if answers.matches is not None else ():
+            value = "-" if one.similarity != one.similarity else f"{one.similarity:.4f}"
+            say(f"\tmatch\t{shown(one.id)}\t{one.distance}\t{value}")
+
+
+def _match(one: Any) -> dict[str, Any]:
+    similarity = None if one.similarity != one.similarity else one.similarity
+    return {"id": one.id, "distance": one.distance, "similarity": similarity, "columns": one.columns}
+
+
+def remove(
+    path: StorePath,
+    ids: Ids = None,
+    ids_from: IdsFrom = None,
+    missing_ok: MissingOk = False,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Erase text, fingerprint and columns from every file now, by a merge.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Hide documents from every answer, at once."""
+    from nearkin.store.base import Store
+
+    with Store.open(path) as store:
+        removed = store.remove(_ids(store, ids, ids_from), missing_ok=missing_ok, erase=erase)
+        _report(store, {"removed": removed}, as_json=as_json, quiet=quiet)
+
+
+def get(
+    path: StorePath,
+    ids: Ids = None,
+    ids_from: IdsFrom = None,
+    missing_ok: MissingOk = False,
+    text: Annotated[bool, typer.Option("--with-text", help="Print the text, too.")] = False,
+) -> None:
+    """Print what the store knows of documents, a JSON object per line."""
+    from nearkin.store.base import Store
+
+    with Store.open(path, "r") as store:
+        keys = _ids(store, ids, ids_from)
+        for one in store.get(keys, missing_ok=missing_ok):
+            if one is not None:
+                texts = store.texts([one.id]) if text else None
+                say_json(_document(one) | ({} if texts is None else {"text": texts[0]}))
+
+
+def _document(one: StoredDocument) -> dict[str, Any]:
+    similarity = None if one.similarity != one.similarity else one.similarity
+    return {
+        "id": one.id,
+        "status": one.status,
+        "match": one.match,
+        "distance": None if one.distance < 0 else one.distance,
+        "similarity": similarity,
+        "features": one.features,
+        "length": one.length,
+        "columns": one.columns,
+    }
+
+
+def _ids(store: Store, named: list[str] | None, ids_from: str | None) -> list[str] | list[int]:
+    """The ids that were named, as the store has them: integers where its ids are integers."""
+    from nearkin.cli.index import integer_id
+
+    names = list(named or [])
+    if ids_from is not None:
+        names += [name for line in read_text(ids_from).split("\n") if (name := line.removesuffix("\r"))]
+    if not names:
+        raise bad_parameter("ids", "none", "ids as arguments, or --ids FILE")
+    if store.id_kind != "int":
+        return names
+    found = []
+    for name in names:
+        value = integer_id(name)
+        if value is None:
+            raise bad_parameter("id", repr(name), "an integer of 64 bits, as the ids of this store are")
+        found.append(value)
+    return found
+
+
+def info(path: StorePath, as_json: Json = False) -> None:
+    """Say what a store holds and how large it is, without opening anything large."""
+    from nearkin.store.base import Store
+
+    with Store.open(path, "r") as store:
+        _report(store, {}, as_json=as_json, quiet=False)
+
+
+def verify(
+    path: StorePath,
+    repair: Annotated[bool, typer.Option("--repair", help="Build damaged indexes again from the documents.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read every byte and compare it with its checksum; the first damage is named, and the exit code is 1."""
+    from nearkin.store.base import Store
+
+    if repair:
+        for finding in Store.repair(path):
+            warn(f"repaired {finding.place}: {finding.reason}")
+    with Store.open(path, "r") as store:
+        store.verify()
+        if not quiet:
+            say(f"{shown(path)}: sound, {len(store):,} documents")
+
+
+def merge(path: StorePath, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Write everything into one segment; what was removed is gone from every file afterwards."""
+    from nearkin.store.base import Store
+
+    with Store.open(path) as store:
+        store.merge()
+        _report(store, {}, as_json=as_json, quiet=quiet)
+
+
+def backup(
+    path: StorePath, target: Annotated[Path, typer.Argument(help="New folder for the copy.", show_default=False)]
+) -> None:
+    """Copy a store as it stands, while others use it."""
+    from nearkin.store.base import Store
+
+    with Store.open(path) as store:
+        store.backup(target)
+
+
+def import_(
+    path: StorePath,
+    inputs: Inputs,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    format: FormatOption = None,
+    columns: Columns = None,
+    strict: Strict = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Remember documents that are known to be wanted, such as an export: all stay, nothing is printed per document."""
+    add(
+        path,
+        inputs,
+        text_column=text_column,
+        id_column=id_column,
+        format=format,
+        columns=columns,
+        keep_all=True,
+        strict=strict,
+        threads=threads,
+        quiet=True,
+    )
+    if not quiet:
+        info(path)
+
+
+def export(
+    path: StorePath,
+    out: Annotated[Path, output("New file: .jsonl, .jsonl.gz or .jsonl.zst.")],
+    every: Annotated[
+        bool, typer.Option("--every", help="With documents that did not stay, which have no text.")
+    ] = False,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the documents that stay as a corpus: id, text and columns, in the order in which they came."""
+    from nearkin.store.base import Store
+    from nearkin.store.exporting import export_corpus
+
+    with Store.open(path, "r") as store, progress_bars(quiet=quiet) as progress:
+        count = export_corpus(store, out, every=every, overwrite=overwrite, progress=progress)
+    if not quiet:
+        say(f"{count:,} documents in {shown(out)}")
+
+
+def _report(store: Store, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
+    """What was done, and what the store holds now."""
+    stats = store.stats()
+    about: dict[str, Any] = {
+        **counts,
+        "store": str(store.path),
+        "documents": stats.documents,
+        "waiting": stats.waiting,
+        "segments": stats.segments,
+        "removed_not_merged": stats.removed,
+        "bytes": stats.bytes["total"],
+        **stats.settings,
+    }
+    if as_json:
+        say_json(about)
+    elif not quiet:
+        rows = [
+            (name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+            for name, value in about.items()
+        ]
+        show_table(["", ""], rows, header=False, lines=False, err=err)
+
+
+def _example(command: str) -> str:
+    return f"[bold]Example[/]\n\n  {command}"
+
+
+def add_to(main: typer.Typer) -> None:
+    """Add the commands of this module to a command line."""
+    app.command(epilog=_CREATE_EXAMPLES)(create)
+    app.command(epilog=_ADD_EXAMPLES)(add)
+    app.command(epilog=_CHECK_EXAMPLE)(check)
+    app.command(epilog=_example("nearkin store remove pages.store http://site/1 http://site/2"))(remove)
+    app.command(epilog=_example("nearkin store get pages.store http://site/1 --with-text"))(get)
+    app.command(epilog=_example("nearkin store info pages.store --json"))(info)
+    app.command(epilog=_example("nearkin store verify pages.store --repair"))(verify)
+    app.command(epilog=_example("nearkin store merge pages.store"))(merge)
+    app.command(epilog=_example("nearkin store backup pages.store copy.store"))(backup)
+    app.command(name="import", epilog=_example("nearkin store import pages.store pages.jsonl.gz --id-column id"))(
+        import_
+    )
+    app.command(epilog=_EXPORT_EXAMPLE)(export)
+    main.add_typer(app, name="store")

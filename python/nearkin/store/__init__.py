@@ -1,0 +1,16 @@
+"""A collection of documents on disk that answers "is this one new?" and remembers it: `Store`.
+
+| file | holds |
+|---|---|
+| `base` | `Store`: the calls |
+| `settings` | what a store is made for: recipe, threshold, what is kept of texts |
+| `answers` | what the calls return |
+| `decide` | which documents of a batch are new: the stages of `nearkin.pipeline` over what is on disk |
+| `view` | the documents as they stood at one moment, by row |
+| `waiting` | documents that lie in the log alone, and their index in memory |
+| `parts` | a segment: documents and index in immutable files |
+| `families` | how the values of each family are stored and searched |
+| `log` | the small mutable truth in SQLite: waiting documents, removals, the list of segments, settings |
+| `merging` | from log to segment, and from segments to fewer |
+| `checking` | verification and repair |
+"""

@@ -1,0 +1,975 @@
+"""`Store`: a collection of documents on disk that says which new ones are new, and remembers them.
+
+A store is a folder: immutable, checksummed, memory-mapped *segments* for all that is looked up, and a *log* in SQLite
+for what is small and changes (`docs/format-store.md`). Any number of processes may read it while others write; writers
+queue.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import (
+    CorruptStoreError,
+    ForkError,
+    NearkinError,
+    ParameterError,
+    bad_parameter,
+    check_count,
+    mismatch,
+)
+from nearkin.io import Corpus
+from nearkin.io.aside import Aside, recover
+from nearkin.pipeline.candidates import CandidateSource, Places
+from nearkin.pipeline.documents import HashedDocuments, hash_texts
+from nearkin.pipeline.older import OlderDocuments
+from nearkin.pipeline.results import PairTable
+from nearkin.pipeline.texts import THRESHOLD
+from nearkin.recipe import Recipe
+from nearkin.search.ids import Id, IdKeys, Ids, check_ids, plain_id
+from nearkin.store import merging
+from nearkin.store.answers import Answers, StoredMatch
+from nearkin.store.checking import Finding, check_store, repair_store
+from nearkin.store.decide import Batch, Cache, Decision
+from nearkin.store.documents import Columns, StoredDocument, StoreStats, columns_by_row, utf8_of
+from nearkin.store.log import NAME, Log, LogDocument, Mode, State, Sync
+from nearkin.store.older import OlderOnDisk
+from nearkin.store.parts import FOLDER
+from nearkin.store.places import check_place
+from nearkin.store.records import (
+    EXACT,
+    KNOWN,
+    NEAR,
+    NEW,
+    STATUSES,
+    Cell,
+    Match,
+    pack_extra,
+    unpack_extra,
+)
+from nearkin.store.settings import StoreSettings, StoreVerify, TextRule
+from nearkin.store.view import Contents, StoreView, removal_key, sum_of
+from nearkin.text.batches import Texts
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Store"]
+
+WAITING = 1 << 16
+"""Documents that wait in the log before they are written into a segment."""
+_TRIES = 100
+"""Times that a list of segments is read again because a merge has removed its files meanwhile."""
+
+
+class Store:
+    """Documents on disk that say whether a new one is like them.
+
+    Open one with `Store.create` or `Store.open`; several threads may share it.
+
+    Examples
+    --------
+    >>> import nearkin as nk, tempfile
+    >>> path = tempfile.mkdtemp() + "/pages.store"
+    >>> with nk.Store.create(path, threshold=0.7) as store:
+    ...     answers = store.check_and_add(["The quick brown fox jumps over the lazy dog."], ["a"])
+    >>> with nk.Store.open(path) as store:
+    ...     answers = store.check_and_add(
+    ...         ["The quick brown fox jumped over the lazy dog.", "Another text about cats."], ["b", "c"],
+    ...         columns={"source": ["web", "mail"]},
+    ...     )
+    ...     print(answers.status, answers.ids, answers.similarities.round(2).tolist())
+    ...     print(len(store), store.get(["b"])[0].columns)
+    ['near', 'new'] ['a', None] [0.76, nan]
+    3 {'source': 'web'}
+    """
+
+    def __init__(self, folder: Path, log: Log, settings: StoreSettings, mode: Mode, most_waiting: int) -> None:
+        self._folder, self._log, self._settings, self._mode = folder, log, settings, mode
+        self._most_waiting = most_waiting
+        self._contents = Contents(log, settings)
+        self._cache = Cache(settings)
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._closed = False
+        self._keeper: merging.Keeper | None = None
+        self._log_in_transaction = False
+        self._stale = False
+        self._pending: Callable[[], None] | None = None
+
+    # Opening and closing
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        recipe: Recipe | str | None = None,
+        *,
+        threshold: float = THRESHOLD,
+        radius: int | None = None,
+        recall: float | None = None,
+        text: TextRule = "keep",
+        verify: StoreVerify | None = None,
+        sync: Sync = "commit",
+        waiting: int = WAITING,
+    ) -> Store:
+        """Make a new, empty store and open it.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The folder; nothing is there yet.
+        recipe : Recipe or str, optional
+            How a text becomes a fingerprint or a signature; None for the default.
+        threshold : float, default 0.8
+            Smallest similarity of a match, inclusive, above 0 and up to 1.
+        radius : int, optional
+            Largest Hamming distance of a candidate, inclusive; None derives it. With simhash.
+        recall : float, optional
+            Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash.
+        text : {"keep", "none"}, default "keep"
+            Whether the texts of new documents are kept (compressed). Without them matches can't be verified by texts.
+        verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
+            How candidates are verified. None is "jaccard"; without texts "signature" with minhash, else "none".
+        sync : {"commit", "interval"}, default "commit"
+            As in `open`.
+        waiting : int, default 65,536
+            As in `open`.
+
+        Raises
+        ------
+        FileExistsError
+            Something is there.
+        ParameterError
+            Values out of range, or that exclude one another.
+        """
+        settings = StoreSettings.make(recipe, threshold, radius, recall, text, verify)
+        folder = Path(path).absolute()
+        check_place(folder)
+        recover(folder)
+        if folder.exists() or folder.is_symlink():
+            raise FileExistsError(f"{folder}: something is there; open it, or give another path")
+        aside = Aside(folder)
+        aside.begin()
+        try:
+            aside.new.mkdir()
+            (aside.new / FOLDER).mkdir()
+            Log.create(aside.new, settings.to_json())
+            merging.sync_folder(aside.new)
+            aside.put_folder()
+            merging.sync_folder(folder.parent)
+        finally:
+            aside.end()
+        return cls.open(path, sync=sync, waiting=waiting)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        mode: Mode = "w",
+        *,
+        sync: Sync = "commit",
+        wait: float = 60.0,
+        waiting: int = WAITING,
+    ) -> Store:
+        """Open a store.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Its folder.
+        mode : {"w", "r"}, default "w"
+            "r" refuses every change.
+        sync : {"commit", "interval"}, default "commit"
+            When a change returns: once it is on the disk; or once the system has it: then a power cut may lose the
+            commits of the last 16 MB of log, the latest ones, each whole; a killed process loses nothing.
+        wait : float, default 60
+            Seconds that a change waits for other writers; 0 fails at once.
+        waiting : int, default 65,536
+            Documents that wait in the log before they are written into a segment: look-ups of those take about 300
+            bytes of memory each.
+
+        Raises
+        ------
+        FileNotFoundError
+            No store is there.
+        CorruptStoreError, FormatVersionError
+            It is damaged, or a newer nearkin wrote it.
+        """
+        if mode not in ("w", "r"):
+            raise bad_parameter("mode", repr(mode), '"w" or "r"')
+        if sync not in ("commit", "interval"):
+            raise bad_parameter("sync", repr(sync), '"commit" or "interval"')
+        if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not 0 <= wait <= 1e6:
+            raise bad_parameter("wait", repr(wait), "seconds, 0 or more")
+        most = check_count("waiting", waiting, 16, 1 << 24, "16 to 16,777,216 documents")
+        folder = Path(path).absolute()
+        check_place(folder)
+        log = Log(folder, mode, sync, float(wait))
+        try:
+            with log.reading():
+                settings = StoreSettings.from_json(log.state().settings, str(folder / NAME))
+            store = cls(folder, log, settings, mode, most)
+            with store._reading():
+                pass
+            if mode == "w":
+                merging.clean(folder, log)
+        except BaseException:
+            log.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Close the store; what was acknowledged is on the disk already. A closed store refuses every call."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._process == os.getpid():
+                if self._keeper is not None:
+                    self._keeper.stop()
+                self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else self._mode
+        return f"Store({os.fspath(self._folder)!r}, {str(self._settings.recipe)!r}, {state})"
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._folder
+
+    @property
+    def recipe(self) -> Recipe:
+        """How its documents are hashed."""
+        return self._settings.recipe
+
+    @property
+    def settings(self) -> StoreSettings:
+        """What it was made for."""
+        return self._settings
+
+    @property
+    def next_row(self) -> int:
+        """How many documents were ever added, removed ones included: the row number of the next one."""
+        with self._reading() as state:
+            return state.next_row
+
+    @property
+    def id_kind(self) -> str:
+        """Kind of the ids, "int" or "str"; "" before the first."""
+        with self._reading() as state:
+            return state.id_kind
+
+    # Questions
+
+    def check(self, texts: Texts, *, k: int | None = None) -> Answers:
+        """What each text would be if it came now; nothing is remembered.
+
+        Parameters
+        ----------
+        texts : iterable of str or None, or an Arrow string array
+            Each is held against the store alone, not against the others.
+        k : int, optional
+            Give the k best matches of each text, too, most similar first, with their columns.
+
+        Returns
+        -------
+        Answers
+            Status "new", "exact" or "near".
+
+        Raises
+        ------
+        ParameterError
+            k below 1.
+        CorruptStoreError
+            Damage that a look-up met.
+        """
+        if k is not None:
+            check_count("k", k, 1, 1 << 20, "1 or more")
+        hashed = self._hash(texts, None)
+        batch = Batch(hashed, None, self._settings, self._cache)
+        # Texts do not meet one another: each is its own original.
+        batch.original = np.arange(len(hashed))
+        decision = batch.open()
+        with self._reading() as state:
+            batch.decide(self._contents, 0, state.next_row, decision)
+            matches = None if k is None else self._best(batch, k)
+            return self._answers(batch, decision, [], matches)
+
+    def _best(self, batch: Batch, k: int) -> list[list[StoredMatch]]:
+        """The k best matches of each document among the stored ones."""
+        contents, source = self._contents, self._settings.source
+        lists = batch.matches(contents)
+        found: list[list[StoredMatch]] = []
+        for number, (rows, similarities) in enumerate(lists):
+            values = batch.hashed.values[np.full(len(rows), number)]
+            distances = source.distances(values, StoreView(contents, 0, 0).values(rows))
+            ranked = np.where(np.isnan(similarities), -distances.astype(np.float64), similarities)
+            best = np.lexsort((rows, -ranked))[:k]
+            extras = contents.extras(rows[best])
+            found.append(
+                [
+                    StoredMatch(name, int(distance), float(similarity), self._unpack(extra)[1])
+                    for name, distance, similarity, extra in zip(
+                        contents.ids(rows[best]), distances[best], similarities[best], extras, strict=True
+                    )
+                ]
+            )
+        return found
+
+    def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
+        """What the store knows of documents.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+        missing_ok : bool, default False
+            Whether an id that is not there gives None.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there.
+        """
+        keys = check_ids(ids)
+        with self._reading():
+            rows = self._rows_of(keys, missing_ok)
+            there = rows[rows >= 0]
+            documents = iter(self._documents(there))
+            return [next(documents) if row >= 0 else None for row in rows.tolist()]
+
+    def _documents(self, rows: Places) -> list[StoredDocument]:
+        contents = self._contents
+        records, names = contents.records(rows), contents.ids(rows)
+        extras = [self._unpack(extra) for extra in contents.extras(rows)]
+        decided = np.array([-1 if match is None else match.row for match, _ in extras], np.int64)
+        there = np.flatnonzero(decided >= 0)
+        there = there[contents.present(decided[there])]
+        others = dict(zip(there.tolist(), contents.ids(decided[there]), strict=True))
+        found = []
+        for number, (row, name, record) in enumerate(zip(rows.tolist(), names, records, strict=True)):
+            match, columns = extras[number]
+            distance, similarity = (-1, float("nan")) if match is None else (match.distance, match.similarity)
+            status = STATUSES[int(record["status"])]
+            features, length = int(record["features"]), int(record["length"])
+            other = others.get(number)
+            found.append(StoredDocument(name, row, status, other, distance, similarity, features, length, columns))
+        return found
+
+    def texts(self, ids: Ids) -> list[str | None]:
+        """The texts of documents; None where none was kept: that of a document that was not new, or `text="none"`.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there.
+        """
+        keys = check_ids(ids)
+        with self._reading():
+            return self._contents.texts(self._rows_of(keys, missing_ok=False))
+
+    def __len__(self) -> int:
+        """How many documents were added and not removed."""
+        with self._reading() as state:
+            contents = self._contents
+            return state.waiting + sum(map(len, contents.parts)) - len(contents.hidden)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether an id is there."""
+        if isinstance(key, bool) or not isinstance(key, (int, str, np.integer)):
+            return False
+        try:
+            keys = check_ids([key])
+        except ParameterError:
+            return False
+        with self._reading() as state:
+            if not self._is_kind(keys, state):
+                return False
+            return bool(self._contents.find_ids(keys)[0] >= 0)
+
+    def iter_documents(self, *, batch_size: int = 4096) -> Iterator[list[StoredDocument]]:
+        """All documents in the order in which they came, `batch_size` at a time.
+
+        Each batch is read when it is asked for: what is removed meanwhile is not given, what is added is.
+        """
+        check_count("batch_size", batch_size, 1, 1 << 24, "1 to 16,777,216")
+        start = 0
+        while True:
+            with self._reading() as state:
+                rows = self._live_rows(start, batch_size, state)
+                if not len(rows):
+                    return
+                batch = self._documents(rows)
+            start = int(rows[-1]) + 1
+            yield batch
+
+    def _live_rows(self, start: int, count: int, state: State) -> Places:
+        contents = self._contents
+        found: list[Places] = []
+        have = 0
+        for part in contents.parts:
+            if part.entry.last < start:
+                continue
+            rows = part.documents.rows(0, len(part))
+            rows = rows[np.searchsorted(rows, start) :]
+            rows = rows[contents.alive(rows)][: count - have]
+            found.append(rows)
+            have += len(rows)
+            if have >= count:
+                break
+        if have < count:
+            rows = contents.waiting.rows
+            rows = rows[rows >= start]
+            found.append(rows[contents.alive(rows)][: count - have])
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def pairs(self) -> PairTable:
+        """Links of documents that were not new with the one that stays: id, representative, distance, similarity."""
+        links = [
+            (one.id, one.match, one.distance, one.similarity)
+            for batch in self.iter_documents()
+            for one in batch
+            if one.match is not None
+        ]
+        names = ("id", "representative", "distance", "similarity")
+        return PairTable({name: [link[at] for link in links] for at, name in enumerate(names)})
+
+    def clusters(self) -> list[list[Id]]:
+        """Clusters of two and more ids: the document that stays first, then the others in the order of their coming."""
+        groups: dict[Id, list[Id]] = {}
+        for link in self.pairs().rows():
+            groups.setdefault(link["representative"], [link["representative"]]).append(link["id"])
+        order = {name: number for number, name in enumerate(groups)}
+        return sorted(groups.values(), key=lambda group: order[group[0]])
+
+    def stats(self) -> StoreStats:
+        """What the store holds, without opening anything large."""
+        with self._reading() as state:
+            contents = self._contents
+            sizes = {"log": 0, "documents": 0, "index": 0}
+            for path in self._folder.glob(NAME + "*"):
+                sizes["log"] += path.stat().st_size
+            for part in contents.parts:
+                sizes["documents"] += part.documents_path.stat().st_size
+                sizes["index"] += part.index_path.stat().st_size
+            sizes["total"] = sum(sizes.values())
+            return StoreStats(
+                documents=state.waiting + sum(map(len, contents.parts)) - len(contents.hidden),
+                waiting=state.waiting,
+                segments=len(contents.parts),
+                removed=len(contents.hidden),
+                bytes=sizes,
+                settings={
+                    "recipe": str(self.recipe),
+                    "recipe_digest": self.recipe.digest,
+                    "threshold": self._settings.threshold,
+                    "text": self._settings.text,
+                    "verify": self._settings.verify,
+                    **self._settings.source.summary(),
+                },
+            )
+
+    # Changes
+
+    def check_and_add(self, texts: Texts, ids: Ids | None = None, *, columns: Columns | None = None) -> Answers:
+        """Say of each text whether it is new, and remember it: one atomic, durable step.
+
+        Parameters
+        ----------
+        texts : iterable of str or None, or an Arrow string array
+            In order: each is held against the store and against those before it.
+        ids : integers or strings, one per text; optional
+            None stands for row numbers, counted from the first document ever added.
+        columns : mapping of str to one value per text; optional
+            Strings, numbers or booleans that `get` gives back.
+
+        Returns
+        -------
+        Answers
+
+        Raises
+        ------
+        InputError
+            An id that is there, or occurs twice, with another text. Nothing is added.
+        ParameterError
+            Ids of another kind than the store's, columns of another length.
+        OSError
+            The disk is full or fails. Nothing is added; the store can be used on.
+        StoreLockedError
+            Other writers did not end in time.
+        """
+        return self._add(texts, ids, columns, absorb=True)
+
+    def add(self, texts: Texts, ids: Ids | None = None, *, columns: Columns | None = None) -> Answers:
+        """Remember texts that are known to be wanted: all stay, whatever they are like.
+
+        Parameters, errors and durability are those of `check_and_add`; an id that is there with the same text is
+        "known", all others are "new".
+        """
+        return self._add(texts, ids, columns, absorb=False)
+
+    def _add(self, texts: Texts, ids: Ids | None, columns: Columns | None, *, absorb: bool) -> Answers:
+        self._check_writable()
+        keys = None if ids is None else check_ids(ids)
+        hashed = self._hash(texts, keys)
+        count = len(hashed)
+        extra = columns_by_row(columns, count)
+        batch = Batch(hashed, keys, self._settings, self._cache)
+        blobs = None
+        if self._settings.text == "keep":
+            blobs = utf8_of(hashed.look_up(np.arange(count))) if count else []
+        with self._lock:
+            decision, removal = batch.open(), self._contents.last_removal
+            if absorb:
+                with self._reading() as state:
+                    removal = self._contents.last_removal
+                    batch.decide(self._contents, 0, state.next_row, decision)
+            with self._writing() as state:
+                if self._contents.last_removal != removal:
+                    # What decided may be gone: decide again while nobody else writes.
+                    decision = batch.open()
+                self._check_kind(keys, state)
+                if absorb:
+                    batch.decide(self._contents, decision.stop, state.next_row, decision)
+                    batch.finish(decision)
+                else:
+                    batch.know(self._contents, decision)
+                answers = self._append(batch, decision, keys, extra, blobs, state)
+            self._after_commit()
+            return answers
+
+    def _append(
+        self,
+        batch: Batch,
+        decision: Decision,
+        keys: IdKeys | None,
+        columns: list[dict[str, Cell]] | None,
+        blobs: list[bytes | None] | None,
+        state: State,
+    ) -> Answers:
+        """Put the documents of a decided batch into the log, and their look-ups into memory, once committed."""
+        hashed, contents = batch.hashed, self._contents
+        stored = np.flatnonzero(decision.status != KNOWN)
+        rows = state.next_row + np.arange(len(stored))
+        row_of = np.full(len(hashed), -1, np.int64)
+        row_of[stored] = rows
+        if state.next_row + len(stored) > 1 << 31:
+            raise ParameterError("a store holds at most 2**31 documents, removed ones included; begin another one")
+        # Matches within the batch have rows now.
+        inside = (decision.row < 0) & (decision.other >= 0)
+        decision.row[inside] = row_of[decision.other[inside]]
+        names = self._names(keys, rows, stored)
+        if keys is None:
+            self._check_row_ids(names, state)
+        distances = self._distances(batch, decision)
+        records = np.zeros(len(stored), contents.record_type)
+        records["features"] = np.minimum(hashed.counts[stored], 0xFFFFFFFF)
+        records["length"] = np.minimum(hashed.lengths[stored], 0xFFFFFFFF)
+        records["status"] = decision.status[stored]
+        records["values"] = hashed.values[stored]
+        packed, width = records.tobytes(), records.dtype.itemsize
+        hashes = [content.tobytes() for content in hashed.contents[stored]]
+        documents = []
+        for place, (number, row) in enumerate(zip(stored.tolist(), rows.tolist(), strict=True)):
+            is_new = decision.status[number] == NEW
+            match = None
+            if not is_new:
+                match = Match(int(decision.row[number]), int(distances[number]), float(decision.similarity[number]))
+            extra = b"" if match is None and columns is None else pack_extra(match, columns[number] if columns else {})
+            text = blobs[number] if is_new and blobs is not None else None
+            record = packed[place * width : (place + 1) * width]
+            documents.append(LogDocument(row, names[place], hashes[place], record, extra, text))
+        answers = self._answers(batch, decision, documents, None, distances)
+        if documents:
+            sums = self._log.append(documents)
+            kind = state.id_kind or ("str" if isinstance(names[0], str) else "int")
+            state = replace(
+                state,
+                next_row=state.next_row + len(documents),
+                waiting=state.waiting + len(documents),
+                sums=state.sums ^ sums,
+                id_kind=kind,
+            )
+            self._log.set_state(state)
+
+            def committed() -> None:
+                contents.waiting.add(rows.tolist(), names, hashes, records)
+                contents.committed(state)
+
+            self._pending = committed
+        return answers
+
+    def _names(self, keys: IdKeys | None, rows: Places, stored: NDArray[np.int64]) -> list[Id]:
+        if keys is None:
+            return [int(row) for row in rows]
+        if isinstance(keys, np.ndarray):
+            return [int(name) for name in keys[stored]]
+        return [keys[number] for number in stored.tolist()]
+
+    def _check_row_ids(self, names: list[Id], state: State) -> None:
+        """Row numbers stand for ids: refuse them where they are ids of other documents."""
+        if state.id_kind == "str":
+            raise mismatch("kind of ids", "the store's strings", "row numbers; give ids")
+        taken = self._contents.find_ids(np.array(names, np.int64))
+        if len(taken) and taken.max() >= 0:
+            name = names[int(np.argmax(taken >= 0))]
+            raise bad_parameter("ids", f"None, where {name} is the id of another document", "ids, one per text")
+
+    def remove(self, ids: Ids, *, missing_ok: bool = False, erase: bool = False) -> int:
+        """Hide documents from every answer, at once and durably; returns how many were removed.
+
+        What was found near a removed document stays removed; its likes that come later are new.
+
+        Parameters
+        ----------
+        ids : iterable of int or str
+        missing_ok : bool, default False
+            Whether ids that are not there are skipped.
+        erase : bool, default False
+            Whether text, fingerprint and columns are also erased from every file now, which rewrites segments that
+            hold them; else the next merge does.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there. Nothing is removed.
+        """
+        self._check_writable()
+        keys = check_ids(ids)
+        with self._lock:
+            with self._writing() as state:
+                rows = np.unique(self._rows_of(keys, missing_ok))
+                rows = rows[rows >= 0]
+                if len(rows):
+                    self._log.remove(rows.tolist())
+                    sums = state.sums ^ sum_of([removal_key(row) for row in rows.tolist()])
+                    state = replace(state, sums=sums)
+                    self._log.set_state(state)
+                    self._pending = lambda: self._contents.follow_removals(state)
+            self._after_commit()
+        if erase and len(rows):
+            self.merge()
+        return len(rows)
+
+    # Upkeep
+
+    def merge(self) -> StoreStats:
+        """Write all that waits into a segment, and all segments into one without removed documents.
+
+        Readers and writers go on meanwhile. What was removed is gone from every file afterwards.
+
+        Raises
+        ------
+        StoreLockedError
+            Another process is merging.
+        """
+        self._check_writable()
+        with self._lock:
+            self._check_open()
+            if self._keeper is not None:
+                self._keeper.finish()
+        merging.merge_all(self._folder, self._settings)
+        with self._reading():
+            pass
+        self._log.shrink()
+        return self.stats()
+
+    def verify(self) -> None:
+        """Read every byte of every file, and compare checksums and what the files say of one another.
+
+        Raises
+        ------
+        CorruptStoreError
+            The first damage; the message names file and section.
+        """
+        with self._lock:
+            self._check_open()
+            check_store(self._folder, self._settings)
+
+    @staticmethod
+    def repair(path: str | os.PathLike[str]) -> list[Finding]:
+        """Build again what follows from the rest: index files, from the documents. Then the store is verified.
+
+        Returns
+        -------
+        list of Finding
+            What was damaged and has been repaired.
+
+        Raises
+        ------
+        CorruptStoreError
+            Damage of what nothing else holds: the log, or a file of documents. Restore it from a backup.
+        StoreLockedError
+            Another process is writing segments.
+        """
+        folder = Path(path).absolute()
+        log = Log(folder)
+        try:
+            with log.reading():
+                settings = StoreSettings.from_json(log.state().settings, str(folder / NAME))
+        finally:
+            log.close()
+        return repair_store(folder, settings)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store as it stands to a new folder, while others read and write.
+
+        Raises
+        ------
+        FileExistsError
+            Something is there.
+        """
+        folder = Path(path).absolute()
+        check_place(folder)
+        recover(folder)
+        if folder.exists() or folder.is_symlink():
+            raise FileExistsError(f"{folder}: something is there; give another path")
+        with self._lock:
+            self._check_open()
+            merging.backup(self._folder, folder)
+
+    # For nearkin.dedup(against=store)
+
+    def older_documents(self, candidate_source: CandidateSource) -> OlderDocuments:
+        """The documents that stay, as what new ones are held against (`nearkin.pipeline.older`).
+
+        Raises
+        ------
+        MismatchError
+            `candidate_source` hashes or proposes otherwise than the store; or the store has no texts.
+        """
+        own = self._settings.source
+        if type(candidate_source) is not type(own):
+            raise mismatch("family", f"the store's {self.recipe.family}", type(candidate_source).__name__)
+        other = candidate_source.recipe
+        self.recipe.check_same(other)
+        if candidate_source.summary() != own.summary():
+            raise mismatch("how candidates are found", own.summary(), candidate_source.summary())
+        if self._settings.text == "none":
+            raise mismatch("texts", 'a store with text="none"', "a verification by texts")
+        with self._reading() as state:
+            return OlderOnDisk(self.view, state.next_row)
+
+    @contextmanager
+    def view(self, stop: int) -> Iterator[StoreView]:
+        """A context with the documents that stay, of rows below `stop`, as they stood at one commit."""
+        with self._reading():
+            yield StoreView(self._contents, 0, stop)
+
+    # Inside
+
+    @contextmanager
+    def _reading(self) -> Iterator[State]:
+        """A context in which contents are those of one commit."""
+        with self._lock:
+            self._check_open()
+            if self._log_in_transaction:
+                yield self._contents.refresh()
+                return
+            for _ in range(_TRIES):
+                with self._log.reading():
+                    self._log_in_transaction = True
+                    try:
+                        state = self._refreshed()
+                    except FileNotFoundError as error:
+                        gone = error
+                        continue
+                    finally:
+                        self._log_in_transaction = False
+                    self._log_in_transaction = True
+                    try:
+                        yield state
+                    finally:
+                        self._log_in_transaction = False
+                    return
+            raise self._missing(gone)
+
+    def _take_over(self) -> None:
+        """Put into memory what was committed."""
+        if self._pending is not None:
+            self._pending()
+
+    def _missing(self, gone: FileNotFoundError) -> CorruptStoreError:
+        place = str(gone.filename or self._folder)
+        reason = "a segment on the list is not there; restore the store from a backup"
+        return CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+
+    @contextmanager
+    def _writing(self) -> Iterator[State]:
+        """A context in which nobody else writes; what it left in `_pending` is done once it is committed."""
+        self._check_open()
+        self._pending = None
+        try:
+            with self._log.writing():
+                self._log_in_transaction = True
+                try:
+                    state = self._refreshed()
+                    # Whatever ends this between the commit and its look-ups here, an interrupt say, makes them unknown.
+                    self._stale = True
+                    yield state
+                finally:
+                    self._log_in_transaction = False
+            self._take_over()
+            self._stale = False
+        except FileNotFoundError as error:
+            # Nobody merges while this writes: the list is the last one.
+            raise self._missing(error) from None
+        except NearkinError:
+            # It came before the commit, or from it: nothing has changed.
+            self._stale = False
+            raise
+
+    def _refreshed(self) -> State:
+        """The state of the open transaction; after an error everything is read again."""
+        if self._stale:
+            self._contents, self._stale = Contents(self._log, self._settings), False
+            self._cache.forget()
+        try:
+            return self._contents.refresh()
+        except BaseException:
+            self._contents = Contents(self._log, self._settings)
+            self._cache.forget()
+            raise
+
+    def _after_commit(self) -> None:
+        """Let a segment be written, in the background, once enough documents wait."""
+        waiting = len(self._contents.waiting)
+        if waiting < self._most_waiting:
+            return
+        if self._keeper is None:
+            self._keeper = merging.Keeper(self._folder, self._settings)
+        self._keeper.wake()
+        if waiting >= 4 * self._most_waiting:
+            self._keeper.finish()
+
+    def _hash(self, texts: Texts, keys: IdKeys | None) -> HashedDocuments:
+        self._check_open()
+        if isinstance(texts, (str, bytes)):
+            raise bad_parameter("texts", repr(texts)[:40], "an iterable of texts; [text] for one")
+        if isinstance(texts, Corpus):
+            raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
+        hashed = hash_texts(texts, None, self._settings.source, lambda stage, done, total: None, {})
+        if keys is not None and len(keys) != len(hashed):
+            raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per text")
+        return hashed
+
+    def _distances(self, batch: Batch, decision: Decision) -> NDArray[np.int64]:
+        """Distances to the documents that decided, -1 where none did; 0 for known ones, filled in later."""
+        source, values = self._settings.source, batch.hashed.values
+        found = np.full(len(batch.hashed), -1, np.int64)
+        found[decision.status == EXACT] = 0
+        near = np.flatnonzero(decision.status == NEAR)
+        if not len(near):
+            return found
+        inside, stored = near[decision.other[near] >= 0], near[decision.other[near] < 0]
+        found[inside] = source.distances(values[inside], values[decision.other[inside]])
+        if len(stored):
+            view = StoreView(self._contents, 0, 0)
+            found[stored] = source.distances(values[stored], view.values(decision.row[stored]))
+        return found
+
+    def _answers(
+        self,
+        batch: Batch,
+        decision: Decision,
+        documents: Sequence[LogDocument],
+        matches: list[list[StoredMatch]] | None,
+        distances: NDArray[np.int64] | None = None,
+    ) -> Answers:
+        """Answers of a decided batch; `documents` are those that get rows now."""
+        count = len(decision.status)
+        if distances is None:
+            distances = self._distances(batch, decision)
+        similarities = decision.similarity.copy()
+        ids: list[Id | None] = [None] * count
+        fresh = {document.row: document.id for document in documents}
+        first_fresh = documents[0].row if documents else 1 << 62
+        decided = np.flatnonzero((decision.status == EXACT) | (decision.status == NEAR))
+        stored = decided[decision.row[decided] < first_fresh]
+        for number, name in zip(stored.tolist(), self._contents.ids(decision.row[stored]), strict=True):
+            ids[number] = name
+        for number in decided[decision.row[decided] >= first_fresh].tolist():
+            ids[number] = fresh[int(decision.row[number])]
+        known = np.flatnonzero(decision.status == KNOWN)
+        if len(known):
+            self._repeat(decision, known, first_fresh, (ids, distances, similarities))
+        status = [STATUSES[code] for code in decision.status.tolist()]
+        return Answers(status, ids, distances, similarities, matches, self._settings.verified_by)
+
+    def _repeat(
+        self,
+        decision: Decision,
+        known: NDArray[np.int64],
+        first_fresh: int,
+        answers: tuple[list[Id | None], NDArray[np.int64], NDArray[np.float64]],
+    ) -> None:
+        """Give known documents their first answer again: that of the store, or of the earlier one in the batch."""
+        ids, distances, similarities = answers
+        old = known[(decision.row[known] >= 0) & (decision.row[known] < first_fresh)]
+        for number, document in zip(old.tolist(), self._documents(decision.row[old]), strict=True):
+            ids[number], distances[number], similarities[number] = (
+                document.match,
+                document.distance,
+                document.similarity,
+            )
+        for number in known[~np.isin(known, old)].tolist():
+            other = int(decision.other[number])
+            ids[number], distances[number], similarities[number] = ids[other], distances[other], similarities[other]
+
+    def _rows_of(self, keys: IdKeys, missing_ok: bool) -> Places:
+        state = self._contents.state
+        if state is not None and not self._is_kind(keys, state):
+            rows = np.full(len(keys), -1, np.int64)
+        else:
+            rows = self._contents.find_ids(keys)
+        if not missing_ok and len(rows) and rows.min() < 0:
+            name = plain_id(keys[int(np.argmin(rows))])
+            raise bad_parameter("ids", repr(name), "ids that are in the store, or missing_ok=True")
+        return rows
+
+    @staticmethod
+    def _is_kind(keys: IdKeys, state: State) -> bool:
+        kind = "int" if isinstance(keys, np.ndarray) else "str"
+        return not len(keys) or state.id_kind in ("", kind)
+
+    def _check_kind(self, keys: IdKeys | None, state: State) -> None:
+        if keys is not None and not self._is_kind(keys, state):
+            found = "integers" if isinstance(keys, np.ndarray) else "strings"
+            raise bad_parameter("ids", found, f"ids of the store's kind, {state.id_kind}")
+
+    def _check_open(self) -> None:
+        if self._process != os.getpid():
+            raise ForkError("this store was opened before the process forked; open it again in the child")
+        if self._closed:
+            raise ParameterError("the store is closed; open it again")
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self._mode == "r":
+            raise ParameterError('the store was opened with mode="r"; open it with mode="w" to change it')
+
+    def _unpack(self, extra: bytes) -> tuple[Match | None, dict[str, Cell]]:
+        try:
+            return unpack_extra(extra)
+        except ValueError as error:
+            place, reason = str(self._folder), f"a document's columns can't be read ({error}); run verify"
+            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from None

@@ -1,0 +1,132 @@
+"""Verification of a whole store, and repair of what follows from the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from nearkin._core import StoreSegment
+from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
+from nearkin.store.families import store_family
+from nearkin.store.log import NAME, Log, SegmentEntry
+from nearkin.store.merging import _only_one, index_of
+from nearkin.store.parts import Part, files_of
+from nearkin.store.records import NEW, record_type
+from nearkin.store.settings import StoreSettings
+from nearkin.store.view import Contents, entry_key, sum_of
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Damage that was found: where, what, and whether it was repaired."""
+
+    place: str
+    reason: str
+    repaired: bool
+
+
+def check_store(folder: Path, settings: StoreSettings) -> None:
+    """Read every byte, and compare the files with one another.
+
+    Raises
+    ------
+    CorruptStoreError
+        The first damage, with file and section.
+    """
+    for finding in _findings(folder, settings):
+        raise CorruptStoreError(f"{finding.place}: {finding.reason}", place=finding.place, reason=finding.reason)
+
+
+def repair_store(folder: Path, settings: StoreSettings) -> list[Finding]:
+    """Build damaged index files again from the documents.
+
+    Raises
+    ------
+    CorruptStoreError
+        Damage of what nothing else holds: the log, or a file of documents.
+    StoreLockedError
+        Another process is writing segments.
+    """
+    repaired: list[Finding] = []
+    family = store_family(settings.source)
+    with _only_one(folder):
+        log = Log(folder)
+        try:
+            with log.reading():
+                entries = log.segments()
+            for entry in entries:
+                damage = _index_damage(folder, entry, settings)
+                if damage is None:
+                    continue
+                documents_path, index_path = files_of(folder, entry.name)
+                documents = StoreSegment.open(str(documents_path))
+                documents.verify()
+                count = len(documents)
+                records = documents.records(np.arange(count)).view(record_type(family))
+                index_of(family, documents.rows(0, count), records).save(index_path)
+                size = sum(path.stat().st_size for path in files_of(folder, entry.name))
+                with log.writing():
+                    state = log.state()
+                    log.drop_segments([entry.name])
+                    log.add_segment(replace(entry, bytes=size))
+                    sums = state.sums ^ sum_of([entry_key(entry)]) ^ sum_of([entry_key(replace(entry, bytes=size))])
+                    log.set_state(replace(state, sums=sums, generation=state.generation + 1))
+                repaired.append(Finding(str(index_path), damage, repaired=True))
+        finally:
+            log.close()
+    check_store(folder, settings)
+    return repaired
+
+
+def _index_damage(folder: Path, entry: SegmentEntry, settings: StoreSettings) -> str | None:
+    try:
+        family = store_family(settings.source)
+        family.open(files_of(folder, entry.name)[1]).verify()
+    except (CorruptStoreError, FormatVersionError, MismatchError, FileNotFoundError) as error:
+        return str(error)
+    return None
+
+
+def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
+    place = str(folder / NAME)
+    log = Log(folder, "r")
+    try:
+        with log.reading():
+            found = [Finding(place, reason, repaired=False) for reason in log.check()]
+            if found:
+                return found
+            contents = Contents(log, settings)
+            try:
+                contents.refresh()
+                # Extras and texts of waiting documents are read by nobody else until they are asked for.
+                for _ in log.documents():
+                    pass
+            except (NearkinError, OSError) as error:
+                return [_finding(error, place)]
+            for part in contents.parts:
+                try:
+                    part.documents.verify()
+                    part.index.verify()
+                    _compare(part)
+                except (NearkinError, OSError) as error:  # noqa: PERF203 - each segment is judged alone
+                    found.append(_finding(error, str(part.documents_path)))
+    finally:
+        log.close()
+    return found
+
+
+def _compare(part: Part) -> None:
+    """Whether index and documents speak of the same."""
+    records = part.all_records()
+    rows = part.documents.rows(0, len(part))
+    if (int(rows[0]), int(rows[-1])) != (part.entry.first, part.entry.last):
+        raise part.corrupt(f"its rows are {rows[0]} to {rows[-1]} and not {part.entry.first} to {part.entry.last}")
+    kept = int(np.count_nonzero((records["status"] == NEW) & (records["features"] > 0)))
+    if len(part.index) != kept:
+        raise part.corrupt(f"its index holds {len(part.index)} documents of {kept}")
+
+
+def _finding(error: BaseException, place: str) -> Finding:
+    return Finding(str(getattr(error, "place", place)), str(getattr(error, "reason", error)), repaired=False)

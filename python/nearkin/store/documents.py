@@ -1,0 +1,111 @@
+"""What a store tells of its documents, and how columns are given to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nearkin.errors import bad_parameter
+from nearkin.pipeline.candidates import TextBatch
+from nearkin.pipeline.documents import Cells, as_column
+from nearkin.search.ids import Id
+from nearkin.store.records import Cell, Status, is_finite
+
+Columns = Mapping[str, Cells]
+"""Values of documents by name, one per document."""
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """What a store knows of a document.
+
+    Attributes
+    ----------
+    id : int or str
+    row : int
+        Its number in the order in which documents came.
+    status : {"new", "exact", "near"}
+        What it was when it came. A new document stays.
+    match : int or str, optional
+        Id of the document that decided; None for a new one, and where that one was removed since.
+    distance : int
+        Distance to it, -1 for a new document.
+    similarity : float
+        Verified similarity to it, NaN for a new document.
+    features, length : int
+        Distinct features, and characters of its text.
+    columns : dict
+        The columns that were given with it.
+    """
+
+    id: Id
+    row: int
+    status: Status
+    match: Id | None
+    distance: int
+    similarity: float
+    features: int
+    length: int
+    columns: dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class StoreStats:
+    """What a store holds.
+
+    Attributes
+    ----------
+    documents : int
+        All that were added and not removed.
+    waiting : int
+        Documents that are in no segment yet.
+    segments : int
+    removed : int
+        Removed documents that the next merge drops from the files.
+    bytes : dict of str to int
+        On disk: "log", "documents", "index", and their "total".
+    settings : dict
+        Recipe, threshold, radius or bands, what is kept of texts, how matches are verified.
+    """
+
+    documents: int
+    waiting: int
+    segments: int
+    removed: int
+    bytes: dict[str, int]
+    settings: dict[str, Any]
+
+
+def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]] | None:
+    """Columns as one dict for each document.
+
+    Raises
+    ------
+    ParameterError
+        A column of another length, or with a value that JSON can't hold.
+    """
+    if not columns:
+        return None
+    if not isinstance(columns, Mapping):
+        raise bad_parameter("columns", repr(columns)[:40], "a mapping of names to one value per text")
+    lists: dict[str, list[Cell]] = {}
+    for name, values in columns.items():
+        if not isinstance(name, str):
+            raise bad_parameter("columns", repr(name), "names that are strings")
+        if isinstance(values, (str, bytes)):
+            raise bad_parameter(f"columns[{name!r}]", repr(values)[:40], "a list of values, one per text")
+        cells = as_column(values).to_list()
+        if len(cells) != count:
+            raise bad_parameter(f"columns[{name!r}]", f"{len(cells)} values", f"{count} values, one per text")
+        bad = next((cell for cell in cells if not is_finite(cell)), None)
+        if bad is not None:
+            raise bad_parameter(f"columns[{name!r}]", repr(bad), "finite numbers, strings, booleans or None")
+        lists[name] = cells
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def utf8_of(texts: TextBatch) -> list[bytes | None]:
+    """Texts as UTF-8; None stays None."""
+    strings: Iterable[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
+    return [None if text is None else text.encode() for text in strings]

@@ -1,0 +1,371 @@
+"""From log to segment, and from segments to fewer; backups; what a crash left behind.
+
+A segment is written beside the list, synced, and only then named by it, in the transaction that also drops from the log
+what it holds: a crash leaves at worst files that no list names, which `clean` removes. Readers keep the files that they
+have open. Of several processes one writes segments at a time (a lock of the operating system in `.segments.lock`).
+
+**Tiers.** A segment of the log has level 0; `FAN` neighbours of one level become one of the next, so that each document
+is written log(n) times, and n documents lie in O(log n) segments.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import StoreLockedError
+from nearkin.io import locks
+from nearkin.io.aside import Aside
+from nearkin.pipeline.candidates import Places
+from nearkin.search.ids import Id, IdArray, IdKeys
+from nearkin.store.families import StoreFamily, StoreIndex, store_family
+from nearkin.store.log import Log, LogDocument, SegmentEntry
+from nearkin.store.parts import FOLDER, Part, files_of, write_part
+from nearkin.store.records import NEW, record_type
+from nearkin.store.settings import StoreSettings
+from nearkin.store.view import entry_key, removal_key, sum_of
+
+FAN = 4
+"""Neighbours of one level that become one segment."""
+MOST = 1 << 24
+"""Documents of a segment beyond which it is merged on request alone."""
+_LOCK = ".segments.lock"
+_NAME = re.compile(r"[0-9a-f]{16}\.(documents|index)\.nks")
+_INDEX_BATCH = 1 << 16
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync the entries of a folder, where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """A context in which no other process writes segments.
+
+    Raises
+    ------
+    StoreLockedError
+        One does.
+    """
+    lock = locks.hold(folder / _LOCK)
+    if lock is None:
+        message = f"{folder}: another process is merging the store; run again when it has ended"
+        raise StoreLockedError(message, place=str(folder))
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def maintaining(folder: Path) -> Iterator[Log]:
+    """A log of its own in a context in which no other process writes segments.
+
+    Raises
+    ------
+    StoreLockedError
+        One does.
+    """
+    with _only_one(folder), closing(Log(folder)) as log:
+        yield log
+
+
+def clean(folder: Path, log: Log) -> None:
+    """Remove segment files that the list does not name and that nobody is writing."""
+    lock = locks.hold(folder / _LOCK)
+    if lock is None:
+        return
+    try:
+        with log.reading():
+            named = {path.name for entry in log.segments() for path in files_of(folder, entry.name)}
+        for path in (folder / FOLDER).iterdir():
+            # Hidden files are those that a killed process was writing aside.
+            if path.name not in named and (_NAME.fullmatch(path.name) or path.name.startswith(".")):
+                path.unlink(missing_ok=True) if not path.is_dir() else shutil.rmtree(path, ignore_errors=True)
+    finally:
+        lock.release()
+
+
+# From log to segment
+
+
+def write_waiting(folder: Path, settings: StoreSettings) -> bool:
+    """Write the documents of the log into a segment; whether there were any.
+
+    Raises
+    ------
+    StoreLockedError
+        Another process is writing segments.
+    """
+    with maintaining(folder) as log:
+        return _write_waiting(folder, log, settings)
+
+
+def _write_waiting(folder: Path, log: Log, settings: StoreSettings) -> bool:
+    with log.reading():
+        name = next_name(log)
+        documents = list(log.documents())
+        removed = {row for _, row in log.removed()}
+    if not documents:
+        return False
+    kept = [document for document in documents if document.row not in removed]
+    gone = [document.row for document in documents if document.row in removed]
+    entry = _write_documents(folder, name, settings, kept) if kept else None
+    with log.writing():
+        state = log.state()
+        sums = state.sums ^ sum_of([document.packed() for document in documents])
+        sums ^= sum_of([removal_key(row) for row in gone])
+        log.drop_until(documents[-1].row)
+        log.forget_removed(gone)
+        if entry is not None:
+            log.add_segment(entry)
+            sums ^= sum_of([entry_key(entry)])
+        waiting, generation = state.waiting - len(documents), state.generation + 1
+        log.set_state(replace(state, sums=sums, waiting=waiting, generation=generation))
+    return True
+
+
+def next_name(log: Log) -> str:
+    """Name of the next segment: that of the list after it. What a crash left under it is written over."""
+    return f"{log.state().generation + 1:016x}"
+
+
+def _write_documents(folder: Path, name: str, settings: StoreSettings, documents: list[LogDocument]) -> SegmentEntry:
+    family = store_family(settings.source)
+    kind = record_type(family)
+    rows = np.array([document.row for document in documents], np.int64)
+    records = np.frombuffer(b"".join(document.record for document in documents), kind)
+    texts = None
+    if settings.text == "keep":
+        texts = [None if document.text is None else document.text.decode() for document in documents]
+    return write_part(
+        folder,
+        name,
+        settings,
+        index_of(family, rows, records),
+        rows=rows,
+        ids=_keys([document.id for document in documents]),
+        contents=np.frombuffer(b"".join(document.content for document in documents), "<u8").reshape(-1, 2),
+        records=records,
+        extras=[document.extra for document in documents],
+        texts=texts,
+    )
+
+
+def index_of(family: StoreFamily, rows: Places, records: NDArray[np.void]) -> StoreIndex:
+    """The index of the documents that stay."""
+    index = family.empty()
+    places = np.flatnonzero((records["status"] == NEW) & (records["features"] > 0))
+    for start in range(0, len(places), _INDEX_BATCH):
+        some = places[start : start + _INDEX_BATCH]
+        index.add(rows[some], records["values"][some].copy())
+    return index
+
+
+def _keys(ids: list[Id]) -> IdKeys:
+    if ids and isinstance(ids[0], str):
+        return [str(name) for name in ids]
+    return np.array(ids, np.int64)
+
+
+# From segments to fewer
+
+
+def merge_tiers(folder: Path, settings: StoreSettings) -> bool:
+    """Merge neighbours where a tier is full; whether there were any.
+
+    Raises
+    ------
+    StoreLockedError
+        Another process is writing segments.
+    """
+    with maintaining(folder) as log:
+        with log.reading():
+            entries = log.segments()
+        chosen = full_tier(entries)
+        if not chosen:
+            return False
+        _merge(folder, log, settings, chosen)
+        return True
+
+
+def full_tier(entries: list[SegmentEntry]) -> list[SegmentEntry]:
+    """The last `FAN` or more neighbours of about one size, the smallest first; none if no tier is full."""
+    run: list[SegmentEntry] = []
+    for entry in reversed(entries):
+        if run and entry.documents > FAN * run[-1].documents:
+            break
+        run.append(entry)
+        if len(run) >= FAN and sum(one.documents for one in run) <= MOST:
+            return run[::-1]
+    return []
+
+
+def merge_all(folder: Path, settings: StoreSettings) -> None:
+    """Write everything into one segment without what was removed.
+
+    Raises
+    ------
+    StoreLockedError
+        Another process is writing segments.
+    """
+    with maintaining(folder) as log:
+        _write_waiting(folder, log, settings)
+        with log.reading():
+            entries = log.segments()
+            removed = bool(log.removed())
+        if len(entries) > 1 or (entries and removed):
+            _merge(folder, log, settings, entries)
+
+
+def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[SegmentEntry]) -> None:
+    """Replace neighbours on the list by one segment of their documents that were not removed."""
+    family = store_family(settings.source)
+    with log.reading():
+        name = next_name(log)
+        removed = np.array(sorted(row for _, row in log.removed()), np.int64)
+    parts = [Part(folder, entry, settings, family) for entry in entries]
+    rows_of = [part.documents.rows(0, len(part)) for part in parts]
+    live = [np.flatnonzero(~np.isin(rows, removed)) for rows in rows_of]
+    rows = np.concatenate([rows[places] for rows, places in zip(rows_of, live, strict=True)])
+    gone = np.intersect1d(np.concatenate(rows_of), removed)
+    entry = None
+    if len(rows):
+        records = np.concatenate([part.all_records()[places] for part, places in zip(parts, live, strict=True)])
+        pairs = list(zip(parts, live, strict=True))
+        ids = [name for part, places in pairs for name in _listed(part.documents.ids(places))]
+        extras = [extra for part, places in pairs for extra in part.documents.extras(places)]
+        contents = np.concatenate([part.documents.contents(places).reshape(-1, 2) for part, places in pairs])
+        texts = None
+        if settings.text == "keep":
+            texts = [text for part, places in pairs for text in part.documents.texts(places)]
+        index = index_of(family, rows, records)
+        entry = write_part(
+            folder, name, settings, index,
+            rows=rows, ids=_keys(ids), contents=contents, records=records, extras=extras, texts=texts,
+        )  # fmt: skip
+    with log.writing():
+        state = log.state()
+        sums = state.sums ^ sum_of([entry_key(old) for old in entries])
+        sums ^= sum_of([removal_key(row) for row in gone.tolist()])
+        log.drop_segments(old.name for old in entries)
+        log.forget_removed(gone.tolist())
+        if entry is not None:
+            log.add_segment(entry)
+            sums ^= sum_of([entry_key(entry)])
+        log.set_state(replace(state, sums=sums, generation=state.generation + 1))
+    for old in entries:
+        for path in files_of(folder, old.name):
+            path.unlink(missing_ok=True)
+
+
+def _listed(ids: IdArray) -> list[Id]:
+    listed: list[Id] = ids.tolist()
+    return listed
+
+
+# In the background
+
+
+class Keeper:
+    """A thread that writes segments and merges them while the store is used.
+
+    Parameters
+    ----------
+    folder : Path
+    settings : StoreSettings
+    """
+
+    def __init__(self, folder: Path, settings: StoreSettings) -> None:
+        self._folder, self._settings = folder, settings
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self.error: BaseException | None = None
+
+    def wake(self) -> None:
+        """Begin unless it is at work; what went wrong the last time is a RuntimeWarning, since it loses nothing."""
+        with self._lock:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            error, self.error = self.error, None
+            if error is not None:
+                message = f"{self._folder}: no segment could be written, documents go on waiting in the log: {error}"
+                warnings.warn(message, RuntimeWarning, stacklevel=4)
+            self._thread = threading.Thread(target=self._work, name="nearkin-store", daemon=True)
+            self._thread.start()
+
+    def finish(self) -> None:
+        """Wait until it is done."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    stop = finish
+
+    def _work(self) -> None:
+        try:
+            write_waiting(self._folder, self._settings)
+            while merge_tiers(self._folder, self._settings):
+                pass
+        except StoreLockedError:
+            # Another process is at it.
+            pass
+        except BaseException as error:
+            self.error = error
+
+
+# Backups
+
+
+def backup(folder: Path, target: Path) -> None:
+    """Copy what is committed to a new folder, which appears whole or not at all."""
+    aside = Aside(target)
+    aside.begin()
+    try:
+        with _only_one(folder):
+            aside.new.mkdir()
+            (aside.new / FOLDER).mkdir()
+            log = Log(folder)
+            try:
+                log.copy(aside.new)
+            finally:
+                log.close()
+            copied = Log(aside.new)
+            try:
+                with copied.reading():
+                    entries = copied.segments()
+            finally:
+                copied.close()
+            for entry in entries:
+                for path in files_of(folder, entry.name):
+                    _copy(path, aside.new / FOLDER / path.name)
+        sync_folder(aside.new / FOLDER)
+        sync_folder(aside.new)
+        aside.put_folder()
+        sync_folder(target.parent)
+    finally:
+        aside.end()
+
+
+def _copy(source: Path, target: Path) -> None:
+    with source.open("rb") as old, target.open("xb") as new:
+        shutil.copyfileobj(old, new, 1 << 20)
+        new.flush()
+        os.fsync(new.fileno())

@@ -1,0 +1,151 @@
+"""What a store is made for. It is decided once, at creation, and written into every file of the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+from nearkin.errors import CorruptStoreError, bad_parameter
+from nearkin.pipeline.candidates import MinHashCandidates, SimHashCandidates
+from nearkin.pipeline.candidates.minhash import RECALL, check_recall
+from nearkin.pipeline.texts import THRESHOLD
+from nearkin.pipeline.verify import TextComparison
+from nearkin.recipe import Recipe
+
+TextRule = Literal["keep", "none"]
+"""What a store keeps of the texts of new documents."""
+StoreVerify = Literal["jaccard", "containment", "indel", "signature", "none"]
+"""How a store verifies candidates."""
+
+VERSION = 1
+"""Version of the folder: raised when an older nearkin could misread it."""
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """What a store is made for.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        How a text becomes a fingerprint or signature.
+    threshold : float
+        Smallest similarity of a match, inclusive, above 0 and up to 1.
+    radius : int, optional
+        Largest Hamming distance of a candidate; None derives it from the threshold. With simhash.
+    recall : float, optional
+        Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash.
+    text : {"keep", "none"}
+        Whether the texts of new documents are kept. Without texts a match is not verified by them.
+    verify : {"jaccard", "containment", "indel", "signature", "none"}
+        How candidates are verified; "signature" with minhash, and it or "none" without texts.
+
+    Raises
+    ------
+    ParameterError
+        For values out of range, or that exclude one another.
+    """
+
+    recipe: Recipe
+    threshold: float = THRESHOLD
+    radius: int | None = None
+    recall: float | None = None
+    text: TextRule = "keep"
+    verify: StoreVerify = "jaccard"
+    source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, rule in {"text": TextRule, "verify": StoreVerify}.items():
+            if getattr(self, name) not in get_args(rule):
+                raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
+        number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
+        if not number or not 0 < self.threshold <= 1:
+            raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
+        if self.recipe.features == "given":
+            raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+        minhash = self.recipe.family == "minhash"
+        if self.verify == "signature" and not minhash:
+            raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
+        if self.text == "none" and self.verify not in ("signature", "none"):
+            raise bad_parameter("verify", self.verify, 'none, or signature with minhash, for a store with text="none"')
+        if minhash and self.radius is not None:
+            raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
+        check_recall(self.recall, self.recipe)
+        source = (
+            MinHashCandidates(self.recipe, self.threshold, self.recall, by_share=self.verify == "signature")
+            if minhash
+            else SimHashCandidates(self.recipe, self.threshold, self.radius)
+        )
+        object.__setattr__(self, "source", source)
+
+    @classmethod
+    def make(
+        cls,
+        recipe: Recipe | str | None,
+        threshold: float,
+        radius: int | None,
+        recall: float | None,
+        text: TextRule,
+        verify: StoreVerify | None,
+    ) -> StoreSettings:
+        """Settings from what a caller gives; where `verify` is None it follows from the family and what is kept."""
+        made = Recipe.of(recipe)
+        if verify is None:
+            verify = "jaccard" if text == "keep" else "signature" if made.family == "minhash" else "none"
+        if made.family == "minhash" and recall is None:
+            recall = RECALL
+        return cls(made, threshold, radius, recall, text, verify)
+
+    @cached_property
+    def comparison(self) -> TextComparison | None:
+        """How texts verify candidates; None where they don't."""
+        if self.verify in ("signature", "none"):
+            return None
+        return TextComparison(self.recipe, self.verify)  # type: ignore[arg-type]  # The others were excluded above.
+
+    @property
+    def verified_by(self) -> str:
+        """How a match is verified, in words."""
+        words = {"signature": "equal values of signatures", "none": "nothing: every candidate is a match"}
+        return words.get(self.verify, f"{self.verify} of the texts' features")
+
+    def to_json(self) -> str:
+        """All settings, as JSON with sorted keys."""
+        settings = {
+            "version": VERSION,
+            "recipe": json.loads(self.recipe.to_json()),
+            "recipe_digest": self.recipe.digest,
+            "threshold": self.threshold,
+            "radius": self.radius,
+            "recall": self.recall,
+            "text": self.text,
+            "verify": self.verify,
+        }
+        return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str, place: str) -> StoreSettings:
+        """The settings of a JSON form.
+
+        Raises
+        ------
+        CorruptStoreError
+            If it is no such form.
+        MismatchError
+            If its recipe is one of another version of the rules.
+        """
+        try:
+            found: Mapping[str, object] = json.loads(text)
+            slots = {name: found[name] for name in ("threshold", "radius", "recall", "text", "verify")}
+            recipe_text, digest = json.dumps(found["recipe"]), found["recipe_digest"]
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"its settings can't be read ({error!r}); restore it from a backup"
+            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from None
+        recipe = Recipe.from_json(recipe_text)
+        if recipe.digest != digest:
+            reason = f"its recipe has the digest {recipe.digest} and not {digest}, as its settings say"
+            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
+        return cls(recipe, **slots)  # type: ignore[arg-type]  # Checked by __post_init__.

@@ -1,0 +1,319 @@
+"""The documents of a store as they stood at one commit, by row; which of them a batch is held against.
+
+`Contents` follows the log: `refresh` brings it to the last commit. `StoreView` is
+`nearkin.pipeline.older.OlderDocuments` over a range of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.pipeline.candidates import CandidateLists, Places, TextBatch, Values
+from nearkin.search.ids import Id, IdKeys
+from nearkin.store.families import lists_of, store_family
+from nearkin.store.log import Log, SegmentEntry, State, checksums
+from nearkin.store.parts import Part
+from nearkin.store.records import NEW, record_type
+from nearkin.store.settings import StoreSettings
+from nearkin.store.waiting import Waiting
+
+
+class Contents:
+    """What is in a store, for one process.
+
+    Parameters
+    ----------
+    log : Log
+    settings : StoreSettings
+    """
+
+    def __init__(self, log: Log, settings: StoreSettings) -> None:
+        self.log, self.settings = log, settings
+        self.family = store_family(settings.source)
+        self.record_type = record_type(self.family)
+        self.parts: list[Part] = []
+        self._lasts = np.zeros(0, np.int64)
+        self.waiting = Waiting(self.family)
+        self.state: State | None = None
+        self.last_removal = 0
+        self._removed: set[int] = set()
+        self._hidden: NDArray[np.int64] | None = np.zeros(0, np.int64)
+        self._version = -1
+
+    @property
+    def folder(self) -> Path:
+        """The store."""
+        return self.log.folder
+
+    # Following the log
+
+    def refresh(self) -> State:
+        """Bring this to the state of the transaction that is open, and return its counters.
+
+        Raises
+        ------
+        CorruptStoreError
+            The log or a file does not hold what it says.
+        FileNotFoundError
+            A file on the list is gone: a merge that was committed since this transaction began has removed it.
+        """
+        version = self.log.version()
+        if self.state is not None and version == self._version:
+            return self.state
+        state = self.log.state()
+        old = self.state
+        if old is None or state.generation != old.generation:
+            self._open_parts()
+        if old is None:
+            self._load(state)
+        else:
+            first = old.next_row
+            if state.generation != old.generation:
+                # The log lost its beginning: to a segment, or for ever where it was removed. Rows are never reused.
+                least = self.log.least_row()
+                self.waiting = self.waiting.after(state.next_row if least is None else least - 1)
+            self.waiting.add_documents(list(self.log.documents(first)))
+            if state.generation != old.generation:
+                # A merge drops removed documents and then forgets them.
+                self._removed.clear()
+                self._hidden = None
+                self._hide(self.log.removed())
+            else:
+                self._hide(self.log.removed(self.last_removal))
+        self.state, self._version = state, version
+        return state
+
+    def _open_parts(self) -> None:
+        known = {part.entry.name: part for part in self.parts}
+        entries = self.log.segments()
+        self.parts = [known.get(entry.name) or self._open(entry) for entry in entries]
+        self._lasts = np.array([entry.last for entry in entries], np.int64)
+
+    def _open(self, entry: SegmentEntry) -> Part:
+        return Part(self.folder, entry, self.settings, self.family)
+
+    def _load(self, state: State) -> None:
+        """Read all of the log, and check that nothing of it is missing."""
+        count, sums = 0, 0
+        for rows, ids, contents, records, total in self.log.look_ups():
+            count, sums = count + len(rows), sums ^ total
+            self.waiting.add(rows, ids, contents, self._records_of(records))
+        removals = self.log.removed()
+        sums ^= sum_of([removal_key(row) for _, row in removals])
+        sums ^= sum_of([entry_key(part.entry) for part in self.parts])
+        if (count, sums) != (state.waiting, state.sums):
+            raise self.log.corrupt(
+                f"of {state.waiting} waiting documents, removals and segments some are missing or were changed; "
+                "restore it from a backup"
+            )
+        self._hide(removals)
+
+    def _records_of(self, records: list[bytes]) -> NDArray[np.void]:
+        joined = b"".join(records)
+        if len(joined) != len(records) * self.record_type.itemsize:
+            raise self.log.corrupt("a record has another width; restore it from a backup")
+        return np.frombuffer(joined, self.record_type)
+
+    def committed(self, state: State) -> None:
+        """Take over the state after a commit of this connection, whose documents were added here already."""
+        self.state = state
+
+    def follow_removals(self, state: State) -> None:
+        """Take over the removals of a commit of this connection."""
+        self._hide(self.log.removed(self.last_removal))
+        self.state = state
+
+    def _hide(self, removals: list[tuple[int, int]]) -> None:
+        if removals:
+            self.last_removal = removals[-1][0]
+            self._removed.update(row for _, row in removals)
+            self._hidden = None
+
+    # Look-ups over all rows
+
+    @property
+    def hidden(self) -> NDArray[np.int64]:
+        """Rows that were removed, ascending."""
+        if self._hidden is None:
+            self._hidden = np.array(sorted(self._removed), np.int64)
+        return self._hidden
+
+    def alive(self, rows: Places) -> NDArray[np.bool_]:
+        """Which of these rows were not removed."""
+        if not len(self.hidden):
+            return np.ones(len(rows), bool)
+        return ~np.isin(rows, self.hidden)
+
+    def present(self, rows: Places) -> NDArray[np.bool_]:
+        """Which of these rows were not removed, nor dropped by a merge after that."""
+        found = self.alive(rows)
+        for part, positions in self._split(rows):
+            some = rows[positions]
+            found[positions] &= self.waiting.has(some) if part is None else part.documents.places(some) >= 0
+        return found
+
+    def _split(self, rows: Places) -> list[tuple[Part | None, NDArray[np.int64]]]:
+        """Which positions of `rows` lie in which part; None stands for the log."""
+        if not len(rows):
+            return []
+        parts: list[Part | None] = [*self.parts, None]
+        owners = np.searchsorted(self._lasts, rows)
+        first = int(owners[0])
+        if (owners == first).all():
+            return [(parts[first], np.arange(len(rows)))]
+        return [(parts[owner], np.flatnonzero(owners == owner)) for owner in np.unique(owners).tolist()]
+
+    def gather(
+        self, rows: Places, of_part: Callable[[Part, Places], Any], of_log: Callable[[Places], Any]
+    ) -> list[Any]:
+        """One value for each row, asked of the part that holds it, or of the log."""
+        found: list[Any] = [None] * len(rows)
+        for part, positions in self._split(rows):
+            values = of_log(rows[positions]) if part is None else of_part(part, rows[positions])
+            for position, value in zip(positions.tolist(), values, strict=True):
+                found[position] = value
+        return found
+
+    def records(self, rows: Places) -> NDArray[np.void]:
+        """Records of rows."""
+        found = np.zeros(len(rows), self.record_type)
+        for part, positions in self._split(rows):
+            some = rows[positions]
+            found[positions] = self.waiting.records(some) if part is None else part.records(some)
+        return found
+
+    def ids(self, rows: Places) -> list[Id]:
+        """Ids of rows."""
+        return self.gather(rows, Part.ids, self.waiting.row_ids)
+
+    def extras(self, rows: Places) -> list[bytes]:
+        """Extras of rows."""
+        return self.gather(rows, Part.extras, lambda some: [one.extra for one in self._logged(some)])
+
+    def contents(self, rows: Places) -> list[bytes]:
+        """Content hashes of rows, 16 bytes each."""
+        return self.gather(
+            rows,
+            lambda part, some: [content.tobytes() for content in part.contents(some)],
+            self.waiting.row_contents,
+        )
+
+    def texts(self, rows: Places) -> list[str | None]:
+        """Texts of rows; None where none was kept."""
+        return self.gather(
+            rows,
+            Part.texts,
+            lambda some: [None if one.text is None else one.text.decode() for one in self._logged(some)],
+        )
+
+    def _logged(self, rows: Places) -> list[Any]:
+        found = self.log.some(rows.tolist())
+        if len(found) != len(rows):
+            raise self.log.corrupt("a waiting document is missing; run verify, and restore it from a backup")
+        return found
+
+    def find_ids(self, ids: IdKeys, start: int = 0) -> Places:
+        """The row of each id, -1 where it is not there from row `start` on, or was removed."""
+        listed = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        found = [self.waiting.find_ids(listed)]
+        found += [part.find_ids(ids) for part in self.parts if part.entry.last >= start]
+        return self._firsts(len(listed), found, start)
+
+    def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Places:
+        """The first row from `start` on with each content that stays and has features, -1 for none."""
+        keys = [content.tobytes() for content in contents]
+        found = [self.waiting.find_contents(keys)]
+        found += [part.find_contents(contents) for part in self.parts if part.entry.last >= start]
+        return self._firsts(len(keys), found, start, kept=True)
+
+    def _firsts(
+        self, count: int, found: list[tuple[NDArray[np.int64], Places]], start: int = 0, *, kept: bool = False
+    ) -> Places:
+        owners = np.concatenate([part[0] for part in found])
+        rows = np.concatenate([part[1] for part in found])
+        if not len(rows):
+            return np.full(count, -1, np.int64)
+        good = self.alive(rows) & (rows >= start)
+        if kept and good.any():
+            records = self.records(rows[good])
+            good[good] = (records["status"] == NEW) & (records["features"] > 0)
+        first = np.full(count, np.iinfo(np.int64).max)
+        np.minimum.at(first, owners[good], rows[good])
+        return np.where(first == np.iinfo(np.int64).max, -1, first)
+
+
+class StoreView:
+    """Documents of a store that stay, as what new ones are held against.
+
+    Parameters
+    ----------
+    contents : Contents
+    start : int
+        Rows below it are left out.
+    stop : int
+        Rows from it on are left out; the place of the first new document.
+    """
+
+    def __init__(self, contents: Contents, start: int, stop: int) -> None:
+        self._contents, self._start, self._stop = contents, start, stop
+
+    def __len__(self) -> int:
+        """Above every row."""
+        return self._stop
+
+    def copies(self, contents: NDArray[np.uint64]) -> Places:
+        """The first document that stays with each content; -1 for none."""
+        found = self._contents.find_contents(contents, self._start)
+        return np.where(found < self._stop, found, -1)
+
+    def candidates(self, values: Values) -> CandidateLists:
+        """Documents that may match each of these values, ascending."""
+        contents = self._contents
+        found = [part.find(values) for part in contents.parts if part.entry.last >= self._start and len(part.index)]
+        if len(contents.waiting.index):
+            found.append(contents.waiting.find(values))
+        lists = lists_of(len(values), found)
+        good = contents.alive(lists.places) & (lists.places >= self._start) & (lists.places < self._stop)
+        if good.all():
+            return lists
+        owners = lists.owners()[good]
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(values)))]).astype(np.int64)
+        return CandidateLists(offsets, lists.places[good], None if lists.similarity is None else lists.similarity[good])
+
+    def values(self, rows: Places) -> Values:
+        """The values of these rows."""
+        # A copy is aligned; records are not.
+        values: Values = self._contents.records(rows)["values"].copy()
+        return values
+
+    def lengths(self, rows: Places) -> NDArray[np.uint64]:
+        """How many characters their texts have."""
+        return self._contents.records(rows)["length"].astype(np.uint64)
+
+    def texts(self, rows: Places) -> TextBatch:
+        """Their texts; the rows are ascending."""
+        return self._contents.texts(rows)
+
+    def ids(self, rows: Places) -> list[Any]:
+        """Their ids, as they were given."""
+        return self._contents.ids(rows)
+
+
+def removal_key(row: int) -> bytes:
+    """What a removal adds to the sums of the log."""
+    return b"removed %d" % row
+
+
+def entry_key(entry: SegmentEntry) -> bytes:
+    """What a segment adds to the sums of the log."""
+    return repr(("segment", entry.name, entry.first, entry.last, entry.documents, entry.bytes)).encode()
+
+
+def sum_of(parts: list[bytes]) -> int:
+    """Exclusive or of checksums."""
+    return int(np.bitwise_xor.reduce(checksums(parts))) if parts else 0

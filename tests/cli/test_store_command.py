@@ -1,0 +1,140 @@
+"""`nearkin store` as a terminal meets it, and `nearkin dedup --against STORE`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from command import call as run
+
+
+def write(path: Path, rows: list[tuple[str, str]]) -> Path:
+    """A corpus."""
+    path.write_text(
+        "".join(json.dumps({"url": name, "text": text, "n": i}) + "\n" for i, (name, text) in enumerate(rows))
+    )
+    return path
+
+
+FOX = "The quick brown fox jumps over the lazy dog, and runs away."
+ROWS = [
+    ("a", FOX),
+    ("b", FOX),
+    ("c", FOX.replace("quick", "quicker")),
+    ("d", "Something else, about cats."),
+    ("e", "!!"),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store that has seen the corpus."""
+    path = tmp_path / "pages.store"
+    assert 0 == run("store", "create", str(path), "--threshold", "0.7").code
+    corpus = write(tmp_path / "corpus.jsonl", ROWS)
+    assert 0 == run("store", "add", str(path), str(corpus), "--id-column", "url", "--column", "n", "-q").code
+    return path
+
+
+def test_add_says_of_each_document_what_it_is(tmp_path: Path) -> None:
+    """A tab-separated line each: id, status, match, distance, similarity; or JSON; the second time all are known."""
+    path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
+    run("store", "create", str(path), "--threshold", "0.7")
+    result = run("store", "add", str(path), str(corpus), "--id-column", "url")
+    lines = [line.split("\t") for line in result.out.splitlines()]
+    assert [["a", "new", "-", "-", "-"], ["b", "exact", "a", "0", "1.0000"]] == lines[:2]
+    assert ["c", "near", "a"] == lines[2][:3]
+    assert [["d", "new", "-", "-", "-"], ["e", "new", "-", "-", "-"]] == lines[3:]
+    again = run("store", "add", str(path), str(corpus), "--id-column", "url", "--json")
+    rows = [json.loads(line) for line in again.out.splitlines()]
+    assert ["known"] * 5 == [row["status"] for row in rows]
+    assert [None, "a", "a", None, None] == [row["match"] for row in rows]
+
+
+def test_check_remembers_nothing(store: Path, tmp_path: Path) -> None:
+    """The answer, and the best matches with their columns."""
+    corpus = write(tmp_path / "new.jsonl", [("x", FOX + "!"), ("y", "Nothing like the others at all.")])
+    result = run("store", "check", str(store), str(corpus), "--id-column", "url", "--best", "2", "--json")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert [("x", "near"), ("y", "new")] == [(row["id"], row["status"]) for row in rows]
+    assert [{"id": "a", "distance": 0, "similarity": 1.0, "columns": {"n": 0}}] == rows[0]["matches"]
+    with nk.Store.open(store, "r") as opened:
+        assert 5 == len(opened)
+
+
+def test_get_remove_info_and_merge(store: Path) -> None:
+    """What is known of ids; what is removed is gone; what the store holds."""
+    found = json.loads(run("store", "get", str(store), "c", "--with-text").out)
+    assert ("c", "near", "a", {"n": 2}, None) == tuple(
+        found[name] for name in ("id", "status", "match", "columns", "text")
+    )
+    assert 0 == run("store", "remove", str(store), "a", "b", "-q").code
+    refused = run("store", "get", str(store), "a")
+    assert 2 == refused.code
+    assert "missing-ok" in refused.err or "missing_ok" in refused.err
+    about = json.loads(run("store", "info", str(store), "--json").out)
+    assert (3, 2, 0) == (about["documents"], about["removed_not_merged"], about["segments"])
+    about = json.loads(run("store", "merge", str(store), "--json").out)
+    assert (3, 0, 1, 0) == tuple(about[name] for name in ("documents", "removed_not_merged", "segments", "waiting"))
+    assert "sound, 3 documents" in run("store", "verify", str(store)).out
+
+
+def test_export_is_a_corpus_and_import_takes_it(store: Path, tmp_path: Path) -> None:
+    """Documents that stay go out with their columns, and come into another store."""
+    out = tmp_path / "out.jsonl.gz"
+    assert 0 == run("store", "export", str(store), "--out", str(out)).code
+    assert 2 == run("store", "export", str(store), "--out", str(out)).code
+    other = tmp_path / "other.store"
+    run("store", "create", str(other))
+    result = run("store", "import", str(other), str(out), "--id-column", "id", "--column", "n")
+    assert 0 == result.code, result.err
+    with nk.Store.open(other, "r") as opened:
+        assert [("a", {"n": 0}), ("d", {"n": 3}), ("e", {"n": 4})] == [
+            (one.id, one.columns) for batch in opened.iter_documents() for one in batch
+        ]
+
+
+def test_backup_and_repair(store: Path, tmp_path: Path) -> None:
+    """A copy is a store; a damaged index is named, and built again."""
+    run("store", "merge", str(store), "-q")
+    assert 0 == run("store", "backup", str(store), str(tmp_path / "copy")).code
+    assert "sound, 5 documents" in run("store", "verify", str(tmp_path / "copy")).out
+    index = next((store / "segments").glob("*.index.nks"))
+    content = bytearray(index.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    index.write_bytes(content)
+    result = run("store", "verify", str(store))
+    assert 1 == result.code
+    assert index.name in result.err
+    mended = run("store", "verify", str(store), "--repair")
+    assert 0 == mended.code, mended.err
+    assert "repaired" in mended.err
+
+
+def test_dedup_against_a_store_takes_its_recipe_and_threshold(store: Path, tmp_path: Path) -> None:
+    """What matches a stored document goes, and nothing is remembered; another recipe is refused."""
+    corpus = write(tmp_path / "new.jsonl", [("x", FOX + " "), ("y", "New words that nobody has seen before.")])
+    arguments = ["dedup", str(corpus), "--against", str(store), "--id-column", "url", "-q"]
+    result = run(*arguments, "--out", str(tmp_path / "out"))
+    assert 0 == result.code, result.err
+    kept = [json.loads(line)["url"] for line in (tmp_path / "out" / "kept.jsonl").read_text().splitlines()]
+    assert ["y"] == kept
+    cluster = json.loads((tmp_path / "out" / "clusters.jsonl").read_text().splitlines()[0])
+    assert ("x", "a", "near-old") == (cluster["id"], cluster["representative"], cluster["reason"])
+    refused = run(*arguments, "--out", str(tmp_path / "other"), "--bits", "64")
+    assert 2 == refused.code
+    assert "recipe slot bits differs" in refused.err
+
+
+def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
+    """A store that is there, or is not; an id with another text; no ids."""
+    assert "something is there" in run("store", "create", str(store)).err
+    assert 1 == run("store", "info", str(tmp_path / "none")).code
+    corpus = write(tmp_path / "other.jsonl", [("a", "Another text under the same id.")])
+    result = run("store", "add", str(store), str(corpus), "--id-column", "url")
+    assert 1 == result.code
+    assert "'a' is that of another text" in result.err
+    assert 2 == run("store", "remove", str(store)).code

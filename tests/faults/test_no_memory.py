@@ -1,0 +1,65 @@
+"""Memory that is not there: a `MemoryError`, and an object that goes on; never the end of the process.
+
+`crates/nearkin-core/tests/memory.rs` refuses the large allocations of a call of the core, one after another.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import nearkin as nk
+
+LIMITED = """
+import resource
+import numpy as np
+import nearkin as nk
+from nearkin import _core
+
+index = nk.HammingIndex(bits=64)
+index.add(None, np.zeros(60_000, dtype=np.uint64))
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+calls = {
+    "pairs": lambda: index.pairs(radius=0),
+    "functions": lambda: _core.draw_matrix("gaussian", 0, 0, 0, 1 << 20, 1 << 20),
+    "means": lambda: _core.column_means_csr(
+        np.array([0, 1]), np.zeros(1, dtype=np.int64), np.ones(1), columns=1 << 40
+    ),
+}
+for name, call in calls.items():
+    try:
+        call()
+    except MemoryError as error:
+        print(name, "bytes" in str(error) or "do not fit in memory" in str(error))
+print(len(index.search(np.zeros(1, dtype=np.uint64), radius=0).ids))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of a process's memory")
+def test_what_does_not_fit_memory_is_an_error() -> None:
+    """1.8 billion pairs, 4 TB of random numbers, a mean for each of 2^40 columns; the index answers as before."""
+    command = [sys.executable, "-c", LIMITED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert (0, "pairs True\nfunctions True\nmeans True\n60000\n") == (done.returncode, done.stdout), done.stderr
+
+
+class Boastful:
+    """Two strings that say that they are 2^60."""
+
+    def __init__(self, *items: str) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return 1 << 60
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.items)
+
+
+def test_a_length_that_an_object_claims_is_a_hint() -> None:
+    """Texts and digests of an object whose length is not its own are those that it gives."""
+    texts = ["one text of some words", "another text"]
+    assert nk.fingerprint(texts).tolist() == nk.fingerprint(Boastful(*texts)).tolist()

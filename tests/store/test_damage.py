@@ -1,0 +1,210 @@
+"""A damaged store is an error that names the file, or answers as if nothing had happened; never a wrong answer."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
+
+TEXTS = [f"a document about {'word ' * (i % 5)} and number {i // 2} with more words" for i in range(40)]
+QUESTIONS = [TEXTS[3], TEXTS[30] + "!", "nothing like the others", ""]
+
+
+def make(path: Path) -> Path:
+    """A store with two segments' worth in one, documents in the log, a removal and columns."""
+    with nk.Store.create(path, "char:3|binary|xxh3|simhash:64", threshold=0.7) as store:
+        store.check_and_add(TEXTS[:30], [f"d{i}" for i in range(30)], columns={"n": list(range(30))})
+        store.merge()
+        store.check_and_add(TEXTS[30:], [f"d{i}" for i in range(30, 40)])
+        store.remove(["d5", "d33"])
+    return path
+
+
+def answers(path: Path) -> object:
+    """All that a store says."""
+    with nk.Store.open(path, "r") as store:
+        documents = [one for batch in store.iter_documents() for one in batch]
+        found = store.check(QUESTIONS, k=2)
+        return (
+            len(store),
+            [(one.id, one.status, one.match, one.distance, str(one.similarity), one.columns) for one in documents],
+            store.texts([one.id for one in documents]),
+            [str(row) for row in found.rows()],
+            str(found.matches),
+            [name in store for name in ("d0", "d5", "d33", "d39")],
+        )
+
+
+def sweep(tmp_path: Path, step: int) -> tuple[int, int, int]:
+    """Flips a bit of every `step`-th byte of each file; how many were errors, harmless, and unseen by verify."""
+    store = make(tmp_path / "store")
+    expected = answers(store)
+    refused = harmless = passed = 0
+    for other in store.glob("log.sqlite-*"):
+        other.unlink()
+    files = sorted(path.relative_to(store) for path in store.rglob("*") if path.is_file() and path.stat().st_size)
+    assert {".documents", ".index", ""} >= {Path(path.stem).suffix for path in files}
+    for name in files:
+        content = (store / name).read_bytes()
+        for at in range(0, len(content), step):
+            damaged = bytearray(content)
+            damaged[at] ^= 1 << (at // step) % 8
+            (store / name).write_bytes(damaged)
+            try:
+                found = answers(store)
+            except (NearkinError, OSError):
+                refused += 1
+                continue
+            finally:
+                for other in store.glob("log.sqlite-*"):
+                    other.unlink()
+            assert expected == found, (name, at)
+            harmless += 1
+            with nk.Store.open(store, "r") as opened:
+                try:
+                    opened.verify()
+                    passed += 1
+                except (NearkinError, OSError):
+                    pass
+            for other in store.glob("log.sqlite-*"):
+                other.unlink()
+        (store / name).write_bytes(content)
+    assert expected == answers(store)
+    return refused, harmless, passed
+
+
+def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
+    """A bit of every 211th byte of every file of a small store."""
+    refused, _, _ = sweep(tmp_path, 211)
+    assert refused > 5
+
+
+@pytest.mark.slow
+def test_every_flipped_byte_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
+    """A bit of every seventh byte."""
+    sweep(tmp_path, 7)
+
+
+def verdict(store: Path) -> str:
+    """What `verify` says."""
+    try:
+        with nk.Store.open(store, "r") as opened:
+            opened.verify()
+    except (CorruptStoreError, FormatVersionError, MismatchError) as error:
+        return str(error)
+    return "sound"
+
+
+def test_any_flipped_byte_of_a_segment_is_found_by_verify(tmp_path: Path) -> None:
+    """Also where no question meets it; the message names the file."""
+    store = make(tmp_path / "store")
+    for path in sorted((store / "segments").iterdir()):
+        content = path.read_bytes()
+        length = int.from_bytes(content[24:32], "little")
+        for at in range(64, length, 97):
+            damaged = bytearray(content)
+            damaged[at] ^= 1
+            path.write_bytes(damaged)
+            said = verdict(store)
+            # Bytes between sections are zero and never read.
+            assert path.name in said or "settings" in said or (said == "sound" and 0 == content[at])
+            path.write_bytes(content)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("harm", [truncate, empty, Path.unlink])
+@pytest.mark.parametrize("which", ["documents", "index", "log"])
+def test_a_cut_or_missing_file_is_an_error(tmp_path: Path, harm: Callable[[Path], None], which: str) -> None:
+    """Whatever the file, and the store opens again once it is put back."""
+    store = make(tmp_path / "store")
+    shutil.copytree(store, tmp_path / "copy")
+    expected = answers(store)
+    path = store / "log.sqlite" if which == "log" else next((store / "segments").glob(f"*.{which}.nks"))
+    harm(path)
+    with pytest.raises((NearkinError, OSError)):
+        answers(store)
+    path.write_bytes((tmp_path / "copy" / path.relative_to(store)).read_bytes())
+    assert expected == answers(store)
+
+
+def test_a_damaged_index_is_built_again(tmp_path: Path) -> None:
+    """From the documents; the findings say what was repaired."""
+    store = make(tmp_path / "store")
+    expected = answers(store)
+    path = next((store / "segments").glob("*.index.nks"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+    assert path.name in verdict(store)
+    findings = nk.Store.repair(store)
+    assert [(str(path), True)] == [(finding.place, finding.repaired) for finding in findings]
+    assert "sound" == verdict(store)
+    assert expected == answers(store)
+    assert [] == nk.Store.repair(store)
+
+
+def test_what_nothing_else_holds_is_not_repaired(tmp_path: Path) -> None:
+    """A damaged file of documents is named, and nothing is changed."""
+    store = make(tmp_path / "store")
+    path = next((store / "segments").glob("*.documents.nks"))
+    content = bytearray(path.read_bytes())
+    content[3000] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(CorruptStoreError, match="documents"):
+        nk.Store.repair(store)
+    assert bytes(content) == path.read_bytes()
+
+
+def test_a_changed_document_of_the_log_is_found(tmp_path: Path) -> None:
+    """A value that SQLite itself has no reason to doubt; a row that is gone; a removal that is gone."""
+    for change in (
+        "UPDATE documents SET id = 'other' WHERE row = 32",
+        "DELETE FROM documents WHERE row = 34",
+        "DELETE FROM removed WHERE row = 5",
+        "UPDATE segments SET documents = 29",
+        "UPDATE state SET next_row = 17",
+    ):
+        store = make(tmp_path / str(abs(hash(change))))
+        connection = sqlite3.connect(store / "log.sqlite")
+        with connection:
+            connection.execute(change)
+        connection.close()
+        with pytest.raises(CorruptStoreError, match=r"log\.sqlite|documents\.nks"):
+            answers(store)
+
+
+def test_files_that_no_list_names_are_removed(tmp_path: Path) -> None:
+    """What a crash left behind is gone after the next opening for writing; other files stay."""
+    store = make(tmp_path / "store")
+    orphan = store / "segments" / "00000000000000ff.documents.nks"
+    mine = store / "segments" / "notes.txt"
+    orphan.write_bytes(b"half")
+    mine.write_text("mine")
+    nk.Store.open(store, "r").close()
+    assert orphan.exists()
+    nk.Store.open(store).close()
+    assert not orphan.exists()
+    assert mine.exists()
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    """By the version of its log."""
+    store = make(tmp_path / "store")
+    connection = sqlite3.connect(store / "log.sqlite")
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(FormatVersionError):
+        nk.Store.open(store)

@@ -1,0 +1,92 @@
+"""The pipeline of `examples/scrapy_pipeline.py` in a real crawl of a site that the test serves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import nearkin as nk
+
+pytest.importorskip("scrapy", reason="scrapy is not installed; it is in the `dev` group")
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+NEWS = "The committee met on Monday to discuss the new harbour, and agreed on a plan that will cost nine million."
+PAGES = {
+    "/": "".join(f'<a href="/{name}">x</a>' for name in ("a", "b", "c", "d")),
+    "/a": f"<p>{NEWS}</p>",
+    "/b": f"<p>{NEWS}</p>",
+    "/c": f"<p>{NEWS.replace('Monday', 'Tuesday')}</p>",
+    "/d": "<p>Something else entirely, about the life of bees in winter.</p>",
+}
+CRAWL = """
+import sys
+sys.path.insert(0, sys.argv[4])
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+class Site(scrapy.Spider):
+    name = "site"
+    start_urls = [sys.argv[1]]
+    def parse(self, response):
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, self.page)
+    def page(self, response):
+        yield {"url": response.url, "text": " ".join(response.css("p::text").getall())}
+
+process = CrawlerProcess({
+    "ITEM_PIPELINES": {"scrapy_pipeline.NearDuplicates": 300}, "NEARKIN_STORE": sys.argv[2], "LOG_LEVEL": "ERROR",
+    "FEEDS": {sys.argv[3]: {"format": "jsonlines", "overwrite": True}}, "TELNETCONSOLE_ENABLED": False,
+    "CONCURRENT_REQUESTS": 1,
+})
+process.crawl(Site)
+process.start()
+"""
+
+
+class Site(BaseHTTPRequestHandler):
+    """Serves the pages."""
+
+    def do_GET(self) -> None:
+        """A page, or 404."""
+        page = PAGES.get(self.path)
+        self.send_response(404 if page is None else 200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write((page or "").encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+def test_a_crawl_gives_each_page_once(tmp_path: Path) -> None:
+    """Of a page, its copy, and a near-duplicate one is kept; the second crawl finds nothing new."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}/"
+        kept = []
+        # Scrapy reads the source of its spiders.
+        script = tmp_path / "crawl.py"
+        script.write_text(CRAWL)
+        for number in range(2):
+            out = tmp_path / f"out{number}.jsonl"
+            command = [sys.executable, str(script), address, str(tmp_path / "pages.store"), str(out), str(EXAMPLES)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+            assert 0 == done.returncode, done.stderr
+            lines = out.read_text().splitlines() if out.exists() else []
+            kept.append(sorted(json.loads(line)["text"][:3] for line in lines))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert [["Som", "The"], []] == kept
+    with nk.Store.open(tmp_path / "pages.store", "r") as store:
+        assert 4 == len(store)
+        assert 2 == sum(one.status == "new" for batch in store.iter_documents() for one in batch)

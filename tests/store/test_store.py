@@ -1,0 +1,358 @@
+"""The store answers what its model answers, through any batches, restarts, merges and handles."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import nearkin as nk
+from nearkin.errors import InputError, MismatchError, ParameterError
+from store_model import Model, same
+
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
+TEXTS = st.one_of(
+    st.lists(st.sampled_from(WORDS), min_size=3, max_size=9).map(" ".join),
+    st.sampled_from(["", "!!", "x", "Der kurze Text", "一段短的文字", "a\0b"]),
+)
+NAMES = st.integers(0, 40).map("d{}".format)
+BATCH = st.lists(st.tuples(NAMES, TEXTS), max_size=12)
+RECIPES: dict[str, dict[str, Any]] = {
+    "simhash": {"recipe": "char:3|binary|xxh3|simhash:64", "threshold": 0.6},
+    "minhash": {"recipe": "char:3|binary|xxh3|minhash:64", "threshold": 0.6, "recall": 0.9},
+}
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Two handles on one store, and the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.path = self.folder / "store"
+        self.handles: list[nk.Store] = []
+
+    @initialize(family=st.sampled_from(sorted(RECIPES)))
+    def create(self, family: str) -> None:
+        """A new store and a second handle."""
+        store = nk.Store.create(self.path, **RECIPES[family], waiting=16)
+        self.handles = [store, nk.Store.open(self.path, waiting=16)]
+        self.model = Model(store.settings)
+
+    def teardown(self) -> None:
+        """What is left is sound."""
+        for store in self.handles:
+            store.close()
+        if self.handles:
+            with nk.Store.open(self.path) as store:
+                store.verify()
+        shutil.rmtree(self.folder)
+
+    @rule(batch=BATCH, which=st.integers(0, 1), absorb=st.booleans())
+    def come(self, batch: list[tuple[str, str]], which: int, absorb: bool) -> None:
+        """Documents come, all or none."""
+        store = self.handles[which]
+        before = list(self.model.documents)
+        call = store.check_and_add if absorb else store.add
+        names, texts = [name for name, _ in batch], [text for _, text in batch]
+        try:
+            expected = [self.model.add(name, text, absorb=absorb) for name, text in batch]
+        except KeyError:
+            self.model.documents = before
+            with pytest.raises(InputError, match="is that of another text"):
+                call(texts, names)
+            return
+        answers = call(texts, names, columns={"length": [len(text) for text in texts]})
+        found = [tuple(row.values()) for row in answers.rows()]
+        assert all(map(same, expected, found)), (batch, expected, found)
+
+    @rule(text=TEXTS, which=st.integers(0, 1))
+    def check(self, text: str, which: int) -> None:
+        """A question changes nothing."""
+        answers = self.handles[which].check([text], k=50)
+        assert same(self.model.decide(text), tuple(next(answers.rows()).values()))
+        assert answers.matches is not None
+        matched = [one.id for one in answers.matches[0]]
+        expected = [
+            one.id
+            for one in self.model.documents
+            if one.status == "new" and self.model.is_candidate(text, one.text)
+            and self.model.similarity(text, one.text) >= self.model.settings.threshold
+        ]  # fmt: skip
+        assert sorted(expected) == sorted(matched)
+
+    @rule(data=st.data(), which=st.integers(0, 1), erase=st.booleans())
+    def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
+        """Documents go."""
+        names = [one.id for one in self.model.documents]
+        if not names:
+            return
+        chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
+        assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
+        for name in chosen:
+            self.model.remove(name)
+
+    @rule(which=st.integers(0, 1))
+    def merge(self, which: int) -> None:
+        """Files change, answers don't."""
+        self.handles[which].merge()
+
+    @rule(which=st.integers(0, 1))
+    def reopen(self, which: int) -> None:
+        """A restart."""
+        self.handles[which].close()
+        self.handles[which] = nk.Store.open(self.path, waiting=16)
+
+    @invariant()
+    def holds_the_same(self) -> None:
+        """Both handles hold what the model holds."""
+        for store in self.handles:
+            assert len(self.model.documents) == len(store)
+            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
+            assert [one.id for one in self.model.documents] == [one.id for one in found]
+            for known, one in zip(self.model.documents, found, strict=True):
+                match = known.match if known.match is None or self.model.find(known.match) is not None else None
+                expected = (known.status, match, known.distance, known.similarity)
+                assert same(expected, (one.status, one.match, one.distance, one.similarity))
+                assert {"length": len(known.text)} == one.columns
+            texts = store.texts([one.id for one in found]) if found else []
+            assert [one.text if one.status == "new" else None for one in self.model.documents] == texts
+
+
+StoreMachine.TestCase.settings = settings(
+    max_examples=15,
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+TestStoreMachine = StoreMachine.TestCase
+
+
+def texts_of(count: int, seed: int) -> list[str]:
+    """Texts of which many are near-duplicates of earlier ones."""
+    rng = np.random.default_rng(seed)
+    texts: list[str] = []
+    for _ in range(count):
+        if texts and rng.random() < 0.4:
+            words = texts[rng.integers(len(texts))].split()
+            for _ in range(int(rng.integers(0, 3))):
+                words[rng.integers(len(words))] = str(rng.integers(1000))
+            texts.append(" ".join(words))
+        else:
+            texts.append(" ".join(f"w{value}" for value in rng.integers(0, 5000, int(rng.integers(10, 40)))))
+    return texts
+
+
+@pytest.mark.parametrize("recipe", [None, "minhash"])
+def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_path: Path, recipe: str | None) -> None:
+    """Survivors, representatives, distances, similarities and reasons are those of `nk.dedup` in that order."""
+    texts = texts_of(700, 3)
+    names = [f"d{number}" for number in range(len(texts))]
+    result = nk.dedup(texts, names, recipe=recipe)
+    expected = {row["id"]: row for row in result.clusters.rows() if row["reason"] != "kept"}
+    rng = np.random.default_rng(1)
+    store = nk.Store.create(tmp_path / "store", recipe, waiting=64)
+    found = []
+    start = 0
+    while start < len(texts):
+        end = start + int(rng.integers(1, 60))
+        found += list(store.check_and_add(texts[start:end], names[start:end]).rows())
+        start = end
+        if rng.random() < 0.2:
+            store.close()
+            store = nk.Store.open(tmp_path / "store", waiting=64)
+    assert result.kept == [name for name, row in zip(names, found, strict=True) if row["status"] == "new"]
+    for name, row in zip(names, found, strict=True):
+        if row["status"] != "new":
+            one = expected[name]
+            reference = (one["reason"], one["representative"], one["distance"], one["similarity"])
+            assert reference == tuple(row.values())
+    assert {frozenset(cluster) for cluster in store.clusters()} == clusters_of(result)
+    store.close()
+
+
+def clusters_of(result: nk.DedupResult) -> set[frozenset[str]]:
+    """Ids of each cluster."""
+    groups: dict[int, set[str]] = {}
+    for row in result.clusters.rows():
+        groups.setdefault(row["cluster"], set()).add(row["id"])
+    return {frozenset(group) for group in groups.values()}
+
+
+def test_a_deduplication_against_a_store_is_one_against_the_texts_that_stay(tmp_path: Path) -> None:
+    """The same tables, whether the old texts lie in a list or in a store; nothing is remembered."""
+    old, new = texts_of(300, 5), texts_of(300, 5)[100:] + texts_of(50, 6)
+    with nk.Store.create(tmp_path / "store", waiting=64) as store:
+        status = store.check_and_add(old, [f"o{number}" for number in range(len(old))]).status
+        kept = [number for number, name in enumerate(status) if name == "new"]
+        found = nk.dedup(new, against=store)
+        assert len(old) == len(store)
+    expected = nk.dedup(new, against=[old[row] for row in kept], against_ids=[f"o{row}" for row in kept])
+    assert expected.kept == found.kept
+    assert expected.clusters.columns == found.clusters.columns
+    assert expected.pairs.columns == found.pairs.columns
+
+
+def test_a_store_of_another_recipe_is_refused(tmp_path: Path) -> None:
+    """The first difference is named."""
+    with nk.Store.create(tmp_path / "store") as store:
+        with pytest.raises(MismatchError, match="recipe slot n differs"):
+            nk.dedup(["a text"], against=store, recipe="char:5|binary|xxh3|simhash:128")
+        with pytest.raises(MismatchError, match="radius"):
+            nk.dedup(["a text"], against=store, threshold=0.5)
+
+
+def test_row_numbers_stand_for_ids(tmp_path: Path) -> None:
+    """Without ids documents are numbered through all batches; strings are refused then, and numbers beside strings."""
+    with nk.Store.create(tmp_path / "store") as store:
+        store.check_and_add(["first text of all", "second one"])
+        store.check_and_add(["a third one, quite different"])
+        assert [0, 1, 2] == [one.id for batch in store.iter_documents() for one in batch]
+        with pytest.raises(ParameterError, match="kind"):
+            store.check_and_add(["another"], ["name"])
+    with nk.Store.create(tmp_path / "named") as store:
+        store.add(["a text"], ["name"])
+        with pytest.raises(MismatchError, match="give ids"):
+            store.add(["another text"])
+
+
+def test_a_closed_store_and_a_reader_refuse_changes(tmp_path: Path) -> None:
+    """With a message that says what to do."""
+    store = nk.Store.create(tmp_path / "store")
+    with nk.Store.open(tmp_path / "store", "r") as reader:
+        store.add(["a text"], ["a"])
+        assert "a" in reader
+        for change in (lambda: reader.add(["b"], ["b"]), lambda: reader.remove(["a"]), reader.merge):
+            with pytest.raises(ParameterError, match='mode="w"'):
+                change()
+    store.close()
+    with pytest.raises(ParameterError, match="closed"):
+        store.check(["a text"])
+
+
+def test_what_is_wrong_with_a_call_is_said_and_changes_nothing(tmp_path: Path) -> None:
+    """Columns of another length, a text instead of texts, NaN, a missing id."""
+    with nk.Store.create(tmp_path / "store") as store:
+        wrong: list[Any] = [{"a": [1]}, {"a": "xy"}, {"a": [1, float("nan")]}, {3: [1, 2]}]
+        for columns in wrong:
+            with pytest.raises(ParameterError, match="columns"):
+                store.check_and_add(["one", "two"], ["a", "b"], columns=columns)
+        with pytest.raises(ParameterError, match="iterable of texts"):
+            store.check("one text")
+        with pytest.raises(ParameterError, match="missing_ok"):
+            store.get(["a"])
+        assert [None] == store.get(["a"], missing_ok=True)
+        assert 0 == len(store)
+    with pytest.raises(FileExistsError):
+        nk.Store.create(tmp_path / "store")
+    with pytest.raises(FileNotFoundError, match="no store"):
+        nk.Store.open(tmp_path / "other")
+
+
+def test_erased_text_is_in_no_file(tmp_path: Path) -> None:
+    """After `remove(erase=True)` neither text nor id nor column is found in any byte of the folder."""
+    secret = "incompressible-" + "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 60))
+    with nk.Store.create(tmp_path / "store") as store:
+        store.add(["a text that stays", f"some {secret} text"], ["stays", f"id {secret}"], columns={"c": ["x", secret]})
+        store.remove([f"id {secret}"], erase=True)
+        assert 1 == len(store)
+    for path in (tmp_path / "store").rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
+
+
+def test_a_match_that_was_merged_away_is_none(tmp_path: Path) -> None:
+    """What was near a document that is gone from every file stays, with no match."""
+    fox = "The quick brown fox jumps over the lazy dog"
+    with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
+        store.check_and_add([fox, fox + "!", "another text about cats", fox], ["a", "b", "c", "d"])
+        store.merge()
+        store.remove(["a"], erase=True)
+        assert [("b", None), ("c", None), ("d", None)] == [
+            (one.id, one.match) for batch in store.iter_documents() for one in batch
+        ]
+        assert 0 == len(store.pairs())
+        assert ["known"] == store.check_and_add([fox], ["d"]).status
+        store.verify()
+
+
+def test_a_backup_is_a_store_of_the_moment(tmp_path: Path) -> None:
+    """What comes later is not in it; it opens, verifies and goes on alone."""
+    texts = texts_of(200, 9)
+    with nk.Store.create(tmp_path / "store", waiting=32) as store:
+        store.check_and_add(texts[:150])
+        store.backup(tmp_path / "copy")
+        store.check_and_add(texts[150:])
+        with nk.Store.open(tmp_path / "copy", waiting=32) as copy:
+            copy.verify()
+            assert 150 == len(copy)
+            copy.check_and_add(texts[150:])
+            one, other = ([row for batch in each.iter_documents() for row in batch] for each in (store, copy))
+            assert [(row.id, row.status, row.match) for row in one] == [
+                (row.id, row.status, row.match) for row in other
+            ]
+        with pytest.raises(FileExistsError):
+            store.backup(tmp_path / "copy")
+
+
+def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The documents go on waiting, nothing is lost, and the next time may succeed."""
+    from nearkin.store import merging
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    texts = texts_of(200, 4)
+    with nk.Store.create(tmp_path / "store", waiting=32) as store:
+        monkeypatch.setattr(merging, "write_part", full)
+        store.add(texts[:64])
+        assert store._keeper is not None
+        store._keeper.finish()
+        with pytest.warns(RuntimeWarning, match="documents go on waiting in the log.*No space left"):
+            store.add(texts[64:128])
+        store._keeper.finish()
+        monkeypatch.undo()
+        with pytest.warns(RuntimeWarning, match="No space left"):
+            store.add(texts[128:])
+        store._keeper.finish()
+        assert 0 < store.stats().segments
+        assert 200 == len(store)
+        store.verify()
+
+
+def test_texts_need_not_be_kept(tmp_path: Path) -> None:
+    """Then candidates are matches, and the answers say so."""
+    with nk.Store.create(tmp_path / "store", text="none") as store:
+        answers = store.check_and_add(["one text of some words", "one text of some word"], ["a", "b"])
+        assert ["new", "near"] == answers.status
+        assert "nothing" in answers.verified
+        assert [None, None] == store.texts(["a", "b"])
+    with pytest.raises(ParameterError, match="text"):
+        nk.Store.create(tmp_path / "other", text="none", verify="jaccard")
+
+
+def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
+    """A committed store answers as on the day it was written, and goes on."""
+    fixture = Path(__file__).resolve().parents[1] / "fixtures" / "store-v1"
+    shutil.copytree(fixture, tmp_path / "store")
+    with nk.Store.open(tmp_path / "store") as store:
+        store.verify()
+        found = [one for batch in store.iter_documents() for one in batch]
+        assert [("d0", "new", None, {"n": 0}), ("d4", "near", "d0", {"n": 4})] == [
+            (one.id, one.status, one.match, one.columns) for one in found[:2]
+        ]
+        assert [("w0", "near", "d0"), ("w1", "new", None)] == [(one.id, one.status, one.match) for one in found[-2:]]
+        assert "d8" not in store
+        assert ["another text that waits"] == store.texts(["w1"])
+        assert ["exact", "new"] == store.check(["another text that waits", "a text like none of them at all"]).status
+        store.check_and_add(["one more"], ["x"])
+        store.merge()
+        store.verify()
