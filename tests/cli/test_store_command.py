@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 import nearkin as nk
 from command import call as run
+from nearkin.io import aside
 
 
 def write(path: Path, rows: list[tuple[str, str]]) -> Path:
@@ -138,3 +142,74 @@ def test_what_is_wrong_is_said(store: Path, tmp_path: Path) -> None:
     assert 1 == result.code
     assert "'a' is that of another text" in result.err
     assert 2 == run("store", "remove", str(store)).code
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "tsv", "parquet", "txt"])
+def test_dedup_with_a_store_remembers_what_it_keeps(store: Path, tmp_path: Path, form: str) -> None:
+    """The output of `--against STORE`, and the documents in the store; the second time nothing is new."""
+    corpus = tmp_path / f"new.{form}"
+    names, texts = ["x", "y", "z"], [FOX + "!", "Nothing like the others at all.", "A page of something else again."]
+    table = pa.table({"url": names, "text": texts})
+    if form == "parquet":
+        pyarrow.parquet.write_table(table, corpus)
+    elif form in ("csv", "tsv"):
+        options = pyarrow.csv.WriteOptions(delimiter="\t" if form == "tsv" else ",", quoting_style="needed")
+        pyarrow.csv.write_csv(table, corpus, options)
+    elif form == "txt":
+        corpus.write_text("\n".join(texts) + "\n")
+    else:
+        lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
+        with pa.output_stream(str(corpus), compression="detect") as file:
+            file.write(lines.encode())
+    if form == "txt":
+        # Row numbers of this store are ids.
+        run("store", "create", str(store := tmp_path / "numbered"), "--threshold", "0.7")
+    options_ = [] if form == "txt" else ["--id-column", "url", "--column", "url"]
+    arguments = ["dedup", str(corpus), "-q", *options_[:2]]
+    assert 0 == run(*arguments, "--against", str(store), "--out", str(tmp_path / "expected")).code
+    held = json.loads(run("store", "info", str(store), "--json").out)["documents"]
+    result = run(*arguments, *options_[2:], "--store", str(store), "--out", str(tmp_path / "fresh"), "--json")
+    assert 0 == result.code, result.err
+    kept = next(path for path in (tmp_path / "expected").iterdir() if path.name.startswith("kept"))
+    assert kept.read_bytes() == (tmp_path / "fresh" / kept.name).read_bytes()
+    assert str(store) == json.loads(result.out)["store"]
+    count = 3 if form == "txt" else 2
+    assert held + count == json.loads(run("store", "info", str(store), "--json").out)["documents"]
+    if form != "txt":
+        assert {"url": "y"} == json.loads(run("store", "get", str(store), "y").out)["columns"]
+    again = run(*arguments, "--store", str(store), "--out", str(tmp_path / "fresh"), "--overwrite", "--json")
+    assert (0, 3) == (json.loads(again.out)["kept"], json.loads(again.out)["removed"])
+    assert held + count == json.loads(run("store", "info", str(store), "--json").out)["documents"]
+
+
+def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) -> None:
+    """A folder for the output, no second corpus, columns only with it; the summary names the store."""
+    corpus = write(tmp_path / "new.jsonl", [("x", "Nothing like the others at all.")])
+    arguments = ["dedup", str(corpus), "--id-column", "url"]
+    for options in (["--out", "-", "--store", str(store)], ["--out", "o", "--store", str(store), "--against", "a"]):
+        assert "a folder as --out, and no --against" in run(*arguments, *options).err
+    assert "a store, with columns=" in run(*arguments, "--out", str(tmp_path / "o"), "--column", "n").err
+    assert "--family ssdeep" in run("dedup", "--family", "ssdeep", ".", "--out", "o", "--store", str(store)).err
+    assert f"remembered in {store}" in run(*arguments, "--out", str(tmp_path / "o"), "--store", str(store)).err
+
+
+def test_dedup_stops_where_an_interrupted_run_has_left_its_output(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be replaced by the answer that all is known; it is put in place and shown instead."""
+    corpus = write(tmp_path / "new.jsonl", [("x", "Nothing like the others at all.")])
+    arguments = ["dedup", str(corpus), "--id-column", "url", "--store", str(store), "--out", str(tmp_path / "out")]
+
+    def fails(self: aside.Aside) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aside.Aside, "put_folder", fails)
+        assert "what is new is remembered" in run(*arguments).err
+    assert not (tmp_path / "out").exists()
+    result = run(*arguments, "--overwrite")
+    assert 1 == result.code
+    assert "use it, then run again" in result.err
+    assert "Nothing like" in (tmp_path / "out" / "kept.jsonl").read_text()
+    assert 0 == run(*arguments, "--overwrite", "-q").code
+    assert "" == (tmp_path / "out" / "kept.jsonl").read_text()

@@ -249,6 +249,26 @@ def _store_backup(path: Path) -> None:
     nk.Store.open(path / "copy").close()
 
 
+def _store_dedup_old(path: Path) -> None:
+    _store_old(path)
+    _dedup_old("jsonl")(path)
+
+
+def _store_dedup(path: Path, *, overwrite: bool) -> None:
+    # What an interrupted run owes takes its place when the store is opened; a second run would have nothing to keep.
+    with nk.Store.open(path / "store") as store:
+        if len(store) > 40:
+            return
+    arguments = ["dedup", str(_corpus(path, "jsonl")), "--store", str(path / "store"), "--out", str(path / "out")]
+    arguments += ["--id-column", "id", "--quiet", *(["--overwrite"] if overwrite else [])]
+    app(args=arguments, standalone_mode=False)
+
+
+def _store_dedup_state(path: Path) -> object:
+    stored = _store_state(path)
+    return stored, _dedup_state(path) if (path / "out").exists() else None
+
+
 def _store_state(path: Path) -> object:
     found = []
     for name in ("store", "copy"):
@@ -275,6 +295,8 @@ SAVERS: dict[str, Saver] = {
     "store remove": Saver(_store_old, _store_remove, _store_state),
     "store merge": Saver(_store_old, _store_merge, _store_state),
     "store backup": Saver(_store_old, _store_backup, _store_state),
+    "store dedup": Saver(_store_old, functools.partial(_store_dedup, overwrite=False), _store_dedup_state),
+    "store dedup over": Saver(_store_dedup_old, functools.partial(_store_dedup, overwrite=True), _store_dedup_state),
     "hamming": Saver(lambda path: _hamming(path, 200), lambda path: _hamming(path, 600), _hamming_state),
     "bands": Saver(lambda path: _bands(path, 50), lambda path: _bands(path, 120), _bands_state),
     "digests": Saver(lambda path: _digests(path, 2), lambda path: _digests(path, 6), _digests_state),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +28,7 @@ from nearkin.cli.console import (
 from nearkin.cli.dedup_files import dedup_files
 from nearkin.cli.options import (
     Bits,
+    Columns,
     FormatOption,
     IdColumn,
     Inputs,
@@ -40,10 +43,11 @@ from nearkin.cli.options import (
     Threads,
     Threshold,
     VerifyOption,
+    VerifyOrStores,
     output,
     recipe_of,
 )
-from nearkin.errors import bad_parameter, printable
+from nearkin.errors import OutputError, bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
@@ -60,6 +64,8 @@ _DEDUP_EXAMPLES = """
   nearkin dedup today.jsonl.gz --against yesterday.jsonl.gz --out new --threshold 0.7
 
   nearkin dedup new.jsonl --against pages.store --out fresh
+
+  nearkin dedup new.jsonl --store pages.store --out fresh --id-column url --column source
 
   nearkin dedup --family ssdeep Documents --out report --keep newest
 """
@@ -87,7 +93,7 @@ def dedup(
     confirm: Annotated[
         str | None, typer.Option(help="The other family, such as simhash:128: candidates must be alike by it as well.")
     ] = None,
-    verify: VerifyOption = "jaccard",
+    verify: VerifyOrStores = None,
     cluster: Annotated[str, typer.Option(help="absorb (no chains) or components (chains are one cluster).")] = "absorb",
     keep: Annotated[
         str,
@@ -100,6 +106,13 @@ def dedup(
         list[str] | None,
         typer.Option(help="Older corpus, may be repeated, or a store: remove what matches it, too."),
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            help="As --against a store, which remembers what is kept, together with the output or not at all."
+        ),
+    ] = None,
+    columns: Columns = None,
     links: Annotated[
         str, typer.Option(help="Pairs written: representatives (removed ones) or all verified ones.")
     ] = "representatives",
@@ -115,9 +128,9 @@ def dedup(
     document the one kept, their distance and similarity; DIR/pairs.* the links; DIR/summary.json counts and timings.
 
     The threshold is 0.8 unless another is given, or for --family ssdeep a score of 80. The radius follows from the
-    threshold; --recall holds at the threshold, with minhash.
+    threshold; --recall holds at the threshold, with minhash. Recipe, threshold and verification that are not given
+    follow a store.
     """
-    from nearkin.pipeline.texts import THRESHOLD
     from nearkin.pipeline.texts import dedup as run
 
     set_num_threads(threads)
@@ -138,37 +151,38 @@ def dedup(
             quiet=quiet,
         )
         return
-    made = recipe_of(recipe, bits, family)
-    rule, field = _keep_rule(keep)
+    made = None if (recipe, bits, family) == (None, None, None) else recipe_of(recipe, bits, family)
+    rule, key = _keep_rule(keep)
+    if store is not None and (against or out == "-"):
+        option, found = ("against", ", ".join(against)) if against else ("out", out)
+        raise bad_parameter(option, found, "a folder as --out, and no --against, with --store")
     reading = Reading(format, text_column, id_column, strict)
-    columns = [name for name in (field, source_column) if name is not None]
-    with _opened(reading, inputs, columns, against or [], out, overwrite=overwrite) as (corpus, older, target):
-        if (held := getattr(older, "settings", None)) is not None:
-            # What is not said follows the store.
-            made = held.recipe if (recipe, bits, family) == (None, None, None) else made
-            threshold = held.threshold if threshold is None else threshold
-            radius, recall = held.radius if radius is None else radius, held.recall if recall is None else recall
+    names = dict.fromkeys(name for name in (key, source_column, *(columns or [])) if name is not None)
+    with _opened(reading, inputs, list(names), against or [], store, out, overwrite=overwrite) as files:
         with progress_bars(quiet=quiet) as progress:
             result = run(
-                corpus,
+                files.corpus,
                 recipe=made,
-                threshold=THRESHOLD if threshold is None else threshold,
+                threshold=threshold,
                 radius=radius,
                 recall=recall,
                 confirm=confirm,
                 verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
                 cluster=cluster,  # type: ignore[arg-type]
                 keep=rule,  # type: ignore[arg-type]
-                values=field,
+                values=key,
                 sources=source_column,
-                against=older,
+                against=files.older,
+                store=files.store,
+                columns=columns,
+                output=None if store is None else files.write,  # type: ignore[arg-type]  # With a store there is a folder.
                 links=links,  # type: ignore[arg-type]
                 progress=progress,
             )
-        summary = _summary(result, corpus)
-        summary = _write(result, summary, corpus, target)
-        kept = None if target is None else Path(out) / corpus.kept_name
-    _report(result, summary, kept, as_json=as_json, quiet=quiet)
+        if store is None:
+            files.write(result)
+        kept = None if files.target is None else Path(out) / files.corpus.kept_name
+    _report(result, files.written, kept, as_json=as_json, quiet=quiet)
 
 
 def _keep_rule(keep: str) -> tuple[str, str | None]:
@@ -179,25 +193,51 @@ def _keep_rule(keep: str) -> tuple[str, str | None]:
     return rule, field or None
 
 
+@dataclass
+class _Files:
+    """What a run reads and writes: the corpus, an older one, a store that remembers, the output folder; its summary."""
+
+    corpus: Corpus
+    older: Corpus | Store | None
+    store: Store | None
+    target: OutputDir | None
+    written: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, result: DedupResult) -> OutputDir | None:
+        """Write the output, over what an earlier call has written."""
+        if self.target is not None and self.written:
+            self.target.restart()
+        summary = _summary(result, self.corpus, None if self.store is None else self.store.path)
+        self.written = _write(result, summary, self.corpus, self.target)
+        return self.target
+
+
 @contextmanager
 def _opened(
     reading: Reading,
     inputs: Sequence[str],
     columns: Sequence[str],
     against: Sequence[str],
+    store: Path | None,
     out: str,
     *,
     overwrite: bool,
-) -> Iterator[tuple[Corpus, Corpus | Store | None, OutputDir | None]]:
-    """The corpus, the older one if there is one, and the output folder (None for standard output).
+) -> Iterator[_Files]:
+    """What the run needs, open; the output folder is None for standard output.
 
     `columns` are read besides text and id. The spool lies beside the output, where there is room for the corpus.
     Records that can't be read are reported once the output is there.
     """
     from nearkin.io import OutputDir, table_name
+    from nearkin.store.base import Store
 
     spool = None if out == "-" else _existing_parent(Path(out))
     with ExitStack() as stack:
+        # What an interrupted run owes takes its place before the corpus is read and the output folder is looked at.
+        held = None if store is None else stack.enter_context(Store.open(store))
+        if held is not None and Path(os.path.realpath(out)) in held.delivered:
+            message = f"{out}: the output of an interrupted run has just been put in its place; use it, then run again"
+            raise OutputError(message, place=out, in_place="new")
         corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool))
         older: Corpus | Store | None = _store(against)
         if older is not None:
@@ -205,13 +245,14 @@ def _opened(
         elif against:
             older = stack.enter_context(reading.corpus(against, spool_dir=spool))
         if out == "-":
-            yield corpus, older, None
+            yield _Files(corpus, older, None, None)
         else:
-            read = [*corpus.inputs, *(getattr(older, "inputs", None) or [Path(name) for name in against])]
+            named = [*map(Path, against), *([] if store is None else [store])]
+            read = [*corpus.inputs, *(getattr(older, "inputs", None) or named)]
             tables = [table_name(name, corpus.format) for name in ("clusters", "pairs")]
             names = [corpus.kept_name, *tables, "summary.json"]
             with OutputDir(out, overwrite=overwrite, inputs=read, names=names) as target:
-                yield corpus, older, target
+                yield _Files(corpus, older, held, target)
         report_malformed(corpus)
 
 
@@ -236,10 +277,11 @@ def _existing_parent(path: Path) -> Path:
     return path
 
 
-def _summary(result: DedupResult, corpus: Corpus) -> dict[str, Any]:
-    """What `summary.json` says: the job's summary and what was read."""
+def _summary(result: DedupResult, corpus: Corpus, store: Path | None) -> dict[str, Any]:
+    """What `summary.json` says: the job's summary, what was read, and which store remembers what is kept."""
     return {
         **result.summary,
+        **({} if store is None else {"store": escaped(str(store))}),
         "inputs": [escaped(str(path)) for path in corpus.inputs],
         "format": corpus.format,
         "text_column": corpus.text_column,
@@ -287,7 +329,8 @@ def _totals(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str
         f"{summary['documents']:,}",
         f"documents read in {seconds:.1f} s ({summary['bytes_read'] / 1e6:,.1f} MB)",
     )
-    yield f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else "")
+    remembered = f", remembered in {summary['store']}" if "store" in summary else ""
+    yield f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else "") + remembered
     yield (
         f"{summary['removed']:,}",
         f"removed ({share:.1%}) in {summary['clusters']:,} clusters, the largest of {summary['largest_cluster']:,}",

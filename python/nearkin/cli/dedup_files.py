@@ -20,7 +20,19 @@ if TYPE_CHECKING:
     from nearkin.search.digests import DigestIndex
 
 # Options of the command that are about texts.
-_OF_TEXTS = ("text_column", "id_column", "format", "bits", "radius", "recall", "confirm", "verify", "source_column")
+_OF_TEXTS = (
+    "text_column",
+    "id_column",
+    "format",
+    "bits",
+    "radius",
+    "recall",
+    "confirm",
+    "verify",
+    "source_column",
+    "store",
+    "columns",
+)
 
 
 def dedup_files(

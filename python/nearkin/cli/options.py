@@ -64,6 +64,19 @@ Recall = Annotated[
 VerifyOption = Annotated[
     str, typer.Option(help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.")
 ]
+VerifyOrStores = Annotated[
+    str | None,
+    typer.Option(
+        help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.", show_default="jaccard"
+    ),
+]
+
+# What a store is told.
+
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="The store remembers this column of each document; may be repeated."),
+]
 
 # Labels.
 

@@ -22,6 +22,7 @@ from nearkin.cli.console import (
 )
 from nearkin.cli.options import (
     Bits,
+    Columns,
     FormatOption,
     IdColumn,
     Inputs,
@@ -35,6 +36,7 @@ from nearkin.cli.options import (
     TextColumn,
     Threads,
     Threshold,
+    VerifyOrStores,
     output,
     recipe_of,
 )
@@ -51,9 +53,6 @@ StorePath = Annotated[Path, typer.Argument(help="Folder of the store.", metavar=
 Ids = Annotated[list[str] | None, typer.Argument(help="Ids, as they were given.", metavar="ID")]
 IdsFrom = Annotated[
     str | None, typer.Option("--ids", help="A file with an id per line; - for standard input.", metavar="FILE")
-]
-Columns = Annotated[
-    list[str] | None, typer.Option("--column", help="Remember this column of each document; may be repeated.")
 ]
 MissingOk = Annotated[bool, typer.Option("--missing-ok", help="Pass over ids that are not there.")]
 
@@ -85,13 +84,7 @@ def create(
     radius: Radius = None,
     recall: Recall = None,
     text: Annotated[str, typer.Option(help="Texts of new documents: keep or none.")] = "keep",
-    verify: Annotated[
-        str | None,
-        typer.Option(
-            help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.",
-            show_default="jaccard",
-        ),
-    ] = None,
+    verify: VerifyOrStores = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

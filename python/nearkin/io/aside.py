@@ -6,6 +6,7 @@ Beside the target `out` lies `.out.nearkin-` and 16 random hexadecimal digits wh
 lock    held (`io.locks`) by the process that writes; a lock that can be acquired shows that it is gone
 new     what will be `out`: a file or a folder, synced before it takes the place
 old     what `out` was, on systems that can't exchange two folders in one step
+promise whether `new` takes the place is decided by a database (`io.promises`)
 ```
 
 The order is: write, sync every file, sync the folder, rename, sync the folder above. Where a folder is already
@@ -34,7 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearkin.errors import OutputError
-from nearkin.io import locks
+from nearkin.io import locks, promises
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -67,6 +68,7 @@ class Aside:
         self.target = target
         self._folder: Path | None = None
         self._lock: BaseFileLock | None = None
+        self._promise: promises.Promise | None = None
 
     @property
     def new(self) -> Path:
@@ -138,9 +140,59 @@ class Aside:
             raise
         return old
 
+    def promise(self, database: Path, files: Collection[str]) -> Path:
+        """Let a database decide whether the new folder, which is synced, takes its place; the hidden folder.
+
+        Parameters
+        ----------
+        database : Path
+            SQLite; a row of its table `outputs` names the hidden folder once the transaction is committed.
+        files : collection of str
+            Names that the replaced folder does not hand over.
+
+        Raises
+        ------
+        OSError
+            Writing or syncing failed.
+        """
+        new = self.new
+        self._promise = promises.made(database, new, self.target, files)
+        self._promise.save(new.parent)
+        sync_folder(new.parent)
+        sync_folder(self.target.parent)
+        return new.parent
+
+    def keep_promise(self) -> None:
+        """Put a promised folder in its place, unless it is there.
+
+        Raises
+        ------
+        OutputError
+            Something else was made there meanwhile, or a rename failed.
+        OSError
+            A summary can't be read.
+        """
+        promise = self._promise
+        if promise is None:
+            raise OutputError(f"{self.target}: no output is promised", place=str(self.target), in_place="old")
+        if not promise.is_kept(self.target):
+            if _holds(self.target) and not promise.may_replace(self.target):
+                state = f"the output of an interrupted run is whole in {self.new}; move one of them away"
+                message = f"{self.target}: something else was put here meanwhile; {state}, and open the store again"
+                raise OutputError(message, place=str(self.target), in_place="other")
+            self.put_folder()
+        if (
+            replaced := next((path for path in (self.new, self.new.with_name(OLD)) if path.is_dir()), None)
+        ) is not None:
+            carry_late(replaced, self.target, promise.files)
+        sync_parent(self.target)
+
     def end(self) -> None:
-        """Remove the hidden folder with what is left in it."""
+        """Remove the hidden folder with what is left in it; one that is promised, and not in its place, stays."""
         if self._folder is not None and self._lock is not None:
+            if is_owed(self._folder, self.target):
+                self._leave()
+                return
             _remove(self._folder, self._lock)
             self._folder = self._lock = None
 
@@ -152,12 +204,14 @@ class Aside:
 
 
 def recover(target: Path) -> None:
-    """Bring back what a dead process had moved away from the target, and remove the hidden folders of such processes.
+    """Finish what dead processes began: bring back what they had moved away from the target, put in place what was
+    promised, and remove their hidden folders.
 
     Raises
     ------
     OutputError
-        The target exists, and beside it a predecessor that was moved away: only its owner knows which to keep.
+        The target exists, and beside it a predecessor that was moved away, or promised output: only its owner knows
+        which to keep.
     """
     if not target.parent.is_dir():
         return
@@ -174,10 +228,34 @@ def recover(target: Path) -> None:
             continue
         try:
             _restore(folder, target)
+            _deliver(folder, lock, target)
         except BaseException:
             lock.release()
             raise
         _remove(folder, lock)
+
+
+def _deliver(folder: Path, lock: BaseFileLock, target: Path) -> None:
+    """Put the output of a dead process in its place, if a database has promised it."""
+    promise = promises.read(folder)
+    if promise is not None and (promise.is_kept(target) or promise.is_given(folder)):
+        hidden = Aside(target)
+        hidden._folder, hidden._lock, hidden._promise = folder, lock, promise
+        hidden.keep_promise()
+
+
+def is_owed(folder: Path, target: Path) -> bool:
+    """Whether the new folder is promised and not in its place; what can't be known counts as promised."""
+    try:
+        promise = promises.read(folder)
+        return promise is not None and not promise.is_kept(target) and promise.is_given(folder)
+    except OSError:
+        return True
+
+
+def _holds(target: Path) -> bool:
+    """Whether there is something, other than an empty folder."""
+    return os.path.lexists(target) and not (target.is_dir() and not any(target.iterdir()))
 
 
 def _restore(folder: Path, target: Path) -> None:
@@ -356,6 +434,7 @@ def _remove(folder: Path, lock: BaseFileLock) -> None:
             if sys.platform == "win32":
                 # An open file can't be removed there.
                 lock.release()
+            (folder / promises.NAME).unlink(missing_ok=True)
             (folder / LOCK).unlink(missing_ok=True)
             folder.rmdir()
     finally:

@@ -19,16 +19,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
-from nearkin.errors import NearkinError, ParameterError, bad_parameter
-from nearkin.io import aside
+from nearkin.errors import NearkinError, OutputError, ParameterError, bad_parameter
+from nearkin.io import aside, promises
 from nearkin.io.aside import Aside
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-SUMMARY = "summary.json"
+SUMMARY = promises.SUMMARY
 _BUFFER = 1 << 20
 # A summary is read to its end only up to this size; those of runs have a few kilobytes.
 _LONGEST_SUMMARY = 64 << 20
@@ -124,6 +124,8 @@ class OutputDir:
         self._aside: Aside | None = None
         self._foreign: list[str] = []
         self._listed = False
+        self._owned: set[str] = set()
+        self._state: Literal["open", "sealed", "promised", "put"] = "open"
 
     def __enter__(self) -> OutputDir:
         if self.target.is_symlink() and not self.target.exists():
@@ -149,8 +151,8 @@ class OutputDir:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None:
-                self._commit()
+            if kind is None and self._aside is not None:
+                self.put()
         finally:
             self._discard()
 
@@ -167,14 +169,13 @@ class OutputDir:
         ParameterError
             Not a plain file name, one that was used already, or that of a file in the target that no earlier run wrote.
         """
-        if self._aside is None:
-            raise NearkinError("the output is not open; use `with OutputDir(...) as out`")
+        hidden = self._hidden()
         if self._listed:
             raise NearkinError(f"{SUMMARY} lists all files and comes last; write {name} before it")
         if name in self._files or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
             raise bad_parameter("name", repr(name), "a plain file name that was not used yet")
         self._check_free(name)
-        raw = OutputFile(self._aside.new / name)
+        raw = OutputFile(hidden.new / name)
         file = io.BufferedWriter(raw, _BUFFER)
         self._files[name] = raw, file
         return file
@@ -200,6 +201,11 @@ class OutputDir:
             file.write(text.encode() + b"\n")
         self._listed = name == SUMMARY
         return written
+
+    def _hidden(self) -> Aside:
+        if self._aside is None:
+            raise NearkinError("the output is not open; use `with OutputDir(...) as out`")
+        return self._aside
 
     def _check_inputs(self) -> None:
         target = self._place
@@ -263,10 +269,67 @@ class OutputDir:
             path.mkdir()
             self._made.append(path)
 
-    def _commit(self) -> None:
-        if self._aside is None:
-            return
-        new, place = self._aside.new, self._place
+    def restart(self) -> None:
+        """Forget what was written, and begin again; not once the output is in place."""
+        hidden = self._hidden().new
+        if self._state == "put":
+            raise NearkinError("the output is in place already; open a new one")
+        self._abandon()
+        # A promise that nobody made good goes before what it speaks of.
+        (hidden.parent / promises.NAME).unlink(missing_ok=True)
+        shutil.rmtree(hidden)
+        hidden.mkdir()
+        self._files, self._listed, self._state = {}, False, "open"
+
+    def promise(self, database: Path) -> tuple[Path, Path]:
+        """Finish the output, synced, and let a database decide whether it takes its place (`nearkin.io.promises`).
+
+        Returns
+        -------
+        target, prepared : Path
+            What the database's table `outputs` has to name. Once that is committed, `put`.
+
+        Raises
+        ------
+        OutputError
+            Writing failed; nothing was changed.
+        """
+        if not self._listed:
+            raise NearkinError(f"a promised output has a {SUMMARY}; write it first")
+        self._seal()
+        try:
+            prepared = self._hidden().promise(database, {*self._owned, *self._files})
+        except OSError as error:
+            raise self._failed(error) from error
+        self._state = "promised"
+        return self._place, prepared
+
+    def put(self) -> None:
+        """Put the output in its place; the end of the context does the same.
+
+        Raises
+        ------
+        OutputError
+            A rename or a sync failed; the message says what is there.
+        """
+        hidden = self._hidden()
+        if self._state == "open":
+            self._seal()
+        if self._state == "promised":
+            hidden.keep_promise()
+            # The database forgets it when nothing hidden is left.
+            hidden.end()
+            self._aside = None
+        elif self._state == "sealed":
+            replaced = hidden.put_folder()
+            if replaced is not None:
+                self._keep_late(replaced, {*self._owned, *self._files})
+            aside.sync_parent(self._place)
+        self._made, self._state = [], "put"
+
+    def _seal(self) -> None:
+        """Finish and sync everything beside the target."""
+        new, place = self._hidden().new, self._place
         try:
             for raw, file in self._files.values():
                 file.close()
@@ -276,8 +339,8 @@ class OutputDir:
             for name in self._files:
                 self._check_free(name)
             if place.exists():
-                owned = set(os.listdir(place)).difference(self._foreign)  # noqa: PTH208 - names, not paths
-                aside.carry(place, new, owned)
+                self._owned = set(os.listdir(place)).difference(self._foreign)  # noqa: PTH208 - names, not paths
+                aside.carry(place, new, self._owned)
                 _take_permissions(place, new)
             aside.sync_folder(new)
             for folder in self._made:
@@ -285,15 +348,12 @@ class OutputDir:
         except OSError as error:
             if isinstance(error, NearkinError):
                 raise
-            state = "nothing was changed there; mend the cause and run again"
-            raise aside.output_error(
-                self.target, "writing the output beside it failed", error, state, in_place="old"
-            ) from error
-        replaced = self._aside.put_folder()
-        self._made = []
-        if replaced is not None:
-            self._keep_late(replaced, {*owned, *self._files})
-        aside.sync_parent(place)
+            raise self._failed(error) from error
+        self._state = "sealed"
+
+    def _failed(self, error: OSError) -> OutputError:
+        state = "nothing was changed there; mend the cause and run again"
+        return aside.output_error(self.target, "writing the output beside it failed", error, state, in_place="old")
 
     def _keep_late(self, replaced: Path, without: set[str]) -> None:
         """Give the new output what came to the replaced folder after the last look at it."""
@@ -306,12 +366,15 @@ class OutputDir:
             what = "moving files that came meanwhile failed"
             raise aside.output_error(self.target, what, error, state, in_place="new") from error
 
-    def _discard(self) -> None:
+    def _abandon(self) -> None:
         for raw, file in self._files.values():
-            # The file is abandoned: what can't be flushed does not matter.
+            # What can't be flushed does not matter.
             with suppress(OSError):
                 file.close()
             raw.finish(sync=False)
+
+    def _discard(self) -> None:
+        self._abandon()
         self._files = {}
         if self._aside is not None:
             self._aside.end()

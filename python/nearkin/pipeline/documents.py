@@ -62,18 +62,27 @@ class HashedDocuments:
     def __len__(self) -> int:
         return len(self.counts)
 
+    def some(self, rows: NDArray[np.int64]) -> HashedDocuments:
+        """Ascending rows alone, without ids and columns."""
+        look_up = self.look_up
+        parts = (self.values[rows], self.counts[rows], self.contents[rows], self.lengths[rows])
+        return HashedDocuments(*parts, Column.of([]), {}, lambda places: look_up(rows[places]))
+
 
 def name_columns(
     texts: Texts | Corpus, hashed: HashedDocuments, values: Cells | str | None, sources: Cells | str | None
 ) -> None:
-    """Give the columns of a corpus that stand for values and sources these names."""
+    """Give the columns of a corpus that stand for values and sources these names; leave the others out."""
+    read, hashed.columns = hashed.columns, {}
     for role, name in (("keep", values), ("source", sources)):
         if not isinstance(name, str):
+            if role in read and name is not None:
+                hashed.columns[role] = read[role]
             continue
         if name not in getattr(texts, "extra_columns", ()):
             role = "values" if role == "keep" else "sources"
             raise bad_parameter(role, repr(name), "a list as long as the texts, or an extra column of a corpus")
-        hashed.columns[role] = hashed.columns.get(name, Column.of([]))
+        hashed.columns[role] = read.get(name, Column.of([]))
 
 
 def as_column(values: Cells) -> Column:

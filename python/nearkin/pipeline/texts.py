@@ -13,11 +13,12 @@ bytes of arrays and an id, the search index of the kept ones, and what `nearkin.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from nearkin.errors import bad_parameter
-from nearkin.io import Column, Corpus
+from nearkin.errors import bad_parameter, mismatch
+from nearkin.io import Column, Corpus, OutputDir
 from nearkin.pipeline.candidates import (
     ConfirmedCandidates,
     MinHashCandidates,
@@ -26,9 +27,18 @@ from nearkin.pipeline.candidates import (
     TextCandidateSource,
     check_recall,
 )
-from nearkin.pipeline.documents import Cells, Progress, as_column, check_distinct_ids, hash_texts, name_columns
+from nearkin.pipeline.documents import (
+    Cells,
+    HashedDocuments,
+    Progress,
+    as_column,
+    check_distinct_ids,
+    hash_texts,
+    name_columns,
+)
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
+from nearkin.pipeline.remembering import HasSettings, HeldSettings, RemembersDocuments
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.pipeline.verify import TextComparison
@@ -50,17 +60,20 @@ def dedup(
     ids: Ids | None = None,
     *,
     recipe: Recipe | str | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     radius: int | None = None,
     recall: float | None = None,
     confirm: Recipe | str | None = None,
-    verify: Verify = "jaccard",
+    verify: Verify | None = None,
     cluster: ClusterRule = "absorb",
     keep: KeepRule = "first",
     values: Cells | str | None = None,
     sources: Cells | str | None = None,
     against: Texts | Corpus | HoldsOlderDocuments | HammingIndex | BandIndex | None = None,
     against_ids: Ids | None = None,
+    store: RemembersDocuments | None = None,
+    columns: Mapping[str, Cells] | Iterable[str] | None = None,
+    output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
     progress: Progress | None = None,
 ) -> DedupResult:
@@ -73,8 +86,9 @@ def dedup(
         None means row numbers. A Corpus has its own.
     recipe : Recipe, str or None
         How a text becomes a fingerprint and what its features are; None for the default.
-    threshold : float, default 0.8
-        Smallest similarity of a match, inclusive, above 0 and up to 1.
+    threshold : float, optional
+        Smallest similarity of a match, inclusive, above 0 and up to 1. 0.8 if not given; this and `recipe`, `radius`,
+        `recall` and `verify` then follow a store in `against` or `store`.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. None derives it from recipe and threshold
         (`nearkin.theory.simhash_radius`). With simhash.
@@ -84,9 +98,9 @@ def dedup(
     confirm : Recipe or str, optional
         A second recipe whose fingerprints or signatures must be similar, too, before a candidate is verified; slots
         that its text form leaves out are those of `recipe`, so that "simhash:128" is enough.
-    verify : {"jaccard", "containment", "indel", "signature", "none"}, default "jaccard"
-        Similarity by which candidates are verified. "signature" takes the share of equal values of signatures, with
-        minhash; "none" takes every candidate as a match.
+    verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
+        Similarity by which candidates are verified, "jaccard" if not given. "signature" takes the share of equal values
+        of signatures, with minhash; "none" takes every candidate as a match.
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
@@ -102,6 +116,14 @@ def dedup(
         `nearkin.pipeline.older.HoldsOlderDocuments`.
     against_ids : integers or strings; optional
         Ids of older texts; None means row numbers.
+    store : Store, optional
+        A collection that texts are held against as with `against`, and that remembers those that stay: all of them, in
+        one durable step at the end, or none. Without ids they get its own row numbers.
+    columns : mapping of str to one value per text, or names of extra columns of a Corpus; optional
+        What the store remembers of each text that stays.
+    output : function, optional
+        With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which takes
+        its place if, and only if, the store remembers what stays. Called again if the store has changed meanwhile.
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed documents only, or all verified links.
     progress : function, optional
@@ -117,9 +139,10 @@ def dedup(
         For an unknown rule, a threshold or radius out of range, columns that are not as long as the texts, or a recall
         that signatures of this many values cannot have.
     MismatchError
-        If an index was made for another number of bits than the recipe's.
+        If an index was made for another number of bits than the recipe's, or a store for other parameters.
     InputError
-        For ids that are not distinct, or a record that can't be read.
+        For ids that are not distinct, or a record that can't be read; with a store for an id that is there with another
+        text. Nothing is remembered then.
 
     Examples
     --------
@@ -135,17 +158,60 @@ def dedup(
     c a near 1.0
     d a near 0.76
     """
-    recipe = Recipe.of(recipe)
-    options = _Options(recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
+    collection = against if store is None else store
+    held = collection.settings if isinstance(collection, HasSettings) else None
+    options = _Options.following(held, recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
     source = options.candidate_source
     timer = StageTimer()
     report = progress or (lambda stage, done, total: None)
+    if store is None and (columns is not None or output is not None):
+        raise bad_parameter("store", "None", "a store, with columns= or output=")
     with timer("hash"):
         new = hash_texts(texts, ids, source, report, _columns(values, sources, options))
+        remembered = _remembered(texts, new, columns)
         name_columns(texts, new, values, sources)
         check_distinct_ids(new.ids, "ids")
-        older, older_index = _against(against, against_ids, options, report)
-    return run_stages(new, older, older_index, options, timer, report)
+        older, older_index = (None, None) if store is not None else _against(against, against_ids, options, report)
+    if store is None:
+        return run_stages(new, older, older_index, options, timer, report)
+    _check_store(store, against, options)
+    numbered = ids is None and not (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
+    return store.remember(
+        new,
+        source,
+        lambda older: run_stages(new, older, None, options, timer, report),
+        numbered=numbered,
+        columns=remembered,
+        output=output,
+    )
+
+
+def _check_store(store: RemembersDocuments, against: object, options: _Options) -> None:
+    """Refuse options by which a store would remember what it would not have called new."""
+    if against is not None:
+        raise bad_parameter("against", repr(against)[:40], "None with store=, which is what texts are held against")
+    for name in ("threshold", "verify"):
+        own, given = getattr(store.settings, name), getattr(options, name)
+        if own != given:
+            raise mismatch(name, f"the store's {own}", given)
+
+
+def _remembered(
+    texts: Texts | Corpus, new: HashedDocuments, columns: Mapping[str, Cells] | Iterable[str] | None
+) -> dict[str, Column]:
+    """The columns that a store remembers, by name."""
+    if isinstance(columns, Mapping):
+        found = {name: as_column(cells) for name, cells in columns.items()}
+    else:
+        names = [] if columns is None else list(columns)
+        missing = [name for name in names if name not in getattr(texts, "extra_columns", ())]
+        if missing or isinstance(columns, str):
+            raise bad_parameter("columns", repr(columns), "values by name, or names of extra columns of a corpus")
+        found = {name: new.columns.get(name, Column.of([])) for name in names}
+    for name, column in found.items():
+        if len(column) != len(new):
+            raise bad_parameter(f"columns[{name!r}]", f"{len(column)} values", f"{len(new)} values, one per text")
+    return found
 
 
 def _against(
@@ -176,6 +242,8 @@ def _against(
 
 @dataclass(frozen=True)
 class _Options:
+    """What a run is to do."""
+
     recipe: Recipe
     threshold: float
     radius: int | None
@@ -206,6 +274,30 @@ class _Options:
         object.__setattr__(self, "comparison", comparison)
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+
+    @classmethod
+    def following(
+        cls,
+        held: HeldSettings | None,
+        recipe: Recipe | str | None,
+        threshold: float | None,
+        radius: int | None,
+        recall: float | None,
+        confirm: Recipe | str | None,
+        verify: Verify | None,
+        cluster: ClusterRule,
+        keep: KeepRule,
+        links: ListedLinks,
+    ) -> _Options:
+        """Options of which those that are not given are a collection's, or the defaults."""
+        if held is None:
+            made, threshold = Recipe.of(recipe), THRESHOLD if threshold is None else threshold
+            return cls(made, threshold, radius, recall, confirm, verify or "jaccard", cluster, keep, links)
+        made = held.recipe if recipe is None else Recipe.of(recipe)
+        threshold = held.threshold if threshold is None else threshold
+        radius, recall = held.radius if radius is None else radius, held.recall if recall is None else recall
+        verify = verify or held.verify  # type: ignore[assignment]  # The names are the same.
+        return cls(made, threshold, radius, recall, confirm, verify, cluster, keep, links)  # type: ignore[arg-type]
 
     @property
     def order(self) -> KeepRule:

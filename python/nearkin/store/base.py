@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -23,25 +24,35 @@ from nearkin.errors import (
     CorruptStoreError,
     ForkError,
     NearkinError,
+    OutputError,
     ParameterError,
+    StoreLockedError,
     bad_parameter,
     check_count,
     mismatch,
 )
-from nearkin.io import Corpus
-from nearkin.io.aside import Aside, recover
+from nearkin.io import Column, Corpus, OutputDir
+from nearkin.io.aside import Aside, recover, sync_folder
 from nearkin.pipeline.candidates import CandidateSource, Places
 from nearkin.pipeline.documents import HashedDocuments, hash_texts
 from nearkin.pipeline.older import OlderDocuments
-from nearkin.pipeline.results import PairTable
+from nearkin.pipeline.results import DedupResult, PairTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.recipe import Recipe
 from nearkin.search.ids import Id, IdKeys, Ids, check_ids, plain_id
-from nearkin.store import merging
+from nearkin.store import merging, outputs
 from nearkin.store.answers import Answers, StoredMatch
 from nearkin.store.checking import Finding, check_store, repair_store
 from nearkin.store.decide import Batch, Cache, Decision
-from nearkin.store.documents import Columns, StoredDocument, StoreStats, columns_by_row, utf8_of
+from nearkin.store.documents import (
+    Columns,
+    StoredDocument,
+    StoreStats,
+    columns_by_row,
+    in_turn,
+    pieces,
+    utf8_of,
+)
 from nearkin.store.log import NAME, Log, LogDocument, Mode, State, Sync
 from nearkin.store.older import OlderOnDisk
 from nearkin.store.parts import FOLDER
@@ -106,6 +117,7 @@ class Store:
         self._log_in_transaction = False
         self._stale = False
         self._pending: Callable[[], None] | None = None
+        self._delivered: list[Path] = []
 
     # Opening and closing
 
@@ -219,7 +231,9 @@ class Store:
         try:
             with log.reading():
                 settings = StoreSettings.from_json(log.state().settings, str(folder / NAME))
+            delivered = outputs.settle(log) if mode == "w" else []
             store = cls(folder, log, settings, mode, most)
+            store._delivered = delivered
             with store._reading():
                 pass
             if mode == "w":
@@ -266,6 +280,11 @@ class Store:
     def settings(self) -> StoreSettings:
         """What it was made for."""
         return self._settings
+
+    @property
+    def delivered(self) -> list[Path]:
+        """Folders of output that an interrupted `nearkin.dedup` owed, and that opening the store put in their place."""
+        return list(self._delivered)
 
     @property
     def next_row(self) -> int:
@@ -768,6 +787,91 @@ class Store:
             raise mismatch("texts", 'a store with text="none"', "a verification by texts")
         with self._reading() as state:
             return OlderOnDisk(self.view, state.next_row)
+
+    def remember(
+        self,
+        new: HashedDocuments,
+        candidate_source: CandidateSource,
+        decide: Callable[[OlderDocuments], DedupResult],
+        *,
+        numbered: bool,
+        columns: Mapping[str, Column],
+        output: Callable[[DedupResult], OutputDir] | None,
+    ) -> DedupResult:
+        """What `nearkin.dedup(store=store)` does with hashed documents (`nearkin.pipeline.remembering.RemembersDocuments`).
+
+        It decides with no lock held. If others have added or removed documents meanwhile it decides once more, while
+        nobody else writes.
+        """
+        self._check_writable()
+        keys = None if numbered else check_ids(new.ids.to_list())  # type: ignore[arg-type]  # Others are refused.
+        with self._reading() as state:
+            self._check_kind(keys, state)
+            seen = state.next_row, self._contents.last_removal
+        self.older_documents(candidate_source)
+        result = decide(OlderOnDisk(self.view, seen[0]))
+        folder = None if output is None else output(result)
+        prepared = None if folder is None else folder.promise(self._folder / NAME)
+        with self._lock:
+            with self._writing() as state:
+                if (state.next_row, self._contents.last_removal) != seen:
+                    result = decide(OlderOnDisk(self.view, state.next_row))
+                    folder = None if output is None else output(result)
+                    prepared = None if folder is None else folder.promise(self._folder / NAME)
+                state = self._add_kept(new, result.kept_rows, keys, columns, state)
+                if prepared is not None:
+                    before, state = self._pending, outputs.promise(self._log, state, *prepared)
+                    self._log.set_state(state)
+                    self._pending = in_turn(before, partial(self._contents.committed, state))
+            if folder is not None and prepared is not None:
+                self._put(folder, *prepared)
+            self._after_commit()
+        return result
+
+    def _add_kept(
+        self,
+        new: HashedDocuments,
+        kept: NDArray[np.int64],
+        keys: IdKeys | None,
+        columns: Mapping[str, Column],
+        state: State,
+    ) -> State:
+        """Add documents that stay in the transaction that is open, as `add` does; the counters with them."""
+        for rows in pieces(kept, new.lengths):
+            some = new.some(rows)
+            some_keys = (
+                keys if keys is None else keys[rows] if isinstance(keys, np.ndarray) else [keys[r] for r in rows]
+            )
+            cells = {name: [column[row] for row in rows.tolist()] for name, column in columns.items()}
+            batch = Batch(some, some_keys, self._settings, self._cache)
+            decision = batch.open()
+            batch.know(self._contents, decision)
+            blobs = utf8_of(some.look_up(np.arange(len(rows)))) if self._settings.text == "keep" else None
+            before, self._pending = self._pending, None
+            self._append(batch, decision, some_keys, columns_by_row(cells, len(rows)), blobs, state)
+            self._pending = in_turn(before, self._pending)
+            state = self._log.state()
+        return state
+
+    def _put(self, folder: OutputDir, target: Path, prepared: Path) -> None:
+        """Put an output that came with a commit in its place, and forget that it was promised."""
+        try:
+            folder.put()
+        except OSError as error:
+            message = f"{error}; what is new is remembered, and opening the store again puts the output in place"
+            raise OutputError(message, place=str(target), in_place="old", errno=error.errno) from error
+        if prepared.exists():
+            return
+        # All is done: a row that can't be removed now goes when the store is opened next.
+        with suppress(OSError, StoreLockedError):
+            sync_folder(prepared.parent)
+            self._forget_output(target)
+
+    def _forget_output(self, target: Path) -> None:
+        with self._writing() as state:
+            state = outputs.forget(self._log, state, [str(target)])
+            self._log.set_state(state)
+            self._pending = partial(self._contents.committed, state)
 
     @contextmanager
     def view(self, stop: int) -> Iterator[StoreView]:

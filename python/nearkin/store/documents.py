@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
 from nearkin.pipeline.candidates import TextBatch
 from nearkin.pipeline.documents import Cells, as_column
 from nearkin.search.ids import Id
 from nearkin.store.records import Cell, Status, is_finite
+
+_PIECE, _PIECE_CHARACTERS = 4096, 1 << 24
+"""Documents, and characters of their texts, that are added at once."""
 
 Columns = Mapping[str, Cells]
 """Values of documents by name, one per document."""
@@ -109,3 +115,24 @@ def utf8_of(texts: TextBatch) -> list[bytes | None]:
     """Texts as UTF-8; None stays None."""
     strings: Iterable[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
     return [None if text is None else text.encode() for text in strings]
+
+
+def pieces(rows: NDArray[np.int64], lengths: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
+    """Rows in order, in pieces of limited numbers of documents and of characters, or of one document."""
+    start = 0
+    while start < len(rows):
+        ends = np.cumsum(lengths[rows[start : start + _PIECE]].astype(np.int64))
+        end = start + max(int(np.searchsorted(ends, _PIECE_CHARACTERS, side="right")), 1)
+        yield rows[start:end]
+        start = end
+
+
+def in_turn(*actions: Callable[[], None] | None) -> Callable[[], None]:
+    """One action after another."""
+
+    def both() -> None:
+        for action in actions:
+            if action is not None:
+                action()
+
+    return both

@@ -9,6 +9,7 @@ and wait for nobody; writers queue.
 | `documents` | a document that is in no segment yet: row, id, content, record, extra, text, checksum |
 | `removed` | a removal, in their order: the row of a document that is in no answer any more |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
+| `outputs` | a folder of output that came with a commit and has still to be put in its place (`nearkin.io.promises`) |
 | `state` | settings; counters, with the sum of all checksums of `documents` |
 
 SQLite says nothing of a flipped bit in a page, so each document carries XXH3-64 of all it holds but its text, whose
@@ -219,8 +220,8 @@ class Log:
     def reading(self) -> Iterator[None]:
         """A context that sees one commit, whatever others write."""
         with self._errors():
-            self._connection.execute("BEGIN")
             try:
+                self._connection.execute("BEGIN")
                 yield
             finally:
                 if self._connection.in_transaction:
@@ -230,8 +231,8 @@ class Log:
     def writing(self) -> Iterator[None]:
         """A context in which nobody else writes; committed at its end, undone by an error."""
         with self._errors():
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield
                 self._connection.execute("COMMIT")
             finally:
@@ -382,6 +383,25 @@ class Log:
     def forget_removed(self, rows: Iterable[int]) -> None:
         """Forget removals of documents that are gone from every file."""
         self._connection.executemany("DELETE FROM removed WHERE row = ?", [(row,) for row in rows])
+
+    def last_removal(self) -> int:
+        """The number of the last removal there ever was, 0 for none."""
+        found = self._one("SELECT seq FROM sqlite_sequence WHERE name = 'removed'")
+        return 0 if found is None else int(str(found))
+
+    # Outputs
+
+    def outputs(self) -> list[tuple[str, str]]:
+        """Outputs that are promised: the folder each belongs in, and the hidden folder that holds it."""
+        return self._connection.execute("SELECT target, prepared FROM outputs ORDER BY target").fetchall()
+
+    def add_output(self, target: str, prepared: str) -> None:
+        """Promise an output."""
+        self._connection.execute("INSERT INTO outputs VALUES (?, ?)", (target, prepared))
+
+    def drop_outputs(self, targets: Iterable[str]) -> None:
+        """Forget outputs that are in their place."""
+        self._connection.executemany("DELETE FROM outputs WHERE target = ?", [(target,) for target in targets])
 
     # Segments
 

@@ -28,6 +28,7 @@ from nearkin.io import locks
 from nearkin.io.aside import Aside
 from nearkin.pipeline.candidates import Places
 from nearkin.search.ids import Id, IdArray, IdKeys
+from nearkin.store import outputs
 from nearkin.store.families import StoreFamily, StoreIndex, store_family
 from nearkin.store.log import Log, LogDocument, SegmentEntry
 from nearkin.store.parts import FOLDER, Part, files_of, write_part
@@ -349,8 +350,11 @@ def backup(folder: Path, target: Path) -> None:
                 log.close()
             copied = Log(aside.new)
             try:
-                with copied.reading():
+                # What is promised is promised by the store, not by its copies.
+                with copied.writing():
                     entries = copied.segments()
+                    promised = [target for target, _ in copied.outputs()]
+                    copied.set_state(outputs.forget(copied, copied.state(), promised))
             finally:
                 copied.close()
             for entry in entries:

@@ -83,6 +83,8 @@ class Contents:
                 self._removed.clear()
                 self._hidden = None
                 self._hide(self.log.removed())
+                # One that was made and merged away meanwhile counts, too.
+                self.last_removal = self.log.last_removal()
             else:
                 self._hide(self.log.removed(self.last_removal))
         self.state, self._version = state, version
@@ -106,12 +108,14 @@ class Contents:
         removals = self.log.removed()
         sums ^= sum_of([removal_key(row) for _, row in removals])
         sums ^= sum_of([entry_key(part.entry) for part in self.parts])
+        sums ^= sum_of([output_key(*row) for row in self.log.outputs()])
         if (count, sums) != (state.waiting, state.sums):
             raise self.log.corrupt(
-                f"of {state.waiting} waiting documents, removals and segments some are missing or were changed; "
-                "restore it from a backup"
+                f"of {state.waiting} waiting documents, removals, segments and outputs some are missing or were "
+                "changed; restore it from a backup"
             )
         self._hide(removals)
+        self.last_removal = self.log.last_removal()
 
     def _records_of(self, records: list[bytes]) -> NDArray[np.void]:
         joined = b"".join(records)
@@ -307,6 +311,11 @@ class StoreView:
 def removal_key(row: int) -> bytes:
     """What a removal adds to the sums of the log."""
     return b"removed %d" % row
+
+
+def output_key(target: str, prepared: str) -> bytes:
+    """What a promised output adds to the sums of the log."""
+    return repr(("output", target, prepared)).encode()
 
 
 def entry_key(entry: SegmentEntry) -> bytes:
