@@ -9,7 +9,7 @@ import numpy as np
 import nearkin as nk
 from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.recipe import Recipe
-from nearkin.store.settings import StoreSettings
+from nearkin.store.settings import StoreSettings, TextSettings
 
 
 @dataclass
@@ -32,6 +32,7 @@ class Model:
     """Documents in a list; every question looks at all of them."""
 
     def __init__(self, settings: StoreSettings) -> None:
+        assert isinstance(settings, TextSettings)
         self.settings = settings
         self.documents: list[Known] = []
 

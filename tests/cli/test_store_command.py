@@ -213,3 +213,80 @@ def test_dedup_stops_where_an_interrupted_run_has_left_its_output(
     assert "Nothing like" in (tmp_path / "out" / "kept.jsonl").read_text()
     assert 0 == run(*arguments, "--overwrite", "-q").code
     assert "" == (tmp_path / "out" / "kept.jsonl").read_text()
+
+
+def files(folder: Path) -> list[Path]:
+    """Near-identical files, a copy, a tiny and an empty one, below a folder."""
+    folder.mkdir()
+    base = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))
+    contents = {"a": base, "b": base.replace(b"line 200 ", b"LINE 200, "), "c": base, "d": b"tiny", "e": b""}
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    return [folder / name for name in contents]
+
+
+def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> None:
+    """Files and folders are the inputs; what can't be read is left out, and the exit code says so."""
+    path, folder = tmp_path / "files.store", tmp_path / "files"
+    a, b, c, d, e = map(str, files(folder))
+    made = run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70", "--json")
+    assert (0, 70) == (made.code, json.loads(made.out)["threshold"])
+    result = run("store", "add", str(path), str(folder))
+    lines = [line.split("\t") for line in result.out.splitlines()]
+    assert [[a, "new", "-", "-", "-"], [b, "near", a], [c, "exact", a, "0", "100.0000"]] == [
+        lines[0], lines[1][:3], lines[2],
+    ]  # fmt: skip
+    assert [[d, "new"], [e, "new"]] == [line[:2] for line in lines[3:]]
+    missing = run("store", "check", str(path), a, str(tmp_path / "none"), "--best", "1", "--json")
+    rows = [json.loads(line) for line in missing.out.splitlines()]
+    assert (1, ["exact"], [a]) == (missing.code, [row["status"] for row in rows], [row["match"] for row in rows])
+    assert [[a]] == [[one["id"] for one in row["matches"]] for row in rows]
+    assert "none" in missing.err
+    assert 1 == run("store", "check", str(path), str(tmp_path / "none"), "--strict").code
+    assert "known" == json.loads(run("store", "add", str(path), b, "--json").out)["status"]
+    refused = run("store", "add", str(path), str(folder), "--text-column", "body")
+    assert 2 == refused.code
+    assert "files and folders" in refused.err
+    assert 2 == run("store", "create", str(tmp_path / "x"), "--recipe", "ssdeep", "--bits", "64").code
+
+
+def test_an_export_of_files_is_imported_as_it_was(tmp_path: Path) -> None:
+    """Digests, contents and lengths come back, so that the same files are known; lists of ssdeep are taken, too."""
+    path, folder, out = tmp_path / "files.store", tmp_path / "files", tmp_path / "out.jsonl.gz"
+    named = [str(one) for one in files(folder)]
+    run("store", "create", str(path), "--recipe", "ssdeep")
+    run("store", "add", str(path), str(folder), "-q")
+    assert 0 == run("store", "export", str(path), "--out", str(out), "--every", "-q").code
+    assert 0 == run("store", "create", str(tmp_path / "copy.store"), "--recipe", "ssdeep").code
+    assert 0 == run("store", "import", str(tmp_path / "copy.store"), str(out), "-q").code
+    with nk.Store.open(path) as store, nk.Store.open(tmp_path / "copy.store") as copy:
+        assert store.contents(named) == copy.contents(named)
+        assert store.values(named).tolist() == copy.values(named).tolist()
+        assert ["known"] * 5 == copy.check_and_add(named, kind="paths").status
+        assert [one.length for one in store.get(named)] == [one.length for one in copy.get(named)]  # type: ignore[union-attr]
+    listed = tmp_path / "known.txt"
+    listed.write_bytes(nk.ssdeep.write_list([(nk.ssdeep.hash(Path(name)), f"old {name}") for name in named]))
+    assert 0 == run("store", "import", str(tmp_path / "copy.store"), str(listed), "-q").code
+    with nk.Store.open(tmp_path / "copy.store") as copy:
+        assert 10 == len(copy)
+        assert f"old {named[1]}" in copy
+    other = tmp_path / "other.store"
+    run("store", "create", str(other), "--recipe", "space|ssdeep")
+    assert "normalize differs" in run("store", "import", str(other), str(out), "-q").err
+    assert "normalize differs" in run("store", "import", str(other), str(listed), "-q").err
+
+
+def test_dedup_of_files_against_a_store(tmp_path: Path) -> None:
+    """Files that match the store's go; nothing is remembered."""
+    path, folder = tmp_path / "files.store", tmp_path / "files"
+    named = files(folder)
+    run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "80")
+    run("store", "add", str(path), str(named[0]), "-q")
+    result = run(
+        "dedup", str(folder), "--family", "ssdeep", "--against", str(path), "--out", str(tmp_path / "out"), "-q"
+    )
+    assert 0 == result.code, result.err
+    kept = (tmp_path / "out" / "kept.nul").read_bytes().split(b"\0")[:-1]
+    assert [b"d", b"e"] == [Path(name.decode()).name.encode() for name in kept]
+    with nk.Store.open(path) as store:
+        assert 1 == len(store)

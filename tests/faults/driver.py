@@ -289,7 +289,26 @@ def _store_create(path: Path) -> None:
     nk.Store.open(path / "store").close()
 
 
+def _near_files(count: int) -> list[bytes]:
+    """Files of which each third is a copy with a change."""
+    return [FILES[i % 6] if i < 6 else FILES[i % 6][: 1500 + i] + FILES[i % 6][1600:] for i in range(count)]
+
+
+def _files_old(path: Path) -> None:
+    with nk.Store.create(path / "store", "ssdeep", threshold=60, waiting=16) as store:
+        store.check_and_add(_near_files(8), [f"d{i}" for i in range(8)], kind="bytes")
+        store.merge()
+        store.check_and_add(_near_files(10)[8:], ["d8", "d9"], kind="bytes")
+
+
+def _files_add(path: Path) -> None:
+    with nk.Store.open(path / "store") as store:
+        store.check_and_add(_near_files(16)[10:], [f"d{i}" for i in range(10, 16)], kind="bytes")
+
+
 SAVERS: dict[str, Saver] = {
+    "files add": Saver(_files_old, _files_add, _store_state),
+    "files merge": Saver(_files_old, _store_merge, _store_state),
     "store create": Saver(lambda path: None, _store_create, _store_state),
     "store add": Saver(_store_old, _store_add, _store_state),
     "store remove": Saver(_store_old, _store_remove, _store_state),

@@ -14,7 +14,17 @@ import pytest
 
 HERE = Path(__file__).parent
 SAVERS = ("hamming", "bands", "digests", "vectors", "family", "idf", "index add", "dedup jsonl")
-STORES = ("store create", "store add", "store remove", "store merge", "store backup", "store dedup", "store dedup over")
+STORES = (
+    "store create",
+    "store add",
+    "store remove",
+    "store merge",
+    "store backup",
+    "store dedup",
+    "store dedup over",
+    "files add",
+    "files merge",
+)
 SLOW_SAVERS = ("dedup parquet", "dedup jsonl.gz", "dedup jsonl.zst", "dedup csv")
 
 

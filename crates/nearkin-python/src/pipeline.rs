@@ -214,11 +214,20 @@ fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u
     Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
 }
 
+/// XXH3-128 of each piece of `width` bytes as two 64-bit words.
+#[pyfunction]
+fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> PyResult<Array<u64>> {
+    let bytes = data.as_slice()?;
+    let hashes = detached(py, || contents::byte_hashes(bytes, width))?;
+    Ok(hashes.into_flattened().into_pyarray(py).unbind())
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TextCache>()?;
     module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
     module.add_function(wrap_pyfunction!(absorb_listed, module)?)?;
     module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(byte_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
     Ok(())
 }

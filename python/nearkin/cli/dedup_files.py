@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nearkin.io import OutputDir
     from nearkin.pipeline.results import DedupResult
     from nearkin.search.digests import DigestIndex
+    from nearkin.store.base import Store
 
 # Options of the command that are about texts.
 _OF_TEXTS = (
@@ -58,14 +59,18 @@ def dedup_files(
     _check_options(context)
     unreadable = _Unreadable(strict=strict)
     paths = [str(path) for path in named_paths(map(Path, inputs), unreadable, recursive=True)]
-    with _output(out, overwrite, inputs) as target, progress_bars(quiet=quiet) as progress:
+    with (
+        _older(against, unreadable) as older,
+        _output(out, overwrite, inputs) as target,
+        progress_bars(quiet=quiet) as progress,
+    ):
         result = run(
             dict.fromkeys(paths),
             recipe=recipe,
             threshold=THRESHOLD if threshold is None else threshold,  # type: ignore[arg-type]  # checked by the call
             cluster=cluster,  # type: ignore[arg-type]
             keep=keep,  # type: ignore[arg-type]
-            against=_older(against, unreadable),
+            against=older,
             links=links,  # type: ignore[arg-type]
             on_error=unreadable.add,
             progress=progress,
@@ -116,15 +121,23 @@ def _output(out: str, overwrite: bool, inputs: Sequence[str]) -> Iterator[Output
         yield target
 
 
-def _older(against: Sequence[str], refusals: Refusals) -> list[Path] | DigestIndex | None:
-    """Older files, or the index that a single argument names."""
+@contextmanager
+def _older(against: Sequence[str], refusals: Refusals) -> Iterator[list[Path] | DigestIndex | Store | None]:
+    """Older files, or the index or store that a single argument names."""
     from nearkin.search.digests import DigestIndex, is_digest_index
+    from nearkin.store.log import NAME
 
     if not against:
-        return None
-    if len(against) == 1 and Path(against[0]).is_file() and is_digest_index(against[0]):
-        return DigestIndex.open(against[0])
-    return named_paths(map(Path, against), refusals, recursive=True)
+        yield None
+    elif len(against) == 1 and Path(against[0]).is_file() and is_digest_index(against[0]):
+        yield DigestIndex.open(against[0])
+    elif len(against) == 1 and Path(against[0], NAME).is_file():
+        from nearkin.store.base import Store
+
+        with Store.open(against[0], "r") as store:
+            yield store
+    else:
+        yield named_paths(map(Path, against), refusals, recursive=True)
 
 
 def _write(result: DedupResult, summary: dict[str, Any], target: OutputDir | None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +41,7 @@ from nearkin.cli.options import (
     output,
     recipe_of,
 )
+from nearkin.cli.store_files import add_files, check_files, import_digests, refuse_of_texts
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ _CREATE_EXAMPLES = """
   nearkin store create pages.store
 
   nearkin store create pages.store --recipe minhash --recall 0.98 --threshold 0.7
+
+  nearkin store create files.store --recipe ssdeep --threshold 70
 """
 _ADD_EXAMPLES = """
 [bold]Examples[/]
@@ -69,9 +73,14 @@ _ADD_EXAMPLES = """
   nearkin store add pages.store today.jsonl.gz --id-column url --column source
 
   nearkin store add pages.store 'crawl/*.parquet' --text-column body --id-column url --json > answers.jsonl
+
+  nearkin store add files.store Samples
 """
 _CHECK_EXAMPLE = "[bold]Example[/]\n\n  nearkin store check pages.store new.jsonl --id-column url --best 3 --json"
 _EXPORT_EXAMPLE = "[bold]Example[/]\n\n  nearkin store export pages.store --out pages.jsonl.gz"
+
+STATUSES = ("new", "exact", "near", "known")
+"""What a document may be to a store."""
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="A collection on disk: is this document new?")
 
@@ -88,14 +97,20 @@ def create(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a new, empty store. Recipe, threshold and what is kept of texts hold for its whole life."""
-    from nearkin.pipeline.texts import THRESHOLD
-    from nearkin.store.base import Store
+    """Make a new, empty store. Recipe, threshold and what is kept of texts hold for its whole life.
 
+    With a recipe of ssdeep it is a store of files; the threshold is then a score, 80 without the option.
+    """
+    from nearkin.store.base import Store
+    from nearkin.store.kinds import is_digest_recipe
+
+    of_files = is_digest_recipe(recipe)
+    if of_files and bits is not None:
+        raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
     with Store.create(
         path,
-        recipe_of(recipe, bits),
-        threshold=THRESHOLD if threshold is None else threshold,
+        recipe if of_files else recipe_of(recipe, bits),
+        threshold=threshold,
         radius=radius,
         recall=recall,
         text=text,  # type: ignore[arg-type]  # checked by the call, with its message
@@ -122,12 +137,21 @@ def add(
     """Say of each document whether it is new, and remember it.
 
     A line per document: id, status (new, exact, near, known), id of the match, distance, similarity, separated by tabs.
-    Each batch of a few megabytes is durable before its lines are printed.
+    Each batch of a few megabytes is durable before its lines are printed. For a store of files the inputs are files
+    and folders, and the ids are their paths.
     """
     from nearkin.store.base import Store
 
     set_num_threads(threads)
-    counts = dict.fromkeys(("new", "exact", "near", "known"), 0)
+    if _is_of_files(path):
+        refuse_of_texts(text_column=text_column, id_column=id_column, format=format, column=columns)
+        with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
+            tell = partial(_say_answers, as_json=as_json, quiet=quiet and not as_json)
+            found, refusals = add_files(store, inputs, tell, progress, keep_all=keep_all, strict=strict)
+            _report(store, {name: found[name] for name in STATUSES}, as_json=False, quiet=quiet, err=True)
+        refusals.end()
+        return
+    counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
     reading = Reading(format, text_column, id_column, strict)
     names = list(columns or [])
     with (
@@ -166,12 +190,27 @@ def check(
     from nearkin.store.base import Store
 
     set_num_threads(threads)
+    if _is_of_files(path):
+        refuse_of_texts(text_column=text_column, id_column=id_column, format=format)
+        with Store.open(path, "r") as store:
+            tell = partial(_say_answers, as_json=as_json, quiet=False)
+            refusals = check_files(store, inputs, tell, best=best, strict=strict)
+        refusals.end()
+        return
     reading = Reading(format, text_column, id_column, strict)
     with Store.open(path, "r") as store, reading.reported(inputs) as corpus:
         for batch, rows in _batches(corpus):
             answers = store.check([batch.texts[row] for row in rows], k=best)
             ids: list[Any] = [batch.ids[row] for row in rows]
             _say_answers(ids, answers, as_json=as_json, quiet=False)
+
+
+def _is_of_files(path: Path) -> bool:
+    """Whether a store holds files."""
+    from nearkin.store.base import Store
+
+    with Store.open(path, "r") as store:
+        return store.settings.noun == "file"
 
 
 def _batches(corpus: Corpus) -> Iterator[tuple[Batch, list[int]]]:
@@ -338,7 +377,20 @@ def import_(
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
-    """Remember documents that are known to be wanted, such as an export: all stay, nothing is printed per document."""
+    """Remember documents that are known to be wanted, such as an export: all stay, nothing is printed per document.
+
+    A store of files takes digests: an export, a list of ssdeep, or JSON lines of `nearkin ssdeep hash --json` with
+    `--id-column path`.
+    """
+    from nearkin.store.base import Store
+
+    if _is_of_files(path):
+        reading = Reading(format, text_column, id_column, strict)
+        with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
+            import_digests(store, inputs, reading, columns or [], progress)
+        if not quiet:
+            info(path)
+        return
     add(
         path,
         inputs,
@@ -364,7 +416,10 @@ def export(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the documents that stay as a corpus: id, text and columns, in the order in which they came."""
+    """Write the documents that stay as a corpus: id, text and columns, in the order in which they came.
+
+    A store of files has digests, and the hashes of contents, in the place of texts.
+    """
     from nearkin.store.base import Store
     from nearkin.store.exporting import export_corpus
 

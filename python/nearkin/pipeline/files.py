@@ -27,7 +27,7 @@ from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.documents import Cells, HashedDocuments, Progress, as_column, check_distinct_ids
 from nearkin.pipeline.keep import KeepRule
-from nearkin.pipeline.older import HashedOlder
+from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.search.digests import DigestIndex
@@ -81,7 +81,7 @@ def dedup_files(
     cluster: ClusterRule = "absorb",
     keep: KeepFile = "first",
     values: Cells | None = None,
-    against: Iterable[str | os.PathLike[str]] | DigestIndex | None = None,
+    against: Iterable[str | os.PathLike[str]] | DigestIndex | HoldsOlderDocuments | None = None,
     links: ListedLinks = "representatives",
     on_error: OnError | None = None,
     progress: Progress | None = None,
@@ -103,8 +103,9 @@ def dedup_files(
         change); `max` or `min` of `values`. Ties by path.
     values : numbers, one per path; optional
         For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
-    against : iterable of paths, or a DigestIndex; optional
-        Older files: what matches one of them is removed, and the result names it.
+    against : iterable of paths, a DigestIndex, or a Store of files; optional
+        Older files: what matches one of them is removed, and the result names it. A store has a threshold of its own,
+        which must be this one.
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed files only, or all matches.
     on_error : function, optional
@@ -128,7 +129,7 @@ def dedup_files(
     ParameterError
         For an unknown rule, a threshold out of range, a path given twice.
     MismatchError
-        If an index was made by another recipe.
+        If an index or a store was made by another recipe, or a store for another threshold.
 
     Examples
     --------
@@ -152,21 +153,24 @@ def dedup_files(
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
     timer = StageTimer()
-    report: Progress = progress or (lambda stage, done, total: None)
-    names = _names(paths, "paths")
+    report = progress or _unreported
+    names = path_names(paths, "paths")
     columns = {} if values is None else {"keep": as_column(values)}
     if columns and len(columns["keep"]) != len(names):
         raise bad_parameter("values", f"{len(columns['keep'])} values", f"{len(names)} values, one per path")
     with timer("hash"):
-        new = _hash(names, options, columns, on_error, report)
+        dated = options.keep in ("oldest", "newest")
+        new = hash_paths(names, options.recipe, columns=columns, dated=dated, on_error=on_error, report=report)
         check_distinct_ids(new.ids, "ids")
-        older: HashedOlder | None = None
+        older: OlderDocuments | None = None
         older_index: OlderIndex | None = None
         if isinstance(against, DigestIndex):
             older_index = options.candidate_source.older_index(against)
             check_older_index(options)
+        elif isinstance(against, HoldsOlderDocuments):
+            older = against.older_documents(options.candidate_source)
         elif against is not None:
-            old = _hash(_names(against, "against"), replace(options, keep="first"), {}, on_error, report)
+            old = hash_paths(path_names(against, "against"), options.recipe, on_error=on_error, report=report)
             check_distinct_ids(old.ids, "against_ids")
             older = HashedOlder(old, options.candidate_source)
     result = run_stages(new, older, older_index, options, timer, report)
@@ -194,7 +198,14 @@ class _Paths(Column):
         return list(self.names)
 
 
-def _names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
+def path_names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
+    """Paths as str; `name` is the argument's.
+
+    Raises
+    ------
+    ParameterError
+        Anything else.
+    """
     if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         raise bad_parameter(name, repr(paths), "an iterable of paths, such as a list")
     listed = list(paths)
@@ -204,12 +215,42 @@ def _names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
     return [os.fspath(path) for path in listed]
 
 
-def _hash(
-    names: list[str], options: _Options, columns: dict[str, Column], on_error: OnError | None, report: Progress
+def _unreported(stage: str, done: int, total: int | None) -> None:
+    """Progress that nobody asked for."""
+
+
+def hash_paths(
+    names: list[str],
+    recipe: DigestRecipe,
+    *,
+    columns: dict[str, Column] | None = None,
+    dated: bool = False,
+    on_error: OnError | None = None,
+    report: Progress = _unreported,
 ) -> HashedDocuments:
-    """Hash the files that can be read."""
-    recipe = options.recipe
-    dated = options.keep in ("oldest", "newest")
+    """Digests and contents of the files that can be read; their ids are the names.
+
+    Parameters
+    ----------
+    names : list of str
+        Paths.
+    recipe : DigestRecipe
+    columns : dict of str to Column, optional
+        Values of the paths.
+    dated : bool, default False
+        Whether the column `keep` is to be the order of their last changes.
+    on_error : function, optional
+        Called with the path and the exception of each file that can't be read; it is left out. None raises the first.
+    report : function, optional
+        Called with stage, done and total.
+
+    Raises
+    ------
+    InputError
+        For anything but a regular file, or a file that changes while it is read.
+    OSError
+        If a file can't be read.
+    """
     times: list[int] = []
     read: list[int] = []
     digests: list[str] = []
@@ -253,10 +294,17 @@ def _hash(
         np.array(contents, np.uint64).reshape(-1, 2),
         sizes,
         _Paths([names[place] for place in read]),
-        columns,
-        _no_texts,
+        columns or {},
+        no_texts,
     )
 
 
-def _no_texts(rows: NDArray[np.int64]) -> TextBatch:
+def no_texts(rows: NDArray[np.int64]) -> TextBatch:
+    """What is looked up of documents without texts.
+
+    Raises
+    ------
+    NotImplementedError
+        Always.
+    """
     raise NotImplementedError("files are compared by their digests")

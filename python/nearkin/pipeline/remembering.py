@@ -10,14 +10,14 @@ from nearkin.pipeline.candidates import CandidateSource
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.results import DedupResult
-from nearkin.recipe import Recipe
+from nearkin.recipe.base import FrozenRecipe
 
 
 class HeldSettings(Protocol):
     """What a collection was made for: a deduplication follows it where its caller says nothing."""
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> FrozenRecipe:
         """How its documents are hashed."""
 
     @property

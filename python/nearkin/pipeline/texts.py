@@ -293,6 +293,8 @@ class _Options:
         if held is None:
             made, threshold = Recipe.of(recipe), THRESHOLD if threshold is None else threshold
             return cls(made, threshold, radius, recall, confirm, verify or "jaccard", cluster, keep, links)
+        if not isinstance(held.recipe, Recipe):
+            raise mismatch("family", f"the store's {held.recipe}", "a family of texts")
         made = held.recipe if recipe is None else Recipe.of(recipe)
         threshold = held.threshold if threshold is None else threshold
         radius, recall = held.radius if radius is None else radius, held.recall if recall is None else recall

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +31,15 @@ from nearkin.errors import (
     check_count,
     mismatch,
 )
-from nearkin.io import Column, Corpus, OutputDir
+from nearkin.io import Column, OutputDir
 from nearkin.io.aside import Aside, recover, sync_folder
-from nearkin.pipeline.candidates import CandidateSource, Places
-from nearkin.pipeline.documents import HashedDocuments, hash_texts
+from nearkin.pipeline.candidates import CandidateSource, DigestCandidates, Places, Values
+from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.results import DedupResult, PairTable
-from nearkin.pipeline.texts import THRESHOLD
 from nearkin.recipe import Recipe
 from nearkin.search.ids import Id, IdKeys, Ids, check_ids, plain_id
+from nearkin.ssdeep import DigestRecipe
 from nearkin.store import merging, outputs
 from nearkin.store.answers import Answers, StoredMatch
 from nearkin.store.checking import Finding, check_store, repair_store
@@ -53,6 +53,7 @@ from nearkin.store.documents import (
     pieces,
     utf8_of,
 )
+from nearkin.store.kinds import make_settings, read_settings
 from nearkin.store.log import NAME, Log, LogDocument, Mode, State, Sync
 from nearkin.store.older import OlderOnDisk
 from nearkin.store.parts import FOLDER
@@ -68,7 +69,7 @@ from nearkin.store.records import (
     pack_extra,
     unpack_extra,
 )
-from nearkin.store.settings import StoreSettings, StoreVerify, TextRule
+from nearkin.store.settings import Kind, StoreSettings, StoreVerify, TextRule, TextSettings
 from nearkin.store.view import Contents, StoreView, removal_key, sum_of
 from nearkin.text.batches import Texts
 
@@ -76,6 +77,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Store"]
+
+Items = Texts | Iterable[bytes | os.PathLike[str]] | HashedDocuments
+"""What is given to a store: texts; digests, bytes or paths of files; documents that were hashed by its recipe."""
 
 WAITING = 1 << 16
 """Documents that wait in the log before they are written into a segment."""
@@ -125,9 +129,9 @@ class Store:
     def create(
         cls,
         path: str | os.PathLike[str],
-        recipe: Recipe | str | None = None,
+        recipe: Recipe | DigestRecipe | str | None = None,
         *,
-        threshold: float = THRESHOLD,
+        threshold: float | None = None,
         radius: int | None = None,
         recall: float | None = None,
         text: TextRule = "keep",
@@ -141,10 +145,12 @@ class Store:
         ----------
         path : str or os.PathLike
             The folder; nothing is there yet.
-        recipe : Recipe or str, optional
-            How a text becomes a fingerprint or a signature; None for the default.
-        threshold : float, default 0.8
-            Smallest similarity of a match, inclusive, above 0 and up to 1.
+        recipe : Recipe, nearkin.ssdeep.DigestRecipe or str, optional
+            How a text becomes a fingerprint or a signature; None for the default. "ssdeep", or another recipe of
+            digests, makes a store of files.
+        threshold : float, optional
+            Smallest similarity of a match, inclusive, above 0 and up to 1; 0.8 for None. Of files the smallest score, 1
+            to 100; 80 for None.
         radius : int, optional
             Largest Hamming distance of a candidate, inclusive; None derives it. With simhash.
         recall : float, optional
@@ -152,7 +158,8 @@ class Store:
         text : {"keep", "none"}, default "keep"
             Whether the texts of new documents are kept (compressed). Without them matches can't be verified by texts.
         verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
-            How candidates are verified. None is "jaccard"; without texts "signature" with minhash, else "none".
+            How candidates are verified. None is "jaccard"; without texts "signature" with minhash, else "none". Of
+            files their score is the similarity.
         sync : {"commit", "interval"}, default "commit"
             As in `open`.
         waiting : int, default 65,536
@@ -165,7 +172,7 @@ class Store:
         ParameterError
             Values out of range, or that exclude one another.
         """
-        settings = StoreSettings.make(recipe, threshold, radius, recall, text, verify)
+        settings = make_settings(recipe, threshold, radius, recall, text, verify)
         folder = Path(path).absolute()
         check_place(folder)
         recover(folder)
@@ -230,7 +237,7 @@ class Store:
         log = Log(folder, mode, sync, float(wait))
         try:
             with log.reading():
-                settings = StoreSettings.from_json(log.state().settings, str(folder / NAME))
+                settings = read_settings(log.state().settings, str(folder / NAME))
             delivered = outputs.settle(log) if mode == "w" else []
             store = cls(folder, log, settings, mode, most)
             store._delivered = delivered
@@ -272,7 +279,7 @@ class Store:
         return self._folder
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> Recipe | DigestRecipe:
         """How its documents are hashed."""
         return self._settings.recipe
 
@@ -300,15 +307,17 @@ class Store:
 
     # Questions
 
-    def check(self, texts: Texts, *, k: int | None = None) -> Answers:
-        """What each text would be if it came now; nothing is remembered.
+    def check(self, texts: Items, *, k: int | None = None, kind: Kind | None = None) -> Answers:
+        """What each document would be if it came now; nothing is remembered.
 
         Parameters
         ----------
-        texts : iterable of str or None, or an Arrow string array
+        texts : iterable of str or None, or an Arrow string array; files as for `check_and_add`
             Each is held against the store alone, not against the others.
         k : int, optional
             Give the k best matches of each text, too, most similar first, with their columns.
+        kind : {"digests", "bytes", "paths"}, optional
+            As for `check_and_add`.
 
         Returns
         -------
@@ -324,7 +333,7 @@ class Store:
         """
         if k is not None:
             check_count("k", k, 1, 1 << 20, "1 or more")
-        hashed = self._hash(texts, None)
+        hashed = self._hash(texts, None, kind)
         batch = Batch(hashed, None, self._settings, self._cache)
         # Texts do not meet one another: each is its own original.
         batch.original = np.arange(len(hashed))
@@ -405,6 +414,39 @@ class Store:
         keys = check_ids(ids)
         with self._reading():
             return self._contents.texts(self._rows_of(keys, missing_ok=False))
+
+    def values(self, ids: Ids) -> Values:
+        """What documents are searched by.
+
+        Returns
+        -------
+        (n, ...) array
+            Fingerprints, `(n,)` or `(n, words)` uint64; signatures, `(n, num_perm)`; digests, `(n,)` objects.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there.
+        """
+        keys = check_ids(ids)
+        with self._reading():
+            values = StoreView(self._contents, 0, 0).values(self._rows_of(keys, missing_ok=False))
+            return self._contents.family.shown(values)
+
+    def contents(self, ids: Ids) -> list[str]:
+        """XXH3-128 of what exact copies share, the text or the bytes of a file, as 32 hexadecimal digits.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there.
+        """
+        keys = check_ids(ids)
+        with self._reading():
+            found = self._contents.contents(self._rows_of(keys, missing_ok=False))
+        # Numbers are stored least significant byte first; those of texts begin with the lower word.
+        words = [(content[7::-1].hex(), content[:7:-1].hex()) for content in found]
+        return ["".join(reversed(pair) if self._settings.noun == "text" else pair) for pair in words]
 
     def __len__(self) -> int:
         """How many documents were added and not removed."""
@@ -497,29 +539,27 @@ class Store:
                 segments=len(contents.parts),
                 removed=len(contents.hidden),
                 bytes=sizes,
-                settings={
-                    "recipe": str(self.recipe),
-                    "recipe_digest": self.recipe.digest,
-                    "threshold": self._settings.threshold,
-                    "text": self._settings.text,
-                    "verify": self._settings.verify,
-                    **self._settings.source.summary(),
-                },
+                settings=self._settings.about(),
             )
 
     # Changes
 
-    def check_and_add(self, texts: Texts, ids: Ids | None = None, *, columns: Columns | None = None) -> Answers:
-        """Say of each text whether it is new, and remember it: one atomic, durable step.
+    def check_and_add(
+        self, texts: Items, ids: Ids | None = None, *, columns: Columns | None = None, kind: Kind | None = None
+    ) -> Answers:
+        """Say of each document whether it is new, and remember it: one atomic, durable step.
 
         Parameters
         ----------
-        texts : iterable of str or None, or an Arrow string array
+        texts : iterable of str or None, or an Arrow string array; for a store of files an iterable of what `kind` says
             In order: each is held against the store and against those before it.
         ids : integers or strings, one per text; optional
-            None stands for row numbers, counted from the first document ever added.
+            None stands for row numbers, counted from the first document ever added, and for paths for the paths.
         columns : mapping of str to one value per text; optional
             Strings, numbers or booleans that `get` gives back.
+        kind : {"digests", "bytes", "paths"}, optional
+            What is given to a store of files; None stands for digests. A digest that is given alone is the content of
+            its document: equal ones are exact copies.
 
         Returns
         -------
@@ -528,28 +568,36 @@ class Store:
         Raises
         ------
         InputError
-            An id that is there, or occurs twice, with another text. Nothing is added.
+            An id that is there, or occurs twice, with another text. What is no digest, or no regular file. Nothing is
+            added.
         ParameterError
             Ids of another kind than the store's, columns of another length.
         OSError
-            The disk is full or fails. Nothing is added; the store can be used on.
+            The disk is full or fails, or a file can't be read. Nothing is added; the store can be used on.
         StoreLockedError
             Other writers did not end in time.
         """
-        return self._add(texts, ids, columns, absorb=True)
+        return self._add(texts, ids, columns, kind, absorb=True)
 
-    def add(self, texts: Texts, ids: Ids | None = None, *, columns: Columns | None = None) -> Answers:
-        """Remember texts that are known to be wanted: all stay, whatever they are like.
+    def add(
+        self, texts: Items, ids: Ids | None = None, *, columns: Columns | None = None, kind: Kind | None = None
+    ) -> Answers:
+        """Remember documents that are known to be wanted: all stay, whatever they are like.
 
         Parameters, errors and durability are those of `check_and_add`; an id that is there with the same text is
         "known", all others are "new".
         """
-        return self._add(texts, ids, columns, absorb=False)
+        return self._add(texts, ids, columns, kind, absorb=False)
 
-    def _add(self, texts: Texts, ids: Ids | None, columns: Columns | None, *, absorb: bool) -> Answers:
+    def _add(
+        self, texts: Items, ids: Ids | None, columns: Columns | None, kind: Kind | None, *, absorb: bool
+    ) -> Answers:
         self._check_writable()
         keys = None if ids is None else check_ids(ids)
-        hashed = self._hash(texts, keys)
+        hashed = self._hash(texts, keys, kind)
+        if keys is None and kind == "paths":
+            names: list[Any] = hashed.ids.to_list()
+            keys = check_ids(names)
         count = len(hashed)
         extra = columns_by_row(columns, count)
         batch = Batch(hashed, keys, self._settings, self._cache)
@@ -744,7 +792,7 @@ class Store:
         log = Log(folder)
         try:
             with log.reading():
-                settings = StoreSettings.from_json(log.state().settings, str(folder / NAME))
+                settings = read_settings(log.state().settings, str(folder / NAME))
         finally:
             log.close()
         return repair_store(folder, settings)
@@ -779,11 +827,13 @@ class Store:
         own = self._settings.source
         if type(candidate_source) is not type(own):
             raise mismatch("family", f"the store's {self.recipe.family}", type(candidate_source).__name__)
-        other = candidate_source.recipe
-        self.recipe.check_same(other)
+        other: Any = candidate_source
+        self.recipe.check_same(other.recipe)
+        if isinstance(own, DigestCandidates) and own.threshold != other.threshold:
+            raise mismatch("threshold", f"the store's {own.threshold}", other.threshold)
         if candidate_source.summary() != own.summary():
             raise mismatch("how candidates are found", own.summary(), candidate_source.summary())
-        if self._settings.text == "none":
+        if isinstance(self._settings, TextSettings) and self._settings.text == "none":
             raise mismatch("texts", 'a store with text="none"', "a verification by texts")
         with self._reading() as state:
             return OlderOnDisk(self.view, state.next_row)
@@ -798,7 +848,7 @@ class Store:
         columns: Mapping[str, Column],
         output: Callable[[DedupResult], OutputDir] | None,
     ) -> DedupResult:
-        """What `nearkin.dedup(store=store)` does with hashed documents (`nearkin.pipeline.remembering.RemembersDocuments`).
+        """What `nearkin.dedup(store=store)` does with hashed documents: `nearkin.pipeline.remembering`.
 
         It decides with no lock held. If others have added or removed documents meanwhile it decides once more, while
         nobody else writes.
@@ -965,15 +1015,12 @@ class Store:
         if waiting >= 4 * self._most_waiting:
             self._keeper.finish()
 
-    def _hash(self, texts: Texts, keys: IdKeys | None) -> HashedDocuments:
+    def _hash(self, texts: Items, keys: IdKeys | None, kind: Kind | None) -> HashedDocuments:
         self._check_open()
-        if isinstance(texts, (str, bytes)):
-            raise bad_parameter("texts", repr(texts)[:40], "an iterable of texts; [text] for one")
-        if isinstance(texts, Corpus):
-            raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
-        hashed = hash_texts(texts, None, self._settings.source, lambda stage, done, total: None, {})
+        hashed = self._settings.hash(texts, kind)
         if keys is not None and len(keys) != len(hashed):
-            raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per text")
+            noun = self._settings.noun
+            raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per {noun}")
         return hashed
 
     def _distances(self, batch: Batch, decision: Decision) -> NDArray[np.int64]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from nearkin._core import StoreSegment
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
-from nearkin.store.families import store_family
+from nearkin.store.families import StoreFamily, store_family
 from nearkin.store.log import NAME, Log, SegmentEntry
 from nearkin.store.merging import _only_one, index_of
 from nearkin.store.parts import Part, files_of
-from nearkin.store.records import NEW, record_type
+from nearkin.store.records import indexed, record_type
 from nearkin.store.settings import StoreSettings
 from nearkin.store.view import Contents, entry_key, sum_of
 
@@ -109,7 +109,7 @@ def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
                 try:
                     part.documents.verify()
                     part.index.verify()
-                    _compare(part)
+                    _compare(part, contents.family)
                 except (NearkinError, OSError) as error:  # noqa: PERF203 - each segment is judged alone
                     found.append(_finding(error, str(part.documents_path)))
     finally:
@@ -117,13 +117,13 @@ def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
     return found
 
 
-def _compare(part: Part) -> None:
+def _compare(part: Part, family: StoreFamily) -> None:
     """Whether index and documents speak of the same."""
     records = part.all_records()
     rows = part.documents.rows(0, len(part))
     if (int(rows[0]), int(rows[-1])) != (part.entry.first, part.entry.last):
         raise part.corrupt(f"its rows are {rows[0]} to {rows[-1]} and not {part.entry.first} to {part.entry.last}")
-    kept = int(np.count_nonzero((records["status"] == NEW) & (records["features"] > 0)))
+    kept = len(indexed(family, records))
     if len(part.index) != kept:
         raise part.corrupt(f"its index holds {len(part.index)} documents of {kept}")
 

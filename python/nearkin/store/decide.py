@@ -125,7 +125,7 @@ class Batch:
             other = first.setdefault(name, number)
             if other != number:
                 if (self.hashed.contents[other] != self.hashed.contents[number]).any():
-                    raise _other_content(name, f"row {other} of the batch", number)
+                    raise self._other_content(name, f"row {other} of the batch", number)
                 found[number] = other
         return found
 
@@ -171,7 +171,7 @@ class Batch:
         there = np.flatnonzero(rows >= 0)
         for number, content in zip(there.tolist(), contents.contents(rows[there]), strict=True):
             if content != self.hashed.contents[number].tobytes():
-                raise _other_content(self._listed[number], "the store", number)
+                raise self._other_content(self._listed[number], "the store", number)
         decision.status[there], decision.row[there] = KNOWN, rows[there]
 
     def know(self, contents: Contents, decision: Decision) -> None:
@@ -195,7 +195,13 @@ class Batch:
             good = similarity >= self._settings.threshold
             owners, rows, similarity = owners[good], rows[good], similarity[good]
         ends = np.searchsorted(owners, np.arange(count + 1))
-        return [(rows[a:b], similarity[a:b]) for a, b in pairwise(ends.tolist())]
+        found = [(rows[a:b], similarity[a:b]) for a, b in pairwise(ends.tolist())]
+        # What no search can find still has copies.
+        left = np.flatnonzero((ends[1:] == ends[:-1]) & (self.hashed.counts > 0))
+        copies = contents.find_contents(self.hashed.contents[left])
+        for number, row in zip(left[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
+            found[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))
+        return found
 
     def finish(self, decision: Decision) -> None:
         """Let new documents of the batch absorb later ones, and copies share the fate of their original."""
@@ -238,7 +244,7 @@ class Batch:
             cache=texts,
         )
 
-
-def _other_content(name: Id, where: str, number: int) -> InputError:
-    reason = f"id {name!r} is that of another text in {where}; remove the old one first, or give another id"
-    return InputError(f"row {number}: {reason}", place=f"row {number}", reason=reason, id=name)
+    def _other_content(self, name: Id, where: str, number: int) -> InputError:
+        noun = self._settings.noun
+        reason = f"id {name!r} is that of another {noun} in {where}; remove the old one first, or give another id"
+        return InputError(f"row {number}: {reason}", place=f"row {number}", reason=reason, id=name)

@@ -1,4 +1,9 @@
-"""A store as a corpus: a JSON object per line, which `nearkin store import` and `nearkin dedup` read."""
+"""A store as a corpus: a JSON object per line, which `nearkin store import` and `nearkin dedup` read.
+
+A line of a text has `id` and `text`; a line of a file `id`, `path` (the same as a string), `digest`, `recipe`,
+`content` (the hash of its bytes, 32 hexadecimal digits) and `length`, so that `nearkin ssdeep` reads it, too. Columns
+follow.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from nearkin.io.output import replace_file
 from nearkin.io.streams import compressing
 from nearkin.pipeline.documents import Progress
 from nearkin.store.base import Store
+from nearkin.store.documents import StoredDocument
 
 _ENDINGS: dict[str, Compression] = {".jsonl": "", ".jsonl.gz": "gz", ".jsonl.zst": "zst"}
 
@@ -42,7 +48,7 @@ def export_corpus(
     Raises
     ------
     ParameterError
-        Another ending; a file that is there; a column named `id` or `text`.
+        Another ending; a file that is there; a column that is named as one of the store's own.
     """
     target = Path(path)
     ending = next((ending for ending in sorted(_ENDINGS, key=len, reverse=True) if target.name.endswith(ending)), None)
@@ -54,12 +60,12 @@ def export_corpus(
     with replace_file(target) as file, compressing(file, _ENDINGS[ending]) as stream:
         for batch in store.iter_documents():
             kept = [one for one in batch if every or one.status == "new"]
-            texts = store.texts([one.id for one in kept]) if kept else []
-            for one, text in zip(kept, texts, strict=True):
-                clash = {"id", "text"} & one.columns.keys()
+            for one, own in zip(kept, _own_columns(store, kept), strict=True):
+                clash = own.keys() & one.columns.keys()
                 if clash:
-                    raise bad_parameter("columns", sorted(clash)[0], "columns with other names than id and text")
-                line: dict[str, Any] = {"id": one.id, "text": text, **one.columns}
+                    allowed = f"columns with other names than {', '.join(own)}"
+                    raise bad_parameter("columns", sorted(clash)[0], allowed)
+                line: dict[str, Any] = {**own, **one.columns}
                 if every:
                     line |= {"status": one.status, "match": one.match}
                 stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
@@ -67,3 +73,24 @@ def export_corpus(
             if progress is not None:
                 progress("export", seen, total)
     return written
+
+
+def _own_columns(store: Store, documents: list[StoredDocument]) -> list[dict[str, Any]]:
+    """What a line has of a document beside its columns."""
+    if not documents:
+        return []
+    ids = [one.id for one in documents]
+    if store.settings.noun == "text":
+        return [{"id": name, "text": text} for name, text in zip(ids, store.texts(ids), strict=True)]
+    recipe = str(store.recipe)
+    return [
+        {
+            "id": one.id,
+            "path": str(one.id),
+            "digest": digest,
+            "recipe": recipe,
+            "content": content,
+            "length": one.length,
+        }
+        for one, digest, content in zip(documents, store.values(ids).tolist(), store.contents(ids), strict=True)
+    ]

@@ -7,17 +7,31 @@ with. Values are fixed-width bytes of a document's record.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.pipeline.candidates import CandidateLists, MinHashCandidates, Places, SimHashCandidates, Values
+from nearkin.pipeline.candidates import (
+    CandidateLists,
+    CandidateSource,
+    DigestCandidates,
+    MinHashCandidates,
+    Places,
+    SimHashCandidates,
+    Values,
+)
+from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows, digests_of
 from nearkin.search.bands import BandIndex
+from nearkin.search.digests import DigestIndex
 from nearkin.search.hamming import HammingIndex
 
 Found = tuple[NDArray[np.int64], Places, "NDArray[np.float64] | None"]
 """For each candidate the number of the query and its row; its similarity where the family itself verifies."""
+
+
+LONGEST_DIGEST = 140
+"""Characters of the longest digest: a block size of ten digits, two parts of 64, two colons."""
 
 
 class StoreIndex(Protocol):
@@ -49,6 +63,12 @@ class StoreFamily(Protocol):
     @property
     def shape(self) -> tuple[np.dtype[np.generic], int]:
         """Type of a value, and how many a document has."""
+
+    def searched(self, values: Values) -> NDArray[np.bool_]:
+        """Which of these can be found by a search; all others match by equal content alone."""
+
+    def shown(self, values: Values) -> Values:
+        """Values as a caller has them."""
 
     def empty(self) -> StoreIndex:
         """An index in memory."""
@@ -102,6 +122,14 @@ class SimHashStoreFamily:
     def shape(self) -> tuple[np.dtype[np.generic], int]:
         """Words of 64 bits."""
         return np.dtype("<u8"), self._source.recipe.words
+
+    def searched(self, values: Values) -> NDArray[np.bool_]:
+        """All."""
+        return np.ones(len(values), bool)
+
+    def shown(self, values: Values) -> Values:
+        """Fingerprints, `(n,)` up to 64 bits, `(n, words)` above."""
+        return values[:, 0] if values.shape[1] == 1 else values
 
     def empty(self) -> StoreIndex:
         """An empty HammingIndex that announces its radius."""
@@ -160,6 +188,14 @@ class MinHashStoreFamily:
         """Values of 32 or 64 bits."""
         return np.dtype(f"<u{self._source.recipe.value_bits // 8}"), self._source.recipe.num_perm
 
+    def searched(self, values: Values) -> NDArray[np.bool_]:
+        """All."""
+        return np.ones(len(values), bool)
+
+    def shown(self, values: Values) -> Values:
+        """Signatures, `(n, num_perm)`."""
+        return values
+
     def empty(self) -> StoreIndex:
         """An empty BandIndex of the store's bands."""
         return BandStoreIndex(self._source, BandIndex.of(self._source.banding, self._source.recipe))
@@ -171,9 +207,77 @@ class MinHashStoreFamily:
         return BandStoreIndex(self._source, index)
 
 
-def store_family(source: SimHashCandidates | MinHashCandidates) -> StoreFamily:
+class DigestStoreIndex:
+    """Digests that score at least the threshold, which are matches."""
+
+    def __init__(self, source: DigestCandidates, index: DigestIndex) -> None:
+        self._threshold, self._index = source.threshold, index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def add(self, rows: Places, values: Values) -> None:
+        """Add digests, `(n, 1)`."""
+        self._index.add(rows, digests_of(values))
+
+    def find(self, values: Values) -> Found:
+        """What scores at least the threshold, and its score."""
+        able = np.flatnonzero(comparable(values))
+        hits = self._index.search(digests_of(values[able]), self._threshold)
+        owners = np.repeat(able, np.diff(hits.offsets))
+        return owners, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64)
+
+    def save(self, path: Path) -> None:
+        """Write the index."""
+        self._index.save(path)
+
+    def verify(self) -> None:
+        """Compare its checksums."""
+        self._index.verify()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of digests, their lists and ids."""
+        return self._index.nbytes
+
+
+class DigestStoreFamily:
+    """Digests of a recipe, as they are printed."""
+
+    def __init__(self, source: DigestCandidates) -> None:
+        self._source = source
+
+    @property
+    def shape(self) -> tuple[np.dtype[np.generic], int]:
+        """ASCII, filled up with zeros."""
+        return np.dtype(f"S{LONGEST_DIGEST}"), 1
+
+    def searched(self, values: Values) -> NDArray[np.bool_]:
+        """Digests with seven characters in a part."""
+        return comparable(values)
+
+    def shown(self, values: Values) -> Values:
+        """Digests, `(n,)` objects."""
+        return digest_rows(digests_of(values))[:, 0]
+
+    def empty(self) -> StoreIndex:
+        """An empty DigestIndex."""
+        return DigestStoreIndex(self._source, DigestIndex(recipe=self._source.recipe, strict=False))
+
+    def open(self, path: Path) -> StoreIndex:
+        """The DigestIndex of a file, of the same recipe; it is read whole."""
+        index = DigestIndex.open(path)
+        index.recipe.check_same(self._source.recipe)
+        return DigestStoreIndex(self._source, index)
+
+
+def store_family(source: CandidateSource) -> StoreFamily:
     """How a family stores its values."""
-    return SimHashStoreFamily(source) if isinstance(source, SimHashCandidates) else MinHashStoreFamily(source)
+    if isinstance(source, SimHashCandidates):
+        return SimHashStoreFamily(source)
+    if isinstance(source, DigestCandidates):
+        return DigestStoreFamily(source)
+    return MinHashStoreFamily(cast("MinHashCandidates", source))
 
 
 def lists_of(count: int, found: list[Found]) -> CandidateLists:

@@ -32,7 +32,7 @@ from nearkin.store import outputs
 from nearkin.store.families import StoreFamily, StoreIndex, store_family
 from nearkin.store.log import Log, LogDocument, SegmentEntry
 from nearkin.store.parts import FOLDER, Part, files_of, write_part
-from nearkin.store.records import NEW, record_type
+from nearkin.store.records import indexed, record_type
 from nearkin.store.settings import StoreSettings
 from nearkin.store.view import entry_key, removal_key, sum_of
 
@@ -173,7 +173,7 @@ def _write_documents(folder: Path, name: str, settings: StoreSettings, documents
 def index_of(family: StoreFamily, rows: Places, records: NDArray[np.void]) -> StoreIndex:
     """The index of the documents that stay."""
     index = family.empty()
-    places = np.flatnonzero((records["status"] == NEW) & (records["features"] > 0))
+    places = indexed(family, records)
     for start in range(0, len(places), _INDEX_BATCH):
         some = places[start : start + _INDEX_BATCH]
         index.add(rows[some], records["values"][some].copy())

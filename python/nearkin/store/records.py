@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearkin.store.families import StoreFamily
 
@@ -28,6 +29,12 @@ Cell = str | int | float | bool | None
 
 _MATCH = struct.Struct("<qqd")
 _HAS_MATCH = 1
+
+
+def indexed(family: StoreFamily, records: NDArray[np.void]) -> NDArray[np.int64]:
+    """Places of the records that an index holds: of documents that stay and can be found by a search."""
+    places = np.flatnonzero((records["status"] == NEW) & (records["features"] > 0))
+    return places[family.searched(records["values"][places])]
 
 
 def record_type(family: StoreFamily) -> np.dtype[np.void]:

@@ -1,4 +1,8 @@
-"""What a store is made for. It is decided once, at creation, and written into every file of the store."""
+"""What a store is made for. It is decided once, at creation, and written into every file of the store.
+
+`StoreSettings` is what the store asks of it, whatever it holds; `TextSettings` is a store of texts. `files` has a store
+of files; `kinds` makes and reads all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +10,89 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 from nearkin.errors import CorruptStoreError, bad_parameter
-from nearkin.pipeline.candidates import MinHashCandidates, SimHashCandidates
+from nearkin.io import Corpus
+from nearkin.pipeline.candidates import CandidateSource, MinHashCandidates, SimHashCandidates
 from nearkin.pipeline.candidates.minhash import RECALL, check_recall
+from nearkin.pipeline.documents import HashedDocuments, hash_texts
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import TextComparison
 from nearkin.recipe import Recipe
+
+if TYPE_CHECKING:
+    from nearkin.ssdeep import DigestRecipe
 
 TextRule = Literal["keep", "none"]
 """What a store keeps of the texts of new documents."""
 StoreVerify = Literal["jaccard", "containment", "indel", "signature", "none"]
 """How a store verifies candidates."""
 
+FileKind = Literal["digests", "bytes", "paths"]
+"""What is given to a store of files."""
+Kind = Literal["texts"] | FileKind
+"""What is given to a store."""
+
 VERSION = 1
 """Version of the folder: raised when an older nearkin could misread it."""
 
 
+class StoreSettings(Protocol):
+    """What a store is made for, whatever it holds."""
+
+    noun: ClassVar[str]
+    """What a document of the store is: "text" or "file"."""
+
+    @property
+    def recipe(self) -> Recipe | DigestRecipe:
+        """How a document is hashed."""
+
+    @property
+    def threshold(self) -> float:
+        """Smallest similarity of a match, inclusive."""
+
+    @property
+    def radius(self) -> int | None:
+        """Largest Hamming distance of a candidate, where it was given."""
+
+    @property
+    def recall(self) -> float | None:
+        """Wanted probability that a pair at the threshold is found, where it is below 1."""
+
+    @property
+    def text(self) -> TextRule:
+        """What is kept of texts."""
+
+    @property
+    def verify(self) -> str:
+        """How candidates are verified."""
+
+    @property
+    def verified_by(self) -> str:
+        """The same in words."""
+
+    @property
+    def comparison(self) -> TextComparison | None:
+        """How texts verify candidates; None where they don't."""
+
+    @property
+    def source(self) -> CandidateSource:
+        """The family."""
+
+    def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
+        """What is given, hashed; its ids where it has some."""
+
+    def about(self) -> dict[str, Any]:
+        """All settings by name."""
+
+    def to_json(self) -> str:
+        """All settings, as JSON with sorted keys."""
+
+
 @dataclass(frozen=True)
-class StoreSettings:
-    """What a store is made for.
+class TextSettings:
+    """What a store of texts is made for.
 
     Parameters
     ----------
@@ -56,6 +122,7 @@ class StoreSettings:
     text: TextRule = "keep"
     verify: StoreVerify = "jaccard"
     source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
+    noun: ClassVar[str] = "text"
 
     def __post_init__(self) -> None:
         for name, rule in {"text": TextRule, "verify": StoreVerify}.items():
@@ -90,7 +157,7 @@ class StoreSettings:
         recall: float | None,
         text: TextRule,
         verify: StoreVerify | None,
-    ) -> StoreSettings:
+    ) -> TextSettings:
         """Settings from what a caller gives; where `verify` is None it follows from the family and what is kept."""
         made = Recipe.of(recipe)
         if verify is None:
@@ -112,6 +179,27 @@ class StoreSettings:
         words = {"signature": "equal values of signatures", "none": "nothing: every candidate is a match"}
         return words.get(self.verify, f"{self.verify} of the texts' features")
 
+    def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
+        """Texts, hashed."""
+        if kind not in (None, "texts"):
+            raise bad_parameter("kind", repr(kind), '"texts" or None for a store of texts')
+        if isinstance(items, (str, bytes)):
+            raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
+        if isinstance(items, Corpus):
+            raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
+        return hash_texts(items, None, self.source, lambda stage, done, total: None, {})
+
+    def about(self) -> dict[str, Any]:
+        """All settings by name."""
+        return {
+            "recipe": str(self.recipe),
+            "recipe_digest": self.recipe.digest,
+            "threshold": self.threshold,
+            "text": self.text,
+            "verify": self.verify,
+            **self.source.summary(),
+        }
+
     def to_json(self) -> str:
         """All settings, as JSON with sorted keys."""
         settings = {
@@ -127,25 +215,20 @@ class StoreSettings:
         return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str, place: str) -> StoreSettings:
+    def of_json(cls, found: Mapping[str, Any], place: str) -> TextSettings:
         """The settings of a JSON form.
 
         Raises
         ------
         CorruptStoreError
-            If it is no such form.
+            Its recipe is not the one of its digest.
         MismatchError
-            If its recipe is one of another version of the rules.
+            Its recipe is one of another version of the rules.
         """
-        try:
-            found: Mapping[str, object] = json.loads(text)
-            slots = {name: found[name] for name in ("threshold", "radius", "recall", "text", "verify")}
-            recipe_text, digest = json.dumps(found["recipe"]), found["recipe_digest"]
-        except (ValueError, KeyError, TypeError) as error:
-            reason = f"its settings can't be read ({error!r}); restore it from a backup"
-            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from None
+        slots = {name: found[name] for name in ("threshold", "radius", "recall", "text", "verify")}
+        recipe_text, digest = json.dumps(found["recipe"]), found["recipe_digest"]
         recipe = Recipe.from_json(recipe_text)
         if recipe.digest != digest:
             reason = f"its recipe has the digest {recipe.digest} and not {digest}, as its settings say"
             raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
-        return cls(recipe, **slots)  # type: ignore[arg-type]  # Checked by __post_init__.
+        return cls(recipe, **slots)

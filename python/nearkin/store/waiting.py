@@ -12,7 +12,7 @@ from nearkin.pipeline.candidates import Places, Values
 from nearkin.search.ids import Id
 from nearkin.store.families import Found, StoreFamily
 from nearkin.store.log import LogDocument
-from nearkin.store.records import NEW, record_type
+from nearkin.store.records import indexed, record_type
 
 _CONTENT = np.dtype("<u8")
 
@@ -62,7 +62,7 @@ class Waiting:
             grown[:place] = self._records[:place]
             self._records = grown
         self._records[place:end] = records
-        found = np.flatnonzero((records["status"] == NEW) & (records["features"] > 0))
+        found = indexed(self._family, records)
         if len(found):
             self.index.add(np.asarray(rows, np.int64)[found], records["values"][found].copy())
 

@@ -1,4 +1,4 @@
-//! What exact copies share: the hash of a text's bytes, and its length in characters.
+//! What exact copies share: the hash of a text's bytes, and its length in characters; or the hash of other bytes.
 //!
 //! The hash is XXH3-128, seed 0, of the UTF-8 as it is given, before any normalisation: among 10^9 different texts two
 //! share a hash with a probability of about 10^-21. A null counts as the empty text. Cost: one pass over the text.
@@ -27,6 +27,17 @@ pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> (Vec<[u64; 2]>, Vec
         .unzip()
 }
 
+/// The hash of each piece of `width` bytes, low word first; zeros once it is stopped.
+pub fn byte_hashes(bytes: &[u8], width: usize) -> Vec<[u64; 2]> {
+    let stop = &Stop::current();
+    bytes
+        .par_chunks(width.max(1))
+        .with_min_len(64)
+        .map(|piece| if stop.is_set() { 0 } else { xxh3_128(piece) })
+        .map(|value| [value as u64, (value >> 64) as u64])
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +49,9 @@ mod tests {
         let (hashes, lengths) = content_hashes(["", "né"].as_slice());
         assert_eq!([0x6001_c324_468d_497f, 0x99aa_06d3_0147_98d8], hashes[0]);
         assert_eq!(vec![0, 2], lengths);
+        assert_eq!(hashes[1..], byte_hashes("né".as_bytes(), 3));
+        assert_eq!(content_hashes(["ab", "cd", "e"].as_slice()).0, byte_hashes(b"abcde", 2));
+        assert!(byte_hashes(b"", 4).is_empty());
     }
 
     proptest! {

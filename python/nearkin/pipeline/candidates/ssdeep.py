@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,11 +64,11 @@ class DigestCandidates:
 
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
         """100 less the score of the digests of each row."""
-        return np.asarray(100 - _scores(left[:, 0], right[:, 0]), np.int64)
+        return np.asarray(100 - _scores(left, right), np.int64)
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Scores."""
-        return _scores(left[:, 0], right[:, 0])
+        return _scores(left, right)
 
     def older_index(self, against: object) -> OlderIndex | None:
         """A DigestIndex of the recipe: the entry with the highest score counts, ties by the smallest id."""
@@ -81,8 +81,8 @@ class DigestCandidates:
 
     def _nearest(self, index: DigestIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
         ids, distances = np.full(len(values), None, object), np.zeros(len(values), np.int64)
-        places = np.flatnonzero(_comparable(values))
-        hits = index.nearest(_digests(values[places]), 1, threshold=self.threshold)
+        places = np.flatnonzero(comparable(values))
+        hits = index.nearest(digests_of(values[places]), 1, threshold=self.threshold)
         found = np.diff(hits.offsets) > 0
         ids[places[found]] = hits.ids.tolist()
         distances[places[found]] = 100 - hits.scores.astype(np.int64)
@@ -102,7 +102,7 @@ class DigestSearch:
     def __init__(self, threshold: int, values: Values | PlacedValues) -> None:
         self._threshold, self._values = threshold, values
         self._index = DigestIndex(strict=False)
-        self._comparable = _comparable(values[:])
+        self._comparable = comparable(values[:])
         self._added = 0
 
     def __len__(self) -> int:
@@ -112,14 +112,14 @@ class DigestSearch:
         """Add the digests of these places to the index."""
         self._added += len(places)
         places = places[self._comparable[places]]
-        self._index.add(places, _digests(self._values[places]))
+        self._index.add(places, digests_of(self._values[places]))
 
     def find(self, values: Values) -> CandidateLists:
         """Everything that scores at least the threshold."""
-        comparable = _comparable(values)
-        hits = self._index.search(_digests(values[comparable]), self._threshold)
+        able = comparable(values)
+        hits = self._index.search(digests_of(values[able]), self._threshold)
         counts = np.zeros(len(values), np.int64)
-        counts[comparable] = np.diff(hits.offsets)
+        counts[able] = np.diff(hits.offsets)
         offsets = offsets_of(counts)
         found = np.asarray(hits.ids, np.int64)
         order = ascending(offsets, found)
@@ -140,13 +140,15 @@ class DigestSearch:
         )
 
 
-def _comparable(values: Values) -> NDArray[np.bool_]:
-    return np.array([is_comparable(digest) for digest in values[:, 0]], bool)
+def comparable(values: Values) -> NDArray[np.bool_]:
+    """Which digests can be compared."""
+    return np.array([is_comparable(digest) for digest in digests_of(values)], bool)
 
 
-def _digests(values: Values) -> list[str]:
-    digests: list[str] = values[:, 0].tolist()
-    return digests
+def digests_of(values: Values) -> list[str]:
+    """The digests of values: `(n, 1)` objects, or bytes of a fixed width, as a store keeps them."""
+    digests: list[Any] = values[:, 0].tolist()
+    return [digest.decode("ascii") for digest in digests] if values.dtype.kind == "S" else digests
 
 
 def digest_rows(digests: list[str]) -> Values:
@@ -159,9 +161,10 @@ def digest_rows(digests: list[str]) -> Values:
 def _scores(left: Values, right: Values) -> NDArray[np.float64]:
     """The scores of digests in pairs; those of one left digest are made together."""
     scores = np.zeros(len(left))
+    others = digests_of(right)
     groups: dict[str, list[int]] = {}
-    for place, digest in enumerate(left.tolist()):
+    for place, digest in enumerate(digests_of(left)):
         groups.setdefault(digest, []).append(place)
     for digest, group in groups.items():
-        scores[group] = compare_many(digest, right[group].tolist(), strict=False)
+        scores[group] = compare_many(digest, [others[place] for place in group], strict=False)
     return scores

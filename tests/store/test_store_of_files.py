@@ -1,0 +1,380 @@
+"""A store of files answers what brute force over scores answers, and what one `nk.dedup_files` in that order does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import nearkin as nk
+from nearkin import ssdeep
+from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
+from nearkin.pipeline.candidates.ssdeep import is_comparable
+from store_model import Answer, Known, same
+
+THRESHOLD = 60
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-files-v1"
+Kind = Literal["digests", "bytes", "paths"]
+
+
+def pool() -> list[bytes]:
+    """Four families of near-identical files, and files that have nothing to compare."""
+    rng = np.random.default_rng(11)
+    found = [b"", b"tiny", b"tinz", bytes(5000), bytes(6000)]
+    for _ in range(4):
+        base = rng.integers(0, 256, 6000, dtype=np.uint8)
+        for changes in (0, 1, 3, 10, 30):
+            data = base.copy()
+            data[rng.integers(0, len(data), changes)] ^= 255
+            found.append(data.tobytes())
+    return found
+
+
+POOL = pool()
+DIGESTS = {data: ssdeep.hash(data) for data in POOL}
+Content = tuple[str, str | bytes]
+
+
+def content_of(data: bytes, kind: Kind) -> Content:
+    """What exact copies share."""
+    return ("digest", DIGESTS[data]) if kind == "digests" else ("bytes", data)
+
+
+def digest_of(content: Content) -> str:
+    """The digest of a content."""
+    return content[1] if isinstance(content[1], str) else DIGESTS[content[1]]
+
+
+class FileModel:
+    """Files in a list; every question looks at all of them."""
+
+    def __init__(self) -> None:
+        self.documents: list[Known] = []
+        self.contents: dict[str, Content] = {}
+
+    def find(self, name: int | str) -> Known | None:
+        """The file of an id."""
+        return next((one for one in self.documents if one.id == name), None)
+
+    def matches(self, content: Content) -> list[tuple[Known, int]]:
+        """Those that stay and match, with their scores."""
+        digest = digest_of(content)
+        found = []
+        for one in self.documents:
+            other = digest_of(self.contents[str(one.id)])
+            if one.status == "new" and is_comparable(digest) and is_comparable(other):
+                score = ssdeep.compare(digest, other)
+                found += [(one, score)] if score >= THRESHOLD else []
+        return found
+
+    def decide(self, content: Content) -> Answer:
+        """What a file would be if it came now."""
+        bare = content[1] == b"" or (content[0] == "digest" and not is_comparable(digest_of(content)))
+        if not bare:
+            for one in self.documents:
+                if one.status == "new" and self.contents[str(one.id)] == content:
+                    return ("exact", one.id, 0, 100.0)
+            for one, score in self.matches(content):
+                return ("near", one.id, 100 - score, float(score))
+        return ("new", None, -1, float("nan"))
+
+    def add(self, name: str, content: Content, *, absorb: bool) -> Answer:
+        """A file comes."""
+        old = self.find(name)
+        if old is not None:
+            if self.contents[name] != content:
+                raise KeyError(name)
+            match = old.match if old.match is not None and self.find(old.match) is not None else None
+            return ("known", match, old.distance, old.similarity)
+        answer = self.decide(content) if absorb else ("new", None, -1, float("nan"))
+        self.documents.append(Known(name, "", *answer))
+        self.contents[name] = content
+        return answer
+
+
+BATCH = st.lists(st.tuples(st.integers(0, 40).map("f{}".format), st.integers(0, len(POOL) - 1)), max_size=10)
+KINDS = st.sampled_from(["digests", "bytes", "paths"])
+
+
+class FileMachine(RuleBasedStateMachine):
+    """Two handles on one store of files, and the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.path = self.folder / "store"
+        self.handles: list[nk.Store] = []
+
+    @initialize()
+    def create(self) -> None:
+        """A new store and a second handle."""
+        for number, data in enumerate(POOL):
+            (self.folder / str(number)).write_bytes(data)
+        store = nk.Store.create(self.path, "ssdeep", threshold=THRESHOLD, waiting=16)
+        self.handles = [store, nk.Store.open(self.path, waiting=16)]
+        self.model = FileModel()
+
+    def teardown(self) -> None:
+        """What is left is sound."""
+        for store in self.handles:
+            store.close()
+        if self.handles:
+            with nk.Store.open(self.path) as store:
+                store.verify()
+        shutil.rmtree(self.folder)
+
+    def items(self, files: list[bytes], kind: Kind) -> list[Any]:
+        """Files as they are given."""
+        if kind == "digests":
+            return [DIGESTS[data] for data in files]
+        return files if kind == "bytes" else [self.folder / str(POOL.index(data)) for data in files]
+
+    @rule(batch=BATCH, which=st.integers(0, 1), absorb=st.booleans(), kind=KINDS)
+    def come(self, batch: list[tuple[str, int]], which: int, absorb: bool, kind: Kind) -> None:
+        """Files come, all or none."""
+        files = [(name, POOL[number]) for name, number in batch]
+        store, names = self.handles[which], [name for name, _ in batch]
+        before, contents = list(self.model.documents), dict(self.model.contents)
+        call = store.check_and_add if absorb else store.add
+        items = self.items([data for _, data in files], kind)
+        try:
+            expected = [self.model.add(name, content_of(data, kind), absorb=absorb) for name, data in files]
+        except KeyError:
+            self.model.documents, self.model.contents = before, contents
+            with pytest.raises(InputError, match="is that of another file"):
+                call(items, names, kind=kind)
+            return
+        answers = call(items, names, kind=kind, columns={"kind": [kind] * len(items)})
+        found = [tuple(row.values()) for row in answers.rows()]
+        assert all(map(same, expected, found)), (batch, expected, found)
+
+    @rule(number=st.integers(0, len(POOL) - 1), which=st.integers(0, 1), kind=KINDS)
+    def check(self, number: int, which: int, kind: Kind) -> None:
+        """A question changes nothing."""
+        data = POOL[number]
+        answers = self.handles[which].check(self.items([data], kind), k=50, kind=kind)
+        content = content_of(data, kind)
+        expected = self.model.decide(content)
+        assert same(expected, tuple(next(answers.rows()).values()))
+        scores: dict[int | str | None, float] = {one.id: float(score) for one, score in self.model.matches(content)}
+        if expected[0] == "exact" and not scores:
+            scores = {expected[1]: 100.0}
+        if expected[0] == "new":
+            scores = {}
+        assert answers.matches is not None
+        assert scores == {one.id: one.similarity for one in answers.matches[0]}
+
+    @rule(data=st.data(), which=st.integers(0, 1), erase=st.booleans())
+    def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
+        """Files go."""
+        names = [one.id for one in self.model.documents]
+        if names:
+            chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
+            assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
+            self.model.documents = [one for one in self.model.documents if one.id not in chosen]
+
+    @rule(which=st.integers(0, 1))
+    def merge(self, which: int) -> None:
+        """Segments change, answers don't."""
+        self.handles[which].merge()
+
+    @rule(which=st.integers(0, 1))
+    def reopen(self, which: int) -> None:
+        """A restart."""
+        self.handles[which].close()
+        self.handles[which] = nk.Store.open(self.path, waiting=16)
+
+    @invariant()
+    def holds_the_same(self) -> None:
+        """Both handles hold what the model holds."""
+        for store in self.handles:
+            assert len(self.model.documents) == len(store)
+            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
+            assert [one.id for one in self.model.documents] == [one.id for one in found]
+            for known, one in zip(self.model.documents, found, strict=True):
+                match = known.match if known.match is None or self.model.find(known.match) is not None else None
+                expected = (known.status, match, known.distance, known.similarity)
+                assert same(expected, (one.status, one.match, one.distance, one.similarity))
+            names = [str(one.id) for one in found]
+            digests = [digest_of(self.model.contents[name]) for name in names]
+            assert digests == (store.values(names).tolist() if names else [])
+
+
+FileMachine.TestCase.settings = settings(
+    max_examples=20,
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+TestFileMachine = FileMachine.TestCase
+
+
+def folder_of_files(folder: Path, count: int, seed: int) -> list[str]:
+    """Files of which many are near-identical to earlier ones, some equal, some tiny or empty."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir()
+    files: list[bytes] = []
+    for _ in range(count):
+        kind = rng.random()
+        if files and kind < 0.5:
+            changed = bytearray(files[rng.integers(len(files))])
+            for _ in range(int(rng.integers(0, 4))):
+                at = int(rng.integers(0, len(changed) + 1))
+                changed[at : at + int(rng.integers(0, 40))] = rng.bytes(int(rng.integers(0, 60)))
+            files.append(bytes(changed))
+        else:
+            files.append(rng.bytes(int(rng.choice([0, 5, 50, 3000, 9000]))))
+    for number, data in enumerate(files):
+        (folder / f"f{number:03}").write_bytes(data)
+    return sorted(map(str, folder.iterdir()))
+
+
+@pytest.mark.parametrize("recipe", ["ssdeep", "space|ssdeep:notrunc"])
+def test_any_split_into_batches_gives_the_survivors_of_one_deduplication(tmp_path: Path, recipe: str) -> None:
+    """Survivors, representatives, distances, scores and reasons are those of `nk.dedup_files` in that order."""
+    paths = folder_of_files(tmp_path / "files", 300, 3)
+    result = nk.dedup_files(paths, recipe=recipe, threshold=THRESHOLD)
+    expected = {row["id"]: row for row in result.clusters.rows() if row["reason"] != "kept"}
+    assert {"exact", "near"} == {row["reason"] for row in expected.values()}
+    rng = np.random.default_rng(1)
+    store = nk.Store.create(tmp_path / "store", recipe, threshold=THRESHOLD, waiting=32)
+    found: list[dict[str, Any]] = []
+    while len(found) < len(paths):
+        some = paths[len(found) : len(found) + int(rng.integers(1, 40))]
+        if rng.random() < 0.5:
+            found += store.check_and_add(some, kind="paths").rows()
+        else:
+            found += store.check_and_add([Path(path).read_bytes() for path in some], some, kind="bytes").rows()
+        if rng.random() < 0.3:
+            store.close()
+            store = nk.Store.open(tmp_path / "store", waiting=32)
+    assert result.kept == [path for path, row in zip(paths, found, strict=True) if row["status"] == "new"]
+    for path, row in zip(paths, found, strict=True):
+        if row["status"] != "new":
+            one = expected[path]
+            reference = (one["reason"], one["representative"], one["distance"], one["similarity"])
+            assert reference == tuple(row.values())
+    groups: dict[int, set[str]] = {}
+    for row in result.clusters.rows():
+        groups.setdefault(row["cluster"], set()).add(row["id"])
+    assert {frozenset(group) for group in groups.values()} == {frozenset(map(str, one)) for one in store.clusters()}
+    assert len(expected) == len(store.pairs())
+    store.merge()
+    store.verify()
+    store.close()
+
+
+def test_a_deduplication_against_a_store_is_one_against_the_files_that_stay(tmp_path: Path) -> None:
+    """The same tables, whether the old files lie in a folder or in a store; another threshold is refused."""
+    old = folder_of_files(tmp_path / "old", 80, 5)
+    new = folder_of_files(tmp_path / "new", 120, 5)
+    with nk.Store.create(tmp_path / "store", "ssdeep", waiting=32) as store:
+        status = store.check_and_add(old, kind="paths").status
+        found = nk.dedup_files(new, against=store)
+        with pytest.raises(MismatchError, match="threshold"):
+            nk.dedup_files(new, against=store, threshold=50)
+        with pytest.raises(MismatchError, match="family"):
+            nk.dedup(["a text"], against=store)
+    kept = [path for path, name in zip(old, status, strict=True) if name == "new"]
+    expected = nk.dedup_files(new, against=kept)
+    assert expected.kept == found.kept
+    assert expected.clusters.columns == found.clusters.columns
+    assert expected.pairs.columns == found.pairs.columns
+
+
+def test_what_is_given_is_told_apart(tmp_path: Path) -> None:
+    """A path is no digest, a digest is no bytes, a file store takes no texts; the message says what to give."""
+    (tmp_path / "file").write_bytes(POOL[-1])
+    with nk.Store.create(tmp_path / "store", "ssdeep") as store:
+        with pytest.raises(InputError, match="row 0"):
+            store.check_and_add([str(tmp_path / "file")], ["a"])
+        with pytest.raises(InputError, match="kind="):
+            store.check_and_add([tmp_path / "file"], ["a"])
+        with pytest.raises(ParameterError, match='kind="paths"'):
+            store.check_and_add([DIGESTS[POOL[-1]]], ["a"], kind="bytes")
+        with pytest.raises(ParameterError, match="kind"):
+            store.check_and_add(["a"], ["a"], kind="texts")
+        with pytest.raises(FileNotFoundError):
+            store.check_and_add([tmp_path / "none"], kind="paths")
+        with pytest.raises(ParameterError, match="one per file"):
+            store.check_and_add([POOL[-1]], ["a", "b"], kind="bytes")
+        assert 0 == len(store)
+        assert "new" == store.check_and_add([POOL[-1]], kind="bytes").status[0]
+        answers = store.check([DIGESTS[POOL[-1]]])
+        assert (["near"], [0]) == (answers.status, answers.ids)
+    with nk.Store.create(tmp_path / "texts") as store, pytest.raises(ParameterError, match="store of texts"):
+        store.check_and_add(["a"], ["a"], kind="digests")
+    for wrong in ({"threshold": 0.8}, {"threshold": 0}, {"radius": 3}, {"recall": 0.9}, {"verify": "jaccard"}):
+        with pytest.raises(ParameterError):
+            nk.Store.create(tmp_path / "other", "ssdeep", **wrong)
+    assert not (tmp_path / "other").exists()
+
+
+def test_the_longest_digest_comes_back(tmp_path: Path) -> None:
+    """The largest block size and two parts of 64 characters fit into a record."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    longest = f"{3 << 30}:{alphabet}:{alphabet[::-1]}"
+    with nk.Store.create(tmp_path / "store", "ssdeep:notrunc") as store:
+        assert ["new", "near"] == store.check_and_add([longest, longest[:-1]], ["a", "b"]).status
+        store.merge()
+        assert [longest, longest[:-1]] == store.values(["a", "b"]).tolist()
+
+
+def test_a_damaged_index_is_built_again(tmp_path: Path) -> None:
+    """From the documents; the findings say what was repaired."""
+    path = tmp_path / "store"
+    with nk.Store.create(path, "ssdeep", threshold=THRESHOLD) as store:
+        store.check_and_add(POOL, [f"f{i}" for i in range(len(POOL))], kind="bytes")
+        store.merge()
+        expected = list(store.check(POOL, kind="bytes").rows())
+    index = next((path / "segments").glob("*.index.nks"))
+    content = bytearray(index.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    index.write_bytes(content)
+    with pytest.raises(CorruptStoreError, match=r"index\.nks"):
+        nk.Store.open(path)
+    assert [str(index)] == [finding.place for finding in nk.Store.repair(path)]
+    with nk.Store.open(path) as store:
+        store.verify()
+        assert [str(row) for row in expected] == [str(row) for row in store.check(POOL, kind="bytes").rows()]
+
+
+def write_fixture(path: Path) -> None:
+    """The store of the fixture; written once."""
+    with nk.Store.create(path, "space|ssdeep", threshold=THRESHOLD) as store:
+        store.check_and_add(POOL[:12], [f"f{i}" for i in range(12)], kind="bytes", columns={"n": list(range(12))})
+        store.merge()
+        store.check_and_add(POOL[12:20], [f"f{i}" for i in range(12, 20)], kind="bytes")
+        store.add([DIGESTS[POOL[7]]], ["listed"])
+        store.remove(["f6"])
+
+
+def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
+    """A committed store answers as on the day it was written, and goes on."""
+    shutil.copytree(FIXTURE, tmp_path / "store")
+    with nk.Store.open(tmp_path / "store") as store:
+        store.verify()
+        found = [one for batch in store.iter_documents() for one in batch]
+        assert ["new"] * 6 + ["near"] * 3 + ["new", "near"] == [one.status for one in found[:11]]
+        assert {"n": 3} == found[3].columns
+        assert "f6" not in store
+        assert "listed" == found[-1].id
+        assert ["exact", "near"] == store.check([POOL[5], POOL[13]], kind="bytes").status
+        store.check_and_add([b"another file, quite another one" * 200], ["x"], kind="bytes")
+        store.merge()
+        store.verify()
+
+
+if __name__ == "__main__":
+    write_fixture(FIXTURE)
+    for left in FIXTURE.glob("*-*"):
+        os.remove(left)  # noqa: PTH107
