@@ -71,7 +71,7 @@ pub(crate) struct SortedRun {
     /// Rows of slot 0, then of slot 1, ...; in order of id within a slot, so that the first of them are the first results.
     pub(crate) rows: Column<u32>,
     /// First place of each slot in `rows`, and the end; empty where slot i is `rows[i]`.
-    starts: Column<u32>,
+    pub(super) starts: Column<u32>,
     /// Tables, once built.
     pub(crate) layout: Option<Layout>,
     /// Inverted lists, once built.

@@ -8,6 +8,7 @@ use super::plan::{self, Wish};
 use super::runs::SortedRun;
 use super::scan::{scan, tile::Sink};
 use super::{Index, Method, TAIL};
+use crate::cpu::prefetch::prefetch_at;
 use crate::room::{self, Growing};
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -72,14 +73,30 @@ pub struct PartPlan {
 pub(super) struct Source<'a> {
     pub(super) fps: &'a [u64],
     pub(super) run: Option<&'a SortedRun>,
+    /// Rows, slot after slot.
     rows: &'a [u32],
+    /// The first row of each slot, and the end; empty where each slot has one.
+    starts: &'a [u32],
 }
 
 impl<'a> Source<'a> {
+    #[inline]
     pub(super) fn rows_of(&self, slot: u32) -> &'a [u32] {
-        match self.run {
-            Some(run) => run.rows_of(slot as usize),
-            None => &self.rows[slot as usize..=slot as usize],
+        let slot = slot as usize;
+        if self.starts.is_empty() {
+            &self.rows[slot..=slot]
+        } else {
+            &self.rows[self.starts[slot] as usize..self.starts[slot + 1] as usize]
+        }
+    }
+
+    /// Prefetches what `rows_of` reads first.
+    #[inline]
+    pub(super) fn prefetch_rows(&self, slot: u32) {
+        if self.starts.is_empty() {
+            prefetch_at(self.rows, slot as usize);
+        } else {
+            prefetch_at(self.starts, slot as usize);
         }
     }
 }
@@ -231,10 +248,11 @@ impl Index {
         Ok(())
     }
 
-    pub(super) fn sources(&self) -> Vec<Source<'_>> {
-        let mut sources: Vec<Source<'_>> =
-            self.runs.iter().map(|run| Source { fps: &run.fps, run: Some(run), rows: &[] }).collect();
-        sources.push(Source { fps: &self.tail, run: None, rows: &self.tail_rows });
+    pub(super) fn sources<'a>(&'a self) -> Vec<Source<'a>> {
+        let of_run =
+            |run: &'a SortedRun| Source { fps: &run.fps, run: Some(run), rows: &run.rows, starts: &run.starts };
+        let mut sources: Vec<_> = self.runs.iter().map(of_run).collect();
+        sources.push(Source { fps: &self.tail, run: None, rows: &self.tail_rows, starts: &[] });
         sources
     }
 
@@ -683,6 +701,11 @@ struct Collect<'a> {
 }
 
 impl Sink for Collect<'_> {
+    #[inline]
+    fn expect(&self, slot: u32) {
+        self.source.prefetch_rows(slot);
+    }
+
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
         let rows = self.source.rows_of(slot).iter().filter(|&&row| self.index.rows.is_alive(row));
         let matches = rows.map(|&row| pack(query, distance, row));

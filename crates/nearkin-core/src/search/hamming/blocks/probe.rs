@@ -1,5 +1,6 @@
 //! Reading buckets: searches, and the join of a table with itself.
 
+use super::spec::Key;
 use super::table::{Table, sketch_word};
 use super::{Layout, Search};
 use crate::Result;
@@ -16,6 +17,8 @@ const PART_PROBES: usize = 4;
 const ASKED: usize = 1 << 19;
 /// Probes that are prefetched together.
 const PROBES: usize = 64;
+/// Entries that are held before they are reported.
+const HELD: usize = 1024;
 /// Cache lines of a bucket that are prefetched; the hardware follows from there.
 const LINES: usize = 24;
 
@@ -30,7 +33,7 @@ struct BucketOrder {
 }
 
 impl BucketOrder {
-    fn new(table: &Table, queries: usize, flips: usize) -> Result<Self> {
+    fn new(table: TableView<'_>, queries: usize, flips: usize) -> Result<Self> {
         let step = (ASKED / flips).max(1);
         Ok(Self { ends: room::zeros(table.starts.len())?, asked: room::of(step.min(queries) * flips)?, step })
     }
@@ -38,6 +41,7 @@ impl BucketOrder {
 
 pub(super) struct ProbeJob<'a> {
     layout: &'a Layout,
+    tables: Vec<TableView<'a>>,
     search: Search<'a>,
     /// Table and buckets of a join; None for a search.
     buckets: Option<(usize, u32, u32)>,
@@ -64,6 +68,37 @@ fn ball(len: u32, radius: i32) -> Vec<u32> {
     }
     words.sort_unstable();
     words
+}
+
+/// Memory that the batches of probes use in turn.
+#[derive(Default)]
+struct Scratch {
+    /// Entries whose sketch has passed, with their query.
+    passed: Vec<(u32, u32)>,
+    /// Matches: query, slot and distance.
+    found: Vec<(u32, u32, u32)>,
+}
+
+/// A table as the probes read it.
+#[derive(Clone, Copy)]
+struct TableView<'a> {
+    key: &'a Key,
+    starts: &'a [u32],
+    slots: &'a [u32],
+    /// What entries carry of their fingerprints, in their order; empty where the table has slot numbers alone.
+    entries: &'a [u64],
+    /// Words that an entry carries.
+    stride: usize,
+    /// The run itself?
+    own: bool,
+}
+
+impl<'a> TableView<'a> {
+    fn new(layout: &'a Layout, table: &'a Table, search: &Search<'a>) -> Self {
+        let Table { key, starts, slots, fps, own } = table;
+        let (entries, stride) = if *own { (search.fps, search.words) } else { (&**fps, layout.spec.sketch) };
+        Self { key, starts, slots, entries, stride, own: *own }
+    }
 }
 
 /// A bucket that a query looks into: first the key, then the entries.
@@ -93,9 +128,11 @@ impl<S: Sink> LaneWork for ProbeWork<'_, S> {
 impl<'a> ProbeJob<'a> {
     pub(super) fn new(layout: &'a Layout, search: Search<'a>, buckets: Option<(usize, u32, u32)>) -> Self {
         let wanted = |t: usize| buckets.is_none_or(|(only, _, _)| only == t);
-        let tables = layout.tables.iter().zip(search.radii).enumerate();
-        let flips = tables.map(|(t, (table, &radius))| ball(table.key.len, if wanted(t) { radius } else { -1 }));
-        Self { layout, search, buckets, flips: flips.collect() }
+        let numbered = layout.tables.iter().zip(search.radii).enumerate();
+        let flips = numbered.map(|(t, (table, &radius))| ball(table.key.len, if wanted(t) { radius } else { -1 }));
+        let flips = flips.collect();
+        let tables = layout.tables.iter().map(|table| TableView::new(layout, table, &search)).collect();
+        Self { layout, tables, search, buckets, flips }
     }
 
     pub(super) fn dispatch<S: Sink>(&self, kernel: Kernel, sink: &mut S) {
@@ -112,23 +149,23 @@ impl<'a> ProbeJob<'a> {
             return;
         }
         let words = self.search.words;
-        let mut probes = [Probe::default(); PROBES];
+        let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
         let (mut keys, mut bounds, mut sketches) = (Vec::new(), Vec::new(), Vec::new());
-        for (t, table) in self.layout.tables.iter().enumerate() {
+        for (t, &table) in self.tables.iter().enumerate() {
             let flips = &self.flips[t];
             let queries = || self.search.queries.chunks_exact(words);
             keys.clear();
             keys.extend(queries().map(|query| table.key.of(query)));
             sketches.clear();
-            sketches.extend(queries().map(|query| self.sketch(table, query)));
-            let many = 4 * keys.len() * flips.len() >= table.starts.len() && !self.entries(table).is_empty();
+            sketches.extend(queries().map(|query| Self::sketch(table, query)));
+            let many = 4 * keys.len() * flips.len() >= table.starts.len() && !table.entries.is_empty();
             // Where there is no memory for the order, the way without it finds the same.
             if let Some(order) = many.then(|| BucketOrder::new(table, keys.len(), flips.len()).ok()).flatten() {
                 // SAFETY: the caller vouches for `L`.
                 unsafe { self.run_ordered::<L, S>(t, &keys, &sketches, order, sink) };
                 continue;
             }
-            let parts = (self.entries(table).len() * 8 / PART_BYTES).min(flips.len() / PART_PROBES).max(1);
+            let parts = (table.entries.len() * 8 / PART_BYTES).min(flips.len() / PART_PROBES).max(1);
             let bits = parts.ilog2().min(table.key.len);
             let low = table.key.len - bits;
             bounds.clear();
@@ -139,24 +176,25 @@ impl<'a> ProbeJob<'a> {
                     let high = (part ^ key >> low) as usize;
                     for flip in &flips[bounds[high]..bounds[high + 1]] {
                         let bucket = key ^ flip;
-                        prefetch_at(&table.starts, bucket as usize);
+                        prefetch_at(table.starts, bucket as usize);
                         probes[gathered] = Probe { query: number as u32, from: bucket, to: 0 };
                         gathered += 1;
                         if gathered == PROBES {
                             if self.search.stop.is_set() {
                                 return;
                             }
-                            self.resolve(table, &mut probes[..gathered]);
+                            Self::resolve(table, &mut probes[..gathered]);
+                            let probes = &probes[..gathered];
                             // SAFETY: the caller vouches for `L`.
-                            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], sink) };
+                            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, probes, scratch, sink) };
                             gathered = 0;
                         }
                     }
                 }
             }
-            self.resolve(table, &mut probes[..gathered]);
+            Self::resolve(table, &mut probes[..gathered]);
             // SAFETY: the caller vouches for `L`.
-            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], sink) };
+            unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], scratch, sink) };
         }
     }
 
@@ -173,9 +211,9 @@ impl<'a> ProbeJob<'a> {
         order: BucketOrder,
         sink: &mut S,
     ) {
-        let (table, flips) = (&self.layout.tables[t], &self.flips[t]);
+        let (table, flips) = (self.tables[t], &self.flips[t]);
         let buckets = table.starts.len() - 1;
-        let mut probes = [Probe::default(); PROBES];
+        let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
         let BucketOrder { mut ends, mut asked, step } = order;
         for first in (0..keys.len()).step_by(step) {
             let keys = &keys[first..keys.len().min(first + step)];
@@ -210,13 +248,13 @@ impl<'a> ProbeJob<'a> {
                             return;
                         }
                         // SAFETY: the caller vouches for `L`.
-                        unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes, sink) };
+                        unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes, scratch, sink) };
                         gathered = 0;
                     }
                 }
             }
             // SAFETY: the caller vouches for `L`.
-            unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes[..gathered], sink) };
+            unsafe { self.count::<L, S>(t, self.search.queries, sketches, &probes[..gathered], scratch, sink) };
         }
     }
 
@@ -226,12 +264,12 @@ impl<'a> ProbeJob<'a> {
     /// As for `run`.
     #[inline(always)]
     unsafe fn run_join<L: Lanes, S: Sink>(&self, t: usize, first: u32, end: u32, sink: &mut S) {
-        let table = &self.layout.tables[t];
-        let entries = self.entries(table);
+        let table = self.tables[t];
+        let entries = table.entries;
         // What is compared: entries by their place where they hold whole fingerprints, else slots.
-        let whole = self.stride(table) == self.search.words;
+        let whole = table.stride == self.search.words;
         let left = if whole { entries } else { self.search.fps };
-        let mut probes = [Probe::default(); PROBES];
+        let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
         let mut gathered = 0;
         for bucket in first..end {
             let (from, to) = (table.starts[bucket as usize], table.starts[bucket as usize + 1]);
@@ -249,7 +287,7 @@ impl<'a> ProbeJob<'a> {
                     if begin == stop {
                         continue;
                     }
-                    prefetch_at(entries, begin as usize * self.stride(table));
+                    prefetch_at(entries, begin as usize * table.stride);
                     let query = if whole { entry } else { table.slots[entry as usize] };
                     probes[gathered] = Probe { query, from: begin, to: stop };
                     gathered += 1;
@@ -258,35 +296,23 @@ impl<'a> ProbeJob<'a> {
                             return;
                         }
                         // SAFETY: the caller vouches for `L`.
-                        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], sink) };
+                        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
                         gathered = 0;
                     }
                 }
             }
         }
         // SAFETY: the caller vouches for `L`.
-        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], sink) };
-    }
-
-    /// What a table's entries carry of their fingerprints, in their order; empty where it has slot numbers alone.
-    #[inline(always)]
-    fn entries(&self, table: &'a Table) -> &'a [u64] {
-        if table.own { self.search.fps } else { &table.fps }
-    }
-
-    /// Words that an entry carries.
-    #[inline(always)]
-    fn stride(&self, table: &Table) -> usize {
-        if table.own { self.search.words } else { self.layout.spec.sketch }
+        unsafe { self.count::<L, S>(t, left, &[], &probes[..gathered], scratch, sink) };
     }
 
     /// What entries of a table are compared with: the sketch of a query, or the whole, again and again for a whole vector.
     #[inline]
-    fn sketch(&self, table: &Table, query: &[u64]) -> Sketch {
-        let stride = self.stride(table);
+    fn sketch(table: TableView<'_>, query: &[u64]) -> Sketch {
+        let stride = table.stride;
         let mut sketch = [0; MAX_SKETCH];
         for word in 0..stride {
-            sketch[word] = if table.own { query[word] } else { sketch_word(&table.key, query, stride, word) };
+            sketch[word] = if table.own { query[word] } else { sketch_word(table.key, query, stride, word) };
         }
         for word in stride..if stride == 0 { 0 } else { MAX_LANES } {
             sketch[word] = sketch[word - stride];
@@ -296,25 +322,25 @@ impl<'a> ProbeJob<'a> {
 
     /// The slot of an entry.
     #[inline]
-    fn slot(&self, table: &Table, entry: usize) -> u32 {
+    fn slot(&self, table: TableView<'_>, entry: usize) -> u32 {
         let words = self.search.words;
         match table.slots.get(entry) {
             Some(&slot) => slot,
             None if table.own => entry as u32,
-            None => self.layout.locate(words, self.search.fps, &table.fps[entry * words..][..words]),
+            None => self.layout.locate(words, self.search.fps, &table.entries[entry * words..][..words]),
         }
     }
 
     /// Turns keys into places of entries, and asks for those.
     #[inline(always)]
-    fn resolve(&self, table: &'a Table, probes: &mut [Probe]) {
-        let words = self.stride(table);
-        let entries = self.entries(table);
+    fn resolve(table: TableView<'_>, probes: &mut [Probe]) {
+        let words = table.stride;
+        let entries = table.entries;
         for probe in probes {
             let bucket = probe.from as usize;
             (probe.from, probe.to) = (table.starts[bucket], table.starts[bucket + 1]);
             if entries.is_empty() {
-                prefetch_at(&table.slots, probe.from as usize);
+                prefetch_at(table.slots, probe.from as usize);
                 continue;
             }
             let (from, to) = (probe.from as usize * words, probe.to as usize * words);
@@ -337,12 +363,12 @@ impl<'a> ProbeJob<'a> {
         queries: &[u64],
         sketches: &[Sketch],
         probes: &[Probe],
+        scratch: &mut Scratch,
         sink: &mut S,
     ) {
         let Search { words, fps, radius, .. } = self.search;
-        let table = &self.layout.tables[t];
-        let entries = self.entries(table);
-        let stride = self.stride(table);
+        let table = self.tables[t];
+        let TableView { entries, stride, .. } = table;
         if entries.is_empty() {
             for probe in probes {
                 for &slot in &table.slots[probe.from as usize..probe.to as usize] {
@@ -350,28 +376,14 @@ impl<'a> ProbeJob<'a> {
                 }
             }
         }
-        let whole = stride == words;
-        // Gives the sink an entry whose fingerprint is within the radius, unless an earlier table does.
-        let mut report = |number: u32, entry: usize, fp: &[u64]| {
-            let query = &queries[number as usize * words..][..words];
-            let distance = distance(fp, query);
-            if distance <= radius && !self.reported_earlier(t, fp, query) {
-                // In a join of whole fingerprints the number is a place in the table, and its slot is what the sink knows.
-                let number = if self.buckets.is_some() && whole { self.slot(table, number as usize) } else { number };
-                sink.hit(number, self.slot(table, entry), distance);
-            }
-        };
-        // Entries whose sketch has passed: fetched together, after the others are counted.
-        let mut passed: Vec<(u32, u32)> = Vec::new();
         for probe in probes {
             let query = &queries[probe.query as usize * words..][..words];
             let (from, to) = (probe.from as usize, probe.to as usize);
             let mut propose = |entry: usize| {
-                if whole {
-                    report(probe.query, entry, &entries[entry * words..][..words]);
-                } else {
-                    prefetch_at(&table.slots, entry);
-                    passed.push((probe.query, entry as u32));
+                prefetch_at(table.slots, entry);
+                scratch.passed.push((probe.query, entry as u32));
+                if scratch.passed.len() == HELD {
+                    self.report(t, queries, scratch, sink);
                 }
             };
             if entries.is_empty() {
@@ -382,7 +394,7 @@ impl<'a> ProbeJob<'a> {
             let sketch = if let Some(sketch) = sketches.get(probe.query as usize) {
                 sketch
             } else {
-                made = self.sketch(table, query);
+                made = Self::sketch(table, query);
                 &made
             };
             // SAFETY: the caller vouches for `L`; a sketch fills a vector.
@@ -402,13 +414,38 @@ impl<'a> ProbeJob<'a> {
                 }
             }
         }
-        for &(_, entry) in &passed {
-            prefetch_at(fps, table.slots[entry as usize] as usize * words);
+        self.report(t, queries, scratch, sink);
+    }
+
+    /// Gives the sink those of the entries that passed whose fingerprint is within the radius, unless an earlier table does. What
+    /// one step reads of all of them is prefetched in the step before.
+    fn report<S: Sink>(&self, t: usize, queries: &[u64], scratch: &mut Scratch, sink: &mut S) {
+        let Search { words, fps, radius, .. } = self.search;
+        let table = self.tables[t];
+        let whole = table.stride == words;
+        let Scratch { passed, found } = scratch;
+        if !whole {
+            for &(_, entry) in passed.iter() {
+                prefetch_at(fps, table.slots[entry as usize] as usize * words);
+            }
         }
-        for (number, entry) in passed {
-            let slot = table.slots[entry as usize] as usize;
-            report(number, entry as usize, &fps[slot * words..][..words]);
+        for &(number, entry) in passed.iter() {
+            let at = if whole { entry } else { table.slots[entry as usize] } as usize;
+            let fp = &if whole { table.entries } else { fps }[at * words..][..words];
+            let query = &queries[number as usize * words..][..words];
+            let distance = distance(fp, query);
+            if distance <= radius && !self.reported_earlier(t, fp, query) {
+                // In a join of whole fingerprints the number is a place in the table, and its slot is what the sink knows.
+                let number = if self.buckets.is_some() && whole { self.slot(table, number as usize) } else { number };
+                let slot = self.slot(table, entry as usize);
+                sink.expect(slot);
+                found.push((number, slot, distance));
+            }
         }
+        for (number, slot, distance) in found.drain(..) {
+            sink.hit(number, slot, distance);
+        }
+        passed.clear();
     }
 
     /// Whether a table before `t` proposes this fingerprint, too.

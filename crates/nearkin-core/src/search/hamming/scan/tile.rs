@@ -6,6 +6,10 @@ use crate::cpu::popcount::distance;
 pub(crate) trait Sink {
     /// Takes a row within the query's limit; returns the query's limit from now on, never above the one before.
     fn hit(&mut self, query: u32, row: u32, distance: u32) -> u32;
+
+    /// Prefetches what a hit of this row will read.
+    #[inline]
+    fn expect(&self, _row: u32) {}
 }
 
 /// Words of a tile: 16 KiB, half of the smallest first-level cache in use.
