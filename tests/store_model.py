@@ -20,12 +20,12 @@ class Known:
     text: str
     status: str
     match: int | str | None
-    distance: int
+    distance: float
     similarity: float
     columns: dict[str, object] = field(default_factory=dict)
 
 
-Answer = tuple[str, "int | str | None", int, float]
+Answer = tuple[str, "int | str | None", float, float]
 
 
 class Model:

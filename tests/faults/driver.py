@@ -306,7 +306,14 @@ def _files_add(path: Path) -> None:
         store.check_and_add(_near_files(16)[10:], [f"d{i}" for i in range(10, 16)], kind="bytes")
 
 
+def _vectors_create(path: Path) -> None:
+    with suppress(FileExistsError):
+        nk.Store.create(path / "store", Hyperplane(bits=32, seed=1).fit(np.eye(6)), threshold=0.9).close()
+    nk.Store.open(path / "store").close()
+
+
 SAVERS: dict[str, Saver] = {
+    "vectors create": Saver(lambda path: None, _vectors_create, _store_state),
     "files add": Saver(_files_old, _files_add, _store_state),
     "files merge": Saver(_files_old, _store_merge, _store_state),
     "store create": Saver(lambda path: None, _store_create, _store_state),

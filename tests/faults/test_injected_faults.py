@@ -24,6 +24,7 @@ STORES = (
     "store dedup over",
     "files add",
     "files merge",
+    "vectors create",
 )
 SLOW_SAVERS = ("dedup parquet", "dedup jsonl.gz", "dedup jsonl.zst", "dedup csv")
 

@@ -210,6 +210,8 @@ def _is_of_files(path: Path) -> bool:
     from nearkin.store.base import Store
 
     with Store.open(path, "r") as store:
+        if store.settings.noun == "vector":
+            raise bad_parameter("store", path, "a store of texts or files; vectors are given in Python")
         return store.settings.noun == "file"
 
 

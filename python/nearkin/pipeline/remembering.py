@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
+from nearkin.families.base import Family
 from nearkin.io import Column, OutputDir
 from nearkin.pipeline.candidates import CandidateSource
 from nearkin.pipeline.documents import HashedDocuments
@@ -17,7 +18,7 @@ class HeldSettings(Protocol):
     """What a collection was made for: a deduplication follows it where its caller says nothing."""
 
     @property
-    def recipe(self) -> FrozenRecipe:
+    def recipe(self) -> FrozenRecipe | Family:
         """How its documents are hashed."""
 
     @property

@@ -5,6 +5,7 @@
 | `base` | `Store`: the calls |
 | `settings` | what a store is made for: recipe, threshold, what is kept of texts |
 | `files` | the same for files, by their digests |
+| `vectors` | the same for vectors; `vector_search` finds and verifies their candidates |
 | `kinds` | settings of each kind, made from arguments and read again |
 | `answers` | what the calls return |
 | `decide` | which documents of a batch are new: the stages of `nearkin.pipeline` over what is on disk |

@@ -22,7 +22,7 @@ class StoredMatch:
     """A stored document that matches: id, distance, verified similarity (NaN where nothing verified), columns."""
 
     id: Id
-    distance: int
+    distance: float
     similarity: float
     columns: dict[str, Cell] = field(default_factory=dict)
 
@@ -38,10 +38,11 @@ class Answers:
         same content, whose first answer the other columns repeat.
     ids : list
         Id of the document that decides, None for a new one: of those that stay and match the one that was there first.
-    distances : (n,) int64
+    distances : (n,) int64, float64 of vectors
         Distance to it; -1 for a new document.
     similarities : (n,) float64
-        Verified similarity to it, 1 for an exact copy; NaN for a new document and where nothing verifies.
+        Verified similarity to it, 1 for an exact copy; of files scores, 100 for an exact copy; of vectors cosines, NaN
+        for families of a distance. NaN for a new document and where nothing verifies.
     matches : list of lists of StoredMatch
         The best matches of each document, most similar first, where `check` was asked for them.
     verified : str
@@ -61,7 +62,7 @@ class Answers:
 
     status: list[Status]
     ids: list[Id | None]
-    distances: NDArray[np.int64]
+    distances: NDArray[np.int64] | NDArray[np.float64]
     similarities: NDArray[np.float64]
     matches: list[list[StoredMatch]] | None = None
     verified: str = ""

@@ -31,6 +31,7 @@ from nearkin.errors import (
     check_count,
     mismatch,
 )
+from nearkin.families.base import Family
 from nearkin.io import Column, OutputDir
 from nearkin.io.aside import Aside, recover, sync_folder
 from nearkin.pipeline.candidates import CandidateSource, DigestCandidates, Places, Values
@@ -38,6 +39,7 @@ from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.results import DedupResult, PairTable
 from nearkin.recipe import Recipe
+from nearkin.recipe.base import FrozenRecipe
 from nearkin.search.ids import Id, IdKeys, Ids, check_ids, plain_id
 from nearkin.ssdeep import DigestRecipe
 from nearkin.store import merging, outputs
@@ -53,7 +55,7 @@ from nearkin.store.documents import (
     pieces,
     utf8_of,
 )
-from nearkin.store.kinds import make_settings, read_settings
+from nearkin.store.kinds import make_settings, mend_files, read_settings
 from nearkin.store.log import NAME, Log, LogDocument, Mode, State, Sync
 from nearkin.store.older import OlderOnDisk
 from nearkin.store.parts import FOLDER
@@ -72,14 +74,15 @@ from nearkin.store.records import (
 from nearkin.store.settings import Kind, StoreSettings, StoreVerify, TextRule, TextSettings
 from nearkin.store.view import Contents, StoreView, removal_key, sum_of
 from nearkin.text.batches import Texts
+from nearkin.vectors.rows import Vectors
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Store"]
 
-Items = Texts | Iterable[bytes | os.PathLike[str]] | HashedDocuments
-"""What is given to a store: texts; digests, bytes or paths of files; documents that were hashed by its recipe."""
+Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors | HashedDocuments
+"""What is given to a store: texts; digests, bytes or paths of files; vectors; or documents that were hashed for it."""
 
 WAITING = 1 << 16
 """Documents that wait in the log before they are written into a segment."""
@@ -129,10 +132,10 @@ class Store:
     def create(
         cls,
         path: str | os.PathLike[str],
-        recipe: Recipe | DigestRecipe | str | None = None,
+        recipe: Recipe | DigestRecipe | Family | str | None = None,
         *,
         threshold: float | None = None,
-        radius: int | None = None,
+        radius: float | None = None,
         recall: float | None = None,
         text: TextRule = "keep",
         verify: StoreVerify | None = None,
@@ -145,21 +148,23 @@ class Store:
         ----------
         path : str or os.PathLike
             The folder; nothing is there yet.
-        recipe : Recipe, nearkin.ssdeep.DigestRecipe or str, optional
+        recipe : Recipe, nearkin.ssdeep.DigestRecipe, nearkin.families.Family or str, optional
             How a text becomes a fingerprint or a signature; None for the default. "ssdeep", or another recipe of
-            digests, makes a store of files.
+            digests, makes a store of files; a fitted family one of vectors.
         threshold : float, optional
             Smallest similarity of a match, inclusive, above 0 and up to 1; 0.8 for None. Of files the smallest score, 1
-            to 100; 80 for None.
+            to 100; 80 for None. Of vectors the smallest cosine, for a family of the cosine.
         radius : int, optional
-            Largest Hamming distance of a candidate, inclusive; None derives it. With simhash.
+            Largest Hamming distance of a candidate, inclusive; None derives it. With simhash. Of vectors the largest
+            L2 or L1 distance of a match, for a family of one of these.
         recall : float, optional
-            Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash.
+            Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash, and of vectors; for
+            codes 1 compares all.
         text : {"keep", "none"}, default "keep"
             Whether the texts of new documents are kept (compressed). Without them matches can't be verified by texts.
         verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
             How candidates are verified. None is "jaccard"; without texts "signature" with minhash, else "none". Of
-            files their score is the similarity.
+            files their score is the similarity, and vectors are compared themselves.
         sync : {"commit", "interval"}, default "commit"
             As in `open`.
         waiting : int, default 65,536
@@ -184,6 +189,7 @@ class Store:
             aside.new.mkdir()
             (aside.new / FOLDER).mkdir()
             Log.create(aside.new, settings.to_json())
+            settings.save_files(aside.new)
             merging.sync_folder(aside.new)
             aside.put_folder()
             merging.sync_folder(folder.parent)
@@ -279,7 +285,7 @@ class Store:
         return self._folder
 
     @property
-    def recipe(self) -> Recipe | DigestRecipe:
+    def recipe(self) -> FrozenRecipe | Family:
         """How its documents are hashed."""
         return self._settings.recipe
 
@@ -312,7 +318,7 @@ class Store:
 
         Parameters
         ----------
-        texts : iterable of str or None, or an Arrow string array; files as for `check_and_add`
+        texts : iterable of str or None, or an Arrow string array; files and vectors as for `check_and_add`
             Each is held against the store alone, not against the others.
         k : int, optional
             Give the k best matches of each text, too, most similar first, with their columns.
@@ -356,7 +362,7 @@ class Store:
             extras = contents.extras(rows[best])
             found.append(
                 [
-                    StoredMatch(name, int(distance), float(similarity), self._unpack(extra)[1])
+                    StoredMatch(name, distance.item(), float(similarity), self._unpack(extra)[1])
                     for name, distance, similarity, extra in zip(
                         contents.ids(rows[best]), distances[best], similarities[best], extras, strict=True
                     )
@@ -421,7 +427,8 @@ class Store:
         Returns
         -------
         (n, ...) array
-            Fingerprints, `(n,)` or `(n, words)` uint64; signatures, `(n, num_perm)`; digests, `(n,)` objects.
+            Fingerprints, `(n,)` or `(n, words)` uint64; signatures, `(n, num_perm)`; digests, `(n,)` objects; vectors,
+            `(n, d)` float32.
 
         Raises
         ------
@@ -551,7 +558,8 @@ class Store:
 
         Parameters
         ----------
-        texts : iterable of str or None, or an Arrow string array; for a store of files an iterable of what `kind` says
+        texts : iterable of str or None, or an Arrow string array; of files an iterable of what `kind` says; of vectors
+            an (n, d) array or SciPy sparse matrix, rounded to float32
             In order: each is held against the store and against those before it.
         ids : integers or strings, one per text; optional
             None stands for row numbers, counted from the first document ever added, and for paths for the paths.
@@ -660,7 +668,7 @@ class Store:
             is_new = decision.status[number] == NEW
             match = None
             if not is_new:
-                match = Match(int(decision.row[number]), int(distances[number]), float(decision.similarity[number]))
+                match = Match(int(decision.row[number]), distances[number].item(), float(decision.similarity[number]))
             extra = b"" if match is None and columns is None else pack_extra(match, columns[number] if columns else {})
             text = blobs[number] if is_new and blobs is not None else None
             record = packed[place * width : (place + 1) * width]
@@ -774,7 +782,8 @@ class Store:
 
     @staticmethod
     def repair(path: str | os.PathLike[str]) -> list[Finding]:
-        """Build again what follows from the rest: index files, from the documents. Then the store is verified.
+        """Build again what follows from the rest: index files, from the documents, and hash functions of vectors where
+        they follow from their seed. Then the store is verified.
 
         Returns
         -------
@@ -792,10 +801,13 @@ class Store:
         log = Log(folder)
         try:
             with log.reading():
-                settings = read_settings(log.state().settings, str(folder / NAME))
+                text = log.state().settings
+            damage = mend_files(text, str(folder / NAME))
+            settings = read_settings(text, str(folder / NAME))
         finally:
             log.close()
-        return repair_store(folder, settings)
+        mended = [] if damage is None else [Finding(damage.place, damage.reason, repaired=True)]
+        return mended + repair_store(folder, settings)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store as it stands to a new folder, while others read and write.
@@ -826,9 +838,10 @@ class Store:
         """
         own = self._settings.source
         if type(candidate_source) is not type(own):
-            raise mismatch("family", f"the store's {self.recipe.family}", type(candidate_source).__name__)
+            raise mismatch("family", f"the store's {self.recipe}", type(candidate_source).__name__)
         other: Any = candidate_source
-        self.recipe.check_same(other.recipe)
+        if isinstance(self.recipe, FrozenRecipe):
+            self.recipe.check_same(other.recipe)
         if isinstance(own, DigestCandidates) and own.threshold != other.threshold:
             raise mismatch("threshold", f"the store's {own.threshold}", other.threshold)
         if candidate_source.summary() != own.summary():
@@ -1023,10 +1036,10 @@ class Store:
             raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per {noun}")
         return hashed
 
-    def _distances(self, batch: Batch, decision: Decision) -> NDArray[np.int64]:
+    def _distances(self, batch: Batch, decision: Decision) -> NDArray[Any]:
         """Distances to the documents that decided, -1 where none did; 0 for known ones, filled in later."""
         source, values = self._settings.source, batch.hashed.values
-        found = np.full(len(batch.hashed), -1, np.int64)
+        found: NDArray[Any] = np.full(len(batch.hashed), -1, self._settings.distance_type)
         found[decision.status == EXACT] = 0
         near = np.flatnonzero(decision.status == NEAR)
         if not len(near):
@@ -1044,7 +1057,7 @@ class Store:
         decision: Decision,
         documents: Sequence[LogDocument],
         matches: list[list[StoredMatch]] | None,
-        distances: NDArray[np.int64] | None = None,
+        distances: NDArray[Any] | None = None,
     ) -> Answers:
         """Answers of a decided batch; `documents` are those that get rows now."""
         count = len(decision.status)
@@ -1071,7 +1084,7 @@ class Store:
         decision: Decision,
         known: NDArray[np.int64],
         first_fresh: int,
-        answers: tuple[list[Id | None], NDArray[np.int64], NDArray[np.float64]],
+        answers: tuple[list[Id | None], NDArray[Any], NDArray[np.float64]],
     ) -> None:
         """Give known documents their first answer again: that of the store, or of the earlier one in the batch."""
         ids, distances, similarities = answers

@@ -35,12 +35,13 @@ class StoredDocument:
         What it was when it came. A new document stays.
     match : int or str, optional
         Id of the document that decided; None for a new one, and where that one was removed since.
-    distance : int
+    distance : int, float of vectors
         Distance to it, -1 for a new document.
     similarity : float
         Verified similarity to it, NaN for a new document.
     features, length : int
-        Distinct features, and characters of its text.
+        Distinct features, and characters of its text; of a file 1 unless it has no bytes, and its bytes; of a vector
+        1, and its numbers.
     columns : dict
         The columns that were given with it.
     """
@@ -49,7 +50,7 @@ class StoredDocument:
     row: int
     status: Status
     match: Id | None
-    distance: int
+    distance: float
     similarity: float
     features: int
     length: int

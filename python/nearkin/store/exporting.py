@@ -1,8 +1,8 @@
 """A store as a corpus: a JSON object per line, which `nearkin store import` and `nearkin dedup` read.
 
 A line of a text has `id` and `text`; a line of a file `id`, `path` (the same as a string), `digest`, `recipe`,
-`content` (the hash of its bytes, 32 hexadecimal digits) and `length`, so that `nearkin ssdeep` reads it, too. Columns
-follow.
+`content` (the hash of its bytes, 32 hexadecimal digits) and `length`, so that `nearkin ssdeep` reads it, too; one of a
+vector `id` and `vector`. Columns follow.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ def _own_columns(store: Store, documents: list[StoredDocument]) -> list[dict[str
     if not documents:
         return []
     ids = [one.id for one in documents]
+    if store.settings.noun == "vector":
+        return [{"id": name, "vector": row} for name, row in zip(ids, store.values(ids).tolist(), strict=True)]
     if store.settings.noun == "text":
         return [{"id": name, "text": text} for name, text in zip(ids, store.texts(ids), strict=True)]
     recipe = str(store.recipe)

@@ -6,6 +6,7 @@ with. Values are fixed-width bytes of a document's record.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -25,6 +26,7 @@ from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows, digests_
 from nearkin.search.bands import BandIndex
 from nearkin.search.digests import DigestIndex
 from nearkin.search.hamming import HammingIndex
+from nearkin.store.vector_search import VectorSource, VectorStoreFamily
 
 Found = tuple[NDArray[np.int64], Places, "NDArray[np.float64] | None"]
 """For each candidate the number of the query and its row; its similarity where the family itself verifies."""
@@ -70,11 +72,26 @@ class StoreFamily(Protocol):
     def shown(self, values: Values) -> Values:
         """Values as a caller has them."""
 
+    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
+        """The candidates that what is stored confirms, where that is for the family to say."""
+
     def empty(self) -> StoreIndex:
         """An index in memory."""
 
     def open(self, path: Path) -> StoreIndex:
         """The index of a file."""
+
+
+class VerifiedFamily:
+    """A family whose candidates are matches, or are verified by their texts."""
+
+    def searched(self, values: Values) -> NDArray[np.bool_]:
+        """All."""
+        return np.ones(len(values), bool)
+
+    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
+        """All of them."""
+        return lists
 
 
 class HammingStoreIndex:
@@ -112,7 +129,7 @@ class HammingStoreIndex:
         return np.ascontiguousarray(rows[:, 0] if self._words == 1 else rows)
 
 
-class SimHashStoreFamily:
+class SimHashStoreFamily(VerifiedFamily):
     """Fingerprints of a recipe."""
 
     def __init__(self, source: SimHashCandidates) -> None:
@@ -122,10 +139,6 @@ class SimHashStoreFamily:
     def shape(self) -> tuple[np.dtype[np.generic], int]:
         """Words of 64 bits."""
         return np.dtype("<u8"), self._source.recipe.words
-
-    def searched(self, values: Values) -> NDArray[np.bool_]:
-        """All."""
-        return np.ones(len(values), bool)
 
     def shown(self, values: Values) -> Values:
         """Fingerprints, `(n,)` up to 64 bits, `(n, words)` above."""
@@ -177,7 +190,7 @@ class BandStoreIndex:
         return self._index.nbytes
 
 
-class MinHashStoreFamily:
+class MinHashStoreFamily(VerifiedFamily):
     """Signatures of a recipe."""
 
     def __init__(self, source: MinHashCandidates) -> None:
@@ -187,10 +200,6 @@ class MinHashStoreFamily:
     def shape(self) -> tuple[np.dtype[np.generic], int]:
         """Values of 32 or 64 bits."""
         return np.dtype(f"<u{self._source.recipe.value_bits // 8}"), self._source.recipe.num_perm
-
-    def searched(self, values: Values) -> NDArray[np.bool_]:
-        """All."""
-        return np.ones(len(values), bool)
 
     def shown(self, values: Values) -> Values:
         """Signatures, `(n, num_perm)`."""
@@ -241,7 +250,7 @@ class DigestStoreIndex:
         return self._index.nbytes
 
 
-class DigestStoreFamily:
+class DigestStoreFamily(VerifiedFamily):
     """Digests of a recipe, as they are printed."""
 
     def __init__(self, source: DigestCandidates) -> None:
@@ -277,6 +286,8 @@ def store_family(source: CandidateSource) -> StoreFamily:
         return SimHashStoreFamily(source)
     if isinstance(source, DigestCandidates):
         return DigestStoreFamily(source)
+    if isinstance(source, VectorSource):
+        return VectorStoreFamily(source)
     return MinHashStoreFamily(cast("MinHashCandidates", source))
 
 

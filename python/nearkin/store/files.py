@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -49,6 +50,7 @@ class FileSettings:
     threshold: float = THRESHOLD
     source: DigestCandidates = field(init=False, compare=False, repr=False)
     noun: ClassVar[str] = "file"
+    distance_type: ClassVar[type] = np.int64
     text: ClassVar[TextRule] = "none"
     verify: ClassVar[str] = "score"
     verified_by: ClassVar[str] = "the score of the digests"
@@ -101,6 +103,9 @@ class FileSettings:
             "threshold": self.threshold,
         }
         return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    def save_files(self, folder: Path) -> None:
+        """Nothing."""
 
     @classmethod
     def of_json(cls, found: dict[str, Any], place: str) -> FileSettings:

@@ -1,17 +1,27 @@
-"""What a store may hold: texts, or files by their digests. Its settings are made from arguments, and read again."""
+"""What a store may hold: texts, files by their digests, or vectors; settings made from arguments, and read again."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, StoreError, bad_parameter
+from nearkin.families.base import Family
 from nearkin.pipeline.files import THRESHOLD as FILE_THRESHOLD
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.recipe import Recipe
 from nearkin.ssdeep import DigestRecipe
 from nearkin.store.files import FileSettings
 from nearkin.store.settings import VERSION, StoreSettings, StoreVerify, TextRule, TextSettings
+from nearkin.store.vectors import RECALL, VectorSettings, mend_family
+
+_READERS: dict[str, Callable[[dict[str, Any], str], StoreSettings]] = {
+    "texts": TextSettings.of_json,
+    "files": FileSettings.of_json,
+    "vectors": VectorSettings.of_json,
+}
 
 
 def is_digest_recipe(recipe: object) -> bool:
@@ -21,9 +31,9 @@ def is_digest_recipe(recipe: object) -> bool:
 
 
 def make_settings(
-    recipe: Recipe | DigestRecipe | str | None,
+    recipe: Recipe | DigestRecipe | Family | str | None,
     threshold: float | None,
-    radius: int | None,
+    radius: float | None,
     recall: float | None,
     text: TextRule,
     verify: StoreVerify | None,
@@ -35,12 +45,44 @@ def make_settings(
     ParameterError
         Values out of range, or that exclude one another.
     """
+    if isinstance(recipe, Family):
+        return _of_vectors(recipe, threshold, radius, recall, verify)
     if isinstance(recipe, DigestRecipe) or (isinstance(recipe, str) and is_digest_recipe(recipe)):
         for name, value, none in (("radius", radius, None), ("recall", recall, None), ("verify", verify, None)):
             if value is not none:
                 raise bad_parameter(name, repr(value), "None with ssdeep: the score of the digests decides")
         return FileSettings(DigestRecipe.of(recipe), FILE_THRESHOLD if threshold is None else threshold)
-    return TextSettings.make(recipe, THRESHOLD if threshold is None else threshold, radius, recall, text, verify)
+    # What is no whole number is refused with the others.
+    whole: Any = radius
+    return TextSettings.make(recipe, THRESHOLD if threshold is None else threshold, whole, recall, text, verify)
+
+
+def _of_vectors(
+    family: Family, threshold: float | None, radius: float | None, recall: float | None, verify: StoreVerify | None
+) -> VectorSettings:
+    if verify is not None:
+        raise bad_parameter("verify", repr(verify), "None with a family of vectors, which are compared themselves")
+    cosine = family.distance == "cosine"
+    limit, other = (threshold, radius) if cosine else (radius, threshold)
+    if other is not None:
+        found, wanted = ("radius", "threshold, a cosine") if cosine else ("threshold", "radius, a distance")
+        raise bad_parameter(found, repr(other), f"{wanted}, with the family {family.name}")
+    return VectorSettings(family, limit, RECALL if recall is None else recall)  # type: ignore[arg-type]  # Checked there.
+
+
+def mend_files(text: str, place: str) -> CorruptStoreError | None:
+    """Write again what settings need beside them and follows from them; the damage, None if there was none.
+
+    Raises
+    ------
+    CorruptStoreError
+        It does not follow from them.
+    """
+    with suppress(ValueError):
+        found: dict[str, Any] = json.loads(text)
+        if found.get("kind") == "vectors":
+            return mend_family(found, place)
+    return None
 
 
 def read_settings(text: str, place: str) -> StoreSettings:
@@ -61,9 +103,9 @@ def read_settings(text: str, place: str) -> StoreSettings:
         if version > VERSION:
             message = f"{place}: version {version} of a store; this nearkin reads up to {VERSION}, update it"
             raise FormatVersionError(message, found=version, newest=VERSION)
-        if kind not in ("texts", "files"):
+        if kind not in _READERS:
             raise ValueError(f"unknown kind {kind!r}")
-        return FileSettings.of_json(found, place) if kind == "files" else TextSettings.of_json(found, place)
+        return _READERS[kind](found, place)
     except (StoreError, MismatchError):
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -33,7 +33,7 @@ from nearkin.store.families import StoreFamily, StoreIndex, store_family
 from nearkin.store.log import Log, LogDocument, SegmentEntry
 from nearkin.store.parts import FOLDER, Part, files_of, write_part
 from nearkin.store.records import indexed, record_type
-from nearkin.store.settings import StoreSettings
+from nearkin.store.settings import FAMILY_FILE, StoreSettings
 from nearkin.store.view import entry_key, removal_key, sum_of
 
 FAN = 4
@@ -357,6 +357,8 @@ def backup(folder: Path, target: Path) -> None:
                     copied.set_state(outputs.forget(copied, copied.state(), promised))
             finally:
                 copied.close()
+            if (folder / FAMILY_FILE).exists():
+                _copy(folder / FAMILY_FILE, aside.new / FAMILY_FILE)
             for entry in entries:
                 for path in files_of(folder, entry.name):
                     _copy(path, aside.new / FOLDER / path.name)

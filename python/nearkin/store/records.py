@@ -2,7 +2,7 @@
 
 Record (little-endian): features u32, characters u32, status u8, then the values of the family. Extra: nothing for a
 document that stays and has no columns; else one byte that says whether a match follows (row i64, distance i64,
-similarity f64), then the columns as a JSON object.
+similarity f64; 2 where the distance is f64), then the columns as a JSON object.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Cell = str | int | float | bool | None
 """A value of a column."""
 
 _MATCH = struct.Struct("<qqd")
-_HAS_MATCH = 1
+_FLOAT_MATCH = struct.Struct("<qdd")
+_HAS_MATCH, _HAS_FLOAT_MATCH = 1, 2
 
 
 def indexed(family: StoreFamily, records: NDArray[np.void]) -> NDArray[np.int64]:
@@ -49,7 +50,7 @@ class Match:
     """The document that decided: its row, the distance and the verified similarity (NaN where nothing verified)."""
 
     row: int
-    distance: int
+    distance: float
     similarity: float
 
 
@@ -57,7 +58,10 @@ def pack_extra(match: Match | None, columns: Mapping[str, Cell]) -> bytes:
     """The extra of a document."""
     if match is None and not columns:
         return b""
-    head = b"\0" if match is None else bytes([_HAS_MATCH]) + _MATCH.pack(match.row, match.distance, match.similarity)
+    head = b"\0"
+    if match is not None:
+        kind, form = (_HAS_FLOAT_MATCH, _FLOAT_MATCH) if isinstance(match.distance, float) else (_HAS_MATCH, _MATCH)
+        head = bytes([kind]) + form.pack(match.row, match.distance, match.similarity)
     if not columns:
         return head
     return head + json.dumps(columns, ensure_ascii=False, separators=(",", ":")).encode()
@@ -74,10 +78,11 @@ def unpack_extra(extra: bytes) -> tuple[Match | None, dict[str, Cell]]:
     if not extra:
         return None, {}
     match, rest = None, extra[1:]
-    if extra[0] == _HAS_MATCH:
-        if len(rest) < _MATCH.size:
+    form = {_HAS_MATCH: _MATCH, _HAS_FLOAT_MATCH: _FLOAT_MATCH}.get(extra[0])
+    if form is not None:
+        if len(rest) < form.size:
             raise ValueError("a match is cut off")
-        match, rest = Match(*_MATCH.unpack_from(rest)), rest[_MATCH.size :]
+        match, rest = Match(*form.unpack_from(rest)), rest[form.size :]
     elif extra[0]:
         raise ValueError(f"unknown kind {extra[0]}")
     return match, json.loads(rest) if rest else {}

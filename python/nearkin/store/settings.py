@@ -1,7 +1,7 @@
 """What a store is made for. It is decided once, at creation, and written into every file of the store.
 
-`StoreSettings` is what the store asks of it, whatever it holds; `TextSettings` is a store of texts. `files` has a store
-of files; `kinds` makes and reads all of them.
+`StoreSettings` is what the store asks of it, whatever it holds; `TextSettings` is a store of texts. `files` and
+`vectors` have those of other stores; `kinds` makes and reads all of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
+
+import numpy as np
 
 from nearkin.errors import CorruptStoreError, bad_parameter
 from nearkin.io import Corpus
@@ -22,7 +25,8 @@ from nearkin.pipeline.verify import TextComparison
 from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
-    from nearkin.ssdeep import DigestRecipe
+    from nearkin.families.base import Family
+    from nearkin.recipe.base import FrozenRecipe
 
 TextRule = Literal["keep", "none"]
 """What a store keeps of the texts of new documents."""
@@ -31,9 +35,11 @@ StoreVerify = Literal["jaccard", "containment", "indel", "signature", "none"]
 
 FileKind = Literal["digests", "bytes", "paths"]
 """What is given to a store of files."""
-Kind = Literal["texts"] | FileKind
+Kind = Literal["texts", "vectors"] | FileKind
 """What is given to a store."""
 
+FAMILY_FILE = "family.nks"
+"""The hash functions of a store of vectors."""
 VERSION = 1
 """Version of the folder: raised when an older nearkin could misread it."""
 
@@ -42,10 +48,12 @@ class StoreSettings(Protocol):
     """What a store is made for, whatever it holds."""
 
     noun: ClassVar[str]
-    """What a document of the store is: "text" or "file"."""
+    """What a document of the store is: "text", "file" or "vector"."""
+    distance_type: ClassVar[type]
+    """Type of distances."""
 
     @property
-    def recipe(self) -> Recipe | DigestRecipe:
+    def recipe(self) -> FrozenRecipe | Family:
         """How a document is hashed."""
 
     @property
@@ -89,6 +97,9 @@ class StoreSettings(Protocol):
     def to_json(self) -> str:
         """All settings, as JSON with sorted keys."""
 
+    def save_files(self, folder: Path) -> None:
+        """Write what else is needed into a new store."""
+
 
 @dataclass(frozen=True)
 class TextSettings:
@@ -123,6 +134,7 @@ class TextSettings:
     verify: StoreVerify = "jaccard"
     source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
     noun: ClassVar[str] = "text"
+    distance_type: ClassVar[type] = np.int64
 
     def __post_init__(self) -> None:
         for name, rule in {"text": TextRule, "verify": StoreVerify}.items():
@@ -213,6 +225,9 @@ class TextSettings:
             "verify": self.verify,
         }
         return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    def save_files(self, folder: Path) -> None:
+        """Nothing."""
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any], place: str) -> TextSettings:

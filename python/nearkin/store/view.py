@@ -284,10 +284,11 @@ class StoreView:
         lists = lists_of(len(values), found)
         good = contents.alive(lists.places) & (lists.places >= self._start) & (lists.places < self._stop)
         if good.all():
-            return lists
+            return contents.family.confirm(values, lists, self.values)
         owners = lists.owners()[good]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(values)))]).astype(np.int64)
-        return CandidateLists(offsets, lists.places[good], None if lists.similarity is None else lists.similarity[good])
+        similarity = None if lists.similarity is None else lists.similarity[good]
+        return contents.family.confirm(values, CandidateLists(offsets, lists.places[good], similarity), self.values)
 
     def values(self, rows: Places) -> Values:
         """The values of these rows."""

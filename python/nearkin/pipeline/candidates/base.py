@@ -172,8 +172,8 @@ class CandidateSource(Protocol):
     def search(self, values: Values | PlacedValues) -> CandidateSearch:
         """A search over rows of values, in which none is added yet."""
 
-    def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
-        """Distances of the rows of two arrays of equal length."""
+    def distances(self, left: Values, right: Values) -> NDArray[Any]:
+        """Distances of the rows of two arrays of equal length: int64, float64 of vectors."""
 
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """Similarities of the rows of two arrays by the family itself; NaN where it says nothing."""

@@ -1,0 +1,453 @@
+"""A store of vectors answers as brute force over its candidates; distances are exact, and recall is as stated."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import nearkin as nk
+from nearkin.errors import CorruptStoreError, InputError, MismatchError, NotFittedError, ParameterError
+from nearkin.store.exporting import export_corpus
+from nearkin.store.vector_search import VectorSource, smallest_radius
+from nearkin.store.vectors import VectorSettings
+from store_model import Answer, Known
+
+FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-vectors-v1"
+DIMENSION = 6
+
+
+def pool() -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Vectors at many distances from a few, and some that are equal."""
+    rng = np.random.default_rng(7)
+    bases = rng.standard_normal((4, DIMENSION))
+    scales = [0.0, 0.02, 0.1, 0.2, 0.3, 0.5, 0.8]
+    found = [base + scale * rng.standard_normal(DIMENSION) for base in bases for scale in scales]
+    return np.array([*found, found[0], found[3]], np.float32)
+
+
+POOL = pool()
+STORES: dict[str, tuple[nk.families.Family, dict[str, Any]]] = {
+    "codes": (nk.families.Hyperplane(bits=32, seed=3), {"threshold": 0.9, "recall": 0.7}),
+    "wide codes": (nk.families.Hyperplane(bits=100, orthogonal=True, seed=3), {"threshold": 0.9}),
+    "every vector": (nk.families.Hyperplane(bits=16, seed=3), {"threshold": 0.9, "recall": 1}),
+    "keys": (nk.families.PStable(hashes=24, width=2.0, seed=3), {"radius": 0.8, "recall": 0.6}),
+    "keys of L1": (nk.families.PStable(metric="l1", hashes=40, width=6.0, seed=3), {"radius": 1.5, "recall": 0.8}),
+    "corners": (nk.families.CrossPolytope(hashes=12, seed=3), {"threshold": 0.9, "recall": 0.8}),
+    "waves": (nk.families.ShiftInvariant(bits=64, gamma=0.2, seed=3), {"radius": 0.8, "recall": 0.8}),
+}
+
+
+def measured(metric: str, x: Any, y: Any) -> float:
+    """The distance, by definition."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    if metric == "cosine":
+        return 1 - float(x @ y / math.sqrt((x @ x) * (y @ y)))
+    return float(np.sqrt(((x - y) ** 2).sum()) if metric == "l2" else np.abs(x - y).sum())
+
+
+class VectorModel:
+    """Vectors in a list; every question looks at all of them."""
+
+    def __init__(self, made: VectorSettings) -> None:
+        self.metric, self.limit = made.source.metric, made.limit
+        self.most = 1 - self.limit if self.metric == "cosine" else self.limit
+        self.hashes = made.family.hash_values(POOL)
+        self.bits, self.shape = made.family.kind == "bits", made.shape or ()
+        self.documents: list[Known] = []
+        self.numbers: dict[str, int] = {}
+
+    def find(self, name: int | str) -> Known | None:
+        """The vector of an id."""
+        return next((one for one in self.documents if one.id == name), None)
+
+    def is_candidate(self, one: int, other: int) -> bool:
+        """Within the radius of codes, or equal in all keys of a table."""
+        equal = self.hashes[one] == self.hashes[other]
+        if self.bits:
+            return int((~equal).sum()) <= self.shape[0]
+        tables, keys = self.shape
+        return bool(equal[: tables * keys].reshape(tables, keys).all(axis=1).any())
+
+    def matches(self, number: int) -> list[tuple[Known, float]]:
+        """Those that stay, are candidates, and match, with their distances."""
+        found = []
+        for one in self.documents:
+            other = self.numbers[str(one.id)]
+            distance = measured(self.metric, POOL[number], POOL[other])
+            if one.status == "new" and distance <= self.most and self.is_candidate(number, other):
+                found.append((one, distance))
+        return found
+
+    def decide(self, number: int) -> Answer:
+        """What a vector would be if it came now."""
+        for one in self.documents:
+            if one.status == "new" and (POOL[self.numbers[str(one.id)]] == POOL[number]).all():
+                return ("exact", one.id, 0.0, self.similarity(0.0))
+        for one, distance in self.matches(number):
+            return ("near", one.id, distance, self.similarity(distance))
+        return ("new", None, -1, math.nan)
+
+    def similarity(self, distance: float) -> float:
+        """The cosine."""
+        return 1 - distance if self.metric == "cosine" else math.nan
+
+    def add(self, name: str, number: int, *, absorb: bool) -> Answer:
+        """A vector comes."""
+        old = self.find(name)
+        if old is not None:
+            if (POOL[self.numbers[name]] != POOL[number]).any():
+                raise KeyError(name)
+            match = old.match if old.match is not None and self.find(old.match) is not None else None
+            return ("known", match, old.distance, old.similarity)
+        answer = self.decide(number) if absorb else ("new", None, -1, math.nan)
+        self.documents.append(Known(name, "", *answer))
+        self.numbers[name] = number
+        return answer
+
+
+def alike(expected: Answer, found: Answer) -> bool:
+    """Equal but for the rounding of the definition."""
+    return expected[:2] == found[:2] and np.allclose(expected[2:], found[2:], rtol=0, atol=1e-9, equal_nan=True)
+
+
+class VectorMachine(RuleBasedStateMachine):
+    """Two handles on one store of vectors, and the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.path = self.folder / "store"
+        self.handles: list[nk.Store] = []
+
+    @initialize(which=st.sampled_from(sorted(STORES)))
+    def create(self, which: str) -> None:
+        """A new store and a second handle."""
+        family, options = STORES[which]
+        store = nk.Store.create(self.path, family.fit(POOL), waiting=16, **options)
+        self.handles = [store, nk.Store.open(self.path, waiting=16)]
+        assert isinstance(store.settings, VectorSettings)
+        self.model = VectorModel(store.settings)
+
+    def teardown(self) -> None:
+        """What is left is sound."""
+        for store in self.handles:
+            store.close()
+        if self.handles:
+            with nk.Store.open(self.path) as store:
+                store.verify()
+        shutil.rmtree(self.folder)
+
+    @rule(
+        batch=st.lists(st.tuples(st.integers(0, 40).map("v{}".format), st.integers(0, len(POOL) - 1)), max_size=12),
+        which=st.integers(0, 1),
+        absorb=st.booleans(),
+    )
+    def come(self, batch: list[tuple[str, int]], which: int, absorb: bool) -> None:
+        """Vectors come, all or none."""
+        store, names = self.handles[which], [name for name, _ in batch]
+        before, numbers = list(self.model.documents), dict(self.model.numbers)
+        call = store.check_and_add if absorb else store.add
+        vectors = POOL[[number for _, number in batch]]
+        try:
+            expected = [self.model.add(name, number, absorb=absorb) for name, number in batch]
+        except KeyError:
+            self.model.documents, self.model.numbers = before, numbers
+            with pytest.raises(InputError, match="is that of another vector"):
+                call(vectors, names)
+            return
+        answers = call(vectors, names, columns={"n": [number for _, number in batch]})
+        found = [tuple(row.values()) for row in answers.rows()]
+        assert all(map(alike, expected, found)), (batch, expected, found)
+
+    @rule(number=st.integers(0, len(POOL) - 1), which=st.integers(0, 1))
+    def check(self, number: int, which: int) -> None:
+        """A question changes nothing."""
+        answers = self.handles[which].check(POOL[[number]], k=50)
+        assert alike(self.model.decide(number), tuple(next(answers.rows()).values()))
+        assert answers.matches is not None
+        found = [(one.id, one.distance) for one in answers.matches[0]]
+        expected = sorted((distance, str(one.id)) for one, distance in self.model.matches(number))
+        assert sorted(str(name) for name, _ in found) == sorted(name for _, name in expected)
+        assert np.allclose(
+            [distance for _, distance in found], [distance for distance, _ in expected], rtol=0, atol=1e-9
+        )
+
+    @rule(data=st.data(), which=st.integers(0, 1), erase=st.booleans())
+    def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
+        """Vectors go."""
+        names = [one.id for one in self.model.documents]
+        if names:
+            chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
+            assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
+            self.model.documents = [one for one in self.model.documents if one.id not in chosen]
+
+    @rule(which=st.integers(0, 1))
+    def merge(self, which: int) -> None:
+        """Segments change, answers don't."""
+        self.handles[which].merge()
+
+    @rule(which=st.integers(0, 1))
+    def reopen(self, which: int) -> None:
+        """A restart."""
+        self.handles[which].close()
+        self.handles[which] = nk.Store.open(self.path, waiting=16)
+
+    @invariant()
+    def holds_the_same(self) -> None:
+        """Both handles hold what the model holds."""
+        for store in self.handles:
+            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
+            assert [one.id for one in self.model.documents] == [one.id for one in found]
+            for known, one in zip(self.model.documents, found, strict=True):
+                match = known.match if known.match is None or self.model.find(known.match) is not None else None
+                expected = (known.status, match, known.distance, known.similarity)
+                assert alike(expected, (one.status, one.match, one.distance, one.similarity))
+            names = [str(one.id) for one in found]
+            if names:
+                assert (POOL[[self.model.numbers[name] for name in names]] == store.values(names)).all()
+
+
+VectorMachine.TestCase.settings = settings(
+    max_examples=20,
+    stateful_step_count=15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+TestVectorMachine = VectorMachine.TestCase
+
+
+def near_vectors(count: int, dimension: int, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Vectors of which a half is near an earlier one."""
+    rng = np.random.default_rng(seed)
+    found = rng.standard_normal((count, dimension))
+    for row in range(count // 4, count):
+        if rng.random() < 0.6:
+            found[row] = found[rng.integers(row)] + rng.random() * 0.3 * rng.standard_normal(dimension)
+    return found.astype(np.float32)
+
+
+@pytest.mark.parametrize("which", sorted(STORES))
+def test_any_split_into_batches_gives_one_answer(tmp_path: Path, which: str) -> None:
+    """One batch, many, restarts and segments: the same survivors, representatives and distances, to the bit."""
+    vectors = near_vectors(400, DIMENSION, 5)
+    family, options = STORES[which]
+    family.fit(vectors)
+    with nk.Store.create(tmp_path / "one", family, **options) as store:
+        expected = list(store.check_and_add(vectors).rows())
+    assert {"new", "near"} <= {row["status"] for row in expected}
+    rng = np.random.default_rng(2)
+    store = nk.Store.create(tmp_path / "many", family, waiting=32, **options)
+    found: list[dict[str, Any]] = []
+    while len(found) < len(vectors):
+        found += store.check_and_add(vectors[len(found) : len(found) + int(rng.integers(1, 50))]).rows()
+        if rng.random() < 0.3:
+            store.close()
+            store = nk.Store.open(tmp_path / "many", waiting=32)
+    assert [str(row) for row in expected] == [str(row) for row in found]
+    store.merge()
+    store.verify()
+    store.close()
+
+
+def test_a_pair_at_the_limit_is_found_as_often_as_is_stated() -> None:
+    """Over 1,500 draws of the functions the share lies within five standard deviations: failure below 1e-6."""
+    draws, rng = 1500, np.random.default_rng(0)
+    limits: dict[str, tuple[Callable[[int], nk.families.Family], float]] = {
+        "codes": (lambda seed: nk.families.Hyperplane(bits=64, seed=seed), 0.9),
+        "keys": (lambda seed: nk.families.PStable(hashes=48, width=2.0, seed=seed), 0.7),
+    }
+    for kind, (family, limit) in limits.items():
+        met, stated = 0, 0.0
+        for seed in range(draws):
+            x, y = rng.standard_normal((2, 8))
+            if kind == "keys":
+                y = x + limit * y / np.linalg.norm(y)
+            else:
+                x /= np.linalg.norm(x)
+                y -= (x @ y) * x
+                y = limit * x + math.sqrt(1 - limit**2) * y / np.linalg.norm(y)
+            pair = np.array([x, y], np.float32)
+            made = VectorSettings(family(seed).fit(pair), limit, 0.8)
+            stated = made.expected_recall
+            codes = made.source.codes(pair)
+            if kind == "keys":
+                met += bool((codes[0] == codes[1]).any())
+            else:
+                met += np.bitwise_xor(codes[0], codes[1]).tolist()[0].bit_count() <= made.source.shape[0]
+        assert 0.8 <= stated < 0.95
+        assert abs(met - draws * stated) < 5 * math.sqrt(draws * stated * (1 - stated))
+
+
+def test_the_radius_of_codes_is_the_least_that_reaches_the_recall() -> None:
+    """Against sums of exact binomial probabilities."""
+    for bits, p, recall in [(16, 0.8, 0.9), (64, 0.95, 0.99), (7, 0.5, 0.5), (1, 0.9, 0.9), (128, 0.856, 0.95)]:
+        radius, reached = smallest_radius(bits, p, recall)
+        sums = np.cumsum([math.comb(bits, i) * (1 - p) ** i * p ** (bits - i) for i in range(bits + 1)])
+        assert np.isclose(sums[radius], reached)
+        assert reached >= recall
+        assert radius == 0 or sums[radius - 1] < recall
+    assert (0, 1.0) == smallest_radius(64, 1.0, 0.95)
+    assert (64, 1.0) == smallest_radius(64, 0.9, 1.0)
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    """Families without a law or not fitted, limits of the other kind, vectors that have no direction."""
+    fitted = nk.families.Hyperplane(bits=64, seed=1).fit(POOL)
+    wrong: list[tuple[nk.families.Family, dict[str, Any], str]] = [
+        (nk.families.ITQ(bits=4).fit(POOL), {"radius": 1.0}, "law"),
+        (nk.families.Hyperplane(bits=64, center=True).fit(POOL), {"threshold": 0.9}, "center"),
+        (nk.families.Hyperplane(bits=2048).fit(POOL), {"threshold": 0.9}, "bits"),
+        (fitted, {}, "threshold"),
+        (fitted, {"radius": 0.1}, "threshold"),
+        (fitted, {"threshold": 1.5}, "cosine"),
+        (fitted, {"threshold": 0.9, "recall": 2}, "recall"),
+        (fitted, {"threshold": 0.9, "verify": "none"}, "verify"),
+        (nk.families.PStable(hashes=8, width=1.0).fit(POOL), {"threshold": 0.9}, "radius"),
+        (nk.families.PStable(hashes=2, width=0.1).fit(POOL), {"radius": 3.0}, "more hashes"),
+    ]
+    for family, options, words in wrong:
+        with pytest.raises(ParameterError, match=words):
+            nk.Store.create(tmp_path / "store", family, **options)
+    with pytest.raises(NotFittedError, match="fit"):
+        nk.Store.create(tmp_path / "store", nk.families.Hyperplane(), threshold=0.9)
+    assert not (tmp_path / "store").exists()
+    with nk.Store.create(tmp_path / "store", fitted, threshold=0.9) as store:
+        with pytest.raises(InputError, match="row 1"):
+            store.check_and_add(np.array([POOL[0], np.zeros(DIMENSION)]))
+        with pytest.raises(InputError, match="row 1"):
+            store.check_and_add(np.array([POOL[0], np.full(DIMENSION, 1e-60)]))
+        with pytest.raises(InputError, match="row 0"):
+            store.check_and_add(np.full((1, DIMENSION), 1e60))
+        with pytest.raises(InputError, match="NaN"):
+            store.check_and_add(np.full((1, DIMENSION), np.nan))
+        with pytest.raises(MismatchError, match="dimension"):
+            store.check_and_add(np.ones((1, DIMENSION + 1)))
+        with pytest.raises(ParameterError, match="kind"):
+            store.check_and_add(POOL, kind="paths")
+        with pytest.raises(MismatchError, match="family"):
+            nk.dedup(["a text"], against=store)
+        assert 0 == len(store)
+        assert [] == store.check_and_add(np.zeros((0, DIMENSION))).status
+        answers = store.check_and_add(np.array([[1, 0, -0.0, 0, 0, 0], [1, 0, 0.0, 0, 0, 0], [2, 0, 0, 0, 0, 0]]))
+        assert (["new", "exact", "near"], [None, 0, 0]) == (answers.status, answers.ids)
+        assert 1.0 == answers.similarities[2]
+
+
+def test_a_store_says_what_it_is_and_exports_its_vectors(tmp_path: Path) -> None:
+    """Family, metric, limit, stated recall and how candidates are found; an export has the numbers as they are kept."""
+    family = nk.families.Hyperplane(bits=64, seed=1).fit(POOL)
+    with nk.Store.create(tmp_path / "store", family, threshold=0.9) as store:
+        about = store.stats().settings
+        assert (family.digest, "cosine", DIMENSION) == (about["family_digest"], about["metric"], about["dimension"])
+        assert 0.95 <= about["expected_recall"] < 1
+        assert about["code_radius"] == store.settings.source.shape[0]  # type: ignore[attr-defined]
+        names = [f"v{i}" for i in range(len(POOL))]
+        store.add(POOL, names)
+        export_corpus(store, tmp_path / "out.jsonl")
+        lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        assert names == [line["id"] for line in lines]
+        assert (POOL == np.array([line["vector"] for line in lines], np.float32)).all()
+        store.backup(tmp_path / "copy")
+    with nk.Store.open(tmp_path / "copy") as copy:
+        copy.verify()
+        assert ["known"] * len(POOL) == copy.check_and_add(POOL, names).status
+
+
+def make(path: Path, family: nk.families.Family, **options: Any) -> list[str]:
+    """A store with a segment and waiting vectors; its answers."""
+    with nk.Store.create(path, family.fit(POOL), **options) as store:
+        store.check_and_add(POOL[:20], [f"v{i}" for i in range(20)], columns={"n": list(range(20))})
+        store.merge()
+        store.check_and_add(POOL[20:], [f"v{i}" for i in range(20, len(POOL))])
+        store.remove(["v3"])
+    return answers(path)
+
+
+def answers(path: Path) -> list[str]:
+    """What a store says."""
+    with nk.Store.open(path, "r") as store:
+        return [str(row) for row in store.check(POOL + np.float32(0.01), k=2).rows()]
+
+
+@pytest.mark.parametrize("which", ["codes", "keys"])
+def test_damaged_files_are_found_and_built_again(tmp_path: Path, which: str) -> None:
+    """Index and hash functions: any flipped bit is an error that names the file, and repair mends both."""
+    path = tmp_path / "store"
+    family, options = STORES[which]
+    expected = make(path, family, **options)
+    for file in (path / "family.nks", next((path / "segments").glob("*.index.nks"))):
+        content = file.read_bytes()
+        for at in range(0, len(content), 61):
+            file.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+            try:
+                found: object = answers(path)
+            except CorruptStoreError as error:
+                found = str(error)
+            assert found == expected or file.name in str(found)
+        file.write_bytes(content[: len(content) // 2])
+        assert [str(file)] == [finding.place for finding in nk.Store.repair(path)]
+        assert expected == answers(path)
+    (path / "family.nks").unlink()
+    with pytest.raises(CorruptStoreError, match=r"family\.nks"):
+        nk.Store.open(path)
+    assert 1 == len(nk.Store.repair(path))
+    assert expected == answers(path)
+
+
+def test_learned_functions_are_not_repaired_and_others_are_refused(tmp_path: Path) -> None:
+    """A width that was taken from vectors can't be drawn again; functions of another seed have another digest."""
+    path = tmp_path / "store"
+    make(path, nk.families.PStable(hashes=64, seed=3), radius=0.5, recall=0.5)
+    content = (path / "family.nks").read_bytes()
+    nk.families.PStable(hashes=64, seed=4).fit(POOL).save(path / "family.nks")
+    with pytest.raises(CorruptStoreError, match="digest"):
+        nk.Store.open(path)
+    with pytest.raises(CorruptStoreError, match="digest"):
+        nk.Store.repair(path)
+    (path / "family.nks").write_bytes(content)
+    assert [] == nk.Store.repair(path)
+
+
+def test_codes_do_not_depend_on_the_batch() -> None:
+    """A source remembers the codes of the last batch alone."""
+    family = nk.families.Hyperplane(bits=100, seed=1).fit(POOL)
+    source = VectorSource(family, "cosine", 0.9, (3,))
+    together = source.codes(POOL)
+    assert together is source.codes(POOL)
+    assert (together == np.concatenate([source.codes(POOL[i : i + 1]) for i in range(len(POOL))])).all()
+
+
+def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
+    """A committed store answers as on the day it was written, and goes on."""
+    shutil.copytree(FIXTURE, tmp_path / "store")
+    with nk.Store.open(tmp_path / "store") as store:
+        store.verify()
+        assert 29 == len(store)
+        assert {"n": 5} == store.get(["v5"])[0].columns  # type: ignore[union-attr]
+        assert (POOL[[5, 25]] == store.values(["v5", "v25"])).all()
+        found = [one.status for batch in store.iter_documents() for one in batch]
+        assert ["new", "near", "near"] == found[:3]
+        # The copy of one that stays, and the copy of one that was near it.
+        assert ["exact", "near"] == found[-2:]
+        assert ["near"] == store.check(POOL[[1]] * np.float32(2)).status
+        store.check_and_add(POOL[:1] * np.float32(-1), ["x"])
+        store.merge()
+        store.verify()
+
+
+if __name__ == "__main__":
+    make(FIXTURE, nk.families.Hyperplane(bits=64, seed=3), threshold=0.9)
+    for left in (".segments.lock", "log.sqlite-shm", "log.sqlite-wal"):
+        (FIXTURE / left).unlink(missing_ok=True)
