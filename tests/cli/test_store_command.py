@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -280,13 +281,37 @@ def test_dedup_of_files_against_a_store(tmp_path: Path) -> None:
     """Files that match the store's go; nothing is remembered."""
     path, folder = tmp_path / "files.store", tmp_path / "files"
     named = files(folder)
-    run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "80")
+    run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70")
     run("store", "add", str(path), str(named[0]), "-q")
     result = run(
         "dedup", str(folder), "--family", "ssdeep", "--against", str(path), "--out", str(tmp_path / "out"), "-q"
     )
+    # The threshold that is not given is the store's.
+    assert 70 == json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"]
     assert 0 == result.code, result.err
     kept = (tmp_path / "out" / "kept.nul").read_bytes().split(b"\0")[:-1]
     assert [b"d", b"e"] == [Path(name.decode()).name.encode() for name in kept]
     with nk.Store.open(path) as store:
         assert 1 == len(store)
+
+
+def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
+    """All that needs no vectors works on the command line; the rest says so."""
+    path, vectors = tmp_path / "vectors.store", np.eye(4)
+    family = nk.families.Hyperplane(bits=32, seed=1).fit(vectors)
+    with nk.Store.create(path, family, threshold=0.9) as store:
+        store.add(vectors, ["a", "b", "c", "d"])
+    corpus = write(tmp_path / "corpus.jsonl", ROWS)
+    for command in ("add", "check", "import"):
+        refused = run("store", command, str(path), str(corpus))
+        assert 2 == refused.code
+        assert "Python" in refused.err
+    about = json.loads(run("store", "info", str(path), "--json").out)
+    assert ("cosine", 4, 4) == (about["metric"], about["dimension"], about["documents"])
+    assert 0 == run("store", "remove", str(path), "a", "-q").code
+    assert 0 == run("store", "merge", str(path), "-q").code
+    assert 0 == run("store", "verify", str(path)).code
+    assert "new" == json.loads(run("store", "get", str(path), "b").out)["status"]
+    assert 0 == run("store", "backup", str(path), str(tmp_path / "copy")).code
+    assert 0 == run("store", "export", str(path), "--out", str(tmp_path / "out.jsonl"), "-q").code
+    assert [0.0, 1.0, 0.0, 0.0] == json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["vector"]

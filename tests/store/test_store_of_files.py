@@ -284,6 +284,13 @@ def test_a_deduplication_against_a_store_is_one_against_the_files_that_stay(tmp_
             nk.dedup_files(new, against=store, threshold=50)
         with pytest.raises(MismatchError, match="family"):
             nk.dedup(["a text"], against=store)
+    with nk.Store.create(tmp_path / "other", "space|ssdeep", threshold=55) as store:
+        summary = nk.dedup_files(new, against=store).summary
+        assert ("space|ssdeep", 55) == (summary["recipe"], summary["threshold"])
+        with pytest.raises(MismatchError, match="normalize"):
+            nk.dedup_files(new, recipe="ssdeep", against=store)
+    with nk.Store.create(tmp_path / "texts") as store, pytest.raises(MismatchError, match="family"):
+        nk.dedup_files(new, against=store)
     kept = [path for path, name in zip(old, status, strict=True) if name == "new"]
     expected = nk.dedup_files(new, against=kept)
     assert expected.kept == found.kept

@@ -399,6 +399,11 @@ def test_damaged_files_are_found_and_built_again(tmp_path: Path, which: str) -> 
         file.write_bytes(content[: len(content) // 2])
         assert [str(file)] == [finding.place for finding in nk.Store.repair(path)]
         assert expected == answers(path)
+    with nk.Store.open(path) as store:
+        content = (path / "family.nks").read_bytes()
+        (path / "family.nks").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(CorruptStoreError, match=r"family\.nks"):
+            store.verify()
     (path / "family.nks").unlink()
     with pytest.raises(CorruptStoreError, match=r"family\.nks"):
         nk.Store.open(path)

@@ -53,7 +53,6 @@ def dedup_files(
     quiet: bool,
 ) -> None:
     """Run the command: `kept.nul` and `removed.nul` (paths, each ended by NUL), tables and summary in `out`."""
-    from nearkin.pipeline.files import THRESHOLD
     from nearkin.pipeline.files import dedup_files as run
 
     _check_options(context)
@@ -67,7 +66,7 @@ def dedup_files(
         result = run(
             dict.fromkeys(paths),
             recipe=recipe,
-            threshold=THRESHOLD if threshold is None else threshold,  # type: ignore[arg-type]  # checked by the call
+            threshold=threshold,  # type: ignore[arg-type]  # checked by the call
             cluster=cluster,  # type: ignore[arg-type]
             keep=keep,  # type: ignore[arg-type]
             against=older,

@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import ssdeep_hash_contents
-from nearkin.errors import bad_parameter, impossible_name
+from nearkin.errors import bad_parameter, impossible_name, mismatch
 from nearkin.io import Column
 from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.documents import Cells, HashedDocuments, Progress, as_column, check_distinct_ids
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
+from nearkin.pipeline.remembering import HasSettings
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.search.digests import DigestIndex
@@ -77,7 +78,7 @@ def dedup_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
     recipe: DigestRecipe | str | None = None,
-    threshold: int = THRESHOLD,
+    threshold: int | None = None,
     cluster: ClusterRule = "absorb",
     keep: KeepFile = "first",
     values: Cells | None = None,
@@ -94,8 +95,8 @@ def dedup_files(
         Regular files, each once.
     recipe : DigestRecipe or str, default "ssdeep"
         How a file becomes a digest.
-    threshold : int, default 80
-        Smallest score of a match, inclusive, 1 to 100.
+    threshold : int, optional
+        Smallest score of a match, inclusive, 1 to 100; 80 for None.
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
@@ -104,8 +105,8 @@ def dedup_files(
     values : numbers, one per path; optional
         For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
     against : iterable of paths, a DigestIndex, or a Store of files; optional
-        Older files: what matches one of them is removed, and the result names it. A store has a threshold of its own,
-        which must be this one.
+        Older files: what matches one of them is removed, and the result names it. Recipe and threshold that are not
+        given are a store's.
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed files only, or all matches.
     on_error : function, optional
@@ -148,7 +149,7 @@ def dedup_files(
     b near 99.0
     d exact 100.0
     """
-    options = _Options(DigestRecipe.of(recipe), threshold, cluster, keep, links)
+    options = _Options(*_following(against, recipe, threshold), cluster, keep, links)
     if (values is None) != (keep not in ("max", "min")):
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
@@ -175,6 +176,17 @@ def dedup_files(
             older = HashedOlder(old, options.candidate_source)
     result = run_stages(new, older, older_index, options, timer, report)
     return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
+
+
+def _following(against: object, recipe: DigestRecipe | str | None, threshold: int | None) -> tuple[DigestRecipe, int]:
+    """Recipe and threshold; those that are not given are the defaults, or those of a store of files."""
+    made, least = DigestRecipe(), THRESHOLD
+    if isinstance(against, HasSettings):
+        held = against.settings
+        if not isinstance(held.recipe, DigestRecipe):
+            raise mismatch("family", f"the store's {held.recipe}", "ssdeep")
+        made, least = held.recipe, int(held.threshold)
+    return made if recipe is None else DigestRecipe.of(recipe), least if threshold is None else threshold
 
 
 class _Paths(Column):

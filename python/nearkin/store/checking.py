@@ -10,6 +10,7 @@ import numpy as np
 from nearkin._core import StoreSegment
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.store.families import StoreFamily, store_family
+from nearkin.store.kinds import read_settings
 from nearkin.store.log import NAME, Log, SegmentEntry
 from nearkin.store.merging import _only_one, index_of
 from nearkin.store.parts import Part, files_of
@@ -99,6 +100,8 @@ def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
                 return found
             contents = Contents(log, settings)
             try:
+                # What settings need beside them is read again, such as hash functions.
+                read_settings(settings.to_json(), place)
                 contents.refresh()
                 # Extras and texts of waiting documents are read by nobody else until they are asked for.
                 for _ in log.documents():
