@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import re
 import signal
 import subprocess
@@ -219,14 +220,14 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_interrupt_ends_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """130, and a message that says that nothing was written."""
+    """130, and a message."""
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(door, "app", interrupted)
     done = call("recipe")
-    assert (130, "nearkin: interrupted; nothing was written\n") == (done.code, done.err)
+    assert (130, "nearkin: interrupted\n") == (done.code, done.err)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of a POSIX system")
@@ -243,8 +244,58 @@ def test_a_signal_leaves_no_output(tmp_path: Path) -> None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
-    assert (130, False) == (process.returncode, b"Traceback" in err)
+    assert (130, False, True) == (process.returncode, b"Traceback" in err, b"nearkin: interrupted\n" in err)
     assert [] == list(tmp_path.iterdir())
+
+
+# Runs the command and raises an interrupt before the n-th line of Python from the output folder's beginning on.
+TRACED = r"""
+import os, sys
+import nearkin.cli.app as app
+wanted, lines, made = int(sys.argv[1]), 0, os.mkdir
+
+def trace(frame, event, _):
+    global lines
+    if "line" == event and os.mkdir is made:
+        lines += 1
+        if lines == wanted:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+    return trace
+
+def mkdir(*given, **named):
+    os.mkdir = made
+    return made(*given, **named)
+
+os.mkdir = mkdir
+sys.argv[:2] = ["nearkin"]
+sys.settrace(trace)
+app.main()
+"""
+
+#: Lines of a run with a corpus of two texts, about.
+LINES = 250_000
+
+
+@pytest.mark.parametrize(
+    "attempt", [*range(5), *(pytest.param(number, marks=pytest.mark.slow) for number in range(5, 200))]
+)
+def test_an_interrupt_at_any_line_leaves_all_or_nothing(tmp_path: Path, attempt: int) -> None:
+    """Exit code 130, a message and no folder; or the whole output, if it was in place when the interrupt came."""
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("one text\ntwo texts\n")
+    # Half of them among the first lines, where modules are imported.
+    line = random.randrange(1, LINES if attempt % 2 else LINES // 10)
+    command = [sys.executable, "-c", TRACED, str(line), "dedup", str(corpus), "-o", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    if 0 == done.returncode:
+        assert ["corpus.txt", "out"] == left, line
+        return
+    assert (130, False, True) == (done.returncode, "Traceback" in done.stderr, "interrupted" in done.stderr), line
+    assert left in (["corpus.txt"], ["corpus.txt", "out"]), line
+    if "out" in left:
+        assert (tmp_path / "out" / "summary.json").exists(), line
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="closes a pipe of a POSIX system")

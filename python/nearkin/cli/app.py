@@ -7,9 +7,12 @@ file that can't be read), 2 usage (an option out of its range), 3 nothing found 
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -50,6 +53,8 @@ def main() -> None:
     except Exception as error:
         show_traceback(error)
         code = FAILURE
+    if INTERRUPTED == code:
+        _end_interrupted()
     sys.exit(code)
 
 
@@ -61,8 +66,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Not standalone: errors come here, in one place, to become messages and codes.
         code = app(args=given, standalone_mode=False, prog_name="nearkin")
         sys.stdout.flush()
+        if INTERRUPTED == code:
+            # Typer has made its exit code of the interrupt, without a word.
+            raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):
-        warn("interrupted; nothing was written")
+        warn("interrupted")
         return INTERRUPTED
     except typer.Exit as error:
         return error.exit_code
@@ -89,6 +97,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
         show()
         return int(getattr(error, "exit_code", USAGE))
     return code if isinstance(code, int) else 0
+
+
+def _end_interrupted() -> NoReturn:
+    """End the process with the exit code of an interrupt, whatever it passed through.
+
+    CPython ends a process by the signal itself, in place of its exit code, once an interrupt has passed through code that was
+    compiled from a string, as dataclasses and named tuples are when a module is imported.
+    """
+    atexit._run_exitfuncs()  # type: ignore[attr-defined]
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(INTERRUPTED)
 
 
 def _reader_gone() -> int:
