@@ -261,33 +261,46 @@ def test_any_split_into_batches_gives_one_answer(tmp_path: Path, which: str) -> 
     store.close()
 
 
-def test_a_pair_at_the_limit_is_found_as_often_as_is_stated() -> None:
+LAWS: dict[str, tuple[Callable[[int], nk.families.Family], str, float]] = {
+    "hyperplane": (lambda seed: nk.families.Hyperplane(bits=64, seed=seed), "cosine", 0.9),
+    "cross_polytope": (lambda seed: nk.families.CrossPolytope(24, rotation="gaussian", seed=seed), "cosine", 0.8),
+    "pstable": (lambda seed: nk.families.PStable(hashes=48, width=2.0, seed=seed), "l2", 0.7),
+    "pstable of L1": (lambda seed: nk.families.PStable(metric="l1", hashes=64, width=6.0, seed=seed), "l1", 1.5),
+    "shift_invariant": (lambda seed: nk.families.ShiftInvariant(bits=64, gamma=0.2, seed=seed), "l2", 0.8),
+    "bit_sampling": (lambda seed: nk.families.BitSampling(bits=64, limits=(-9, 9), seed=seed), "l1", 1.5),
+}
+
+
+def pair_at(metric: str, limit: float, rng: np.random.Generator) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Two vectors at a cosine or a distance."""
+    x, y = rng.standard_normal((2, 8))
+    if metric == "cosine":
+        x /= np.linalg.norm(x)
+        y -= (x @ y) * x
+        y = limit * x + math.sqrt(1 - limit**2) * y / np.linalg.norm(y)
+    else:
+        y = x + limit * y / np.linalg.norm(y, 2 if metric == "l2" else 1)
+    return np.array([x, y], np.float32)
+
+
+@pytest.mark.parametrize("which", sorted(LAWS))
+def test_a_pair_at_the_limit_is_found_as_often_as_is_stated(which: str) -> None:
     """Over 1,500 draws of the functions the share lies within five standard deviations: failure below 1e-6."""
     draws, rng = 1500, np.random.default_rng(0)
-    limits: dict[str, tuple[Callable[[int], nk.families.Family], float]] = {
-        "codes": (lambda seed: nk.families.Hyperplane(bits=64, seed=seed), 0.9),
-        "keys": (lambda seed: nk.families.PStable(hashes=48, width=2.0, seed=seed), 0.7),
-    }
-    for kind, (family, limit) in limits.items():
-        met, stated = 0, 0.0
-        for seed in range(draws):
-            x, y = rng.standard_normal((2, 8))
-            if kind == "keys":
-                y = x + limit * y / np.linalg.norm(y)
-            else:
-                x /= np.linalg.norm(x)
-                y -= (x @ y) * x
-                y = limit * x + math.sqrt(1 - limit**2) * y / np.linalg.norm(y)
-            pair = np.array([x, y], np.float32)
-            made = VectorSettings(family(seed).fit(pair), limit, 0.8)
-            stated = made.expected_recall
-            codes = made.source.codes(pair)
-            if kind == "keys":
-                met += bool((codes[0] == codes[1]).any())
-            else:
-                met += np.bitwise_xor(codes[0], codes[1]).tolist()[0].bit_count() <= made.source.shape[0]
-        assert 0.8 <= stated < 0.95
-        assert abs(met - draws * stated) < 5 * math.sqrt(draws * stated * (1 - stated))
+    family, metric, limit = LAWS[which]
+    met, stated = 0, 0.0
+    for seed in range(draws):
+        pair = pair_at(metric, limit, rng)
+        made = VectorSettings(family(seed).fit(pair), limit, 0.8)
+        assert metric == made.source.metric
+        stated = made.expected_recall
+        codes = made.source.codes(pair)
+        if made.family.kind == "keys":
+            met += bool((codes[0] == codes[1]).any())
+        else:
+            met += np.bitwise_xor(codes[0], codes[1]).tolist()[0].bit_count() <= made.source.shape[0]
+    assert 0.8 <= stated < 0.999
+    assert abs(met - draws * stated) < 5 * math.sqrt(draws * stated * (1 - stated))
 
 
 def test_the_radius_of_codes_is_the_least_that_reaches_the_recall() -> None:

@@ -5,7 +5,8 @@ are the codes within the Hamming radius R, the smallest with
 
     P[Bin(b, 1 - p) <= R] = Σ_{i <= R} C(b, i) (1 - p)^i p^(b - i)  >=  recall
 
-All of them are found. With recall 1 R is b: every vector is compared.
+All of them are found. With recall 1 R is b: every vector is compared. The bits of a family are independent, but for
+`Hyperplane(orthogonal=True)`, whose distances vary less.
 
 **Keys.** H keys make L tables of k; candidates share all keys of a table, with probability 1 - (1 - p^k)^L. k is the
 largest for which L = H // k tables reach the recall.
