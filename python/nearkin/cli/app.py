@@ -102,10 +102,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _end_interrupted() -> NoReturn:
     """End the process with the exit code of an interrupt, whatever it passed through.
 
-    CPython ends a process by the signal itself, in place of its exit code, once an interrupt has passed through code that was
-    compiled from a string, as dataclasses and named tuples are when a module is imported.
+    CPython ends a process by the signal itself, in place of its exit code, once an interrupt has passed through code
+    that was compiled from a string, as dataclasses and named tuples are when a module is imported.
     """
-    atexit._run_exitfuncs()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
