@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from command import TEXTS, near_texts, write_jsonl
+
+# For a sanitizer, under which everything takes several times as long.
+hypothesis.settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -19,6 +26,12 @@ def shared() -> Path:
     if not (SHARED / "data" / "README.md").is_file():
         pytest.skip("the shared corpora are not beside this checkout")
     return SHARED
+
+
+def pytest_configure() -> None:
+    """Children that are sent SIGINT get it, even where a shell runs the tests in the background and so ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

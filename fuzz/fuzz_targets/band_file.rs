@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use nearkin_core::families::minhash::Value;
 use nearkin_core::search::bands::{self, Index};
 use nearkin_core::segment::{Plain, guarded};
-use nearkin_fuzz::file;
+use nearkin_fuzz::{alone, file};
 
 fn search<V: Value + Plain>(path: &Path, num_perm: usize) {
     let Ok(index) = Index::<V>::open(path) else { return };
@@ -26,7 +26,7 @@ fn search<V: Value + Plain>(path: &Path, num_perm: usize) {
     let _ = index.verify();
 }
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let path = file(input, "bands", 6);
     match bands::describe(&path) {
         Ok((32, num_perm, _)) if num_perm <= 512 => search::<u32>(&path, num_perm),

@@ -6,6 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::text::columns::{Bad, Checked, Nulls, Read, View, chosen, packed, views};
+use nearkin_fuzz::alone;
 
 /// None for a null; else the bytes of the value, if it lies anywhere.
 type Value<'a> = Option<Option<&'a [u8]>>;
@@ -66,7 +67,7 @@ fn of_views(column: &[View], data: &[u8]) {
     check(&values, &views(column, &[first, second], Nulls::NONE));
 }
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let Some((&[layout, count, null_bytes], rest)) = input.split_first_chunk() else { return };
     let (bits, rest) = rest.split_at(usize::from(null_bytes).min(rest.len()));
     let bits = (null_bytes > 0).then_some(bits);

@@ -4,8 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::records::csv::{RecordLayout, read, read_spans};
+use nearkin_fuzz::alone;
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let Some((&flags, block)) = input.split_first() else { return };
     let fields = usize::from(flags & 3) + 1;
     let layout = RecordLayout {

@@ -3,9 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::segment::arrays;
+use nearkin_fuzz::place;
 
 fuzz_target!(|input: &[u8]| {
-    let path = std::env::temp_dir().join(format!("nearkin-fuzz-family-{}.nks", std::process::id()));
+    let path = place("family");
     std::fs::write(&path, input).expect("a writable temporary folder");
     let Ok((text, values)) = arrays::read(&path, arrays::FAMILY) else { return };
     let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();

@@ -3,9 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::records::jsonl::{Wanted, read, read_spans};
+use nearkin_fuzz::alone;
 use serde_json::Value;
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let Some((&flags, block)) = input.split_first() else { return };
     let wanted = Wanted {
         text: "text".to_owned(),

@@ -5,26 +5,36 @@
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::search::lsh::{Effort, Hashes, Index, Queries, Vectors, Want};
 use nearkin_core::segment::guarded;
-use nearkin_fuzz::file;
+use nearkin_fuzz::{alone, file};
 
-fuzz_target!(|input: &[u8]| {
+/// Largest dimension that is searched: a file of a few KB holds no row of more.
+const DIM: usize = 1 << 12;
+
+fuzz_target!(init: alone(), |input: &[u8]| {
     let path = file(input, "lsh", 5);
     let Ok(index) = Index::open(&path) else { return };
-    if index.store().dim() <= 1 << 16 {
-        let (bits, ints) = (vec![0u64; 16], vec![0i64; 1 << 16]);
+    if index.store().dim() <= DIM {
+        let (bits, ints) = ([0u64; 16], [0i64; 16]);
         let point = vec![1.0f32; index.store().dim()];
         let wide = vec![1.0f64; index.store().dim()];
         for effort in [Effort::Probes(1), Effort::Codes(3), Effort::Spherical(3)] {
             for length in 1..=16 {
-                let hashes = [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])];
-                for hashes in hashes {
+                for hashes in [Hashes::Bits(&bits[..length]), Hashes::Ints(&ints[..length])] {
                     let queries = Queries { hashes, alternatives: None, effort };
+                    // Queries that do not fit are errors; none may panic.
+                    if guarded(index.segment(), || index.candidates(&queries)).is_err() {
+                        continue;
+                    }
                     for vectors in [Vectors::F32(&point), Vectors::F64(&wide), Vectors::Sparse(&[0, 1], &[0], &[1.0])] {
-                        // Queries that do not fit are errors; none may panic.
-                        let _ = guarded(index.segment(), || index.query(&queries, vectors, Want::Nearest(2)));
+                        for want in [Want::Nearest(2), Want::Within(1.0)] {
+                            let _ = guarded(index.segment(), || index.query(&queries, vectors, want));
+                        }
                     }
                 }
             }
         }
     }
+    let _ = guarded(index.segment(), || Ok(index.stored(0, 4)));
+    let _ = guarded(index.segment(), || Ok(index.histogram()));
+    let _ = guarded(None, || index.verify());
 });

@@ -8,6 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::families::recipe::{Family, Recipe, Slots, Weights};
 use nearkin_core::text::keywords::IdfTable;
+use nearkin_fuzz::alone;
 
 /// The line as one of `names`, or as it stands.
 fn choice<'a>(line: &'a str, names: &[&'a str]) -> &'a str {
@@ -22,7 +23,7 @@ fn number(line: &str) -> u64 {
     line.parse().unwrap_or_else(|_| line.bytes().fold(0, |value, byte| value * 3 % 1031 + u64::from(byte)))
 }
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let input = String::from_utf8_lossy(input);
     let (slots, texts) = input.split_once("\n--\n").unwrap_or((&input, ""));
     let mut lines = slots.split('\n').chain(std::iter::repeat(""));

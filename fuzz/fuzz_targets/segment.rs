@@ -7,9 +7,9 @@
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::search::hamming::{Index, Linkage};
 use nearkin_core::segment::guarded;
-use nearkin_fuzz::file;
+use nearkin_fuzz::{alone, file};
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let path = file(input, "hamming", 1);
     let Ok(mut index) = Index::open(&path) else { return };
     let words = index.bits().div_ceil(64);

@@ -3,9 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::store::{Id, IdColumn, StoreSegment, decompress};
-use nearkin_fuzz::documents_file;
+use nearkin_fuzz::{alone, documents_file};
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let _ = decompress(&[Some(input)], b"");
     let path = documents_file(input);
     let Ok(file) = StoreSegment::open(&path) else { return };

@@ -10,8 +10,9 @@ use nearkin_core::families::simhash::{SimHash, SimHashScratch, Weight};
 use nearkin_core::hash::{FeatureHash, NAMES};
 use nearkin_core::text::tokenizer::{FeatureKind, Scratch, Tokenizer};
 use nearkin_core::text::unicode::{Case, Form, Letters};
+use nearkin_fuzz::alone;
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     let Some((&[kind, rules, hash, bits, seed], text)) = input.split_first_chunk() else { return };
     let text = String::from_utf8_lossy(text);
     let n = usize::from(kind >> 1) % 64 + 1;

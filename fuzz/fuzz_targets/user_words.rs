@@ -8,12 +8,13 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::text::jieba::{Base, Jieba, Scratch, parse_user_words};
+use nearkin_fuzz::alone;
 
 /// Words of all kinds: of one and many characters, nested, overlapping, Latin, with and without tags.
 const WORDS: &str = "我 328841 r\n来到 6390 v\n北京 34488 ns\n北京大学 2053 nt\n大学 20025 n\n学生 17482 n\n清华大学 2053 nt\n\
     中 243191 f\n中国 26158 ns\n国 46731 n\n的 3188252 uj\n云 3331 ns\n计算 6740 v\nT恤 4 n\nAT&T 3 nz\nC++ 3 nz\n5G 9\n";
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: alone(), |input: &[u8]| {
     static BASE: OnceLock<Base> = OnceLock::new();
     let base = BASE.get_or_init(|| Base::new(&parse_user_words(WORDS).expect("words")).expect("few words"));
     let Some((&length, rest)) = input.split_first() else { return };

@@ -1,7 +1,10 @@
 //! What the targets share.
 
+pub mod digests;
+
 use std::ops::Range;
-use std::sync::Once;
+use std::path::PathBuf;
+use std::sync::{Once, OnceLock};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,6 +16,13 @@ const ENTRY: usize = 40;
 pub fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
+}
+
+/// Makes the calling thread the only one of rayon's pool: what the core shares out runs where it was asked for. Handing each
+/// input to another thread and waiting for it would take longer than most inputs do.
+pub fn alone() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    pool.build_global().expect("a pool that is built once, before its first use");
 }
 
 fn long(bytes: &[u8], at: usize) -> usize {
@@ -85,22 +95,33 @@ pub fn mend_documents(bytes: &mut [u8]) {
 }
 
 /// The input in a file of this process, with right sums unless its first byte is odd.
-pub fn file(input: &[u8], name: &str, kind: u8) -> std::path::PathBuf {
+pub fn file(input: &[u8], name: &str, kind: u8) -> PathBuf {
     made(input, name, |bytes| mend(bytes, kind))
 }
 
 /// As [`file`] for a file of documents.
-pub fn documents_file(input: &[u8]) -> std::path::PathBuf {
+pub fn documents_file(input: &[u8]) -> PathBuf {
     made(input, "documents", mend_documents)
 }
 
-fn made(input: &[u8], name: &str, mend: impl Fn(&mut [u8])) -> std::path::PathBuf {
+fn made(input: &[u8], name: &str, mend: impl Fn(&mut [u8])) -> PathBuf {
     quiet();
     let mut bytes = input.to_vec();
     if bytes.first().is_none_or(|first| first & 1 == 0) {
         mend(&mut bytes);
     }
-    let path = std::env::temp_dir().join(format!("nearkin-fuzz-{name}-{}.nks", std::process::id()));
+    let path = place(name);
     std::fs::write(&path, &bytes).expect("a writable temporary folder");
     path
+}
+
+/// A path of this process, in a folder of its own: saving looks through the folder for what others have left.
+pub fn place(name: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = std::env::temp_dir().join(format!("nearkin-fuzz-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a writable temporary folder");
+        folder
+    });
+    folder.join(name)
 }

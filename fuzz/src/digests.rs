@@ -1,0 +1,53 @@
+//! What is done with a digest index that was opened, whatever wrote the file.
+
+use std::path::Path;
+
+use nearkin_core::search::digests::file::About;
+use nearkin_core::search::digests::{Index, Limit};
+use nearkin_core::search::hamming::Linkage;
+use nearkin_core::search::rows::{Existing, Keys, NewIds};
+use nearkin_core::segment::guarded;
+use nearkin_core::ssdeep::Digest;
+
+/// Rows that are queries, and rows of whose index all pairs are listed.
+const QUERIES: usize = 64;
+const PAIRS: usize = 1 << 10;
+
+fn search(index: &Index, query: Digest) -> nearkin_core::Result<()> {
+    let limit = Limit::exact(1)?;
+    let few = Limit { threshold: 1, skip_hubs: Some(1) };
+    let rows = index.rows().total() as u32;
+    let mut queries: Vec<Digest> = (0..rows).filter_map(|row| index.get(row).copied()).take(QUERIES).collect();
+    queries.push(query);
+    let batch = index.search_many(&queries, limit)?;
+    for (query, found) in queries.iter().zip(batch) {
+        assert_eq!(vec![found], index.search_many(&[*query], limit)?);
+    }
+    index.search_many(&queries, few)?;
+    if index.len() <= PAIRS {
+        index.pairs(limit)?;
+        for linkage in [Linkage::Connected, Linkage::Centred] {
+            index.clusters(few, linkage)?;
+        }
+        index.hubs(1, 8)?;
+    }
+    Ok(())
+}
+
+/// Searches an opened index in every way, changes it, saves it over `path` and opens it as itself.
+///
+/// # Panics
+/// It does not hold together: opening reads and checks all of it.
+pub fn exercise(mut index: Index, about: &About, path: &Path) {
+    let query = Digest::parse(b"96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U").expect("a digest");
+    let segment = index.segment().cloned();
+    guarded(segment.as_ref(), || search(&index, query)).expect("an index that was opened is whole");
+
+    let _ = index.add(NewIds::Rows, &[query, query], Existing::Error);
+    let _ = index.remove(Keys::Ints(&[0]), true);
+    index.save(path, about).expect("a writable temporary folder");
+    let (again, same) = Index::open(path).expect("a file that was just written");
+    assert_eq!((index.rows().total(), index.len(), about.lenient), (again.rows().total(), again.len(), same.lenient));
+    let limit = Limit { threshold: 1, skip_hubs: None };
+    assert_eq!(index.pairs(limit).expect("an index"), again.pairs(limit).expect("the same index"));
+}
