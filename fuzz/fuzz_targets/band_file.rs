@@ -7,6 +7,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::families::minhash::Value;
 use nearkin_core::search::bands::{self, Index};
+use nearkin_core::search::hamming::Linkage;
 use nearkin_core::segment::{Plain, guarded};
 use nearkin_fuzz::{alone, file};
 
@@ -20,6 +21,9 @@ fn search<V: Value + Plain>(path: &Path, num_perm: usize) {
         // All pairs of a small file can be too many to list.
         if index.len() <= 1 << 10 {
             let _ = index.pairs(0, 0..usize::MAX);
+            for linkage in [Linkage::Connected, Linkage::Centred] {
+                let _ = index.clusters(0, linkage);
+            }
         }
         Ok(())
     });

@@ -23,6 +23,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
             if index.len() <= 1 << 10 {
                 index.pairs(radius)?;
                 index.clusters(radius, Linkage::Connected)?;
+                index.clusters(radius, Linkage::Centred)?;
             }
             Ok(())
         });

@@ -94,6 +94,8 @@ pub struct Dictionary {
 }
 
 const NO_TAG: u16 = u16::MAX;
+/// Words whose characters are counted one by one.
+const FEW: usize = 1 << 12;
 
 /// A word and what is known of it, while a dictionary is built.
 #[derive(Clone, Copy)]
@@ -220,7 +222,8 @@ impl Dictionary {
     ) -> Result<Self> {
         // How often each character occurs in texts, as far as the words tell: the commonest get the smallest numbers.
         let mut counts: HashMap<u32, u64> = HashMap::new();
-        let mut low_counts = vec![0_u64; 1 << 16];
+        // A table for the basic plane is faster, but takes longer to make than to count the characters of few words.
+        let mut low_counts = vec![0_u64; if entries.len() < FEW { 0 } else { 1 << 16 }];
         for (word, entry) in entries {
             for &c in word.as_ref() {
                 match low_counts.get_mut(c as usize) {
