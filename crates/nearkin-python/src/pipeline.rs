@@ -5,7 +5,7 @@
 
 use nearkin_core::Error;
 use nearkin_core::pipeline::absorb::{self, Fingerprints};
-use nearkin_core::pipeline::verify::{Cache, Measure};
+use nearkin_core::pipeline::verify::{self, Cache, Measure};
 use nearkin_core::text::contents;
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -56,6 +56,18 @@ impl TextCache {
                 pool.install(|| cache.add(tokenizer, rows, &texts))
             },
         )
+    }
+
+    /// Makes the features `hashes[offsets[i]..offsets[i + 1]]` ready as row `rows[i]`.
+    fn add_sets(
+        &self,
+        py: Python<'_>,
+        rows: PyReadonlyArray1<'_, u32>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        hashes: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<()> {
+        let (rows, offsets, hashes) = (rows.as_slice()?, offsets.as_slice()?, hashes.as_slice()?);
+        py.detach(|| self.cache.write()?.add_sets(rows, offsets, hashes)).into_python()
     }
 
     /// Drops what was not needed for the longest time until the budget is met.
@@ -222,6 +234,19 @@ fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> 
     Ok(hashes.into_flattened().into_pyarray(py).unbind())
 }
 
+/// Offsets, and the hashes of the distinct features of each text, ascending.
+#[pyfunction]
+fn feature_sets(
+    py: Python<'_>,
+    recipe: &Bound<'_, RecipeCore>,
+    texts: &Bound<'_, PyAny>,
+) -> PyResult<(Array<i64>, Array<u64>)> {
+    let texts = Texts::new(texts)?;
+    let tokenizer = recipe.get().tokenizer()?;
+    let (offsets, hashes) = detached(py, || verify::feature_sets(tokenizer, &texts))?.into_python()?;
+    Ok((offsets.into_pyarray(py).unbind(), hashes.into_pyarray(py).unbind()))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TextCache>()?;
     module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
@@ -229,5 +254,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
     module.add_function(wrap_pyfunction!(byte_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(feature_sets, module)?)?;
     Ok(())
 }

@@ -37,6 +37,7 @@ from nearkin.search.fingerprints import (
     words_of,
 )
 from nearkin.search.ids import Existing, HeldByIds, Ids, check_existing, new_ids
+from nearkin.search.memory import INDEX_SHARE, share_of_memory
 from nearkin.search.results import Clusters, Linkage, Matches, Pairs, SearchResult
 
 __all__ = [
@@ -85,7 +86,8 @@ class HammingIndex(HeldByIds):
         Announces the radius of the searches (0 to bits): tables for it are built at the first search. Without it they
         are built once the scans have cost as much as building would have.
     memory_limit : int, optional
-        Bytes that fingerprints and tables may take; fewer tables are built, or none, to stay below it.
+        Bytes that fingerprints and tables may take; fewer tables are built, or none, to stay below it. Without it
+        "auto" builds no tables beyond a quarter of the machine's memory (`nearkin.search.memory`).
     recipe : Recipe or str, optional
         How the fingerprints were made: kept and saved with the index, so that `check_recipe` can refuse others.
 
@@ -158,8 +160,14 @@ class HammingIndex(HeldByIds):
             memory_limit = check_count("memory_limit", memory_limit, 0, _MOST, "0 to 2**63 - 1 bytes, or None")
         self.memory_limit = memory_limit
         self._core = HammingCore(self.bits, method, self.radius, memory_limit)
+        self._bound()
         if made is not None:
             self._core.set_note(json.dumps({"digest": made.digest, "recipe": json.loads(made.to_json())}))
+
+    def _bound(self) -> None:
+        """Let the machine's memory bound what nobody else bounds."""
+        if self.memory_limit is None and self.method == "auto":
+            self._core.set_share(share_of_memory(None, INDEX_SHARE))
 
     def _check_radius(self, radius: int) -> int:
         return check_count("radius", radius, 0, self.bits, f"0 to bits={self.bits}")
@@ -548,6 +556,7 @@ class HammingIndex(HeldByIds):
         index.radius = radius
         index.memory_limit = memory_limit
         index._core = core
+        index._bound()
         return index
 
     def explain(self, radius: int | None = None) -> dict[str, Any]:

@@ -190,6 +190,42 @@ impl Cache {
         Ok(())
     }
 
+    /// Makes row `rows[i]` ready by its distinct features, `ids[offsets[i]..offsets[i + 1]]`.
+    ///
+    /// # Errors
+    /// Indel, which compares texts; offsets that do not fit.
+    pub fn add_sets(&mut self, rows: &[u32], offsets: &[i64], ids: &[u64]) -> Result<()> {
+        if self.measure == Measure::Indel {
+            return Err(Error::parameter("verify", "indel", "jaccard or containment, which compare sets of features"));
+        }
+        let ends: Option<Vec<usize>> = offsets.iter().map(|&end| usize::try_from(end).ok()).collect();
+        let ends = ends.filter(|ends| {
+            ends.len() == rows.len() + 1
+                && ends.is_sorted()
+                && ends.first() == Some(&0)
+                && ends.last() == Some(&ids.len())
+        });
+        let Some(ends) = ends else {
+            let allowed = format!("{} that ascend from 0 to {}", rows.len() + 1, ids.len());
+            return Err(Error::parameter("offsets", format!("{} numbers", offsets.len()), allowed));
+        };
+        for (number, rows) in rows.chunks(CHUNK).enumerate() {
+            let mut chunk = self.spare.pop().unwrap_or_default();
+            chunk.needed = self.clock;
+            let first = number * CHUNK;
+            chunk.ids.extend_from_slice(&ids[ends[first]..ends[first + rows.len()]]);
+            for (&row, pair) in rows.iter().zip(ends[first..].windows(2)) {
+                let (start, end) = (pair[0] - ends[first], pair[1] - ends[first]);
+                chunk.rows.push((row, end));
+                self.places.insert(row, Place { chunk: self.next, start, end });
+            }
+            self.bytes += chunk.bytes();
+            self.chunks.insert(self.next, chunk);
+            self.next += 1;
+        }
+        Ok(())
+    }
+
     /// The first of `rows` that was not added.
     pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
         rows.iter().copied().find(|row| !self.places.contains_key(row))
@@ -314,6 +350,35 @@ impl Cache {
     }
 }
 
+/// The distinct features of each text, ascending: offsets, and XXH3-64 of the features with seed 0. In parallel.
+///
+/// # Errors
+/// The call is stopped.
+pub fn feature_sets(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<i64>, Vec<u64>)> {
+    let stop = &Stop::current();
+    let sets: Vec<Vec<u64>> = (0..texts.len())
+        .into_par_iter()
+        .map_init(
+            || Scratch::stopped_by(stop),
+            |scratch, i| {
+                let mut ids = Vec::new();
+                if !stop.is_set() {
+                    tokenizer.distinct(texts.get(i).unwrap_or_default(), scratch, &mut ids);
+                    ids.sort_unstable();
+                }
+                ids
+            },
+        )
+        .collect();
+    stop.check()?;
+    let mut offsets = vec![0];
+    offsets.extend(sets.iter().scan(0, |end, ids| {
+        *end += ids.len() as i64;
+        Some(*end)
+    }));
+    Ok((offsets, sets.concat()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,6 +425,20 @@ mod tests {
         }
 
         #[test]
+        fn sets_compare_as_their_texts_do(texts in prop::collection::vec("[a-d ]{0,30}|\\PC{0,9}", 1..150)) {
+            let rows: Vec<u32> = (0..texts.len() as u32).collect();
+            let (offsets, ids) = feature_sets(&tokenizer(), texts.as_slice()).expect("nothing stops it");
+            prop_assert!(offsets.windows(2).all(|ends| ids[ends[0] as usize..ends[1] as usize].is_sorted_by(|a, b| a < b)));
+            let other: Vec<u32> = rows.iter().rev().copied().collect();
+            for measure in [Measure::Jaccard, Measure::Containment] {
+                let mut sets = Cache::new(measure, 1 << 20);
+                sets.add_sets(&rows, &offsets, &ids).expect("sets");
+                let expected = cache(measure, &texts).similarities(&rows, &other).expect("similarities");
+                prop_assert_eq!(expected, sets.similarities(&rows, &other).expect("similarities"));
+            }
+        }
+
+        #[test]
         fn a_threshold_is_inclusive(one in "[a-d]{2,40}", other in "[a-d]{2,40}", containment: bool) {
             let measure = if containment { Measure::Containment } else { Measure::Jaccard };
             let texts = [one, other];
@@ -378,6 +457,17 @@ mod tests {
         let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2]).expect("similarities");
         assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
         assert_eq!(0.0, found[1]);
+    }
+
+    #[test]
+    fn sets_that_do_not_fit_are_refused() {
+        let mut sets = Cache::new(Measure::Jaccard, 0);
+        for offsets in [&[0, 2][..], &[1, 2, 3], &[0, 3, 2], &[0, -1, 3], &[0, 1, 2], &[]] {
+            assert!(sets.add_sets(&[4, 5], offsets, &[7, 8, 9]).is_err());
+        }
+        assert!(Cache::new(Measure::Indel, 0).add_sets(&[], &[0], &[]).is_err());
+        sets.add_sets(&[4, 5], &[0, 1, 3], &[7, 8, 9]).expect("they fit");
+        assert_eq!(None, sets.first_missing(&[4, 5]));
     }
 
     #[test]

@@ -136,6 +136,15 @@ impl HammingCore {
         self.index.ask(py, Index::verify)
     }
 
+    /// Bytes that the index may take where no limit was given.
+    fn set_share(&self, py: Python<'_>, share: Option<usize>) -> PyResult<()> {
+        py.detach(|| {
+            self.index.write()?.set_share(share);
+            Ok(())
+        })
+        .into_python()
+    }
+
     /// What the caller keeps with the index.
     fn note(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.index.about(py, |index| Ok(index.note().map(str::to_owned)))

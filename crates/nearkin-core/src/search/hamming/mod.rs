@@ -44,6 +44,8 @@ pub struct Index {
     method: Method,
     radius: Option<u32>,
     memory: Option<usize>,
+    /// Bytes that the index may take where the caller gave no limit.
+    share: Option<usize>,
     kernel: Kernel,
     rows: Rows,
     runs: Vec<SortedRun>,
@@ -75,6 +77,7 @@ impl Index {
             method,
             radius,
             memory,
+            share: None,
             kernel: Kernel::best(),
             rows: Rows::default(),
             runs: Vec::new(),
@@ -106,6 +109,11 @@ impl Index {
     /// Width, method, announced radius and memory limit.
     pub fn settings(&self) -> (usize, Method, Option<u32>, Option<usize>) {
         (self.bits, self.method, self.radius, self.memory)
+    }
+
+    /// Bounds the bytes of an index without a limit of its own (`Method::Auto`), as its machine allows; not saved with it.
+    pub fn set_share(&mut self, share: Option<usize>) {
+        self.share = share;
     }
 
     /// What the caller keeps with the index; saved and opened with it.

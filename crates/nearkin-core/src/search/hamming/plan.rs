@@ -101,6 +101,8 @@ pub(crate) struct Wish {
     pub(crate) radius: u32,
     /// Bytes that tables may take.
     pub(crate) memory: Option<usize>,
+    /// Whether this bound is the machine's: tables that nobody bounds are taken wherever they fit.
+    pub(crate) by_machine: bool,
     /// Whether the run is to be searched or joined with itself.
     pub(crate) aim: Aim,
 }
@@ -112,7 +114,15 @@ pub(crate) fn best_tables(method: Method, bits: usize, fps: &[u64], wish: Wish) 
 
 /// The same for as many slots as a sample stands for.
 fn best_for(method: Method, bits: usize, sample: &Sample<'_>, wish: Wish) -> Option<(Spec, Probing)> {
-    let Wish { radius, memory, aim } = wish;
+    let Wish { radius, memory, by_machine, aim } = wish;
+    if by_machine {
+        let free = best_for(method, bits, sample, Wish { memory: None, by_machine: false, aim, radius });
+        let words = crate::cpu::popcount::words_of(bits);
+        let fits = |(spec, _): &(Spec, Probing)| memory.is_none_or(|limit| spec.bytes(sample.slots(), words) <= limit);
+        if free.as_ref().is_none_or(fits) {
+            return free;
+        }
+    }
     let words = crate::cpu::popcount::words_of(bits);
     let slots = sample.slots();
     let most = (radius as usize + 1).min(bits);
@@ -178,7 +188,7 @@ mod tests {
             let sample = Sample::standing_for(1, &fps, slots);
             for (memory, most) in [(None, usize::MAX), (Some(20 * slots), 20 * slots), (Some(4 * slots), 4 * slots)] {
                 for method in [Method::Auto, Method::Blocks, Method::Multi, Method::Tables] {
-                    let wish = Wish { radius: 3, memory, aim: Aim::Search(1024) };
+                    let wish = Wish { radius: 3, memory, by_machine: false, aim: Aim::Search(1024) };
                     let Some((spec, probing)) = best_for(method, 64, &sample, wish) else {
                         assert!(method == Method::Blocks || method == Method::Tables);
                         continue;

@@ -25,6 +25,8 @@ const QUICK: f64 = 50_000.0;
 const ROOM: usize = if cfg!(test) { 64 } else { 1 << 16 };
 /// Queries whose nearest rows are found by scan to learn the radius that tables should have.
 const PROBED: usize = 32;
+/// Bytes for each fingerprint in which any tables fit: 24 of 36 bytes and a directory, or combinations of blocks.
+const ANY_TABLES: usize = if cfg!(test) { 512 } else { 4096 };
 
 /// Matches of a batch of queries: query q owns `offsets[q]..offsets[q + 1]`, nearest first, ties by id.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -181,8 +183,29 @@ impl Index {
     /// What is wanted of the tables of a run, where all runs take `used` bytes now.
     fn wish(&self, run: &SortedRun, radius: u32, used: usize, join: bool) -> Wish {
         let own = run.layout.as_ref().map_or(0, Layout::bytes);
-        let memory = self.memory.map(|limit| (limit + own).saturating_sub(used));
-        Wish { radius, memory, aim: if join { Aim::Join } else { Aim::Search(BATCH) } }
+        let aim = if join { Aim::Join } else { Aim::Search(BATCH) };
+        let (limit, by_machine) = self.limit();
+        let mut memory = limit.map(|limit| (limit + own).saturating_sub(used));
+        if by_machine {
+            // Rounded, and nothing where tables of any kind fit: what other runs take plays no part in most plans.
+            memory = memory.filter(|&room| room < ANY_TABLES * run.len()).map(|room| {
+                let low = room.checked_ilog2().unwrap_or(0).saturating_sub(3);
+                room >> low << low
+            });
+        }
+        Wish { radius, memory, by_machine: by_machine && memory.is_some(), aim }
+    }
+
+    /// Bytes that the index may take, and whether it is the machine's share and not the caller's limit.
+    fn limit(&self) -> (Option<usize>, bool) {
+        let by_machine = self.memory.is_none() && self.method == Method::Auto && self.share.is_some();
+        (if by_machine { self.share } else { self.memory }, by_machine)
+    }
+
+    /// What tables are hoped for that are not built.
+    fn hope(&self, radius: u32) -> Wish {
+        let (memory, by_machine) = self.limit();
+        Wish { radius, memory, by_machine, aim: Aim::Search(BATCH) }
     }
 
     /// What the best tables would save over those that are there, and whether they are built.
@@ -604,7 +627,7 @@ impl Index {
                     (None, true)
                 }
                 Way::Scan => {
-                    let wish = Wish { radius, memory: self.memory, aim: Aim::Search(BATCH) };
+                    let wish = self.hope(radius);
                     let best = source.run.and_then(|run| plan::best_tables(self.method, self.bits, &run.fps, wish));
                     (best.filter(|(_, probing)| self.method != Method::Auto || probing.cost < scan_cost), false)
                 }
@@ -643,7 +666,7 @@ impl Index {
         let lists = bare + Lists::expected_bytes(self.words, &run.fps);
         methods.push(("bits", slots as f64 * self.bits as f64, lists));
         for method in [Method::Blocks, Method::Tables, Method::Multi] {
-            let wish = Wish { radius, memory: self.memory, aim: Aim::Search(BATCH) };
+            let wish = self.hope(radius);
             if let Some((spec, probing)) = plan::best_tables(method, self.bits, &run.fps, wish) {
                 methods.push((method.name(), probing.cost, bare + spec.bytes(slots, self.words)));
             }

@@ -477,3 +477,30 @@ fn a_save_that_fails_leaves_the_old_file() {
     assert_eq!(0, left.count());
     std::fs::remove_file(path).unwrap();
 }
+
+#[test]
+fn the_share_of_a_machine_bounds_tables_that_nobody_else_bounds() {
+    let fps: Vec<u64> = (0..40_000_u64).map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    let tables_of = |share: Option<usize>, memory: Option<usize>| {
+        let mut index = Index::new(64, Method::Auto, Some(6), memory).unwrap();
+        index.set_share(share);
+        let ids: Vec<i64> = (0..fps.len() as i64).collect();
+        index.add(NewIds::Ints(&ids), &fps, Existing::Error).unwrap();
+        index.prepare(6, 1000).unwrap();
+        assert!(index.is_prepared(6, 1000));
+        let hits = index.search(&fps[..50], 6, None).unwrap();
+        (index.bytes().0, hits.offsets, hits.rows)
+    };
+    let free = tables_of(None, None);
+    let bare = 12 * fps.len();
+    assert!(free.0 > 3 * bare);
+    // Where they fit, the tables are the same; else less, down to none. The answers never change.
+    assert_eq!(free, tables_of(Some(free.0 + (1 << 20)), None));
+    for share in [free.0 - 1, free.0 / 2, bare, 0] {
+        let found = tables_of(Some(share), None);
+        assert!(found.0 <= share.max(bare + (1 << 12)), "{} of {share}", found.0);
+        assert_eq!((&free.1, &free.2), (&found.1, &found.2));
+    }
+    // A limit of the caller's comes first.
+    assert_eq!(tables_of(None, Some(usize::MAX)).0, tables_of(Some(0), Some(usize::MAX)).0);
+}
