@@ -315,3 +315,34 @@ def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
     assert 0 == run("store", "backup", str(path), str(tmp_path / "copy")).code
     assert 0 == run("store", "export", str(path), "--out", str(tmp_path / "out.jsonl"), "-q").code
     assert [0.0, 1.0, 0.0, 0.0] == json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["vector"]
+
+
+@pytest.mark.parametrize("limit", ["64M", "1Mi", "10%", "0.5 %"])
+def test_a_memory_limit_is_bytes_or_a_share(tmp_path: Path, limit: str) -> None:
+    """The answers are the same; what is neither is refused."""
+    path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
+    run("store", "create", str(path), "--threshold", "0.7")
+    result = run("store", "add", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
+    assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
+    assert 0 == run("store", "merge", str(path), "--memory-limit", limit, "-q").code
+    result = run("store", "check", str(path), str(corpus), "--id-column", "url", "--memory-limit", limit)
+    assert ["exact", "exact", "near", "exact", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
+    for wrong in ("much", "0", "101%", "-1"):
+        assert 2 == run("store", "check", str(path), str(corpus), f"--memory-limit={wrong}").code
+
+
+def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:
+    """Features verify as texts do; the text, and a corpus, can't be had."""
+    path, corpus = tmp_path / "s", write(tmp_path / "corpus.jsonl", ROWS)
+    assert 0 == run("store", "create", str(path), "--threshold", "0.7", "--text", "features").code
+    result = run("store", "add", str(path), str(corpus), "--id-column", "url")
+    assert ["new", "exact", "near", "new", "new"] == [line.split("\t")[1] for line in result.out.splitlines()]
+    for command in (["get", str(path), "a", "--with-text"], ["export", str(path), "--out", str(tmp_path / "o.jsonl")]):
+        found = run("store", *command)
+        assert found.code
+        assert "features(ids)" in found.err
+    fresh = run(
+        "dedup", str(corpus), "--against", str(path), "--id-column", "url", "--out", str(tmp_path / "out"), "-q"
+    )
+    assert 0 == fresh.code, fresh.err
+    assert ["e"] == [json.loads(line)["url"] for line in (tmp_path / "out" / "kept.jsonl").read_text().splitlines()]

@@ -328,17 +328,6 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
         store.verify()
 
 
-def test_texts_need_not_be_kept(tmp_path: Path) -> None:
-    """Then candidates are matches, and the answers say so."""
-    with nk.Store.create(tmp_path / "store", text="none") as store:
-        answers = store.check_and_add(["one text of some words", "one text of some word"], ["a", "b"])
-        assert ["new", "near"] == answers.status
-        assert "nothing" in answers.verified
-        assert [None, None] == store.texts(["a", "b"])
-    with pytest.raises(ParameterError, match="text"):
-        nk.Store.create(tmp_path / "other", text="none", verify="jaccard")
-
-
 def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
     """A committed store answers as on the day it was written, and goes on."""
     fixture = Path(__file__).resolve().parents[1] / "fixtures" / "store-v1"

@@ -266,9 +266,9 @@ class Reading:
         )
 
     @contextmanager
-    def reported(self, inputs: Sequence[str]) -> Iterator[Corpus]:
+    def reported(self, inputs: Sequence[str], *, extra_columns: Iterable[str] = ()) -> Iterator[Corpus]:
         """As `corpus`; at the end of the context the records that can't be read are reported."""
-        with self.corpus(inputs) as corpus:
+        with self.corpus(inputs, extra_columns=extra_columns) as corpus:
             yield corpus
             report_malformed(corpus)
 

@@ -33,6 +33,7 @@ from nearkin.cli.options import (
     Strict,
     TextColumn,
     Threads,
+    bytes_of,
     output,
     recipe_of,
 )
@@ -127,7 +128,7 @@ def build(
             source.bits,
             method,  # type: ignore[arg-type]  # checked by the call, with its message
             radius=radius,
-            memory_limit=None if memory_limit is None else _bytes(memory_limit),
+            memory_limit=None if memory_limit is None else bytes_of(memory_limit),
             recipe=made,
         )
         added = _fill(index, source, existing, progress)
@@ -255,15 +256,6 @@ def _explained(part: dict[str, Any]) -> str:
         )
         text += f": {part['probes']:,.0f} look-ups, {part['candidates']:,.0f} candidates,"
     return text + f" about {part['cost'] / 1000:,.1f} µs per query (scan: {part['scan_cost'] / 1000:,.1f} µs)"
-
-
-def _bytes(text: str) -> int:
-    """A number of bytes: digits, and k, M, G, T for powers of 1000, Ki, Mi, Gi, Ti for powers of 1024."""
-    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(?:([kKMGT])(i)?)?B?", text.strip())
-    if match is None:
-        raise bad_parameter("memory_limit", repr(text), "a number of bytes such as 500M, 2G or 2Gi")
-    power = 0 if match[2] is None else "KMGT".index(match[2].upper()) + 1
-    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 
 
 def _check_new(out: Path, *, overwrite: bool) -> None:

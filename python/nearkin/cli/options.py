@@ -6,12 +6,14 @@ that make up a recipe together.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nearkin.cli.console import read_text
+from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
     from typer.models import OptionInfo
@@ -78,6 +80,16 @@ Columns = Annotated[
     typer.Option("--column", help="The store remembers this column of each document; may be repeated."),
 ]
 
+StoreMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        help="What the store may hold in memory: 500M, 2G, 2Gi, or a share of the machine's such as 10%.",
+        metavar="BYTES",
+        show_default="25%",
+    ),
+]
+
 # Labels.
 
 PairColumns = Annotated[
@@ -141,6 +153,23 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an ea
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values with a header.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
+
+
+def bytes_of(text: str) -> int:
+    """A number of bytes: digits, and k, M, G, T for powers of 1000, Ki, Mi, Gi, Ti for powers of 1024."""
+    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(?:([kKMGT])(i)?)?B?", text.strip())
+    if match is None:
+        raise bad_parameter("memory_limit", repr(text), "a number of bytes such as 500M, 2G or 2Gi")
+    power = 0 if match[2] is None else "KMGT".index(match[2].upper()) + 1
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+
+
+def memory_of(text: str | None) -> float | None:
+    """What `--memory-limit` of a store means: bytes, or a share of the machine's memory."""
+    if text is None:
+        return None
+    share = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%", text.strip())
+    return bytes_of(text) if share is None else float(share[1]) / 100
 
 
 def recipe_of(text: str | None, bits: int | None = None, family: str | None = None) -> Recipe:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,6 @@ from nearkin.cli.console import (
     Reading,
     progress_bars,
     read_text,
-    report_malformed,
     say,
     say_json,
     show_table,
@@ -33,11 +32,13 @@ from nearkin.cli.options import (
     Radius,
     Recall,
     RecipeOption,
+    StoreMemory,
     Strict,
     TextColumn,
     Threads,
     Threshold,
     VerifyOrStores,
+    memory_of,
     output,
     recipe_of,
 )
@@ -50,6 +51,11 @@ if TYPE_CHECKING:
     from nearkin.store.answers import Answers
     from nearkin.store.base import Store
     from nearkin.store.documents import StoredDocument
+
+    Told = tuple[Sequence[Id] | None, Answers]
+
+Cells = Mapping[str, list[Any]] | None
+"""Columns of documents by name."""
 
 StorePath = Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE", show_default=False)]
 Ids = Annotated[list[str] | None, typer.Argument(help="Ids, as they were given.", metavar="ID")]
@@ -92,7 +98,7 @@ def create(
     threshold: Threshold = None,
     radius: Radius = None,
     recall: Recall = None,
-    text: Annotated[str, typer.Option(help="Texts of new documents: keep or none.")] = "keep",
+    text: Annotated[str, typer.Option(help="Of the texts of new documents: keep, features (hashes) or none.")] = "keep",
     verify: VerifyOrStores = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -129,6 +135,7 @@ def add(
     keep_all: Annotated[
         bool, typer.Option("--all", help="Remember every document as one that stays, whatever it is like.")
     ] = False,
+    memory_limit: StoreMemory = None,
     strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
@@ -152,26 +159,20 @@ def add(
         refusals.end()
         return
     counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
-    reading = Reading(format, text_column, id_column, strict)
-    names = list(columns or [])
-    with (
-        Store.open(path) as store,
-        reading.corpus(inputs, extra_columns=names) as corpus,
-        progress_bars(quiet=quiet) as progress,
-    ):
-        for batch, rows in _batches(corpus):
-            ids = None if id_column is None and corpus.format != "files" else [batch.ids[row] for row in rows]
-            cells = {name: [batch.columns[name][row] for row in rows] for name in names}
-            texts = [batch.texts[row] for row in rows]
+    with Store.open(path, memory=memory_of(memory_limit)) as store, progress_bars(quiet=quiet) as progress:
+
+        def remember(
+            texts: list[str | None], ids: list[Id] | None, cells: Cells
+        ) -> tuple[Sequence[Id] | None, Answers]:
             first = store.next_row
-            call = store.add if keep_all else store.check_and_add
-            answers = call(texts, ids, columns=cells or None)  # type: ignore[arg-type]  # ids of a corpus
-            shown_ids: Sequence[Id] = list(range(first, first + len(texts))) if ids is None else ids  # type: ignore[assignment]
-            _say_answers(shown_ids, answers, as_json=as_json, quiet=quiet and not as_json)
+            answers = (store.add if keep_all else store.check_and_add)(texts, ids, columns=cells)
             for name in answers.status:
                 counts[name] += 1
             progress("add", sum(counts.values()), None)
-        report_malformed(corpus)
+            return range(first, first + len(texts)) if ids is None else None, answers
+
+        reading = Reading(format, text_column, id_column, strict)
+        _answer_each(reading, inputs, remember, columns, as_json=as_json, quiet=quiet and not as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)
 
 
@@ -182,6 +183,7 @@ def check(
     id_column: IdColumn = None,
     format: FormatOption = None,
     best: Annotated[int | None, typer.Option("--best", "-k", help="Give this many of the best matches, too.")] = None,
+    memory_limit: StoreMemory = None,
     strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
@@ -197,12 +199,34 @@ def check(
             refusals = check_files(store, inputs, tell, best=best, strict=strict)
         refusals.end()
         return
-    reading = Reading(format, text_column, id_column, strict)
-    with Store.open(path, "r") as store, reading.reported(inputs) as corpus:
+    with Store.open(path, "r", memory=memory_of(memory_limit)) as store:
+        reading = Reading(format, text_column, id_column, strict)
+        ask = partial(store.check, k=best)
+        _answer_each(reading, inputs, lambda texts, ids, cells: (None, ask(texts)), as_json=as_json, quiet=False)
+
+
+def _answer_each(
+    reading: Reading,
+    inputs: Sequence[str],
+    answer: Callable[[list[str | None], list[Id] | None, Cells], Told],
+    columns: Sequence[str] | None = None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Read documents batch by batch, and print what is answered to each.
+
+    `answer` gets texts, ids (None where documents have none) and columns; it gives ids in the place of row numbers, or
+    None, and the answers.
+    """
+    names = list(columns or [])
+    with reading.reported(inputs, extra_columns=names) as corpus:
+        numbered = reading.id_column is None and corpus.format != "files"
         for batch, rows in _batches(corpus):
-            answers = store.check([batch.texts[row] for row in rows], k=best)
             ids: list[Any] = [batch.ids[row] for row in rows]
-            _say_answers(ids, answers, as_json=as_json, quiet=False)
+            cells = {name: [batch.columns[name][row] for row in rows] for name in names}
+            own, answers = answer([batch.texts[row] for row in rows], None if numbered else ids, cells or None)
+            _say_answers(ids if own is None else own, answers, as_json=as_json, quiet=quiet)
 
 
 def _is_of_files(path: Path) -> bool:
@@ -349,11 +373,11 @@ def verify(
             say(f"{shown(path)}: sound, {len(store):,} documents")
 
 
-def merge(path: StorePath, as_json: Json = False, quiet: Quiet = False) -> None:
+def merge(path: StorePath, memory_limit: StoreMemory = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """Write everything into one segment; what was removed is gone from every file afterwards."""
     from nearkin.store.base import Store
 
-    with Store.open(path) as store:
+    with Store.open(path, memory=memory_of(memory_limit)) as store:
         store.merge()
         _report(store, {}, as_json=as_json, quiet=quiet)
 

@@ -39,7 +39,7 @@ from nearkin.pipeline.candidates import (
 )
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import OlderDocuments
-from nearkin.pipeline.verify import TextComparison
+from nearkin.pipeline.verify import FeatureSets, TextComparison
 
 _BATCH = 4096
 """Documents of a batch: b/2 distances per document within it against better batches for the index."""
@@ -359,7 +359,11 @@ class Clusterer:
         older, new = missing[missing < self._first], missing[missing >= self._first]
         if self.older is not None and len(older):
             older = np.sort(older)
-            cache.add(older, self.older.texts(older.astype(np.int64)))
+            held = self.older.texts(older.astype(np.int64))
+            if isinstance(held, FeatureSets):
+                cache.add_sets(older, held.offsets, held.hashes)
+            else:
+                cache.add(older, held)
         if len(new):
             rows = self.rows[new.astype(np.int64) - self._first]
             order = np.argsort(rows, kind="stable")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nearkin.pipeline.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
+from nearkin.pipeline.verify import FeatureSets
 
 
 class OlderDocuments(Protocol):
@@ -41,8 +42,8 @@ class OlderDocuments(Protocol):
     def lengths(self, rows: Places) -> NDArray[np.uint64]:
         """How many characters their texts have."""
 
-    def texts(self, rows: Places) -> TextBatch:
-        """Their texts; the rows are ascending."""
+    def texts(self, rows: Places) -> TextBatch | FeatureSets:
+        """Their texts, or the features by which texts are compared; the rows are ascending."""
 
     def ids(self, rows: Places) -> list[Any]:
         """Their ids, as they were given."""

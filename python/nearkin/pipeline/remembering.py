@@ -37,6 +37,9 @@ class HeldSettings(Protocol):
     def verify(self) -> str:
         """How matches are verified."""
 
+    def check_verify(self, verify: str) -> None:
+        """Raise MismatchError for a measure that what is held of texts does not allow."""
+
 
 @runtime_checkable
 class HasSettings(Protocol):

@@ -299,6 +299,7 @@ class _Options:
         threshold = held.threshold if threshold is None else threshold
         radius, recall = held.radius if radius is None else radius, held.recall if recall is None else recall
         verify = verify or held.verify  # type: ignore[assignment]  # The names are the same.
+        held.check_verify(verify or held.verify)
         return cls(made, threshold, radius, recall, confirm, verify, cluster, keep, links)  # type: ignore[arg-type]
 
     @property

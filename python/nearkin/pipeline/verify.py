@@ -34,6 +34,25 @@ LookUp = Callable[[NDArray[np.int64]], TextBatch]
 
 
 @dataclass(frozen=True)
+class FeatureSets:
+    """Texts as what Jaccard similarity and containment compare: their distinct features.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) int64
+        Where the features of each text begin and end.
+    hashes : (n_features,) uint64
+        XXH3-64 of the features with seed 0, ascending for each text.
+    """
+
+    offsets: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
 class TextComparison:
     """How texts are compared: by which measure, and for sets of features by which recipe's."""
 

@@ -57,6 +57,7 @@ from nearkin.store.documents import (
 )
 from nearkin.store.kinds import make_settings, mend_files, read_settings
 from nearkin.store.log import NAME, Log, LogDocument, Mode, State, Sync
+from nearkin.store.memory import Budget
 from nearkin.store.older import OlderOnDisk
 from nearkin.store.parts import FOLDER
 from nearkin.store.places import check_place
@@ -71,7 +72,8 @@ from nearkin.store.records import (
     pack_extra,
     unpack_extra,
 )
-from nearkin.store.settings import Kind, StoreSettings, StoreVerify, TextRule, TextSettings
+from nearkin.store.settings import Kind, StoreSettings, StoreVerify, TextRule
+from nearkin.store.texts import TextsByIds, features_of, no_texts
 from nearkin.store.view import Contents, StoreView, removal_key, sum_of
 from nearkin.text.batches import Texts
 from nearkin.vectors.rows import Vectors
@@ -112,11 +114,21 @@ class Store:
     3 {'source': 'web'}
     """
 
-    def __init__(self, folder: Path, log: Log, settings: StoreSettings, mode: Mode, most_waiting: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        log: Log,
+        settings: StoreSettings,
+        mode: Mode,
+        most_waiting: int,
+        texts: TextsByIds | None,
+        budget: Budget,
+    ) -> None:
         self._folder, self._log, self._settings, self._mode = folder, log, settings, mode
-        self._most_waiting = most_waiting
-        self._contents = Contents(log, settings)
-        self._cache = Cache(settings)
+        self._given_texts, self._budget = texts, budget
+        self._contents = Contents(log, settings, texts)
+        self._most_waiting = budget.waiting(most_waiting, self._contents.record_type.itemsize)
+        self._cache = Cache(settings, budget.cache)
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = False
@@ -138,9 +150,11 @@ class Store:
         radius: float | None = None,
         recall: float | None = None,
         text: TextRule = "keep",
+        texts: TextsByIds | None = None,
         verify: StoreVerify | None = None,
         sync: Sync = "commit",
         waiting: int = WAITING,
+        memory: float | None = None,
     ) -> Store:
         """Make a new, empty store and open it.
 
@@ -160,14 +174,20 @@ class Store:
         recall : float, optional
             Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash, and of vectors; for
             codes 1 compares all.
-        text : {"keep", "none"}, default "keep"
-            Whether the texts of new documents are kept (compressed). Without them matches can't be verified by texts.
+        text : {"keep", "features", "none"}, default "keep"
+            What is kept of the texts of new documents: the texts, compressed; 64-bit hashes of their features, by which
+            Jaccard similarity and containment are exact; or nothing.
+        texts : function, optional
+            With `text="none"`: gives the texts of a list of ids, as they were added, so that matches are verified by
+            them. Called while others may wait; `open` takes it, too.
         verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
-            How candidates are verified. None is "jaccard"; without texts "signature" with minhash, else "none". Of
-            files their score is the similarity, and vectors are compared themselves.
+            How candidates are verified. None is "jaccard"; with nothing to compare "signature" with minhash, else
+            "none". Of files their score is the similarity, and vectors are compared themselves.
         sync : {"commit", "interval"}, default "commit"
             As in `open`.
         waiting : int, default 65,536
+            As in `open`.
+        memory : int or float, optional
             As in `open`.
 
         Raises
@@ -177,7 +197,7 @@ class Store:
         ParameterError
             Values out of range, or that exclude one another.
         """
-        settings = make_settings(recipe, threshold, radius, recall, text, verify)
+        settings = make_settings(recipe, threshold, radius, recall, text, verify, given=texts is not None)
         folder = Path(path).absolute()
         check_place(folder)
         recover(folder)
@@ -195,7 +215,7 @@ class Store:
             merging.sync_folder(folder.parent)
         finally:
             aside.end()
-        return cls.open(path, sync=sync, waiting=waiting)
+        return cls.open(path, texts=texts, sync=sync, waiting=waiting, memory=memory)
 
     @classmethod
     def open(
@@ -203,9 +223,11 @@ class Store:
         path: str | os.PathLike[str],
         mode: Mode = "w",
         *,
+        texts: TextsByIds | None = None,
         sync: Sync = "commit",
         wait: float = 60.0,
         waiting: int = WAITING,
+        memory: float | None = None,
     ) -> Store:
         """Open a store.
 
@@ -215,6 +237,9 @@ class Store:
             Its folder.
         mode : {"w", "r"}, default "w"
             "r" refuses every change.
+        texts : function, optional
+            Gives the texts of a list of ids, for a store with `text="none"` that verifies by texts. Without it the
+            store answers what needs no texts.
         sync : {"commit", "interval"}, default "commit"
             When a change returns: once it is on the disk; or once the system has it: then a power cut may lose the
             commits of the last 16 MB of log, the latest ones, each whole; a killed process loses nothing.
@@ -223,6 +248,9 @@ class Store:
         waiting : int, default 65,536
             Documents that wait in the log before they are written into a segment: look-ups of those take about 300
             bytes of memory each.
+        memory : int or float, optional
+            What the store may hold in memory beside the batch of a call: bytes (an int, 1 MiB or more), or a share of
+            the machine's memory (a float up to 1.0); a quarter if not given (`nearkin.store.memory`).
 
         Raises
         ------
@@ -238,6 +266,7 @@ class Store:
         if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not 0 <= wait <= 1e6:
             raise bad_parameter("wait", repr(wait), "seconds, 0 or more")
         most = check_count("waiting", waiting, 16, 1 << 24, "16 to 16,777,216 documents")
+        budget = Budget.of(memory)
         folder = Path(path).absolute()
         check_place(folder)
         log = Log(folder, mode, sync, float(wait))
@@ -245,7 +274,9 @@ class Store:
             with log.reading():
                 settings = read_settings(log.state().settings, str(folder / NAME))
             delivered = outputs.settle(log) if mode == "w" else []
-            store = cls(folder, log, settings, mode, most)
+            if texts is not None and not settings.needs_texts:
+                raise bad_parameter("texts", "a function", f'None for this store, with text="{settings.text}"')
+            store = cls(folder, log, settings, mode, most, texts, budget)
             store._delivered = delivered
             with store._reading():
                 pass
@@ -339,6 +370,7 @@ class Store:
         """
         if k is not None:
             check_count("k", k, 1, 1 << 20, "1 or more")
+        self._check_texts()
         hashed = self._hash(texts, None, kind)
         batch = Batch(hashed, None, self._settings, self._cache)
         # Texts do not meet one another: each is its own original.
@@ -410,16 +442,34 @@ class Store:
         return found
 
     def texts(self, ids: Ids) -> list[str | None]:
-        """The texts of documents; None where none was kept: that of a document that was not new, or `text="none"`.
+        """The texts of documents; None for one that was not new.
 
         Raises
         ------
         ParameterError
             An id that is not there.
+        MismatchError
+            The store keeps no texts, and `texts=` was not given; the message says what there is.
         """
         keys = check_ids(ids)
         with self._reading():
             return self._contents.texts(self._rows_of(keys, missing_ok=False))
+
+    def features(self, ids: Ids) -> list[NDArray[np.uint64] | None]:
+        """With `text="features"`: hashes of the features of documents, ascending; None for one that was not new.
+
+        Raises
+        ------
+        ParameterError
+            An id that is not there.
+        MismatchError
+            The store keeps no hashes of features.
+        """
+        if self._settings.text != "features":
+            raise mismatch("texts", f'a store with text="{self._settings.text}"', "a call that needs feature hashes")
+        keys = check_ids(ids)
+        with self._reading():
+            return self._contents.features(self._rows_of(keys, missing_ok=False))
 
     def values(self, ids: Ids) -> Values:
         """What documents are searched by.
@@ -609,9 +659,9 @@ class Store:
         count = len(hashed)
         extra = columns_by_row(columns, count)
         batch = Batch(hashed, keys, self._settings, self._cache)
-        blobs = None
-        if self._settings.text == "keep":
-            blobs = utf8_of(hashed.look_up(np.arange(count))) if count else []
+        if absorb:
+            self._check_texts()
+        blobs = self._kept_of(hashed)
         with self._lock:
             decision, removal = batch.open(), self._contents.last_removal
             if absorb:
@@ -638,7 +688,7 @@ class Store:
         decision: Decision,
         keys: IdKeys | None,
         columns: list[dict[str, Cell]] | None,
-        blobs: list[bytes | None] | None,
+        blobs: Sequence[bytes | None] | None,
         state: State,
     ) -> Answers:
         """Put the documents of a decided batch into the log, and their look-ups into memory, once committed."""
@@ -669,8 +719,10 @@ class Store:
             match = None
             if not is_new:
                 match = Match(int(decision.row[number]), distances[number].item(), float(decision.similarity[number]))
-            extra = b"" if match is None and columns is None else pack_extra(match, columns[number] if columns else {})
             text = blobs[number] if is_new and blobs is not None else None
+            features, text = (text, None) if self._settings.text == "features" else (None, text)
+            plain = match is None and columns is None and features is None
+            extra = b"" if plain else pack_extra(match, columns[number] if columns else {}, features)
             record = packed[place * width : (place + 1) * width]
             documents.append(LogDocument(row, names[place], hashes[place], record, extra, text))
         answers = self._answers(batch, decision, documents, None, distances)
@@ -692,6 +744,19 @@ class Store:
 
             self._pending = committed
         return answers
+
+    def _kept_of(self, hashed: HashedDocuments) -> Sequence[bytes | None] | None:
+        """What is kept of the texts of documents, should they stay: UTF-8, or hashes of features."""
+        rule, count = self._settings.text, len(hashed)
+        if rule == "none" or not count:
+            return None if rule == "none" else []
+        texts = hashed.look_up(np.arange(count))
+        return utf8_of(texts) if rule == "keep" else features_of(self.recipe, texts)
+
+    def _check_texts(self) -> None:
+        """Refuse calls that may verify by texts which neither the store nor the caller has."""
+        if self._settings.needs_texts and self._given_texts is None:
+            raise no_texts(self._settings)
 
     def _names(self, keys: IdKeys | None, rows: Places, stored: NDArray[np.int64]) -> list[Id]:
         if keys is None:
@@ -762,7 +827,7 @@ class Store:
             self._check_open()
             if self._keeper is not None:
                 self._keeper.finish()
-        merging.merge_all(self._folder, self._settings)
+        merging.merge_all(self._folder, self._settings, self._budget)
         with self._reading():
             pass
         self._log.shrink()
@@ -834,7 +899,7 @@ class Store:
         Raises
         ------
         MismatchError
-            `candidate_source` hashes or proposes otherwise than the store; or the store has no texts.
+            `candidate_source` hashes or proposes otherwise than the store; or it needs texts that were not given.
         """
         own = self._settings.source
         if type(candidate_source) is not type(own):
@@ -846,8 +911,7 @@ class Store:
             raise mismatch("threshold", f"the store's {own.threshold}", other.threshold)
         if candidate_source.summary() != own.summary():
             raise mismatch("how candidates are found", own.summary(), candidate_source.summary())
-        if isinstance(self._settings, TextSettings) and self._settings.text == "none":
-            raise mismatch("texts", 'a store with text="none"', "a verification by texts")
+        self._check_texts()
         with self._reading() as state:
             return OlderOnDisk(self.view, state.next_row)
 
@@ -909,7 +973,7 @@ class Store:
             batch = Batch(some, some_keys, self._settings, self._cache)
             decision = batch.open()
             batch.know(self._contents, decision)
-            blobs = utf8_of(some.look_up(np.arange(len(rows)))) if self._settings.text == "keep" else None
+            blobs = self._kept_of(some)
             before, self._pending = self._pending, None
             self._append(batch, decision, some_keys, columns_by_row(cells, len(rows)), blobs, state)
             self._pending = in_turn(before, self._pending)
@@ -1008,12 +1072,12 @@ class Store:
     def _refreshed(self) -> State:
         """The state of the open transaction; after an error everything is read again."""
         if self._stale:
-            self._contents, self._stale = Contents(self._log, self._settings), False
+            self._contents, self._stale = Contents(self._log, self._settings, self._given_texts), False
             self._cache.forget()
         try:
             return self._contents.refresh()
         except BaseException:
-            self._contents = Contents(self._log, self._settings)
+            self._contents = Contents(self._log, self._settings, self._given_texts)
             self._cache.forget()
             raise
 
@@ -1023,7 +1087,7 @@ class Store:
         if waiting < self._most_waiting:
             return
         if self._keeper is None:
-            self._keeper = merging.Keeper(self._folder, self._settings)
+            self._keeper = merging.Keeper(self._folder, self._settings, self._budget)
         self._keeper.wake()
         if waiting >= 4 * self._most_waiting:
             self._keeper.finish()

@@ -26,22 +26,28 @@ from nearkin.pipeline.candidates import Places
 from nearkin.pipeline.cluster import Assignment, Clusterer
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
 from nearkin.search.ids import Id, IdKeys
+from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import EXACT, KNOWN, NEAR, NEW
 from nearkin.store.settings import StoreSettings
 from nearkin.store.view import Contents, StoreView
 
-CACHE_BYTES = 64 << 20
-"""Bytes of feature sets of stored texts that are kept from batch to batch."""
 _FIRST_PLACE = 1 << 31
 """Places of new documents in the cache begin here: rows are smaller."""
 _LAST_PLACE = (1 << 32) - 1
 
 
 class Cache:
-    """Feature sets of texts that are compared, kept from batch to batch: stored texts by row, new ones by turn."""
+    """Feature sets of texts that are compared, kept from batch to batch: stored texts by row, new ones by turn.
 
-    def __init__(self, settings: StoreSettings) -> None:
-        self._settings = settings
+    Parameters
+    ----------
+    settings : StoreSettings
+    size : int
+        Bytes that are kept.
+    """
+
+    def __init__(self, settings: StoreSettings, size: int = CACHE_BYTES) -> None:
+        self._settings, self._size = settings, size
         self._next = _FIRST_PLACE
         self._texts: TextCache | None = None
 
@@ -50,7 +56,7 @@ class Cache:
         if self._settings.comparison is None:
             return _FIRST_PLACE, None
         if self._texts is None or self._next + count > _LAST_PLACE:
-            self._texts, self._next = self._settings.comparison.cache(CACHE_BYTES), _FIRST_PLACE
+            self._texts, self._next = self._settings.comparison.cache(self._size), _FIRST_PLACE
         place = self._next
         self._next += count
         return place, self._texts

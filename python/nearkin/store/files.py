@@ -57,6 +57,7 @@ class FileSettings:
     comparison: ClassVar[None] = None
     radius: ClassVar[None] = None
     recall: ClassVar[None] = None
+    needs_texts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         source = DigestCandidates(self.recipe, self.threshold)
@@ -83,6 +84,9 @@ class FileSettings:
         if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
             raise bad_parameter(found, repr(items)[:40], f"an iterable of {found}, such as a list")
         return hash_buffers(list(items), self.recipe) if found == "bytes" else hash_digests(list(items))
+
+    def check_verify(self, verify: str) -> None:
+        """Nothing: the score of digests is always there."""
 
     def about(self) -> dict[str, Any]:
         """All settings by name."""

@@ -37,14 +37,20 @@ def make_settings(
     recall: float | None,
     text: TextRule,
     verify: StoreVerify | None,
+    *,
+    given: bool = False,
 ) -> StoreSettings:
-    """Settings from what a caller gives.
+    """Settings from what a caller gives; `given` says whether that are texts, too, which the store does not keep.
 
     Raises
     ------
     ParameterError
         Values out of range, or that exclude one another.
     """
+    of_files = isinstance(recipe, DigestRecipe) or (isinstance(recipe, str) and is_digest_recipe(recipe))
+    if (of_files or isinstance(recipe, Family)) and (given or text not in ("keep", "none")):
+        own, found = ("texts", "a function") if given else ("text", repr(text))
+        raise bad_parameter(own, found, "not given for a store of files or vectors, which have no texts")
     if isinstance(recipe, Family):
         return _of_vectors(recipe, threshold, radius, recall, verify)
     if isinstance(recipe, DigestRecipe) or (isinstance(recipe, str) and is_digest_recipe(recipe)):
@@ -54,7 +60,8 @@ def make_settings(
         return FileSettings(DigestRecipe.of(recipe), FILE_THRESHOLD if threshold is None else threshold)
     # What is no whole number is refused with the others.
     whole: Any = radius
-    return TextSettings.make(recipe, THRESHOLD if threshold is None else threshold, whole, recall, text, verify)
+    least = THRESHOLD if threshold is None else threshold
+    return TextSettings.make(recipe, least, whole, recall, text, verify, given=given)
 
 
 def _of_vectors(

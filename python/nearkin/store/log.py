@@ -44,6 +44,8 @@ APPLICATION = 0x4E4B5354
 """SQLite's application id of the file: "NKST"."""
 SCHEMA = 1
 """SQLite's user version of the file."""
+_TEXTS = 256
+"""Documents that are read at once with their texts."""
 _WAL_PAGES = 4096
 """Pages of 4 KB after which SQLite copies its write-ahead log into the file."""
 
@@ -296,7 +298,7 @@ class Log:
             "SELECT row, id, content, record, extra, text, sum FROM documents WHERE row >= ? AND row <= ? ORDER BY row",
             (first, (1 << 62) if last is None else last),
         )
-        while rows := cursor.fetchmany(4096):
+        while rows := cursor.fetchmany(_TEXTS):
             found = [self._document(row[:-1]) for row in rows]
             self._check(found, [row[-1] for row in rows])
             yield from found

@@ -31,10 +31,12 @@ from nearkin.search.ids import Id, IdArray, IdKeys
 from nearkin.store import outputs
 from nearkin.store.families import StoreFamily, StoreIndex, store_family
 from nearkin.store.log import Log, LogDocument, SegmentEntry
+from nearkin.store.memory import Budget, SpooledTexts
 from nearkin.store.parts import FOLDER, Part, files_of, write_part
 from nearkin.store.records import indexed, record_type
 from nearkin.store.settings import FAMILY_FILE, StoreSettings
 from nearkin.store.view import entry_key, removal_key, sum_of
+from nearkin.text.batches import Texts
 
 FAN = 4
 """Neighbours of one level that become one segment."""
@@ -107,8 +109,8 @@ def clean(folder: Path, log: Log) -> None:
 # From log to segment
 
 
-def write_waiting(folder: Path, settings: StoreSettings) -> bool:
-    """Write the documents of the log into a segment; whether there were any.
+def write_waiting(folder: Path, settings: StoreSettings, budget: Budget) -> None:
+    """Write the documents of the log into a segment, or into several where their texts are more than may be held.
 
     Raises
     ------
@@ -116,16 +118,36 @@ def write_waiting(folder: Path, settings: StoreSettings) -> bool:
         Another process is writing segments.
     """
     with maintaining(folder) as log:
-        return _write_waiting(folder, log, settings)
+        _write_all_waiting(folder, log, settings, budget)
 
 
-def _write_waiting(folder: Path, log: Log, settings: StoreSettings) -> bool:
+def _write_all_waiting(folder: Path, log: Log, settings: StoreSettings, budget: Budget) -> None:
+    with log.reading():
+        last = log.state().next_row
+    # What comes meanwhile is left to the next time.
+    while _write_waiting(folder, log, settings, budget) < last - 1:
+        pass
+
+
+def _first_waiting(log: Log, most: int) -> list[LogDocument]:
+    """The first waiting documents: all, or those whose texts and extras come to `most` bytes."""
+    found, size = [], 0
+    for document in log.documents():
+        found.append(document)
+        size += len(document.text or b"") + len(document.extra)
+        if size >= most:
+            break
+    return found
+
+
+def _write_waiting(folder: Path, log: Log, settings: StoreSettings, budget: Budget) -> int:
+    """Write the first waiting documents into a segment; the row of the last of them, above all rows if none waits."""
     with log.reading():
         name = next_name(log)
-        documents = list(log.documents())
+        documents = _first_waiting(log, budget.texts)
         removed = {row for _, row in log.removed()}
     if not documents:
-        return False
+        return 1 << 62
     kept = [document for document in documents if document.row not in removed]
     gone = [document.row for document in documents if document.row in removed]
     entry = _write_documents(folder, name, settings, kept) if kept else None
@@ -140,7 +162,7 @@ def _write_waiting(folder: Path, log: Log, settings: StoreSettings) -> bool:
             sums ^= sum_of([entry_key(entry)])
         waiting, generation = state.waiting - len(documents), state.generation + 1
         log.set_state(replace(state, sums=sums, waiting=waiting, generation=generation))
-    return True
+    return documents[-1].row
 
 
 def next_name(log: Log) -> str:
@@ -189,7 +211,7 @@ def _keys(ids: list[Id]) -> IdKeys:
 # From segments to fewer
 
 
-def merge_tiers(folder: Path, settings: StoreSettings) -> bool:
+def merge_tiers(folder: Path, settings: StoreSettings, budget: Budget) -> bool:
     """Merge neighbours where a tier is full; whether there were any.
 
     Raises
@@ -200,26 +222,27 @@ def merge_tiers(folder: Path, settings: StoreSettings) -> bool:
     with maintaining(folder) as log:
         with log.reading():
             entries = log.segments()
-        chosen = full_tier(entries)
+        width = record_type(store_family(settings.source)).itemsize
+        chosen = full_tier(entries, min(MOST, budget.documents(width)))
         if not chosen:
             return False
-        _merge(folder, log, settings, chosen)
+        _merge(folder, log, settings, chosen, budget)
         return True
 
 
-def full_tier(entries: list[SegmentEntry]) -> list[SegmentEntry]:
+def full_tier(entries: list[SegmentEntry], most: int = MOST) -> list[SegmentEntry]:
     """The last `FAN` or more neighbours of about one size, the smallest first; none if no tier is full."""
     run: list[SegmentEntry] = []
     for entry in reversed(entries):
         if run and entry.documents > FAN * run[-1].documents:
             break
         run.append(entry)
-        if len(run) >= FAN and sum(one.documents for one in run) <= MOST:
+        if len(run) >= FAN and sum(one.documents for one in run) <= most:
             return run[::-1]
     return []
 
 
-def merge_all(folder: Path, settings: StoreSettings) -> None:
+def merge_all(folder: Path, settings: StoreSettings, budget: Budget) -> None:
     """Write everything into one segment without what was removed.
 
     Raises
@@ -228,15 +251,15 @@ def merge_all(folder: Path, settings: StoreSettings) -> None:
         Another process is writing segments.
     """
     with maintaining(folder) as log:
-        _write_waiting(folder, log, settings)
+        _write_all_waiting(folder, log, settings, budget)
         with log.reading():
             entries = log.segments()
             removed = bool(log.removed())
         if len(entries) > 1 or (entries and removed):
-            _merge(folder, log, settings, entries)
+            _merge(folder, log, settings, entries, budget)
 
 
-def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[SegmentEntry]) -> None:
+def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[SegmentEntry], budget: Budget) -> None:
     """Replace neighbours on the list by one segment of their documents that were not removed."""
     family = store_family(settings.source)
     with log.reading():
@@ -254,14 +277,12 @@ def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[Segmen
         ids = [name for part, places in pairs for name in _listed(part.documents.ids(places))]
         extras = [extra for part, places in pairs for extra in part.documents.extras(places)]
         contents = np.concatenate([part.documents.contents(places).reshape(-1, 2) for part, places in pairs])
-        texts = None
-        if settings.text == "keep":
-            texts = [text for part, places in pairs for text in part.documents.texts(places)]
         index = index_of(family, rows, records)
-        entry = write_part(
-            folder, name, settings, index,
-            rows=rows, ids=_keys(ids), contents=contents, records=records, extras=extras, texts=texts,
-        )  # fmt: skip
+        with _texts_of(pairs, settings, budget, folder) as texts:
+            entry = write_part(
+                folder, name, settings, index,
+                rows=rows, ids=_keys(ids), contents=contents, records=records, extras=extras, texts=texts,
+            )  # fmt: skip
     with log.writing():
         state = log.state()
         sums = state.sums ^ sum_of([entry_key(old) for old in entries])
@@ -275,6 +296,31 @@ def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[Segmen
     for old in entries:
         for path in files_of(folder, old.name):
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _texts_of(
+    pairs: list[tuple[Part, Places]], settings: StoreSettings, budget: Budget, folder: Path
+) -> Iterator[Texts | None]:
+    """A context with the texts of places of several parts: in memory if they may be held, else in a file."""
+    if settings.text != "keep":
+        yield None
+        return
+    sizes = [part.documents.sizes() for part, _ in pairs]
+    whole = sum(size["text_bytes"] for size in sizes)
+    if whole <= budget.texts:
+        yield [text for part, places in pairs for text in part.documents.texts(places)]
+        return
+    longest = max(size["text_bytes"] / max(len(part), 1) for size, (part, _) in zip(sizes, pairs, strict=True))
+    step = int(min(max(budget.texts / 2 / longest, 1), 1 << 16))
+    spool = SpooledTexts(folder / FOLDER)
+    try:
+        for part, places in pairs:
+            for start in range(0, len(places), step):
+                spool.append(part.documents.texts(places[start : start + step]))
+        yield spool.array()
+    finally:
+        spool.close()
 
 
 def _listed(ids: IdArray) -> list[Id]:
@@ -292,10 +338,11 @@ class Keeper:
     ----------
     folder : Path
     settings : StoreSettings
+    budget : Budget
     """
 
-    def __init__(self, folder: Path, settings: StoreSettings) -> None:
-        self._folder, self._settings = folder, settings
+    def __init__(self, folder: Path, settings: StoreSettings, budget: Budget) -> None:
+        self._folder, self._settings, self._budget = folder, settings, budget
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self.error: BaseException | None = None
@@ -322,8 +369,8 @@ class Keeper:
 
     def _work(self) -> None:
         try:
-            write_waiting(self._folder, self._settings)
-            while merge_tiers(self._folder, self._settings):
+            write_waiting(self._folder, self._settings, self._budget)
+            while merge_tiers(self._folder, self._settings, self._budget):
                 pass
         except StoreLockedError:
             # Another process is at it.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.pipeline.candidates import CandidateLists, Places, TextBatch, Values
+from nearkin.pipeline.verify import FeatureSets
 from nearkin.store.view import StoreView
 
 
@@ -51,8 +52,8 @@ class OlderOnDisk:
         with self._view(self._stop) as view:
             return view.lengths(rows)
 
-    def texts(self, rows: Places) -> TextBatch:
-        """Their texts; the rows are ascending."""
+    def texts(self, rows: Places) -> TextBatch | FeatureSets:
+        """Their texts, or the features that the store keeps; the rows are ascending."""
         with self._view(self._stop) as view:
             return view.texts(rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from nearkin.store.families import Found, StoreFamily, StoreIndex
 from nearkin.store.log import SegmentEntry
 from nearkin.store.records import record_type
 from nearkin.store.settings import StoreSettings
+from nearkin.text.batches import Texts
 
 FOLDER = "segments"
 """The folder of segments in a store."""
@@ -134,7 +134,7 @@ def write_part(
     contents: NDArray[np.uint64],
     records: NDArray[np.void],
     extras: list[bytes],
-    texts: Sequence[str | None] | None,
+    texts: Texts | None,
 ) -> SegmentEntry:
     """Write both files of a segment, synced, and say what the list of segments has to name."""
     documents_path, index_path = files_of(folder, name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
-from nearkin.errors import CorruptStoreError, bad_parameter
+from nearkin.errors import CorruptStoreError, bad_parameter, mismatch
 from nearkin.io import Corpus
 from nearkin.pipeline.candidates import CandidateSource, MinHashCandidates, SimHashCandidates
 from nearkin.pipeline.candidates.minhash import RECALL, check_recall
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from nearkin.families.base import Family
     from nearkin.recipe.base import FrozenRecipe
 
-TextRule = Literal["keep", "none"]
+TextRule = Literal["keep", "features", "none"]
 """What a store keeps of the texts of new documents."""
 StoreVerify = Literal["jaccard", "containment", "indel", "signature", "none"]
 """How a store verifies candidates."""
@@ -88,6 +88,13 @@ class StoreSettings(Protocol):
     def source(self) -> CandidateSource:
         """The family."""
 
+    @property
+    def needs_texts(self) -> bool:
+        """Whether the caller has to give texts, which are not kept, to verify matches."""
+
+    def check_verify(self, verify: str) -> None:
+        """Raise MismatchError for a measure that what is kept of texts does not allow."""
+
     def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
         """What is given, hashed; its ids where it has some."""
 
@@ -115,10 +122,10 @@ class TextSettings:
         Largest Hamming distance of a candidate; None derives it from the threshold. With simhash.
     recall : float, optional
         Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash.
-    text : {"keep", "none"}
-        Whether the texts of new documents are kept. Without texts a match is not verified by them.
+    text : {"keep", "features", "none"}
+        What is kept of the texts of new documents (`nearkin.store.texts`).
     verify : {"jaccard", "containment", "indel", "signature", "none"}
-        How candidates are verified; "signature" with minhash, and it or "none" without texts.
+        How candidates are verified; "signature" with minhash. By texts that are not kept: the caller gives them.
 
     Raises
     ------
@@ -148,8 +155,8 @@ class TextSettings:
         minhash = self.recipe.family == "minhash"
         if self.verify == "signature" and not minhash:
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
-        if self.text == "none" and self.verify not in ("signature", "none"):
-            raise bad_parameter("verify", self.verify, 'none, or signature with minhash, for a store with text="none"')
+        if self.text == "features" and self.verify == "indel":
+            raise bad_parameter("verify", self.verify, 'jaccard or containment, which compare features, or text="keep"')
         if minhash and self.radius is not None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
         check_recall(self.recall, self.recipe)
@@ -169,11 +176,22 @@ class TextSettings:
         recall: float | None,
         text: TextRule,
         verify: StoreVerify | None,
+        *,
+        given: bool = False,
     ) -> TextSettings:
-        """Settings from what a caller gives; where `verify` is None it follows from the family and what is kept."""
+        """Settings from what a caller gives; where `verify` is None it follows from the family and what is kept.
+
+        `given` says whether the caller gives texts that are not kept.
+        """
         made = Recipe.of(recipe)
         if verify is None:
-            verify = "jaccard" if text == "keep" else "signature" if made.family == "minhash" else "none"
+            exact = text != "none" or given
+            verify = "jaccard" if exact else "signature" if made.family == "minhash" else "none"
+        if text == "none" and verify not in ("signature", "none") and not given:
+            allowed = 'none, or signature with minhash, for a store with text="none"; or give texts=, a function of ids'
+            raise bad_parameter("verify", verify, allowed)
+        if given and (text != "none" or verify in ("signature", "none")):
+            raise bad_parameter("texts", "a function", 'None, unless text="none" and texts verify')
         if made.family == "minhash" and recall is None:
             recall = RECALL
         return cls(made, threshold, radius, recall, text, verify)
@@ -189,7 +207,24 @@ class TextSettings:
     def verified_by(self) -> str:
         """How a match is verified, in words."""
         words = {"signature": "equal values of signatures", "none": "nothing: every candidate is a match"}
-        return words.get(self.verify, f"{self.verify} of the texts' features")
+        if self.text == "features":
+            words |= dict.fromkeys(("jaccard", "containment"), f"{self.verify} of the stored feature hashes")
+        by_caller = ", texts given by the caller" if self.text == "none" else ""
+        return words.get(self.verify, f"{self.verify} of the texts' features{by_caller}")
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether the caller has to give texts, which are not kept, to verify matches."""
+        return self.text == "none" and self.comparison is not None
+
+    def check_verify(self, verify: str) -> None:
+        """Raise MismatchError for a measure that what is kept of texts does not allow."""
+        if verify in ("signature", "none"):
+            return
+        if self.text == "features" and verify == "indel":
+            raise mismatch("texts", 'a store with text="features"', "verification by indel, which compares texts")
+        if self.text == "none" and not self.needs_texts:
+            raise mismatch("texts", 'a store with text="none"', "a verification by texts")
 
     def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
         """Texts, hashed."""

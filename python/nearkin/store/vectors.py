@@ -75,6 +75,7 @@ class VectorSettings:
     verify: ClassVar[str] = "distance"
     comparison: ClassVar[None] = None
     radius: ClassVar[None] = None
+    needs_texts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         metric = _metric(self.family)
@@ -139,6 +140,9 @@ class VectorSettings:
         contents = byte_hashes(values.view(np.uint8).reshape(-1), 4 * d).reshape(-1, 2)[:, ::-1].copy()
         sizes = np.full(n, d, np.uint64)
         return HashedDocuments(values, np.ones(n, np.uint64), contents, sizes, Column.of([]), {}, no_texts)
+
+    def check_verify(self, verify: str) -> None:
+        """Nothing: vectors are compared themselves."""
 
     def about(self) -> dict[str, Any]:
         """All settings by name."""

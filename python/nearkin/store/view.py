@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.pipeline.candidates import CandidateLists, Places, TextBatch, Values
+from nearkin.pipeline.verify import FeatureSets
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.families import lists_of, store_family
 from nearkin.store.log import Log, SegmentEntry, State, checksums
 from nearkin.store.parts import Part
-from nearkin.store.records import NEW, record_type
+from nearkin.store.records import NEW, record_type, unpack_features
 from nearkin.store.settings import StoreSettings
+from nearkin.store.texts import TextsByIds, ask, joined, no_texts
 from nearkin.store.waiting import Waiting
 
 
@@ -30,10 +32,12 @@ class Contents:
     ----------
     log : Log
     settings : StoreSettings
+    texts : function, optional
+        The caller's, for texts that are not kept.
     """
 
-    def __init__(self, log: Log, settings: StoreSettings) -> None:
-        self.log, self.settings = log, settings
+    def __init__(self, log: Log, settings: StoreSettings, texts: TextsByIds | None = None) -> None:
+        self.log, self.settings, self.given_texts = log, settings, texts
         self.family = store_family(settings.source)
         self.record_type = record_type(self.family)
         self.parts: list[Part] = []
@@ -208,12 +212,40 @@ class Contents:
         )
 
     def texts(self, rows: Places) -> list[str | None]:
-        """Texts of rows; None where none was kept."""
+        """Texts of rows; None for documents that did not stay.
+
+        Raises
+        ------
+        MismatchError
+            The store keeps none, and the caller gives none.
+        InputError
+            What the caller gives is not what was added.
+        """
+        if self.settings.text != "keep":
+            if self.given_texts is None:
+                raise no_texts(self.settings)
+            return self._ask(rows, self.given_texts)
         return self.gather(
             rows,
             Part.texts,
             lambda some: [None if one.text is None else one.text.decode() for one in self._logged(some)],
         )
+
+    def _ask(self, rows: Places, texts: TextsByIds) -> list[str | None]:
+        found: list[str | None] = [None] * len(rows)
+        stay = np.flatnonzero(self.records(rows)["status"] == NEW)
+        if len(stay):
+            answers = ask(texts, self.ids(rows[stay]), self.contents(rows[stay]))
+            for position, text in zip(stay.tolist(), answers, strict=True):
+                found[position] = text
+        return found
+
+    def features(self, rows: Places) -> list[NDArray[np.uint64] | None]:
+        """Hashes of the features of rows; None where none are kept."""
+        try:
+            return [unpack_features(extra) for extra in self.extras(rows)]
+        except ValueError as error:
+            raise self.log.corrupt(f"the features of a document can't be read ({error}); run verify") from None
 
     def _logged(self, rows: Places) -> list[Any]:
         found = self.log.some(rows.tolist())
@@ -300,8 +332,11 @@ class StoreView:
         """How many characters their texts have."""
         return self._contents.records(rows)["length"].astype(np.uint64)
 
-    def texts(self, rows: Places) -> TextBatch:
-        """Their texts; the rows are ascending."""
+    def texts(self, rows: Places) -> TextBatch | FeatureSets:
+        """Their texts, or the features that the store keeps; the rows are ascending."""
+        if self._contents.settings.text == "features":
+            none = np.zeros(0, np.uint64)
+            return joined([none if one is None else one for one in self._contents.features(rows)])
         return self._contents.texts(rows)
 
     def ids(self, rows: Places) -> list[Any]:
