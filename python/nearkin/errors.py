@@ -231,8 +231,7 @@ def check_regular(path: str | os.PathLike[str], expected: str = "a file that `sa
     InputError
         The path is one of these; the message says which.
     """
-    if (fault := impossible_name(path)) is not None:
-        raise fault
+    check_name(path)
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -259,6 +258,23 @@ def impossible_name(path: str | os.PathLike[str]) -> InputError | None:
         return None
     place, reason = printable(name), "the name has a NUL byte, as no file's has"
     return InputError(f"{place}: {reason}", place=place, file=name, reason=reason)
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Refuse the name of a file or folder that no system call takes, before anything is done.
+
+    Parameters
+    ----------
+    path : path
+        Where something is to be written or opened.
+
+    Raises
+    ------
+    InputError
+        The name has a NUL byte.
+    """
+    if (fault := impossible_name(path)) is not None:
+        raise fault
 
 
 def kind_of_file(mode: int) -> str:

@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nearkin as nk
 from command import call
 from nearkin.errors import InputError
-from nearkin.io import open_corpus
+from nearkin.io import OutputDir, open_corpus
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
 
@@ -61,6 +62,52 @@ def test_what_is_no_file_is_refused_at_once(name: str, tmp_path: Path, monkeypat
     if name != "corpus":
         with pytest.raises(InputError, match=r"folder|directory"):
             OPENERS[name](tmp_path)
+
+
+def saver(name: str, folder: Path) -> Callable[[Path], object]:
+    """What writes a file or folder of this kind to a path."""
+    match name:
+        case "hamming":
+            return nk.HammingIndex(64).save
+        case "bands":
+            return nk.BandIndex(8, num_bands=4, num_rows=2).save
+        case "digests":
+            return nk.DigestIndex().save
+        case "vectors":
+            return nk.LSHIndex(nk.families.PStable(width=4.0, seed=1), 1, hashes_per_table=1).fit(np.eye(2)).save
+        case "family":
+            return nk.families.Hyperplane(8, seed=1).fit(np.eye(2)).save
+        case "idf":
+            return nk.Idf.fit(["one text"]).save
+        case "store":
+            return nk.Store.create
+        case "backup":
+            return nk.Store.create(folder / "store").backup
+        case _:
+            return OutputDir
+
+
+SAVERS = ("hamming", "bands", "digests", "vectors", "family", "idf", "store", "backup", "output")
+
+
+@pytest.mark.parametrize("name", SAVERS)
+def test_no_saver_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> None:
+    """No file has such a name: the error shows it with the byte escaped, and nothing is written."""
+    save = saver(name, tmp_path)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputError, match=r"new\\x00name: .*NUL byte") as error:
+        save(tmp_path / "new\0name")
+    assert "\0" not in str(error.value)
+    assert error.value.place in str(error.value)
+    assert before == sorted(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [*OPENERS, "store"])
+def test_no_opener_takes_a_name_with_a_nul_byte(name: str, tmp_path: Path) -> None:
+    """The same error, before anything is looked up."""
+    opener = OPENERS.get(name, nk.Store.open)
+    with pytest.raises(InputError):
+        opener(tmp_path / "old\0name")
 
 
 @pytest.mark.parametrize(

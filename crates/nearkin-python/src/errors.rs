@@ -1,5 +1,7 @@
 //! The one place where a core error becomes a Python exception of `nearkin.errors`.
 
+use std::io::ErrorKind;
+
 use nearkin_core::Error;
 use nearkin_core::error::LENIENT;
 use pyo3::prelude::*;
@@ -11,7 +13,7 @@ pub(crate) fn to_python(error: Error) -> PyErr {
 }
 
 fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
-    let message = error.to_string();
+    let mut message = error.to_string();
     let context = PyDict::new(py);
     let class = match error {
         Error::Parameter { name, found, allowed } => {
@@ -50,6 +52,17 @@ fn build(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         Error::Forked => "ForkError",
         Error::Stopped => return Ok(pyo3::exceptions::PyKeyboardInterrupt::new_err(message)),
         Error::Memory { .. } => return Ok(pyo3::exceptions::PyMemoryError::new_err(message)),
+        Error::Io { source, .. } if source.kind() == ErrorKind::OutOfMemory && source.raw_os_error().is_none() => {
+            return Ok(pyo3::exceptions::PyMemoryError::new_err(message));
+        }
+        // The name of a file that no system call takes: the standard library refuses it before the system sees it.
+        Error::Io { action, source } if source.kind() == ErrorKind::InvalidInput && source.raw_os_error().is_none() => {
+            let (place, reason) = (action.replace('\0', "\\x00"), format!("{source}; give the path of a file"));
+            message = format!("{place}: {reason}");
+            context.set_item("place", place)?;
+            context.set_item("reason", reason)?;
+            "InputError"
+        }
         Error::Io { action, source } => {
             if let Some(code) = source.raw_os_error() {
                 let class = py.import("builtins")?.getattr("OSError")?;

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from nearkin.errors import NearkinError, OutputError, ParameterError, bad_parameter
+from nearkin.errors import NearkinError, OutputError, ParameterError, bad_parameter, check_name
 from nearkin.io import aside, promises
 from nearkin.io.aside import Aside
 
@@ -86,6 +86,8 @@ class OutputDir:
 
     Raises
     ------
+    InputError
+        The target's name has a NUL byte.
     ParameterError
         The target is a file, is not empty, would touch an input, or can't be replaced as a whole: a mount point, or the
         folder that the process works in.
@@ -114,6 +116,7 @@ class OutputDir:
         inputs: Iterable[str | os.PathLike[str]] = (),
         names: Iterable[str] = (),
     ) -> None:
+        check_name(target)
         self.target = Path(target)
         self._overwrite = overwrite
         self._inputs = [Path(path) for path in inputs]
@@ -425,6 +428,8 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     Raises
     ------
+    InputError
+        The name has a NUL byte.
     OutputError
         The file could not be put in its place; the message says what is there.
     OSError
@@ -442,6 +447,7 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     >>> target.read_bytes()
     b'one\n'
     """
+    check_name(path)
     place = Path(os.path.realpath(path))
     aside.recover(place)
     hidden = Aside(place)

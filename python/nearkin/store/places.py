@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_name
 
 _NETWORK = {
     "nfs",
@@ -28,9 +28,12 @@ def check_place(folder: Path) -> None:
 
     Raises
     ------
+    InputError
+        The name has a NUL byte.
     ParameterError
         It lies on one.
     """
+    check_name(folder)
     kind = file_system_of(folder)
     if kind in _NETWORK:
         raise bad_parameter("path", str(folder), f"a local disk: file locks and maps are not safe on {kind}")
