@@ -16,4 +16,7 @@
 | `log` | the small mutable truth in SQLite: waiting documents, removals, the list of segments, settings |
 | `merging` | from log to segment, and from segments to fewer |
 | `checking` | verification and repair |
+| `texts` | what verifies matches where no texts are kept: feature hashes, texts of the caller's |
+| `memory` | what a store may hold, and texts on disk while they are merged |
+| `outputs` | folders of output that came with a commit and take their place after it |
 """
