@@ -185,7 +185,7 @@ impl Index {
         let own = run.layout.as_ref().map_or(0, Layout::bytes);
         let aim = if join { Aim::Join } else { Aim::Search(BATCH) };
         let (limit, by_machine) = self.limit();
-        let mut memory = limit.map(|limit| (limit + own).saturating_sub(used));
+        let mut memory = limit.map(|limit| limit.saturating_add(own).saturating_sub(used));
         if by_machine {
             // Rounded, and nothing where tables of any kind fit: what other runs take plays no part in most plans.
             memory = memory.filter(|&room| room < ANY_TABLES * run.len()).map(|room| {
