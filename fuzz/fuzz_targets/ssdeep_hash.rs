@@ -6,9 +6,9 @@
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::ssdeep::{Digest, Hasher, Options, hash};
 
-/// Bytes that are hashed at most: of eight block sizes, and of fourteen where the first byte is the largest.
-const SHORT: usize = 1 << 14;
-const LONG: usize = 1 << 20;
+/// Bytes that are hashed at most: of six block sizes, and of ten where the first byte is the largest.
+const SHORT: usize = 1 << 12;
+const LONG: usize = 1 << 16;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&repeats, unit)) = input.split_first() else { return };
