@@ -86,10 +86,10 @@ docs: setup
 faults: setup
 	$(BIN)/python -m pytest -q tests/faults -m 'slow or not slow'
 
-# Coverage-guided fuzzing of whatever reads untrusted bytes, under AddressSanitizer with debug assertions and overflow checks, a
-# minute per target; needs cargo-fuzz (cargo install cargo-fuzz). TARGETS names some. Inputs are files of a temporary folder:
-# one in memory is many times as fast. Of each allocation two calls are remembered, and what was freed is kept for 16 MB; stack frames
-# are not moved to the heap, which is for C: references that outlive them do not compile.
+# Coverage-guided fuzzing of whatever reads untrusted bytes, under AddressSanitizer with debug assertions and overflow checks,
+# a minute per target; needs cargo-fuzz (cargo install cargo-fuzz). TARGETS names some. Inputs are files of a temporary folder:
+# one in memory is many times as fast. Of each allocation two calls are remembered, and 16 MB of what was freed are kept;
+# stack frames are not moved to the heap, which is for C: references that outlive them do not compile.
 SECONDS ?= 60
 TARGETS ?= $$(RUSTC_BOOTSTRAP=1 cargo fuzz list)
 fuzz: export ASAN_OPTIONS = detect_stack_use_after_return=0:malloc_context_size=2:quarantine_size_mb=16
@@ -101,8 +101,9 @@ fuzz:
 				-max_total_time=$(SECONDS) -detect_leaks=0 || exit 1; \
 		done
 
-# AddressSanitizer, debug assertions and overflow checks: the core's unit tests, then the whole suite over a binding built with
-# them. Needs a nightly toolchain, gcc and libstdc++ on Linux; TESTS chooses tests, CASES how often a property of the core is tried.
+# AddressSanitizer, debug assertions and overflow checks: the core's unit tests, then the whole suite over a binding built
+# with them. Needs a nightly toolchain, gcc and libstdc++ on Linux; TESTS chooses tests, CASES how often a property of the core
+# is tried.
 NIGHTLY ?= nightly
 TESTS ?= tests $(SANITIZED)/python/nearkin docs README.md
 CASES ?= 64

@@ -1,5 +1,5 @@
-//! Any bytes as an index file of an older version, with a right head and checksum unless the input begins as such a file: an
-//! error or an index that is searched in every way, saves and opens as itself; never a panic.
+//! Any bytes as an index file of an older version, with a right head and checksum unless the input begins as such a file:
+//! an error or an index that is searched in every way, saves and opens as itself; never a panic.
 //!
 //! The first byte chooses the version.
 #![no_main]
