@@ -11,12 +11,12 @@ use nearkin_core::text::tokenizer::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
-use crate::convert::texts::Texts;
+use crate::convert::texts::{FEW, FEW_BYTES, Texts};
 use crate::convert::{check_offsets, check_places, same_length};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
-use crate::threads::{detached, detached_with};
+use crate::threads::{detached_unless, detached_with};
 
 type Array<T> = Py<PyArray1<T>>;
 
@@ -53,7 +53,7 @@ impl TextCache {
             || self.cache.write(),
             |pool, mut cache| {
                 let cache: &mut Cache = &mut cache;
-                pool.install(|| cache.add(tokenizer, rows, &texts))
+                pool.install_unless(texts.are_few(), || cache.add(tokenizer, rows, &texts))
             },
         )
     }
@@ -95,7 +95,7 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, left)?;
                 check_added(cache, right)?;
-                pool.install(|| cache.similarities(left, right))
+                pool.install_unless(left.len() <= FEW, || cache.similarities(left, right))
             },
         )?;
         Ok(found.into_pyarray(py).unbind())
@@ -121,7 +121,8 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, documents)?;
                 check_added(cache, candidates)?;
-                Ok(pool.install(|| absorb::first_matches(cache, threshold, documents, offsets, candidates)))
+                let decide = || absorb::first_matches(cache, threshold, documents, offsets, candidates);
+                Ok(pool.install_unless(documents.len() + candidates.len() <= FEW, decide))
             },
         )?;
         Ok(decision(py, found))
@@ -214,7 +215,7 @@ fn near_in_batch(
 ) -> PyResult<Array<bool>> {
     let rows = fingerprints.as_slice()?;
     same_length("fingerprints", rows.len() % words.max(1), 0)?;
-    let near = detached(py, || absorb::near(rows, words.max(1), radius))?;
+    let near = detached_unless(py, rows.len() <= FEW * words.max(1), || absorb::near(rows, words.max(1), radius))?;
     Ok(near.into_pyarray(py).unbind())
 }
 
@@ -222,7 +223,7 @@ fn near_in_batch(
 #[pyfunction]
 fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
-    let (hashes, lengths) = detached(py, || contents::content_hashes(&texts))?;
+    let (hashes, lengths) = detached_unless(py, texts.are_few(), || contents::content_hashes(&texts))?;
     Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
 }
 
@@ -230,7 +231,7 @@ fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u
 #[pyfunction]
 fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> PyResult<Array<u64>> {
     let bytes = data.as_slice()?;
-    let hashes = detached(py, || contents::byte_hashes(bytes, width))?;
+    let hashes = detached_unless(py, bytes.len() <= FEW_BYTES, || contents::byte_hashes(bytes, width))?;
     Ok(hashes.into_flattened().into_pyarray(py).unbind())
 }
 
@@ -243,7 +244,8 @@ fn feature_sets(
 ) -> PyResult<(Array<i64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
     let tokenizer = recipe.get().tokenizer()?;
-    let (offsets, hashes) = detached(py, || verify::feature_sets(tokenizer, &texts))?.into_python()?;
+    let (offsets, hashes) =
+        detached_unless(py, texts.are_few(), || verify::feature_sets(tokenizer, &texts))?.into_python()?;
     Ok((offsets.into_pyarray(py).unbind(), hashes.into_pyarray(py).unbind()))
 }
 

@@ -14,12 +14,12 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::convert::texts::Texts;
+use crate::convert::texts::{FEW, FEW_BYTES, Texts};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::text::idf::IdfCore;
 use crate::text::words::Made;
-use crate::threads::{detached, detached_with};
+use crate::threads::{detached, detached_unless, detached_with};
 
 /// A compiled recipe; `nearkin.Recipe` is its face.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -46,7 +46,7 @@ impl RecipeCore {
         call: impl FnOnce(&Recipe, &Texts) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         let texts = Texts::new(texts)?;
-        detached(py, || call(&self.recipe, &texts))?.into_python()
+        detached_unless(py, texts.are_few(), || call(&self.recipe, &texts))?.into_python()
     }
 }
 
@@ -231,7 +231,8 @@ impl RecipeCore {
 #[pyo3(signature = (name, values, seed=0, word=0))]
 fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, word: u32) -> PyResult<Array<u64>> {
     let hash = FeatureHash::new(name, seed).into_python()?.word(word);
-    let found: Vec<u64> = detached(py, || values.iter().map(|value| hash.hash(value)).collect())?;
+    let few = values.len() <= FEW && values.iter().map(Vec::len).sum::<usize>() <= FEW_BYTES;
+    let found: Vec<u64> = detached_unless(py, few, || values.iter().map(|value| hash.hash(value)).collect())?;
     Ok(found.into_pyarray(py).unbind())
 }
 

@@ -9,12 +9,16 @@
 //! raised in place of the result. Handlers run while the call holds its object's lock: one that uses the same object
 //! deadlocks, as with any lock.
 //!
+//! **Few work.** What takes some hundred microseconds at most is done by the calling thread, without the GIL, as the only worker
+//! of a pool of its own: the same code runs, and no loop of it is shared out.
+//!
 //! **Locks and the GIL.** A call that holds a lock waits for the GIL when it looks for signals, so no lock of an object
 //! is ever waited for with the GIL held: `detached_with` takes locks without it.
 
 use std::cell::RefCell;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -63,6 +67,25 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     let pool = Arc::new(pool);
     state.workers = Some(Arc::clone(&pool));
     Ok(pool)
+}
+
+/// Threads that may work without the pool: what each takes for that, a few kilobytes, stays until the process ends.
+const MOST_ALONE: usize = 64;
+
+/// Makes the calling thread the only worker of a pool, so that loops which share out their work find nobody to share it with.
+fn becomes_worker() -> bool {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    if THREADS.fetch_add(1, Ordering::Relaxed) >= MOST_ALONE {
+        return false;
+    }
+    // It is never dropped: rayon keeps a thread as a worker for good.
+    ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().map(std::mem::forget).is_ok()
+}
+
+/// Whether the calling thread may work without the pool.
+fn works_alone() -> bool {
+    thread_local!(static ALONE: bool = becomes_worker());
+    ALONE.try_with(|alone| *alone).unwrap_or(false)
 }
 
 /// The result of a task, put by a worker and awaited by the calling thread.
@@ -141,6 +164,12 @@ impl Workers {
         }
     }
 
+    /// As `install`; where that is `few` work, some hundred microseconds at most, the calling thread does it at once: handing
+    /// it to another one and waiting takes some sixty.
+    pub(crate) fn install_unless<T: Send>(&self, few: bool, work: impl FnOnce() -> T + Send) -> T {
+        if few && works_alone() { self.stop.within(work) } else { self.install(work) }
+    }
+
     /// Runs handlers of signals that have come; one that raises stops the call.
     fn look(&self) {
         if self.stop.is_set() {
@@ -171,6 +200,11 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     let workers = Workers::new()?;
     let value = Released(&workers).run(py, |workers| workers.install(work));
     workers.end(value)
+}
+
+/// As `detached`; `few` work is done as by `Workers::install_unless`.
+pub(crate) fn detached_unless<T: Send>(py: Python<'_>, few: bool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if few && works_alone() { Ok(py.detach(work)) } else { detached(py, work) }
 }
 
 /// As `detached` where that is `worth` it; else the calling thread does it at once, with the GIL held: for work of some ten

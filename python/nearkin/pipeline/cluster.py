@@ -232,7 +232,7 @@ class Clusterer:
             result.by[batch[found]] = hits.places[hits.offsets[found]]
             if hits.similarity is not None:
                 result.similarity[batch[found]] = hits.similarity[hits.offsets[found]]
-        else:
+        elif len(found):
             offsets = hits.offsets[np.append(found, len(batch))]
             for part in self._parts(batch[found], offsets, hits.places):
                 self._first_matches(cache, *part, result)

@@ -281,6 +281,8 @@ def _are_distinct(ids: Column) -> bool:
 
 def first_with_same_content(contents: NDArray[np.uint64]) -> NDArray[np.int64]:
     """For each row the first row with the same content."""
+    if 1 == len(contents):
+        return np.zeros(1, np.int64)
     order = np.lexsort((contents[:, 1], contents[:, 0]))
     starts = np.zeros(len(contents), bool)
     starts[:1] = True

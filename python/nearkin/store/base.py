@@ -1132,11 +1132,12 @@ class Store:
         fresh = {document.row: document.id for document in documents}
         first_fresh = documents[0].row if documents else 1 << 62
         decided = np.flatnonzero((decision.status == EXACT) | (decision.status == NEAR))
-        stored = decided[decision.row[decided] < first_fresh]
-        for number, name in zip(stored.tolist(), self._contents.ids(decision.row[stored]), strict=True):
-            ids[number] = name
-        for number in decided[decision.row[decided] >= first_fresh].tolist():
-            ids[number] = fresh[int(decision.row[number])]
+        if len(decided):
+            stored = decided[decision.row[decided] < first_fresh]
+            for number, name in zip(stored.tolist(), self._contents.ids(decision.row[stored]), strict=True):
+                ids[number] = name
+            for number in decided[decision.row[decided] >= first_fresh].tolist():
+                ids[number] = fresh[int(decision.row[number])]
         known = np.flatnonzero(decision.status == KNOWN)
         if len(known):
             self._repeat(decision, known, first_fresh, (ids, distances, similarities))

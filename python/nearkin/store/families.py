@@ -295,8 +295,10 @@ def lists_of(count: int, found: list[Found]) -> CandidateLists:
     """Candidates of several indexes as lists for each of `count` queries, rows ascending."""
     owners = np.concatenate([part[0] for part in found] or [np.zeros(0, np.int64)])
     rows = np.concatenate([part[1] for part in found] or [np.zeros(0, np.int64)])
-    order = np.lexsort((rows, owners))
     shares = [part[2] for part in found if part[2] is not None]
+    if not len(rows) and not shares:
+        return CandidateLists(np.zeros(count + 1, np.int64), rows)
+    order = np.lexsort((rows, owners))
     similarity = np.concatenate(shares)[order] if shares and len(shares) == len(found) else None
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
     return CandidateLists(offsets, rows[order], similarity)

@@ -223,23 +223,28 @@ class Log:
         """A context that sees one commit, whatever others write."""
         with self._errors():
             try:
+                self._undo()
                 self._connection.execute("BEGIN")
                 yield
             finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                self._undo()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A context in which nobody else writes; committed at its end, undone by an error."""
         with self._errors():
             try:
+                self._undo()
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield
                 self._connection.execute("COMMIT")
             finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                self._undo()
+
+    def _undo(self) -> None:
+        """End a transaction that is open; an interrupt during the last one's end may have left it."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     # State
 

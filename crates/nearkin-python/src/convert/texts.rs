@@ -58,6 +58,10 @@ const AHEAD: usize = 8;
 /// Items for which room is made before they are there.
 pub(crate) const HINT: usize = 1 << 20;
 
+/// Texts, or pairs of them, that one thread is done with sooner than it wakes another; and their bytes.
+pub(crate) const FEW: usize = 16;
+pub(crate) const FEW_BYTES: usize = 1 << 15;
+
 impl TextSource for Texts {
     fn len(&self) -> usize {
         self.items.len()
@@ -68,6 +72,11 @@ impl TextSource for Texts {
 }
 
 impl Texts {
+    /// Whether one thread is done with them sooner than it wakes another.
+    pub(crate) fn are_few(&self) -> bool {
+        self.items.len() <= FEW && self.items.iter().flatten().map(|text| text.len()).sum::<usize>() <= FEW_BYTES
+    }
+
     /// The strings of `source`.
     pub(crate) fn new(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Some(Strings { items, owners }) = Strings::of(source)? {

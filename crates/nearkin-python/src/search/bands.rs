@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use nearkin_core::Error;
+use nearkin_core::families::minhash::MAX_PERM;
 use nearkin_core::search::bands::{self, Index};
 use nearkin_core::search::hamming::{Hits, Linkage, Pairs};
 use nearkin_core::search::rows::{Keys, Rows};
@@ -173,7 +174,12 @@ impl BandCore {
     ) -> PyResult<(Int64s, FoundIds, Uint16s)> {
         let queries = Signatures::new(queries)?;
         let slices = queries.slices()?;
-        let (hits, ids) = self.index.ask(py, |index| {
+        // One query: the calling thread is done with it sooner than it wakes another.
+        let few = match slices {
+            Slices::Narrow(values) => values.len(),
+            Slices::Wide(values) => values.len(),
+        } <= MAX_PERM;
+        let (hits, ids) = self.index.ask_unless(py, few, |index| {
             let hits: Hits = match (index, slices) {
                 (Either::Narrow(index), Slices::Narrow(values)) => index.search(values, least)?,
                 (Either::Wide(index), Slices::Wide(values)) => index.search(values, least)?,

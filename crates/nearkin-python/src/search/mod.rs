@@ -104,6 +104,23 @@ impl<I: Indexed> Locked<I> {
         )
     }
 
+    /// As `ask`, by the calling thread where it is `few` work.
+    pub(crate) fn ask_unless<T: Send>(
+        &self,
+        py: Python<'_>,
+        few: bool,
+        work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.read(),
+            |pool, index| {
+                let index: &I = &index;
+                pool.install_unless(few, || guarded(index.segment(), || work(index)))
+            },
+        )
+    }
+
     /// As `ask`, by the calling thread: for what takes less time than waking another.
     pub(crate) fn peek<T: Send>(
         &self,
