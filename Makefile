@@ -129,7 +129,7 @@ sanitize: setup
 	gcc -shared -o $(SANITIZED)/runtime.so -Wl,--whole-archive $(SANITIZED)/runtime.a -Wl,--no-whole-archive \
 		-lpthread -ldl -lm -lrt -Wl,--no-as-needed -lstdc++
 	PYTHONPATH=$(SANITIZED)/python LD_PRELOAD=$(SANITIZED)/runtime.so $(BIN)/python -m pytest -q \
-		-p no:cacheprovider -W '$(PYTHONWARNINGS)' --hypothesis-profile=unhurried $(TESTS)
+		-p no:cacheprovider -W '$(PYTHONWARNINGS)' $(TESTS)
 
 # Measures everything in docs/benchmarks.md and docs/quality.md again; each script runs alone too, with --help. DATA is
 # the folder of the corpora.

@@ -63,6 +63,7 @@ DIFFERENT = {
     "--ids": "of fingerprints in a .npy file; of index remove, names in a text file",
     "--id-column": "of evaluate, in the table of the truth",
     "--text": "of search, a query; of compare, whether the arguments are texts; of store create, what is kept",
+    "--memory-limit": "of an index, for its fingerprints; of a store, for all that it holds",
     "--verify": "of dedup and pairs, a measure; of index info, whether the file is read",
 }
 
