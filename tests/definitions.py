@@ -134,7 +134,7 @@ def check_search(source: Any, values: Any, match: Callable[[int, int], bool], si
     numbers = range(len(places))
     close = [a for a in numbers if any(a != b and match(a + 1, b + 1) for b in numbers)]
     assert close == batch.close.tolist()
-    by, _, verified, _ = batch.absorb(None, places[batch.close], 0.0)
+    by, _, verified, _, _ = batch.absorb(None, places[batch.close], 0.0, 10_000)
     kept = reference.absorb(close, lambda a, b: match(a + 1, b + 1))
     assert [-1 if kept[a] == a else close.index(kept[a]) for a in close] == by.tolist()
     assert 0 == verified

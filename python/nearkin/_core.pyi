@@ -206,7 +206,9 @@ class TextCache:
         self, rows: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], hashes: npt.NDArray[np.uint64]
     ) -> None: ...
     def shrink(self) -> None: ...
-    def similarities(self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]: ...
+    def similarities(
+        self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32], *, left_out: bool = False
+    ) -> npt.NDArray[np.float64]: ...
     def first_matches(
         self,
         *,
@@ -214,6 +216,7 @@ class TextCache:
         offsets: npt.NDArray[np.int64],
         candidates: npt.NDArray[np.uint32],
         threshold: float,
+        most: int,
     ) -> _Decision: ...
 
 def absorb_in_order(
@@ -224,6 +227,7 @@ def absorb_in_order(
     words: int,
     radius: int,
     threshold: float,
+    most: int,
 ) -> _Decision: ...
 def absorb_listed(
     texts: TextCache | None,
@@ -233,9 +237,10 @@ def absorb_listed(
     later: npt.NDArray[np.uint32],
     similarity: npt.NDArray[np.float64] | None,
     threshold: float,
+    most: int,
 ) -> _Decision: ...
 
-_Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int]
+_Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int, int]
 
 def near_in_batch(fingerprints: npt.NDArray[np.uint64], words: int, radius: int) -> npt.NDArray[np.bool_]: ...
 def components(nodes: int, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...

@@ -15,6 +15,7 @@ import nearkin as nk
 import reference
 import strategies
 from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
+from nearkin.errors import ParameterError
 from nearkin.pipeline import cluster
 from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.pipeline.documents import hash_texts
@@ -166,6 +167,55 @@ def test_progress_is_told_within_a_batch_of_many_candidates() -> None:
     assert found[0].by.tolist() == found[1].by.tolist()
     np.testing.assert_array_equal(found[0].similarity, found[1].similarity)
     assert (found[0].candidates, found[0].verified) == (found[1].candidates, found[1].verified)
+
+
+def different(count: int) -> list[str | None]:
+    """Texts that share no word; within a radius of all bits each is a candidate of each."""
+    return [f"word{i} other{i} third{i}" for i in range(count)]
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+@pytest.mark.parametrize("batch", [1, 7, 100])
+def test_no_document_is_compared_more_often_than_allowed(rule: str, batch: int) -> None:
+    """Texts of which all are candidates of all take as many comparisons each, and what is left out is counted."""
+    texts = different(40)
+    source = SimHashCandidates(RECIPE, 0.999, 64)
+    new = hash_texts(texts, None, source, lambda *_: None, {})
+    made = cluster.Clusterer(source, TextComparison(RECIPE, "jaccard"), 0.999, new, np.arange(40))
+    with mock.patch.object(cluster, "_BATCH", batch):
+        whole = getattr(made, rule)()
+        made.max_comparisons = 3
+        found = getattr(made, rule)()
+    assert (40 * 39 // 2, 0) == (whole.verified, whole.skipped)
+    assert 0 < found.verified <= 40 * 3 * (1 + (batch > 1))
+    assert whole.verified == found.verified + found.skipped
+    assert (found.by < 0).all()
+
+
+def test_a_run_that_skips_comparisons_says_so() -> None:
+    """A warning that names the bound, the count in the summary; none where the bound suffices."""
+    texts = different(30)
+    with pytest.warns(RuntimeWarning, match=r"\d+ comparisons were left out: .*max_comparisons=5") as told:
+        found = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64, max_comparisons=5)
+    assert __file__ == told[0].filename
+    assert 30 * 29 // 2 == found.summary["verified"] + found.summary["skipped"]
+    assert [str(told[0].message)] == found.summary["warnings"]
+    whole = nk.dedup(texts, recipe=RECIPE, threshold=0.999, radius=64)
+    assert (0, False) == (whole.summary["skipped"], "warnings" in whole.summary)
+    for most in (0, -1, 1.5, True):
+        with pytest.raises(ParameterError, match="max_comparisons"):
+            nk.dedup(texts, max_comparisons=most)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+def test_texts_too_long_for_indel_are_left_out_and_counted(rule: Any) -> None:
+    """Two texts of 800,000 different characters would take 2**39 steps and more; what they share costs nothing."""
+    long = ["ab" * 400_000, "cd" * 400_000, "ab" * 400_000 + "e"]
+    with pytest.warns(RuntimeWarning, match=r"comparisons were left out: .*2\*\*39 pairs of characters"):
+        found = nk.dedup(long, recipe=RECIPE, threshold=0.5, radius=64, verify="indel", cluster=rule)
+    assert [0, 1] == found.kept
+    # The last text is connected with the first one, but compared with the second one all the same.
+    assert (1 if rule == "absorb" else 2, 1) == (found.summary["skipped"], found.summary["removed_by_reason"]["near"])
 
 
 def test_nothing_to_decide_is_decided() -> None:

@@ -469,6 +469,28 @@ def test_an_index_allows_the_default_rules_alone(tmp_path: Path) -> None:
 # Progress, names, messages
 
 
+@pytest.mark.parametrize("rule", ["absorb", "components"])
+def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any) -> None:
+    """Files with a common half: by default all are looked up; with a lower bound a warning says what was not."""
+    rng = random.Random(3)
+    common = rng.randbytes(6000)
+    paths = []
+    for number in range(8):
+        paths.append(tmp_path / str(number))
+        paths[-1].write_bytes(common + rng.randbytes(6000))
+    whole = nk.dedup_files(paths, threshold=1, cluster=rule)
+    assert 0 == whole.summary["skipped"]
+    assert [str(paths[0])] == whole.kept
+    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as told:
+        found = nk.dedup_files(paths, threshold=1, cluster=rule, skip_hubs=2)
+    assert __file__ == told[0].filename
+    assert found.summary["skipped"] > 0
+    assert [str(told[0].message)] == found.summary["warnings"]
+    assert len(found.kept) > 1
+    with pytest.raises(ParameterError, match="skip_hubs"):
+        nk.dedup_files(paths, skip_hubs=0)
+
+
 def test_progress_counts_every_file(tmp_path: Path) -> None:
     """Hashing by batches, new files and then older ones, each to its total; then what is decided, from 0 to all."""
     paths = [tmp_path / f"{number:03}" for number in range(600)]

@@ -83,6 +83,7 @@ def test_every_field_of_a_run_is_told_in_order() -> None:
         "candidates": summary["candidates"],
         "verified": summary["verified"],
         "verified_precision": summary["verified_precision"],
+        "skipped": 0,
         "sources": [
             {"source": "a", "documents": 3, "removed": 2, "share": 2 / 3},
             {"source": "b", "documents": 2, "removed": 1, "share": 0.5},

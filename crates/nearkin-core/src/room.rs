@@ -8,12 +8,17 @@
 //! |---|---|
 //! | an empty list with room | [`of`] |
 //! | zeros, a value again and again, a copy, the items of an iterator | [`zeros`], [`filled`], [`copied`], [`collected`] |
-//! | more room in a list | [`more`] |
+//! | more room in a list, table, set or heap | [`more`], [`append`], [`more_entries`], [`more_members`], [`more_waiting`] |
+//! | the results of many parallel tasks | [`gathered`], [`tried`] |
 //! | a list of results whose length nobody knows, where no error can be given | [`Growing`] |
 //!
 //! Systems that promise more memory than they have refuse only what is far too large; they end the process when the promise is called in.
 
 use std::alloc::Layout;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::hash::{BuildHasher, Hash};
+
+use rayon::prelude::*;
 
 use crate::{Error, Result};
 
@@ -112,6 +117,64 @@ pub fn collected<I: ExactSizeIterator>(items: I) -> Result<Vec<I::Item>> {
     Ok(values)
 }
 
+/// Appends a copy of some values.
+///
+/// # Errors
+/// There is no memory for them; the list is as it was.
+#[inline]
+pub fn append<T: Copy>(values: &mut Vec<T>, new: &[T]) -> Result<()> {
+    more(values, new.len())?;
+    values.extend_from_slice(new);
+    Ok(())
+}
+
+/// Room for `count` more entries of a table.
+///
+/// # Errors
+/// There is no memory for them; the table is as it was.
+pub fn more_entries<K: Eq + Hash, V, S: BuildHasher>(table: &mut HashMap<K, V, S>, count: usize) -> Result<()> {
+    table.try_reserve(count).map_err(|_| refused::<(K, V)>(table.len().saturating_add(count)))
+}
+
+/// Room for `count` more members of a set.
+///
+/// # Errors
+/// There is no memory for them; the set is as it was.
+pub fn more_members<T: Eq + Hash, S: BuildHasher>(set: &mut HashSet<T, S>, count: usize) -> Result<()> {
+    set.try_reserve(count).map_err(|_| refused::<T>(set.len().saturating_add(count)))
+}
+
+/// Room for `count` more values in a heap.
+///
+/// # Errors
+/// There is no memory for them; the heap is as it was.
+#[inline]
+pub fn more_waiting<T: Ord>(heap: &mut BinaryHeap<T>, count: usize) -> Result<()> {
+    heap.try_reserve(count).map_err(|_| refused::<T>(heap.len().saturating_add(count)))
+}
+
+/// What parallel tasks give, in their order.
+///
+/// # Errors
+/// There is no memory for the list of it.
+pub fn gathered<I: IndexedParallelIterator>(tasks: I) -> Result<Vec<I::Item>> {
+    let mut values = of(tasks.len())?;
+    tasks.collect_into_vec(&mut values);
+    Ok(values)
+}
+
+/// What parallel tasks give that may fail, in their order.
+///
+/// # Errors
+/// The first error of a task; there is no memory for the list.
+pub fn tried<T: Send, I: IndexedParallelIterator<Item = Result<T>>>(tasks: I) -> Result<Vec<T>> {
+    let mut values = of(tasks.len())?;
+    for value in gathered(tasks)? {
+        values.push(value?);
+    }
+    Ok(values)
+}
+
 /// A list that grows while there is memory. Once there is none it lets go of what it has and takes nothing more, and [`Growing::whole`]
 /// is the error.
 #[derive(Debug)]
@@ -197,6 +260,19 @@ mod tests {
         assert_eq!(vec![0_u32, 2, 4], collected((0..3).map(|i| 2 * i)).expect("room"));
         let mut values = vec![1_u16];
         more(&mut values, 100).expect("room");
+        append(&mut values, &[2, 3]).expect("room");
+        assert_eq!(vec![1, 2, 3], values);
+        values.truncate(1);
+        let mut table = HashMap::from([(1, 'a')]);
+        more_entries(&mut table, 100).expect("room");
+        more_waiting(&mut BinaryHeap::from([7]), 100).expect("room");
+        let mut set = HashSet::from([7]);
+        more_members(&mut set, 100).expect("room");
+        assert_eq!((true, true), (table.capacity() > 100, set.capacity() > 100));
+        assert_eq!(vec![0, 2, 4], gathered((0..3).into_par_iter().map(|i| 2 * i)).expect("room"));
+        let some = |most: i32| tried((0..9).into_par_iter().map(|i| if i < most { Ok(i) } else { Err(Error::Forked) }));
+        assert_eq!((0..9).collect::<Vec<i32>>(), some(9).expect("no task fails"));
+        assert!(matches!(some(5), Err(Error::Forked)));
         assert_eq!((1, true), (values.len(), values.capacity() > 100));
         let mut growing = Growing::default();
         growing.push(1);
@@ -221,6 +297,9 @@ mod tests {
                 zeros::<u64>(count).map(drop),
                 filled(1_u64, count).map(drop),
                 more(&mut vec![1_u64], count).map(drop),
+                more_entries(&mut HashMap::from([(1_u64, 2_u64)]), count),
+                more_members(&mut HashSet::from([1_u64]), count),
+                more_waiting(&mut BinaryHeap::from([1_u64]), count),
             ];
             for error in errors {
                 assert!(matches!(error, Err(Error::Memory { bytes }) if bytes >= usize::MAX / 16), "{error:?}");

@@ -79,12 +79,14 @@ impl TextCache {
         .into_python()
     }
 
-    /// Similarities of rows `left[i]` and `right[i]`.
+    /// Similarities of rows `left[i]` and `right[i]`; of texts that are too long for Indel an error, or NaN with `left_out`.
+    #[pyo3(signature = (left, right, *, left_out=false))]
     fn similarities(
         &self,
         py: Python<'_>,
         left: PyReadonlyArray1<'_, u32>,
         right: PyReadonlyArray1<'_, u32>,
+        left_out: bool,
     ) -> PyResult<Array<f64>> {
         let (left, right) = (left.as_slice()?, right.as_slice()?);
         same_length("right", right.len(), left.len())?;
@@ -95,14 +97,14 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, left)?;
                 check_added(cache, right)?;
-                pool.install_unless(left.len() <= FEW, || cache.similarities(left, right))
+                pool.install_unless(left.len() <= FEW, || cache.similarities(left, right, left_out))
             },
         )?;
         Ok(found.into_pyarray(py).unbind())
     }
 
     /// First match of each document among its candidates: see `first_matches` in the core.
-    #[pyo3(signature = (*, documents, offsets, candidates, threshold))]
+    #[pyo3(signature = (*, documents, offsets, candidates, threshold, most))]
     fn first_matches(
         &self,
         py: Python<'_>,
@@ -110,6 +112,7 @@ impl TextCache {
         offsets: PyReadonlyArray1<'_, i64>,
         candidates: PyReadonlyArray1<'_, u32>,
         threshold: f64,
+        most: usize,
     ) -> PyResult<Decision> {
         let (documents, offsets, candidates) = (documents.as_slice()?, offsets.as_slice()?, candidates.as_slice()?);
         same_length("offsets", offsets.len(), documents.len() + 1)?;
@@ -121,8 +124,8 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, documents)?;
                 check_added(cache, candidates)?;
-                let decide = || absorb::first_matches(cache, threshold, documents, offsets, candidates);
-                Ok(pool.install_unless(documents.len() + candidates.len() <= FEW, decide))
+                let decide = || absorb::first_matches(cache, threshold, documents, offsets, candidates, most);
+                pool.install_unless(documents.len() + candidates.len() <= FEW, decide)
             },
         )?;
         Ok(decision(py, found))
@@ -139,7 +142,7 @@ fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
 
 /// Visits documents in keep order, kept ones absorbing later ones: see `absorb` in the core. Without texts distance decides.
 #[pyfunction]
-#[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold))]
+#[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold, most))]
 fn absorb_in_order(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
@@ -148,6 +151,7 @@ fn absorb_in_order(
     words: usize,
     radius: u32,
     threshold: f64,
+    most: usize,
 ) -> PyResult<Decision> {
     let (documents, rows, words) = (documents.as_slice()?, fingerprints.as_slice()?, words.max(1));
     same_length("fingerprints", rows.len(), documents.len() * words)?;
@@ -160,7 +164,7 @@ fn absorb_in_order(
                 check_added(cache, documents)?;
             }
             let rows = Fingerprints::new(rows, words);
-            Ok(pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents)))
+            pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents, most))
         },
     )?;
     Ok(decision(py, found))
@@ -168,7 +172,7 @@ fn absorb_in_order(
 
 /// As `absorb_in_order` with listed candidates: see `absorb_listed` in the core.
 #[pyfunction]
-#[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold))]
+#[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold, most))]
 fn absorb_listed(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
@@ -177,6 +181,7 @@ fn absorb_listed(
     later: PyReadonlyArray1<'_, u32>,
     similarity: Option<PyReadonlyArray1<'_, f64>>,
     threshold: f64,
+    most: usize,
 ) -> PyResult<Decision> {
     let (documents, offsets, later) = (documents.as_slice()?, offsets.as_slice()?, later.as_slice()?);
     let similarity = similarity.as_ref().map(PyReadonlyArray1::as_slice).transpose()?;
@@ -192,17 +197,18 @@ fn absorb_listed(
             if let Some(cache) = cache {
                 check_added(cache, documents)?;
             }
-            Ok(pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity)))
+            pool.install(|| absorb::absorb_listed(cache, threshold, documents, offsets, later, similarity, most))
         },
     )?;
     Ok(decision(py, found))
 }
 
-/// By, similarity, verified pairs, candidate pairs.
-type Decision = (Array<i64>, Array<f64>, u64, u64);
+/// By, similarity, verified pairs, candidate pairs, those of them that were left out.
+type Decision = (Array<i64>, Array<f64>, u64, u64, u64);
 
 fn decision(py: Python<'_>, found: absorb::Matches) -> Decision {
-    (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind(), found.verified, found.candidates)
+    let (by, similarity) = (found.by.into_pyarray(py).unbind(), found.similarity.into_pyarray(py).unbind());
+    (by, similarity, found.verified, found.candidates, found.skipped)
 }
 
 /// Which of the fingerprints lie within `radius` of another one.
@@ -223,7 +229,7 @@ fn near_in_batch(
 #[pyfunction]
 fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)> {
     let texts = Texts::new(texts)?;
-    let (hashes, lengths) = detached_unless(py, texts.are_few(), || contents::content_hashes(&texts))?;
+    let (hashes, lengths) = detached_unless(py, texts.are_few(), || contents::content_hashes(&texts))?.into_python()?;
     Ok((hashes.into_flattened().into_pyarray(py).unbind(), lengths.into_pyarray(py).unbind()))
 }
 

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +48,14 @@ def say(text: str) -> None:
     if _is_terminal(sys.stdout):
         text = printable(text, keep="\n\t")
     print(text)  # noqa: T201 - the one place that does
+
+
+@contextmanager
+def told_by_summary() -> Iterator[None]:
+    """Keep Python from printing what a summary lists among its warnings."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"[\d,]+ (comparisons|look-ups) were left out", RuntimeWarning)
+        yield
 
 
 def say_json(value: Mapping[str, object]) -> None:

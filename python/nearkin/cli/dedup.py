@@ -23,6 +23,7 @@ from nearkin.cli.console import (
     say_json,
     show_table,
     shown,
+    told_by_summary,
     warn,
 )
 from nearkin.cli.dedup_files import dedup_files
@@ -116,6 +117,15 @@ def dedup(
     links: Annotated[
         str, typer.Option(help="Pairs written: representatives (removed ones) or all verified ones.")
     ] = "representatives",
+    max_comparisons: Annotated[
+        int, typer.Option(help="Most candidates that one document is compared with; the summary counts others.")
+    ] = 10_000,
+    skip_hubs: Annotated[
+        int | None,
+        typer.Option(
+            help="Of files: do not look up what more digests share; the summary counts it.", show_default="100000"
+        ),
+    ] = None,
     strict: Strict = False,
     overwrite: Overwrite = False,
     threads: Threads = None,
@@ -145,12 +155,15 @@ def dedup(
             keep=keep,
             against=against or [],
             links=links,
+            skip_hubs=skip_hubs,
             strict=strict,
             overwrite=overwrite,
             as_json=as_json,
             quiet=quiet,
         )
         return
+    if skip_hubs is not None:
+        raise bad_parameter("skip_hubs", skip_hubs, "with --family ssdeep alone")
     made = None if (recipe, bits, family) == (None, None, None) else recipe_of(recipe, bits, family)
     rule, key = _keep_rule(keep)
     if store is not None and (against or out == "-"):
@@ -159,7 +172,8 @@ def dedup(
     reading = Reading(format, text_column, id_column, strict)
     names = dict.fromkeys(name for name in (key, source_column, *(columns or [])) if name is not None)
     with _opened(reading, inputs, list(names), against or [], store, out, overwrite=overwrite) as files:
-        with progress_bars(quiet=quiet) as progress:
+        # The warnings of the summary are told at the end.
+        with progress_bars(quiet=quiet) as progress, told_by_summary():
             result = run(
                 files.corpus,
                 recipe=made,
@@ -177,6 +191,7 @@ def dedup(
                 columns=columns,
                 output=None if store is None else files.write,  # type: ignore[arg-type]  # With a store there is a folder.
                 links=links,  # type: ignore[arg-type]
+                max_comparisons=max_comparisons,
                 progress=progress,
             )
         if store is None:

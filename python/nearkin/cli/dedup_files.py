@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say_json, warn
+from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say_json, told_by_summary, warn
 from nearkin.cli.paths import named_paths
 from nearkin.errors import bad_parameter, printable
 
@@ -33,6 +33,7 @@ _OF_TEXTS = (
     "source_column",
     "store",
     "columns",
+    "max_comparisons",
 )
 
 
@@ -47,12 +48,14 @@ def dedup_files(
     keep: str,
     against: Sequence[str],
     links: str,
+    skip_hubs: int | None,
     strict: bool,
     overwrite: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Run the command: `kept.nul` and `removed.nul` (paths, each ended by NUL), tables and summary in `out`."""
+    from nearkin.pipeline.files import SKIP_HUBS
     from nearkin.pipeline.files import dedup_files as run
 
     _check_options(context)
@@ -62,6 +65,7 @@ def dedup_files(
         _older(against, unreadable) as older,
         _output(out, overwrite, inputs) as target,
         progress_bars(quiet=quiet) as progress,
+        told_by_summary(),
     ):
         result = run(
             dict.fromkeys(paths),
@@ -71,11 +75,14 @@ def dedup_files(
             keep=keep,  # type: ignore[arg-type]
             against=older,
             links=links,  # type: ignore[arg-type]
+            skip_hubs=SKIP_HUBS if skip_hubs is None else skip_hubs,
             on_error=unreadable.add,
             progress=progress,
         )
-        summary = {**result.summary, "inputs": list(inputs), "unreadable_first": unreadable.first}
+        summary: dict[str, Any] = {**result.summary, "inputs": list(inputs), "unreadable_first": unreadable.first}
         summary = _write(result, summary, target)
+    for warning in summary.get("warnings", []):
+        warn(f"warning: {warning}")
     if as_json and target is not None:
         say_json(summary)
     elif not quiet:

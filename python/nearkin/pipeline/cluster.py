@@ -41,6 +41,8 @@ from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.verify import FeatureSets, TextComparison
 
+MAX_COMPARISONS = 10_000
+"""Candidates that one document is compared with: some ten milliseconds."""
 _BATCH = 4096
 """Documents of a batch: b/2 distances per document within it against better batches for the index."""
 _BATCH_CHARACTERS = 1 << 24
@@ -65,12 +67,15 @@ class Assignment:
         Verified similarity to it; NaN for kept documents and without verification.
     candidates, verified : int
         Pairs that the family proposed and that were looked at, and those verified by their texts.
+    skipped : int
+        Comparisons that were beyond a document's allowance, and look-ups that the family left out.
     """
 
     by: Places
     similarity: NDArray[np.float64]
     candidates: int = 0
     verified: int = 0
+    skipped: int = 0
 
     @classmethod
     def of_none(cls, count: int) -> Assignment:
@@ -99,6 +104,8 @@ class Clusterer:
         Called with the number of documents that were compared, also within a batch.
     cache : TextCache, optional
         Of `comparison`, kept from one Clusterer to the next: then no two of them may give one place to different texts.
+    max_comparisons : int
+        Most candidates that one document is compared with; those beyond are no matches, and counted.
     """
 
     candidate_source: CandidateSource
@@ -109,6 +116,7 @@ class Clusterer:
     older: OlderDocuments | None = None
     tick: Callable[[int], None] = field(default=lambda _: None)
     cache: TextCache | None = None
+    max_comparisons: int = MAX_COMPARISONS
 
     def __post_init__(self) -> None:
         self._values = PlacedValues(self.documents.values, self.rows)
@@ -149,8 +157,14 @@ class Clusterer:
         for batch in self._batches():
             search.add(batch)
             hits = self._find(search, batch)
+            result.skipped += hits.skipped
             left, right = hits.places, (self._first + batch)[hits.owners()]
             earlier = left < right
+            if self.comparison is not None:
+                # Candidates ascend, so that the first of each document are earlier ones.
+                within = np.arange(len(left)) - hits.offsets[hits.owners()] < self.max_comparisons
+                result.skipped += int((earlier & ~within).sum())
+                earlier &= within
             labels = self._join(labels, left[earlier], right[earlier], result)
             self.tick(len(batch))
         members = np.flatnonzero(labels != np.arange(n))
@@ -194,7 +208,7 @@ class Clusterer:
             none = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
             return none if self.older is None else self.older.candidates(values)
         found = search.find(values)
-        found = CandidateLists(found.offsets, found.places + self._first, found.similarity)
+        found = CandidateLists(found.offsets, found.places + self._first, found.similarity, found.skipped)
         return found if self.older is None else self.older.candidates(values).followed_by(found)
 
     def _with_older(self, pairs: CandidatePairs) -> CandidatePairs:
@@ -226,6 +240,7 @@ class Clusterer:
         """
         hits = self._find(search, batch)
         result.candidates += int(hits.offsets[-1])
+        result.skipped += hits.skipped
         found = np.flatnonzero(np.diff(hits.offsets))
         seen = 0
         if cache is None:
@@ -269,13 +284,15 @@ class Clusterer:
     ) -> None:
         places = self._first + batch
         self._load(cache, np.concatenate([places, candidates]))
-        by, similarity, verified, _ = cache.first_matches(
+        by, similarity, verified, _, skipped = cache.first_matches(
             documents=places.astype(np.uint32),
             offsets=np.ascontiguousarray(offsets),
             candidates=candidates.astype(np.uint32),
             threshold=self.threshold,
+            most=self.max_comparisons,
         )
         result.verified += verified
+        result.skipped += skipped
         result.by[batch] = by
         result.similarity[batch] = similarity
 
@@ -288,8 +305,10 @@ class Clusterer:
             close = batch[proposed.close]
             if cache is not None:
                 self._load(cache, self._first + close)
-            by, similarity, verified, candidates = proposed.absorb(cache, self._first + close, self.threshold)
+            places, most = self._first + close, self.max_comparisons
+            by, similarity, verified, candidates, skipped = proposed.absorb(cache, places, self.threshold, most)
             result.verified += verified
+            result.skipped += skipped
             result.candidates += candidates
             matched = by >= 0
             result.by[close[matched]] = self._first + close[by[matched]]
@@ -311,7 +330,9 @@ class Clusterer:
             other, right = np.split(right, [count])
             if self.comparison is not None and len(now):
                 result.verified += len(now)
-                matched = self._verified(now, other, self.comparison) >= self.threshold
+                similarity = self._verified(now, other, self.comparison)
+                result.skipped += int(np.isnan(similarity).sum())
+                matched = similarity >= self.threshold
                 now, other = now[matched], other[matched]
             labels = _components(
                 len(labels),
@@ -343,7 +364,7 @@ class Clusterer:
         for start, end in _cuts(ends, len(left)):
             now, other = left[start:end], right[start:end]
             self._load(cache, np.concatenate([now, other]))
-            parts.append(cache.similarities(now.astype(np.uint32), other.astype(np.uint32)))
+            parts.append(cache.similarities(now.astype(np.uint32), other.astype(np.uint32), left_out=True))
         return np.concatenate(parts)
 
     def _cache(self) -> TextCache | None:

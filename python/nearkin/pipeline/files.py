@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import ssdeep_hash_contents
-from nearkin.errors import bad_parameter, impossible_name, mismatch
+from nearkin.errors import bad_parameter, check_count, impossible_name, mismatch
 from nearkin.io import Column
 from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
+from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import Cells, HashedDocuments, Progress, as_column, check_distinct_ids
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
@@ -38,6 +39,9 @@ __all__ = ["dedup_files"]
 
 THRESHOLD = 80
 """Score from which two files count as near-duplicates when the caller says nothing."""
+
+SKIP_HUBS = 100_000
+"""Digests that share a 7-gram, from which on it is not looked up when the caller says nothing."""
 
 KeepFile = Literal["first", "last", "longest", "shortest", "oldest", "newest", "max", "min"]
 """Which file of a cluster stays."""
@@ -55,6 +59,8 @@ class _Options:
     cluster: ClusterRule
     keep: KeepFile
     links: ListedLinks
+    skip_hubs: int | None
+    max_comparisons: int = field(default=MAX_COMPARISONS, init=False)
     verify: str = field(default="score", init=False)
     comparison: None = field(default=None, init=False)
     candidate_source: DigestCandidates = field(init=False)
@@ -64,7 +70,15 @@ class _Options:
         for name, rule in rules.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
-        object.__setattr__(self, "candidate_source", DigestCandidates(self.recipe, self.threshold))
+        object.__setattr__(self, "candidate_source", DigestCandidates(self.recipe, self.threshold, self.skip_hubs))
+
+    def tell_skipped(self, skipped: int) -> str:
+        """That look-ups were left out."""
+        bound = f"more than skip_hubs={self.skip_hubs:,} digests"
+        return (
+            f"{skipped:,} look-ups were left out, of 7-grams that {bound} share; near-duplicates may be left. "
+            "Raise skip_hubs, or pass None"
+        )
 
     @property
     def order(self) -> KeepRule:
@@ -84,6 +98,7 @@ def dedup_files(
     values: Cells | None = None,
     against: Iterable[str | os.PathLike[str]] | DigestIndex | HoldsOlderDocuments | None = None,
     links: ListedLinks = "representatives",
+    skip_hubs: int | None = SKIP_HUBS,
     on_error: OnError | None = None,
     progress: Progress | None = None,
 ) -> DedupResult:
@@ -109,6 +124,9 @@ def dedup_files(
         given are a store's.
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed files only, or all matches.
+    skip_hubs : int, default 100,000
+        7-grams that more digests share are not looked up, which bounds the work for very many files with a common part.
+        The summary counts such look-ups under `skipped`. None looks up all.
     on_error : function, optional
         Called with the path and the exception of each file that can't be read; it is left out, and its entry of
         `values` with it. None raises the first one.
@@ -132,6 +150,11 @@ def dedup_files(
     MismatchError
         If an index or a store was made by another recipe, or a store for another threshold.
 
+    Warns
+    -----
+    RuntimeWarning
+        If look-ups were skipped: near-duplicates may be left.
+
     Examples
     --------
     >>> import nearkin as nk, pathlib, tempfile
@@ -149,7 +172,9 @@ def dedup_files(
     b near 99.0
     d exact 100.0
     """
-    options = _Options(*_following(against, recipe, threshold), cluster, keep, links)
+    if skip_hubs is not None:
+        skip_hubs = check_count("skip_hubs", skip_hubs, 1, (1 << 63) - 1, "1 or more, or None")
+    options = _Options(*_following(against, recipe, threshold), cluster, keep, links, skip_hubs)
     if (values is None) != (keep not in ("max", "min")):
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')

@@ -12,6 +12,7 @@ batch can call the first three alone.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,8 +85,15 @@ class RunOptions(Protocol):
         """Which links the table of pairs lists."""
 
     @property
+    def max_comparisons(self) -> int:
+        """Most candidates that one document is compared with."""
+
+    @property
     def candidate_source(self) -> CandidateSource:
         """The family."""
+
+    def tell_skipped(self, skipped: int) -> str:
+        """The warning of a run in which something was skipped: what, and how to have it done."""
 
 
 class StageTimer:
@@ -286,6 +294,7 @@ def cluster(
         rows=collapsed.rows[searched],
         older=older,
         tick=tick,
+        max_comparisons=options.max_comparisons,
     )
     assignment = clusterer.absorb() if options.cluster == "absorb" else clusterer.components()
     return Clustered(searched, clusterer, assignment, 0 if older is None else len(older))
@@ -381,7 +390,13 @@ def _summary(
         "verified": assignment.verified,
         # Of the pairs that were verified, the share that matched; every match removes one distinct text.
         "verified_precision": matched / assignment.verified if assignment.verified else None,
+        "skipped": assignment.skipped,
     }
     if "source" in new.columns:
         summary["sources"], summary["warnings"] = by_source(new.columns["source"], kept)
+    if assignment.skipped:
+        message = options.tell_skipped(assignment.skipped)
+        summary["warnings"] = [*summary.get("warnings", []), message]
+        # The frame of the caller of `dedup` or `dedup_files`.
+        warnings.warn(message, RuntimeWarning, stacklevel=5)
     return summary

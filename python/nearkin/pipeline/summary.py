@@ -34,8 +34,9 @@ class SourceRemovals(TypedDict):
 class Summary(TypedDict, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
-    Keys from `radius` to `confirm_distance` are present as the run's families have them; `sources` and `warnings` if
-    sources were given; `unreadable` for files.
+    Keys from `radius` to `confirm_distance` are present as the run's families have them; `sources` if sources were
+    given; `warnings` with them, or if something was skipped; `unreadable` for files. `skipped` counts comparisons
+    beyond `max_comparisons` (of files look-ups of 7-grams beyond `skip_hubs`): 0 says that nothing was left out.
     """
 
     version: str
@@ -65,6 +66,7 @@ class Summary(TypedDict, total=False):
     candidates: int
     verified: int
     verified_precision: float | None
+    skipped: int
     sources: list[SourceRemovals]
     warnings: list[str]
     timings: dict[str, Timing]

@@ -14,10 +14,10 @@ bytes of arrays and an id, the search index of the kept ones, and what `nearkin.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import bad_parameter, check_count, mismatch
 from nearkin.io import Column, Corpus, OutputDir
 from nearkin.pipeline.candidates import (
     ConfirmedCandidates,
@@ -27,6 +27,7 @@ from nearkin.pipeline.candidates import (
     TextCandidateSource,
     check_recall,
 )
+from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import (
     Cells,
     HashedDocuments,
@@ -75,6 +76,7 @@ def dedup(
     columns: Mapping[str, Cells] | Iterable[str] | None = None,
     output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
+    max_comparisons: int = MAX_COMPARISONS,
     progress: Progress | None = None,
 ) -> DedupResult:
     """Find near-duplicates among texts and say which one of each cluster stays.
@@ -126,6 +128,10 @@ def dedup(
         its place if, and only if, the store remembers what stays. Called again if the store has changed meanwhile.
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed documents only, or all verified links.
+    max_comparisons : int, default 10,000
+        Most candidates that one document is compared with by their texts, which bounds the work for many different
+        texts with nearly equal fingerprints; with `verify="indel"` these have at most 2**39 pairs of characters, too.
+        Candidates beyond are no matches; the summary counts them under `skipped`.
     progress : function, optional
         Called with stage, done and total.
 
@@ -144,6 +150,11 @@ def dedup(
         For ids that are not distinct, or a record that can't be read; with a store for an id that is there with another
         text. Nothing is remembered then.
 
+    Warns
+    -----
+    RuntimeWarning
+        If candidates were skipped: near-duplicates may be left.
+
     Examples
     --------
     >>> import nearkin as nk
@@ -158,9 +169,11 @@ def dedup(
     c a near 1.0
     d a near 0.76
     """
+    most = check_count("max_comparisons", max_comparisons, 1, (1 << 63) - 1, "1 or more")
     collection = against if store is None else store
     held = collection.settings if isinstance(collection, HasSettings) else None
     options = _Options.following(held, recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
+    options = replace(options, max_comparisons=most)
     source = options.candidate_source
     timer = StageTimer()
     report = progress or (lambda stage, done, total: None)
@@ -253,6 +266,7 @@ class _Options:
     cluster: ClusterRule
     keep: KeepRule
     links: ListedLinks
+    max_comparisons: int = MAX_COMPARISONS
     comparison: TextComparison | None = field(init=False)
     candidate_source: TextCandidateSource = field(init=False)
 
@@ -306,6 +320,16 @@ class _Options:
     def order(self) -> KeepRule:
         """The rule of the order of visits."""
         return self.keep
+
+    def tell_skipped(self, skipped: int) -> str:
+        """That comparisons were left out."""
+        bound = f"more than max_comparisons={self.max_comparisons:,} candidates"
+        if self.verify == "indel":
+            bound += ", or more than 2**39 pairs of characters for Indel"
+        return (
+            f"{skipped:,} comparisons were left out: some documents have {bound}; near-duplicates may be left. "
+            "Raise max_comparisons, lower the radius, or verify by jaccard"
+        )
 
     def _propose(self, *, by_share: bool) -> TextCandidateSource:
         if self.confirm is None:

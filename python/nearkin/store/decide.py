@@ -14,6 +14,7 @@ one moment, with no lock held; then, while nobody else writes, against the rows 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from nearkin._core import TextCache
 from nearkin.errors import InputError
 from nearkin.pipeline.candidates import Places
-from nearkin.pipeline.cluster import Assignment, Clusterer
+from nearkin.pipeline.cluster import MAX_COMPARISONS, Assignment, Clusterer
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.memory import CACHE_BYTES
@@ -164,7 +165,7 @@ class Batch:
             return Assignment.of_none(0)
         place, texts = self._cache.take(len(numbers))
         older = StoreView(contents, start, place)
-        return self._clusterer(numbers, older, texts).match_older()
+        return _told(self._clusterer(numbers, older, texts).match_older())
 
     def _firsts(self, decision: Decision) -> NDArray[np.int64]:
         """The first document of each content that has features and is not known."""
@@ -215,7 +216,7 @@ class Batch:
         original = self._originals(decision)
         firsts = self._firsts(decision)
         left = firsts[decision.status[firsts] == NEW]
-        found = self._clusterer(left, None, None).absorb()
+        found = _told(self._clusterer(left, None, None).absorb())
         absorbed = found.by >= 0
         decision.status[left[absorbed]] = NEAR
         decision.other[left[absorbed]] = left[found.by[absorbed]]
@@ -254,3 +255,12 @@ class Batch:
         noun = self._settings.noun
         reason = f"id {name!r} is that of another {noun} in {where}; remove the old one first, or give another id"
         return InputError(f"row {number}: {reason}", place=f"row {number}", reason=reason, id=name)
+
+
+def _told(found: Assignment) -> Assignment:
+    """The assignment, after a warning if comparisons were left out of it."""
+    if found.skipped:
+        bound = f"more than {MAX_COMPARISONS:,} candidates, or with Indel more than 2**39 pairs of characters"
+        message = f"{found.skipped:,} comparisons were left out: some documents have {bound}; they may count as new"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return found

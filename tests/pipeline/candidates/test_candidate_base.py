@@ -29,7 +29,8 @@ def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool
     batch = ListedBatch.of(left, right, similarity)
     close = sorted({end for pair in pairs for end in pair})
     assert close == batch.close.tolist()
-    by, found, verified, candidates = batch.absorb(None, 100 + batch.close, 0.5)
+    by, found, verified, candidates, skipped = batch.absorb(None, 100 + batch.close, 0.5, 10_000)
+    assert 0 == skipped
     expected = reference.absorb(close, lambda a, b: (a, b) in linked)
     assert [-1 if expected[a] == a else close.index(expected[a]) for a in close] == by.tolist()
     assert [linked[expected[a], a] for a in close if expected[a] != a] == found[by >= 0].tolist()
@@ -40,7 +41,9 @@ def test_listed_batches_absorb_in_order(pairs: list[tuple[int, int]], ties: bool
 
 def test_a_batch_without_similarities_says_none() -> None:
     """NaN for those that are absorbed, too."""
-    by, similarity, _, _ = ListedBatch.of(np.array([3]), np.array([1])).absorb(None, np.array([1, 3]), 0.5)
+    batch = ListedBatch.of(np.array([3]), np.array([1]), skipped=7)
+    by, similarity, _, _, skipped = batch.absorb(None, np.array([1, 3]), 0.5, 10_000)
+    assert 7 == skipped
     assert [-1, 0] == by.tolist()
     assert np.isnan(similarity).all()
 

@@ -18,9 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use crate::Result;
 use crate::cpu::features::{Avx512Bits, Popcnt};
 use crate::cpu::popcount::Kernel;
-use crate::pipeline::verify::{Cache, Subject};
+use crate::pipeline::verify::{Allowance, Cache, Subject};
+use crate::room;
 use crate::search::hamming::scan::{scan, tile::Sink};
 use crate::stop::Stop;
 
@@ -34,55 +36,112 @@ pub struct Matches {
     pub verified: u64,
     /// How many pairs were within the radius.
     pub candidates: u64,
+    /// How many of them were beyond the allowance of their document, and are no matches for that reason alone.
+    pub skipped: u64,
+}
+
+impl Matches {
+    /// Nothing absorbed, of `n` documents.
+    fn none(n: usize) -> Result<Self> {
+        Ok(Self {
+            by: room::filled(-1, n)?,
+            similarity: room::filled(f64::NAN, n)?,
+            verified: 0,
+            candidates: 0,
+            skipped: 0,
+        })
+    }
+}
+
+/// Drops from `others` those whose comparison with `subject` is beyond an allowance; how many they are. `row` names the text of one.
+fn within_allowance(
+    texts: &Cache,
+    subject: &Subject,
+    threshold: f64,
+    most: usize,
+    others: &mut Vec<usize>,
+    row: impl Fn(usize) -> u32,
+) -> u64 {
+    let (before, mut allowance) = (others.len(), Allowance::new(most));
+    others.retain(|&other| texts.allows(row(other), subject, threshold, &mut allowance));
+    (before - others.len()) as u64
 }
 
 /// Compares document d, row `documents[d]`, with the rows `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one
-/// reaches `threshold`; `by` holds its row. All rows are in `texts`.
+/// reaches `threshold`, as far as an allowance of `most` comparisons reaches; `by` holds its row. All rows are in `texts`.
+///
+/// # Errors
+/// There is no memory.
 ///
 /// # Panics
 /// If the offsets do not belong to the documents and candidates.
-pub fn first_matches(texts: &Cache, threshold: f64, documents: &[u32], offsets: &[i64], candidates: &[u32]) -> Matches {
+pub fn first_matches(
+    texts: &Cache,
+    threshold: f64,
+    documents: &[u32],
+    offsets: &[i64],
+    candidates: &[u32],
+    most: usize,
+) -> Result<Matches> {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
     let stop = &Stop::current();
-    let found: Vec<(i64, f64, usize)> = (0..documents.len())
-        .into_par_iter()
-        .with_min_len(16)
-        .map_init(Subject::default, |subject, d| {
-            let candidates = &candidates[offsets[d] as usize..offsets[d + 1] as usize];
-            if candidates.is_empty() || stop.is_set() {
-                return (-1, f64::NAN, 0);
+    let one = |subject: &mut Subject, d: usize| {
+        let candidates = &candidates[offsets[d] as usize..offsets[d + 1] as usize];
+        let (mut tried, mut skipped) = (0_u64, 0_u64);
+        if candidates.is_empty() || stop.is_set() {
+            return (None, tried, skipped);
+        }
+        texts.subject(documents[d], subject);
+        let mut allowance = Allowance::new(most);
+        for (at, &row) in candidates.iter().enumerate().take_while(|_| !stop.is_set()) {
+            if allowance.is_spent() {
+                skipped += (candidates.len() - at) as u64;
+                break;
             }
-            texts.subject(documents[d], subject);
-            let mut tried = 0;
-            let found = candidates.iter().take_while(|_| !stop.is_set()).find_map(|&row| {
-                tried += 1;
-                texts.at_least(row, subject, threshold, stop).map(|similarity| (row.into(), similarity))
-            });
-            let (by, similarity) = found.unwrap_or((-1, f64::NAN));
-            (by, similarity, tried)
-        })
-        .collect();
-    Matches {
-        by: found.iter().map(|found| found.0).collect(),
-        similarity: found.iter().map(|found| found.1).collect(),
-        verified: found.iter().map(|found| found.2 as u64).sum(),
-        candidates: candidates.len() as u64,
+            if !texts.allows(row, subject, threshold, &mut allowance) {
+                skipped += 1;
+                continue;
+            }
+            tried += 1;
+            if let Some(similarity) = texts.at_least(row, subject, threshold, stop) {
+                // What was left out before it is made good by the match.
+                return (Some((row, similarity)), tried, 0);
+            }
+        }
+        (None, tried, skipped)
+    };
+    let tasks = (0..documents.len()).into_par_iter().with_min_len(16).map_init(Subject::default, one);
+    let found = room::gathered(tasks)?;
+    let mut result = Matches::none(documents.len())?;
+    result.candidates = candidates.len() as u64;
+    for (d, (first, tried, skipped)) in found.into_iter().enumerate() {
+        if let Some((row, similarity)) = first {
+            (result.by[d], result.similarity[d]) = (row.into(), similarity);
+        }
+        result.verified += tried;
+        result.skipped += skipped;
     }
+    Ok(result)
 }
 
 /// Visits documents in order, document d with fingerprint d and row `documents[d]` of `texts`; each one that none before it
 /// absorbed is kept and absorbs all later ones within `radius` whose similarity reaches `threshold`. `by` holds the number
-/// of the document that absorbed d. Without texts distance alone decides, and similarity is NaN.
+/// of the document that absorbed d. Without texts distance alone decides, and similarity is NaN. A kept document makes at most `most`
+/// comparisons.
+///
+/// # Errors
+/// There is no memory.
 pub fn absorb(
     texts: Option<&Cache>,
     threshold: f64,
     fingerprints: &Fingerprints,
     radius: u32,
     documents: &[u32],
-) -> Matches {
+    most: usize,
+) -> Result<Matches> {
     let stop = &Stop::current();
     let n = fingerprints.n;
-    let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
+    let mut result = Matches::none(n)?;
     let mut subject = Subject::default();
     let mut later = Vec::new();
     for d in (0..n).take_while(|_| !stop.is_set()) {
@@ -97,13 +156,15 @@ pub fn absorb(
         result.candidates += later.len() as u64;
         let similarities: Vec<Option<f64>> = match texts {
             Some(texts) => {
-                result.verified += later.len() as u64;
                 texts.subject(documents[d], &mut subject);
                 let subject = &subject;
+                result.skipped +=
+                    within_allowance(texts, subject, threshold, most, &mut later, |other| documents[other]);
+                result.verified += later.len() as u64;
                 let similarity = |&other: &usize| texts.at_least(documents[other], subject, threshold, stop);
-                later.par_iter().with_min_len(8).map(similarity).collect()
+                room::gathered(later.par_iter().with_min_len(8).map(similarity))?
             }
-            None => vec![Some(f64::NAN); later.len()],
+            None => room::filled(Some(f64::NAN), later.len())?,
         };
         for (&other, similarity) in later.iter().zip(similarities) {
             if let Some(similarity) = similarity {
@@ -112,12 +173,15 @@ pub fn absorb(
             }
         }
     }
-    result
+    Ok(result)
 }
 
 /// As [`absorb`], with candidates that were listed before: document d has the later documents
 /// `later[offsets[d]..offsets[d + 1]]`. Without texts every candidate is a match, with the similarity beside it, NaN
 /// without.
+///
+/// # Errors
+/// There is no memory.
 ///
 /// # Panics
 /// If the offsets do not belong to the documents and candidates.
@@ -128,11 +192,12 @@ pub fn absorb_listed(
     offsets: &[i64],
     later: &[u32],
     similarity: Option<&[f64]>,
-) -> Matches {
+    most: usize,
+) -> Result<Matches> {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
     let stop = &Stop::current();
     let n = documents.len();
-    let mut result = Matches { by: vec![-1; n], similarity: vec![f64::NAN; n], verified: 0, candidates: 0 };
+    let mut result = Matches::none(n)?;
     let mut subject = Subject::default();
     let mut open = Vec::new();
     for d in (0..n).take_while(|_| !stop.is_set()) {
@@ -147,13 +212,18 @@ pub fn absorb_listed(
         result.candidates += open.len() as u64;
         let similarities: Vec<Option<f64>> = match texts {
             Some(texts) => {
-                result.verified += open.len() as u64;
                 texts.subject(documents[d], &mut subject);
                 let subject = &subject;
-                let similarity = |&at: &usize| texts.at_least(documents[later[at] as usize], subject, threshold, stop);
-                open.par_iter().with_min_len(8).map(similarity).collect()
+                let row = |at: usize| documents[later[at] as usize];
+                result.skipped += within_allowance(texts, subject, threshold, most, &mut open, row);
+                result.verified += open.len() as u64;
+                let similarity = |&at: &usize| texts.at_least(row(at), subject, threshold, stop);
+                room::gathered(open.par_iter().with_min_len(8).map(similarity))?
             }
-            None => open.iter().map(|&at| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]))).collect(),
+            None => {
+                let given = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
+                room::collected(open.iter().map(given))?
+            }
         };
         for (&at, similarity) in open.iter().zip(similarities) {
             if let Some(similarity) = similarity {
@@ -162,7 +232,7 @@ pub fn absorb_listed(
             }
         }
     }
-    result
+    Ok(result)
 }
 
 /// The fingerprints of a batch, word by word, so that distances from one to many run in vectors.
@@ -291,7 +361,7 @@ mod tests {
             let mut cache = Cache::new(Measure::Jaccard, usize::MAX);
             let rows: Vec<u32> = (0..n as u32).collect();
             cache.add(&tokenizer, &rows, texts.as_slice()).expect("nothing stops it");
-            let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32]).expect("a similarity")[0];
+            let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32], false).expect("a similarity")[0];
             let mut expected: Vec<Option<usize>> = vec![None; n];
             for d in 0..n {
                 expected[d] = (0..d).find(|&e| {
@@ -310,7 +380,8 @@ mod tests {
                         candidates.extend(kept.iter().filter(|&&e| distance(d, e as usize) <= radius));
                         offsets.push(candidates.len() as i64);
                     }
-                    let result = first_matches(&cache, threshold, &rows[start..end], &offsets, &candidates);
+                    let result = first_matches(&cache, threshold, &rows[start..end], &offsets, &candidates, usize::MAX)
+                        .expect("room");
                     for (d, (&by, &value)) in (start..end).zip(result.by.iter().zip(&result.similarity)) {
                         found[d] = usize::try_from(by).ok();
                         if let Some(by) = found[d] {
@@ -326,13 +397,16 @@ mod tests {
                 let slots: Vec<u64> = left.iter().flat_map(|&d| [fingerprints[2 * d], fingerprints[2 * d + 1]]).collect();
                 let documents: Vec<u32> = left.iter().map(|&d| d as u32).collect();
                 let batch = Fingerprints::new(&slots, 2);
-                let result = absorb(measured.then_some(&cache), threshold, &batch, radius, &documents);
+                let result = absorb(measured.then_some(&cache), threshold, &batch, radius, &documents, usize::MAX)
+                    .expect("room");
                 let (mut offsets, mut later) = (vec![0_i64], Vec::new());
                 for (d, &place) in left.iter().enumerate() {
                     later.extend((d + 1..left.len()).filter(|&e| distance(place, left[e]) <= radius).map(|e| e as u32));
                     offsets.push(later.len() as i64);
                 }
-                let listed = absorb_listed(measured.then_some(&cache), threshold, &documents, &offsets, &later, None);
+                let listed = absorb_listed(
+                    measured.then_some(&cache), threshold, &documents, &offsets, &later, None, usize::MAX,
+                ).expect("room");
                 prop_assert_eq!((&result.by, result.verified), (&listed.by, listed.verified));
                 prop_assert_eq!(result.candidates, listed.candidates);
                 for (&d, (&by, &value)) in left.iter().zip(result.by.iter().zip(&result.similarity)) {

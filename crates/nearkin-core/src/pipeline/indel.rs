@@ -113,6 +113,22 @@ pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &Stop) -> Opti
     (found >= threshold).then_some(found)
 }
 
+/// How many pairs of characters `at_least` compares at most.
+pub(super) fn cost(a: &str, b: &[char], threshold: f64) -> u128 {
+    // Bytes are no fewer than characters.
+    let most = a.len() as u128 * (b.len() as u128);
+    if most < SHORT {
+        return most;
+    }
+    let a: Vec<char> = a.chars().collect();
+    let (total, shorter) = (a.len() + b.len(), a.len().min(b.len()));
+    if 1.0 - (total - 2 * shorter) as f64 / (total as f64) < threshold {
+        return 0;
+    }
+    let (a, b, _) = trimmed(&a, b);
+    a.len() as u128 * (b.len() as u128)
+}
+
 /// Whether the comparison of two texts is within `most` (see [`MOST`]).
 ///
 /// # Errors
@@ -168,6 +184,15 @@ mod tests {
         stop.set();
         let other: Vec<char> = "xab".repeat(90).chars().collect();
         assert_eq!(None, at_least(&"abc".repeat(100), &other, 0.0, &stop));
+    }
+
+    #[test]
+    fn the_cost_is_that_of_what_differs_and_may_match() {
+        let same = "x".repeat(100);
+        let other: Vec<char> = format!("{same}12345").chars().collect();
+        assert_eq!(50, cost(&format!("{same}abcdefghij"), &other, 0.5));
+        assert_eq!(0, cost(&same.repeat(9), &other, 0.5));
+        assert_eq!(800 * 5, cost(&same.repeat(9), &other, 0.0));
     }
 
     #[test]

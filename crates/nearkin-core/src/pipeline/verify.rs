@@ -14,7 +14,7 @@
 //!
 //! Cost: one pass over each text for its set, one look-up per feature of the smaller side for a pair; a pair that can
 //! no longer reach the threshold is abandoned early. Indel takes O(characters² / 64) per pair, so
-//! [`Cache::similarities`] bounds it.
+//! [`Cache::similarities`] bounds it, and an [`Allowance`] what one document may cost.
 
 use std::collections::HashMap;
 
@@ -22,6 +22,7 @@ use rayon::prelude::*;
 
 use crate::hash::idset::IdSet;
 use crate::pipeline::indel;
+use crate::room;
 use crate::stop::Stop;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
@@ -95,6 +96,27 @@ struct Place {
 enum Comparand<'a> {
     Set(&'a [u64]),
     Text(&'a str),
+}
+
+/// How much the comparison of one document with others may still cost. It makes the work of a run linear in its documents: without
+/// it, n different texts whose hashes are near take n² / 2 comparisons.
+#[derive(Debug)]
+pub struct Allowance {
+    comparisons: usize,
+    /// Pairs of characters, for Indel.
+    characters: u128,
+}
+
+impl Allowance {
+    /// For one document: `most` comparisons and, with Indel, 2^39 pairs of characters in all.
+    pub fn new(most: usize) -> Self {
+        Self { comparisons: most, characters: indel::MOST }
+    }
+
+    /// Whether no comparison is left.
+    pub fn is_spent(&self) -> bool {
+        self.comparisons == 0
+    }
 }
 
 /// Texts of a chunk.
@@ -283,6 +305,20 @@ impl Cache {
         }
     }
 
+    /// Whether the comparison of `row` with the subject is within the allowance, from which it is taken then.
+    pub fn allows(&self, row: u32, subject: &Subject, threshold: f64, allowance: &mut Allowance) -> bool {
+        let cost = match self.entry(row) {
+            Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold),
+            Some(Comparand::Set(_)) | None => 0,
+        };
+        let within = allowance.comparisons > 0 && cost <= allowance.characters;
+        if within {
+            allowance.comparisons -= 1;
+            allowance.characters -= cost;
+        }
+        within
+    }
+
     /// The similarity of `row` and the subject, if it reaches `threshold`; of long texts nothing once `stop` is set.
     pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Option<f64> {
         match self.entry(row)? {
@@ -313,36 +349,42 @@ impl Cache {
         Some(self.measure.of_sets(shared, a, b))
     }
 
-    /// The similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel.
+    /// The similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel. With Indel a pair of more than
+    /// 2^39 pairs of characters is an error, or NaN if it is to be `left_out`.
     ///
     /// # Errors
-    /// The Indel similarity of a pair would take more than 2^39 pairs of characters; the call is stopped.
+    /// Such a pair; the call is stopped, or there is no memory.
     ///
     /// # Panics
     /// If the two lists differ in length.
-    pub fn similarities(&self, left: &[u32], right: &[u32]) -> Result<Vec<f64>> {
+    pub fn similarities(&self, left: &[u32], right: &[u32], left_out: bool) -> Result<Vec<f64>> {
         assert_eq!(left.len(), right.len(), "one left and one right text a pair");
         let stop = &Stop::current();
-        for (&a, &b) in left.iter().zip(right) {
+        for (&a, &b) in left.iter().zip(right).filter(|_| !left_out) {
             if let (Some(Comparand::Text(a)), Some(Comparand::Text(b))) = (self.entry(a), self.entry(b)) {
                 indel::check_budget(a, b, indel::MOST)?;
             }
         }
         // Pairs with the same left text are adjacent, so that its set is built once.
-        let mut order: Vec<u32> = (0..left.len() as u32).collect();
+        let mut order: Vec<u32> = room::collected(0..left.len() as u32)?;
         order.sort_unstable_by_key(|&pair| left[pair as usize]);
-        let groups: Vec<&[u32]> = order.chunk_by(|&a, &b| left[a as usize] == left[b as usize]).collect();
-        let found: Vec<Vec<f64>> = groups
-            .par_iter()
-            .map_init(Subject::default, |subject, group| {
-                self.subject(left[group[0] as usize], subject);
-                let similarity = |&pair: &u32| self.at_least(right[pair as usize], subject, 0.0, stop).unwrap_or(0.0);
-                let group = group.iter().take_while(|_| !stop.is_set());
-                group.map(similarity).collect()
-            })
-            .collect();
+        let same = || order.chunk_by(|&a, &b| left[a as usize] == left[b as usize]);
+        let mut groups: Vec<&[u32]> = room::of(same().count())?;
+        groups.extend(same());
+        let found = room::tried(groups.par_iter().map_init(Subject::default, |subject, group| {
+            self.subject(left[group[0] as usize], subject);
+            let mut similarities = room::of(group.len())?;
+            for &pair in *group {
+                stop.check()?;
+                let row = right[pair as usize];
+                let fits = !left_out || self.allows(row, subject, 0.0, &mut Allowance::new(1));
+                let similarity = || self.at_least(row, subject, 0.0, stop).unwrap_or(0.0);
+                similarities.push(if fits { similarity() } else { f64::NAN });
+            }
+            Ok(similarities)
+        }))?;
         stop.check()?;
-        let mut result = vec![0.0; left.len()];
+        let mut result = room::zeros(left.len())?;
         for (&pair, value) in order.iter().zip(found.into_iter().flatten()) {
             result[pair as usize] = value;
         }
@@ -413,8 +455,8 @@ mod tests {
             let pairs: Vec<(u32, u32)> =
                 (0..texts.len() as u32).flat_map(|i| (0..texts.len() as u32).map(move |j| (j, i))).collect();
             let (left, right): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
-            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right).expect("similarities");
-            let containment = cache(Measure::Containment, &texts).similarities(&left, &right).expect("similarities");
+            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right, false).expect("similarities");
+            let containment = cache(Measure::Containment, &texts).similarities(&left, &right, false).expect("similarities");
             for (pair, (&i, &j)) in left.iter().zip(&right).enumerate() {
                 let (a, b) = (features(&texts[i as usize]), features(&texts[j as usize]));
                 let shared = a.intersection(&b).count() as f64;
@@ -454,7 +496,7 @@ mod tests {
     #[test]
     fn indel_similarity_is_that_of_the_articles_texts() {
         let texts = ["how are u?".to_owned(), "how are you?".to_owned(), String::new()];
-        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2]).expect("similarities");
+        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2], true).expect("similarities");
         assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
         assert_eq!(0.0, found[1]);
     }
@@ -474,13 +516,13 @@ mod tests {
     fn a_cache_over_its_budget_drops_what_was_not_needed() {
         let texts: Vec<String> = (0..9 * CHUNK).map(|i| format!("text number {i} with some features")).collect();
         let mut cache = cache(Measure::Jaccard, &texts);
-        let whole = cache.similarities(&[4], &[7]).expect("a similarity");
+        let whole = cache.similarities(&[4], &[7], false).expect("a similarity");
         cache.budget = cache.bytes / 2;
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
         cache.shrink();
         assert!(cache.bytes <= cache.budget && cache.bytes > 0);
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
-        assert_eq!(whole, cache.similarities(&[4], &[7]).expect("a similarity"));
+        assert_eq!(whole, cache.similarities(&[4], &[7], false).expect("a similarity"));
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
         let missing = cache.missing(&rows);
         assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
@@ -489,7 +531,7 @@ mod tests {
         cache.add(&tokenizer(), &missing, again.as_slice()).expect("nothing stops it");
         assert_eq!(None, cache.first_missing(&rows));
         let last = rows.len() as u32 - 1;
-        assert_eq!(vec![1.0], cache.similarities(&[last], &[last]).expect("a similarity"));
-        assert!(cache.similarities(&[missing[0]], &[missing[1]]).expect("a similarity")[0] > 0.8);
+        assert_eq!(vec![1.0], cache.similarities(&[last], &[last], false).expect("a similarity"));
+        assert!(cache.similarities(&[missing[0]], &[missing[1]], false).expect("a similarity")[0] > 0.8);
     }
 }

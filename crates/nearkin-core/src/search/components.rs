@@ -8,6 +8,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::Result;
+use crate::room;
+use crate::stop::Stop;
+
 /// Disjoint sets of the nodes `0..n`, joined by any number of threads.
 #[derive(Debug)]
 pub struct Forest {
@@ -17,8 +21,19 @@ pub struct Forest {
 
 impl Forest {
     /// `nodes` sets of one node.
-    pub fn new(nodes: usize) -> Self {
-        Self { parents: (0..nodes as u32).map(AtomicU32::new).collect() }
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(nodes: usize) -> Result<Self> {
+        Ok(Self { parents: room::collected((0..nodes as u32).map(AtomicU32::new))? })
+    }
+
+    /// The smallest node of each node's set.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn roots(&self) -> Result<Vec<u32>> {
+        room::collected((0..self.parents.len() as u32).map(|node| self.root(node)))
     }
 
     /// The smallest node of a set.
@@ -64,23 +79,29 @@ impl Forest {
 
 /// The smallest member of each node's connected component in the graph of edges `left[i]`–`right[i]`.
 ///
+/// # Errors
+/// There is no memory for them.
+///
 /// # Panics
 /// If an edge names a node that is not below `nodes`.
-pub fn components(nodes: usize, left: &[u32], right: &[u32]) -> Vec<u32> {
-    let forest = Forest::new(nodes);
+pub fn components(nodes: usize, left: &[u32], right: &[u32]) -> Result<Vec<u32>> {
+    let forest = Forest::new(nodes)?;
     for (&a, &b) in left.iter().zip(right) {
         forest.join(a, b);
     }
-    (0..nodes as u32).map(|node| forest.root(node)).collect()
+    forest.roots()
 }
 
 /// The clusters of the graph of edges `left[i]`–`right[i]` by keep-then-absorb: nodes are visited in order, and one that none
 /// before it has absorbed absorbs its free neighbours. For each node the one that absorbed it, or itself.
 ///
+/// # Errors
+/// There is no memory for them.
+///
 /// # Panics
 /// If an edge names a node that is not below `nodes`.
-pub fn centred(nodes: usize, left: &[u32], right: &[u32]) -> Vec<u32> {
-    let mut starts = vec![0_usize; nodes + 1];
+pub fn centred(nodes: usize, left: &[u32], right: &[u32]) -> Result<Vec<u32>> {
+    let mut starts = room::zeros::<usize>(nodes + 1)?;
     let edges = || left.iter().zip(right).flat_map(|(&a, &b)| [(a, b), (b, a)]);
     for (a, _) in edges() {
         starts[a as usize + 1] += 1;
@@ -88,14 +109,14 @@ pub fn centred(nodes: usize, left: &[u32], right: &[u32]) -> Vec<u32> {
     for node in 0..nodes {
         starts[node + 1] += starts[node];
     }
-    let mut neighbours = vec![0; starts[nodes]];
-    let mut ends = starts.clone();
+    let mut neighbours = room::zeros(starts[nodes])?;
+    let mut ends = room::copied(&starts)?;
     for (a, b) in edges() {
         neighbours[ends[a as usize]] = b;
         ends[a as usize] += 1;
     }
     let free = u32::MAX;
-    let mut centres = vec![free; nodes];
+    let mut centres = room::filled(free, nodes)?;
     for node in 0..nodes {
         if centres[node] == free {
             centres[node] = node as u32;
@@ -106,24 +127,43 @@ pub fn centred(nodes: usize, left: &[u32], right: &[u32]) -> Vec<u32> {
             }
         }
     }
-    centres
+    Ok(centres)
 }
 
-/// Groups of two and more nodes whose first is the same, in order of their firsts; nodes in order. A group's first is its
-/// smallest node.
-pub(crate) fn groups(firsts: &[u32]) -> impl Iterator<Item = Vec<u32>> + use<> {
-    let mut members: Vec<Vec<u32>> = Vec::new();
-    // Place of the group of a first; most nodes are alone and get none.
-    let mut place = std::collections::HashMap::new();
-    for (node, &first) in firsts.iter().enumerate().filter(|&(node, &first)| node as u32 != first) {
-        let at = *place.entry(first).or_insert_with(|| {
-            members.push(vec![first]);
-            members.len() - 1
-        });
-        members[at].push(node as u32);
+/// Groups of two and more nodes whose first is the same.
+pub(crate) struct Groups {
+    /// First and member, ascending: the members of a group stand together.
+    members: Vec<(u32, u32)>,
+}
+
+impl Groups {
+    /// The groups of nodes whose firsts these are; a group's first is its smallest node.
+    ///
+    /// # Errors
+    /// There is no memory for them; the call is stopped.
+    pub(crate) fn new(firsts: &[u32], stop: &Stop) -> Result<Self> {
+        let joined = || firsts.iter().enumerate().filter(|&(node, &first)| node as u32 != first);
+        let mut members = room::of(joined().count())?;
+        for (node, &first) in joined() {
+            members.push((first, node as u32));
+        }
+        // In the order of nodes it would be a sort by the first alone; this one needs no memory.
+        stop.sort(&mut members);
+        stop.check()?;
+        Ok(Self { members })
     }
-    members.sort_unstable_by_key(|group| group[0]);
-    members.into_iter()
+
+    /// How many nodes all groups have.
+    pub(crate) fn nodes(&self) -> usize {
+        self.members.len() + self.members.chunk_by(|a, b| a.0 == b.0).count()
+    }
+
+    /// The nodes of each group in order, group after group in order of their firsts.
+    pub(crate) fn each(&self) -> impl Iterator<Item = impl Iterator<Item = u32> + Clone + '_> + '_ {
+        self.members
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|group| group.first().map(|member| member.0).into_iter().chain(group.iter().map(|member| member.1)))
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +183,7 @@ mod tests {
                     expected[b as usize] = least;
                 }
             }
-            prop_assert_eq!(expected, components(30, &left, &right));
+            prop_assert_eq!(expected, components(30, &left, &right).expect("room"));
         }
 
         #[test]
@@ -161,9 +201,11 @@ mod tests {
                     }
                 }
             }
-            let found = centred(12, &left, &right);
+            let found = centred(12, &left, &right).expect("room");
             prop_assert_eq!(expected.into_iter().flatten().collect::<Vec<_>>(), found.clone());
-            let listed: Vec<Vec<u32>> = groups(&found).collect();
+            let groups = Groups::new(&found, &Stop::default()).expect("room");
+            let listed: Vec<Vec<u32>> = groups.each().map(Iterator::collect).collect();
+            prop_assert_eq!(listed.iter().map(Vec::len).sum::<usize>(), groups.nodes());
             let plain: Vec<Vec<u32>> = (0..12)
                 .map(|first| (0..12).filter(|&node| found[node as usize] == first).collect::<Vec<u32>>())
                 .filter(|group| group.len() > 1)
@@ -178,7 +220,7 @@ mod tests {
         let nodes = 20_000_u32;
         // A path in an order that makes long chains of parents, and every thousandth edge left out.
         let edges: Vec<u32> = (0..nodes - 1).map(|i| i * 7919 % (nodes - 1)).filter(|i| i % 1000 != 999).collect();
-        let forest = Forest::new(nodes as usize);
+        let forest = Forest::new(nodes as usize).expect("room");
         edges.par_iter().for_each(|&i| forest.join(i + 1, i));
         for node in 0..nodes {
             assert_eq!(node / 1000 * 1000, forest.root(node));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use crate::Result;
+use crate::room;
 pub use crate::room::Plain;
 use crate::stop::Stop;
 
@@ -87,7 +88,7 @@ impl<T: Plain> Column<T> {
         Mapped::new(memory, offset, bytes).map(|mapped| Self(Place::Mapped(mapped)))
     }
 
-    /// The values to change, copied into memory first if they are mapped.
+    /// The values to change, copied into memory first if they are mapped: large ones by [`Column::own`] before.
     pub fn to_mut(&mut self) -> &mut Vec<T> {
         if let Place::Mapped(mapped) = &self.0 {
             self.0 = Place::Owned(mapped.values().to_vec());
@@ -101,25 +102,40 @@ impl<T: Plain> Column<T> {
     /// Copies values that are mapped into memory, so that `to_mut` takes no time.
     ///
     /// # Errors
-    /// The call is stopped; the values are as they were.
+    /// The call is stopped, or there is no memory; the values are as they were.
     pub fn own(&mut self, stop: &Stop) -> Result<()> {
-        if self.is_mapped() {
-            let mut copy = Self::from(Vec::with_capacity(self.len()));
-            copy.append(self, stop)?;
-            *self = copy;
+        self.reserve(0, stop)
+    }
+
+    /// Room for `count` values behind those there are, which are copied into memory if they are mapped: `to_mut` then takes no time,
+    /// and appending as many does not fail.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory; the values are as they were.
+    pub fn reserve(&mut self, count: usize, stop: &Stop) -> Result<()> {
+        match &mut self.0 {
+            Place::Owned(values) => room::more(values, count),
+            Place::Mapped(mapped) => {
+                let values = mapped.values();
+                let mut copy = room::of(values.len().saturating_add(count))?;
+                for some in values.chunks(COPIED) {
+                    stop.check()?;
+                    copy.extend_from_slice(some);
+                }
+                self.0 = Place::Owned(copy);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Appends values.
     ///
     /// # Errors
-    /// The call is stopped; the values are as they were.
+    /// The call is stopped, or there is no memory; the values are as they were.
     pub fn append(&mut self, new: &[T], stop: &Stop) -> Result<()> {
-        self.own(stop)?;
+        self.reserve(new.len(), stop)?;
         let values = self.to_mut();
         let before = values.len();
-        values.reserve(new.len());
         for some in new.chunks(COPIED) {
             if let Err(stopped) = stop.check() {
                 values.truncate(before);

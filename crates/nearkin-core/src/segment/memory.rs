@@ -20,6 +20,7 @@ use std::ops::Deref;
 use memmap2::Mmap;
 
 use super::column::bytes_of;
+use crate::{Result, room};
 
 /// Largest file that is read instead of mapped.
 const SMALL: u64 = 1 << 20;
@@ -45,14 +46,14 @@ struct Words {
 }
 
 impl Words {
-    fn of(bytes: &[u8]) -> Self {
-        let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+    fn of(bytes: &[u8]) -> Result<Self> {
+        let mut words = room::zeros::<u64>(bytes.len().div_ceil(8))?;
         for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
             let mut whole = [0; 8];
             whole[..chunk.len()].copy_from_slice(chunk);
             *word = u64::from_ne_bytes(whole);
         }
-        Self { words, length: bytes.len() }
+        Ok(Self { words, length: bytes.len() })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -72,9 +73,10 @@ impl Memory {
     pub(super) fn of_at_most(mut file: &File, small: u64) -> std::io::Result<Self> {
         let length = file.metadata()?.len();
         if length <= small {
-            let mut bytes = Vec::new();
+            // One more, so that the end is seen without more room.
+            let mut bytes = room::of(length as usize + 1).map_err(std::io::Error::other)?;
             file.read_to_end(&mut bytes)?;
-            return Ok(Self(Place::Read(Words::of(&bytes))));
+            return Ok(Self(Place::Read(Words::of(&bytes).map_err(std::io::Error::other)?)));
         }
         // SAFETY: the map is read-only. A file that others change in place gives other numbers, which checksums find; one that
         // they shorten breaks the map, which the guard finds; neither is a fault of memory, since every bit pattern of the

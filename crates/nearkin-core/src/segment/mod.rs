@@ -61,8 +61,8 @@ pub(crate) fn kind_of(head: &[u8]) -> Option<u32> {
     (magic == MAGIC).then(|| u32::from_le_bytes(*kind))
 }
 
-/// Makes the system's error one that says what was being done.
+/// Makes the system's error one that says what was being done; one of the core stays itself.
 fn io(action: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let action = format!("{action} {}", path.display());
-    |source| Error::Io { action, source }
+    |source| source.downcast::<Error>().unwrap_or_else(|source| Error::Io { action, source })
 }

@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::column::{Column, Plain};
 use super::memory::Memory;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
+use crate::room;
 use crate::stop::Stop;
 use crate::{Error, Result};
 
@@ -115,12 +116,12 @@ impl Segment {
         let end =
             count.checked_mul(ENTRY).and_then(|table| table.checked_add(HEADER)).filter(|&end| end <= bytes.len());
         let Some(end) = end else { return Err(corrupt("its section table reaches behind its end")) };
-        let mut head = bytes[..end].to_vec();
+        let mut head = room::copied(&bytes[..end])?;
         head[SUM_AT..HEADER].fill(0);
         if xxh3_64(&head) != long(SUM_AT) {
             return Err(corrupt("its header does not match its checksum"));
         }
-        let mut sections = Vec::with_capacity(count);
+        let mut sections = room::of(count)?;
         for at in (HEADER..end).step_by(ENTRY) {
             let (offset, size) = (long(at + 8), long(at + 16));
             let inside = offset.checked_add(size).is_some_and(|stop| stop <= length);

@@ -1,6 +1,6 @@
 //! Writing a segment: arrays one after another, the header last.
 
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -8,20 +8,25 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::column::{Plain, bytes_of};
 use super::replace::Replacement;
 use super::{ALIGN, ENTRY, HEADER, MAGIC, SUM_AT, VERSION, io};
+use crate::room;
 use crate::stop::Stop;
 use crate::{Error, Result};
 
 /// Bytes that are summed and written between two looks at the stop.
 const WRITTEN: usize = if cfg!(test) { 1 << 16 } else { 1 << 22 };
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 20;
 
 /// Writes a segment beside its place, and moves it there at the end.
 #[derive(Debug)]
 pub struct Writer {
-    file: BufWriter<Replacement>,
+    file: Replacement,
+    /// Bytes that are not written yet.
+    buffer: Vec<u8>,
     kind: u32,
     at: u64,
-    /// Room for this many sections is kept after the header.
-    room: usize,
+    /// There is room for this many sections after the header.
+    sections: usize,
     table: Vec<u8>,
     /// Whether an array has begun and not ended, for ever so if writing it has failed.
     open: bool,
@@ -45,28 +50,48 @@ impl Stream<'_> {
 }
 
 impl Writer {
-    /// Begins a segment of `kind` for `path` with at most `room` sections.
+    /// Begins a segment of `kind` for `path` with at most this many sections.
     ///
     /// # Errors
-    /// The file system refuses; the machine is not little-endian.
-    pub fn create(path: &Path, kind: u32, room: usize) -> Result<Self> {
+    /// The file system refuses; there is no memory; the machine is not little-endian.
+    pub fn create(path: &Path, kind: u32, sections: usize) -> Result<Self> {
         if cfg!(target_endian = "big") {
             return Err(Error::parameter("byte order", "big-endian", "a little-endian machine"));
         }
+        let at = ((HEADER + sections * ENTRY) as u64).next_multiple_of(ALIGN);
+        let (buffer, table) = (room::of(BUFFER)?, room::of(sections * ENTRY)?);
         let file = Replacement::begin(path)?;
-        let at = ((HEADER + room * ENTRY) as u64).next_multiple_of(ALIGN);
-        let mut writer =
-            Self { file: BufWriter::with_capacity(1 << 20, file), kind, at, room, table: Vec::new(), open: false };
+        let mut writer = Self { file, buffer, kind, at, sections, table, open: false };
         writer.zeros(at)?;
         Ok(writer)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(io("write", self.file.get_ref().aside()))
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.flush()?;
+        }
+        if bytes.len() >= BUFFER {
+            return self.file.write_all(bytes).map_err(io("write", self.file.aside()));
+        }
+        // The buffer has room for as much.
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
     }
 
-    fn zeros(&mut self, count: u64) -> Result<()> {
-        self.put(&vec![0; count as usize])
+    fn flush(&mut self) -> Result<()> {
+        self.file.write_all(&self.buffer).map_err(io("write", self.file.aside()))?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn zeros(&mut self, mut count: u64) -> Result<()> {
+        let zeros = [0; 1 << 10];
+        while count > 0 {
+            let some = count.min(zeros.len() as u64);
+            self.put(&zeros[..some as usize])?;
+            count -= some;
+        }
+        Ok(())
     }
 
     /// Appends an array under a tag and number.
@@ -99,8 +124,8 @@ impl Writer {
 
     /// Where the next array begins.
     fn begin(&mut self) -> Result<u64> {
-        if self.open || self.table.len() >= self.room * ENTRY {
-            return Err(Error::parameter("sections", self.room + 1, format!("at most {}", self.room)));
+        if self.open || self.table.len() >= self.sections * ENTRY {
+            return Err(Error::parameter("sections", self.sections + 1, format!("at most {}", self.sections)));
         }
         self.open = true;
         Ok(self.at)
@@ -135,7 +160,7 @@ impl Writer {
         if self.open {
             return Err(Error::parameter("sections", "one that was not written to its end", "whole ones"));
         }
-        let mut head = Vec::with_capacity(HEADER + self.table.len());
+        let mut head = room::of(HEADER + self.table.len())?;
         head.extend(MAGIC);
         for part in [VERSION, self.kind, (self.table.len() / ENTRY) as u32, 0] {
             head.extend(part.to_le_bytes());
@@ -145,11 +170,10 @@ impl Writer {
         head.extend(&self.table);
         let sum = xxh3_64(&head);
         head[SUM_AT..HEADER].copy_from_slice(&sum.to_le_bytes());
-        self.file.seek(SeekFrom::Start(0)).map_err(io("write", self.file.get_ref().aside()))?;
+        self.flush()?;
+        self.file.seek(SeekFrom::Start(0)).map_err(io("write", self.file.aside()))?;
         self.put(&head)?;
-        self.file.flush().map_err(io("write", self.file.get_ref().aside()))?;
-        // Nothing is left in the buffer, so that taking it apart can't fail.
-        let (file, _) = self.file.into_parts();
-        file.commit()
+        self.flush()?;
+        self.file.commit()
     }
 }

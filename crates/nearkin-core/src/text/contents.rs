@@ -8,23 +8,27 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::stop::Stop;
 use crate::text::tokenizer::TextSource;
+use crate::{Result, room};
 
 /// The hash of each text, low word first, and how many characters it has; zeros once it is stopped.
-pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> (Vec<[u64; 2]>, Vec<u64>) {
+///
+/// # Errors
+/// There is no memory for them.
+pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2]>, Vec<u64>)> {
     let stop = &Stop::current();
-    (0..texts.len())
-        .into_par_iter()
-        .with_min_len(64)
-        .map(|i| {
-            if stop.is_set() {
-                return ([0; 2], 0);
-            }
-            texts.prefetch(i + 1);
-            let text = texts.get(i).unwrap_or_default();
-            let value = xxh3_128(text.as_bytes());
-            ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
-        })
-        .unzip()
+    let (mut hashes, mut lengths) = (room::of(texts.len())?, room::of(texts.len())?);
+    let one = |i: usize| {
+        if stop.is_set() {
+            return ([0; 2], 0);
+        }
+        texts.prefetch(i + 1);
+        let text = texts.get(i).unwrap_or_default();
+        let value = xxh3_128(text.as_bytes());
+        ([value as u64, (value >> 64) as u64], text.chars().count() as u64)
+    };
+    // Both lists have room.
+    (0..texts.len()).into_par_iter().with_min_len(64).map(one).unzip_into_vecs(&mut hashes, &mut lengths);
+    Ok((hashes, lengths))
 }
 
 /// The hash of each piece of `width` bytes, low word first; zeros once it is stopped.
@@ -46,18 +50,18 @@ mod tests {
     #[test]
     fn the_hash_is_that_of_the_specification() {
         // XXH3-128 of no bytes, seed 0: xxHash's own test vectors.
-        let (hashes, lengths) = content_hashes(["", "né"].as_slice());
+        let (hashes, lengths) = content_hashes(["", "né"].as_slice()).expect("room");
         assert_eq!([0x6001_c324_468d_497f, 0x99aa_06d3_0147_98d8], hashes[0]);
         assert_eq!(vec![0, 2], lengths);
         assert_eq!(hashes[1..], byte_hashes("né".as_bytes(), 3));
-        assert_eq!(content_hashes(["ab", "cd", "e"].as_slice()).0, byte_hashes(b"abcde", 2));
+        assert_eq!(content_hashes(["ab", "cd", "e"].as_slice()).expect("room").0, byte_hashes(b"abcde", 2));
         assert!(byte_hashes(b"", 4).is_empty());
     }
 
     proptest! {
         #[test]
         fn texts_have_one_hash_if_they_are_equal(texts in prop::collection::vec("[ab]{0,3}|\\PC{0,9}", 0..200)) {
-            let (hashes, lengths) = content_hashes(texts.as_slice());
+            let (hashes, lengths) = content_hashes(texts.as_slice()).expect("room");
             prop_assert_eq!(texts.iter().map(|text| text.chars().count() as u64).collect::<Vec<_>>(), lengths);
             for (one, hash) in texts.iter().zip(&hashes) {
                 for (other, other_hash) in texts.iter().zip(&hashes) {

@@ -7,6 +7,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::convert::{check_places, same_length};
+use crate::errors::IntoPython;
 use crate::threads::detached;
 
 type Array<T> = Py<PyArray1<T>>;
@@ -23,7 +24,7 @@ fn components(
     same_length("right", right.len(), left.len())?;
     check_places("left", left, nodes)?;
     check_places("right", right, nodes)?;
-    Ok(detached(py, || graph::components(nodes, left, right))?.into_pyarray(py).unbind())
+    Ok(detached(py, || graph::components(nodes, left, right))?.into_python()?.into_pyarray(py).unbind())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -273,7 +273,7 @@ impl LshCore {
 
     /// At most `most` rows in order of addition from `start` on, and their vectors.
     fn stored<'py>(&self, py: Python<'py>, start: usize, most: usize) -> PyResult<(Array<i64>, Bound<'py, PyAny>)> {
-        let (rows, vectors) = self.index.ask(py, |index| Ok(index.stored(start, most)))?;
+        let (rows, vectors) = self.index.ask(py, |index| index.stored(start, most))?;
         let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
         let vectors = match vectors {
             Owned::F32(values) => values.into_pyarray(py).into_any(),

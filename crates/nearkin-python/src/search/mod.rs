@@ -166,7 +166,7 @@ impl<I: Indexed> Locked<I> {
     /// At most `most` ids in order of addition, of the rows from `start` on; and the row after the last of them.
     pub(crate) fn ids(&self, py: Python<'_>, start: usize, most: usize) -> PyResult<(FoundIds, usize)> {
         self.ask(py, |index| {
-            let found = index.rows().some(start, most);
+            let found = index.rows().some(start, most)?;
             let next = found.last().map_or(start, |&row| row as usize + 1);
             Ok((FoundIds::of(index.rows(), &found), next))
         })

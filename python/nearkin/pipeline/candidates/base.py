@@ -43,11 +43,14 @@ class CandidateLists:
         Ascending within each document.
     similarity : (m,) float64, or None
         Where the family itself verifies.
+    skipped : int
+        Look-ups that the family left out, so that candidates may be missing.
     """
 
     offsets: NDArray[np.int64]
     places: Places
     similarity: NDArray[np.float64] | None = None
+    skipped: int = 0
 
     def followed_by(self, other: CandidateLists) -> CandidateLists:
         """For each document its candidates here, then those of `other`."""
@@ -57,7 +60,8 @@ class CandidateLists:
         similarity = None
         if self.similarity is not None and other.similarity is not None:
             similarity = np.concatenate([self.similarity, other.similarity])[order]
-        return CandidateLists(offsets_of(counts), np.concatenate([self.places, other.places])[order], similarity)
+        places = np.concatenate([self.places, other.places])[order]
+        return CandidateLists(offsets_of(counts), places, similarity, self.skipped + other.skipped)
 
     def owners(self) -> NDArray[np.int64]:
         """The number of the document of each candidate."""
@@ -66,11 +70,15 @@ class CandidateLists:
 
 @dataclass(frozen=True)
 class CandidatePairs:
-    """Pairs of documents, each once: `left`, `right` and, where the family itself verifies, their similarity."""
+    """Pairs of documents, each once: `left`, `right` and, where the family itself verifies, their similarity.
+
+    `skipped` counts look-ups that the family left out, so that pairs may be missing.
+    """
 
     left: Places
     right: Places
     similarity: NDArray[np.float64] | None = None
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,8 +118,9 @@ class PlacedValues:
         return values if isinstance(values, PlacedValues) else cls(values, np.arange(len(values)))
 
 
-Decision = tuple[NDArray[np.int64], NDArray[np.float64], int, int]
-"""What absorbed each document (a number within the batch, -1 for none), its similarity; pairs verified, candidates."""
+Decision = tuple[NDArray[np.int64], NDArray[np.float64], int, int, int]
+"""What absorbed each document (a number within the batch, -1 for none), its similarity; pairs verified, candidates, and
+comparisons or look-ups that were left out."""
 
 
 class CandidateBatch(Protocol):
@@ -121,8 +130,8 @@ class CandidateBatch(Protocol):
     def close(self) -> NDArray[np.int64]:
         """Their numbers within the batch, ascending."""
 
-    def absorb(self, cache: TextCache | None, places: Places, threshold: float) -> Decision:
-        """Visit them in order; each one that has not been absorbed absorbs later ones.
+    def absorb(self, cache: TextCache | None, places: Places, threshold: float, most: int) -> Decision:
+        """Visit them in order; each one that has not been absorbed absorbs later ones, by at most `most` comparisons.
 
         `places` are theirs, and have their texts in `cache`; without it all candidates are matches.
         """
@@ -203,30 +212,37 @@ class ListedBatch:
     offsets: NDArray[np.int64]
     later: NDArray[np.uint32]
     similarity: NDArray[np.float64] | None = None
+    skipped: int = 0
 
     @classmethod
     def of(
-        cls, left: NDArray[np.int64], right: NDArray[np.int64], similarity: NDArray[np.float64] | None = None
+        cls,
+        left: NDArray[np.int64],
+        right: NDArray[np.int64],
+        similarity: NDArray[np.float64] | None = None,
+        skipped: int = 0,
     ) -> ListedBatch:
-        """The batch with these pairs of numbers, each once, in any order."""
+        """The batch with these pairs of numbers, each once, in any order; `skipped` look-ups were left out."""
         left, right = np.minimum(left, right), np.maximum(left, right)
         close, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
         first, second = np.split(numbers, 2)
         order = np.lexsort((second, first))
         offsets = offsets_of(np.bincount(first, minlength=len(close)))
         ordered = None if similarity is None else np.ascontiguousarray(similarity[order])
-        return cls(close, offsets, second[order].astype(np.uint32), ordered)
+        return cls(close, offsets, second[order].astype(np.uint32), ordered, skipped)
 
-    def absorb(self, cache: TextCache | None, places: Places, threshold: float) -> Decision:
+    def absorb(self, cache: TextCache | None, places: Places, threshold: float, most: int) -> Decision:
         """Visit the documents in order."""
-        return absorb_listed(
+        by, similarity, verified, candidates, skipped = absorb_listed(
             cache,
             documents=places.astype(np.uint32),
             offsets=self.offsets,
             later=self.later,
             similarity=self.similarity,
             threshold=threshold,
+            most=most,
         )
+        return by, similarity, verified, candidates, skipped + self.skipped
 
 
 class Hits(Protocol):

@@ -131,7 +131,7 @@ class HammingBatch:
     values: Values
     radius: int
 
-    def absorb(self, cache: TextCache | None, places: Places, threshold: float) -> Decision:
+    def absorb(self, cache: TextCache | None, places: Places, threshold: float, most: int) -> Decision:
         """Each kept document scans the rest of the batch."""
         return absorb_in_order(
             cache,
@@ -140,6 +140,7 @@ class HammingBatch:
             words=self.values.shape[1],
             radius=self.radius,
             threshold=threshold,
+            most=most,
         )
 
 

@@ -42,6 +42,8 @@ class DigestCandidates:
     recipe : DigestRecipe
     threshold : int
         Smallest score that counts, inclusive, 1 to 100.
+    skip_hubs : int, optional
+        7-grams that more digests share are left out, and counted; None follows all.
 
     Raises
     ------
@@ -51,16 +53,17 @@ class DigestCandidates:
 
     equal: ClassVar[float] = 100.0
 
-    def __init__(self, recipe: DigestRecipe, threshold: float) -> None:
+    def __init__(self, recipe: DigestRecipe, threshold: float, skip_hubs: int | None = None) -> None:
         number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
         if not number or not 1 <= threshold <= 100 or threshold != int(threshold):
             raise bad_parameter("threshold", repr(threshold), "a whole score from 1 to 100, inclusive")
         self.recipe = recipe
         self.threshold = int(threshold)
+        self.skip_hubs = skip_hubs
 
     def search(self, values: Values | PlacedValues) -> CandidateSearch:
         """An empty search over digests."""
-        return DigestSearch(self.threshold, values)
+        return DigestSearch(self.threshold, values, self.skip_hubs)
 
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
         """100 less the score of the digests of each row."""
@@ -99,8 +102,8 @@ class DigestSearch:
     A digest without seven characters in a part is never added: equality alone would make it match others.
     """
 
-    def __init__(self, threshold: int, values: Values | PlacedValues) -> None:
-        self._threshold, self._values = threshold, values
+    def __init__(self, threshold: int, values: Values | PlacedValues, skip_hubs: int | None = None) -> None:
+        self._threshold, self._values, self._skip_hubs = threshold, values, skip_hubs
         self._index = DigestIndex(strict=False)
         self._comparable = comparable(values[:])
         self._added = 0
@@ -115,29 +118,28 @@ class DigestSearch:
         self._index.add(places, digests_of(self._values[places]))
 
     def find(self, values: Values) -> CandidateLists:
-        """Everything that scores at least the threshold."""
+        """Everything that scores at least the threshold, but for what only hubs lead to."""
         able = comparable(values)
-        hits = self._index.search(digests_of(values[able]), self._threshold)
+        hits = self._index.search(digests_of(values[able]), self._threshold, skip_hubs=self._skip_hubs)
         counts = np.zeros(len(values), np.int64)
         counts[able] = np.diff(hits.offsets)
         offsets = offsets_of(counts)
         found = np.asarray(hits.ids, np.int64)
         order = ascending(offsets, found)
-        return CandidateLists(offsets, found[order], hits.scores[order].astype(np.float64))
+        return CandidateLists(offsets, found[order], hits.scores[order].astype(np.float64), hits.skipped)
 
     def within(self, places: Places) -> CandidateBatch:
         """The digests that score at least the threshold with another one of the batch."""
-        batch = DigestSearch(self._threshold, self._values[places])
+        batch = DigestSearch(self._threshold, self._values[places], self._skip_hubs)
         batch.add(np.arange(len(places)))
         links = batch.pairs()
-        return ListedBatch.of(links.left, links.right, links.similarity)
+        return ListedBatch.of(links.left, links.right, links.similarity, links.skipped)
 
     def pairs(self) -> CandidatePairs:
         """All pairs that score at least the threshold."""
-        pairs = self._index.pairs(self._threshold)
-        return CandidatePairs(
-            np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64), pairs.scores.astype(np.float64)
-        )
+        pairs = self._index.pairs(self._threshold, skip_hubs=self._skip_hubs)
+        left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
+        return CandidatePairs(left, right, pairs.scores.astype(np.float64), pairs.skipped)
 
 
 def comparable(values: Values) -> NDArray[np.bool_]:

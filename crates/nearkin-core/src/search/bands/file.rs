@@ -8,6 +8,7 @@ use std::path::Path;
 use super::run::{BandRun, directory_bits};
 use super::{Index, NO_ITEM};
 use crate::families::minhash::Value;
+use crate::room;
 use crate::search::rows::Rows;
 use crate::segment::{Plain, Segment, Writer};
 use crate::{Error, Result};
@@ -32,7 +33,7 @@ pub fn describe(path: &Path) -> Result<(usize, usize, Vec<u8>)> {
     let segment = Segment::open(path)?;
     let about = about(&segment)?;
     segment.verify_one(RECIPE, 0)?;
-    Ok((about[0] as usize, about[1] as usize, segment.column::<u8>(RECIPE, 0)?.to_vec()))
+    Ok((about[0] as usize, about[1] as usize, room::copied(&segment.column::<u8>(RECIPE, 0)?)?))
 }
 
 /// Section 1: bits of a value, values, bands, rows, rows ever added, kind of ids, whether ids only grow, items.
@@ -125,7 +126,10 @@ impl<V: Value + Plain> Index<V> {
     pub fn verify(&self) -> Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
         segment.verify()?;
-        let runs = self.runs.iter().all(|run| run.is_sound(&self.items, self.num_perm, self.bands, self.num_rows));
+        let mut runs = true;
+        for run in &self.runs {
+            runs &= run.is_sound(&self.items, self.num_perm, self.bands, self.num_rows)?;
+        }
         let items = self.last.len();
         let rows = self
             .of

@@ -30,7 +30,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::families::minhash::{MAX_PERM, Value, different};
-use crate::search::components::{Forest, groups};
+use crate::room;
+use crate::search::components::{Forest, Groups};
 use crate::search::hamming::{Clusters, Hits, Linkage, Pairs};
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Plain, Segment, bytes_of};
@@ -39,6 +40,10 @@ use crate::{Error, Result};
 pub use file::describe;
 use run::BandRun;
 
+/// Queries of a task.
+const TASK: usize = 16;
+/// Items of a task that looks for pairs.
+const ITEMS: usize = 64;
 /// An item of no features, which is never found.
 const NO_ITEM: u32 = u32::MAX;
 
@@ -151,13 +156,14 @@ impl<V: Value + Plain> Index<V> {
     ///
     /// # Errors
     /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
-    /// than 2^32 − 2 rows; the call is stopped.
+    /// than 2^32 − 2 rows; the call is stopped, or there is no memory.
     pub fn add(&mut self, ids: NewIds<'_>, signatures: &[V], existing: Existing) -> Result<usize> {
         let count = self.check(signatures)?;
         let batch = self.rows.prepare(ids, count, "signatures", existing)?;
         let count = batch.count;
         if count > 0 {
             let new = self.prepare(&batch.of(signatures, self.num_perm)?)?;
+            self.reserve(&new)?;
             self.rows.commit(batch);
             self.commit(new);
         }
@@ -170,8 +176,9 @@ impl<V: Value + Plain> Index<V> {
             return Ok(known);
         }
         let hash = |item: &[V]| if stop.is_set() { 0 } else { xxh3_64(bytes_of(item)) };
-        let hashes: Vec<u64> = self.items.par_chunks(self.num_perm).map(hash).collect();
-        let mut known = HashMap::with_capacity(hashes.len());
+        let hashes = room::gathered(self.items.par_chunks(self.num_perm).map(hash))?;
+        let mut known = HashMap::new();
+        room::more_entries(&mut known, hashes.len())?;
         // Of items with one hash the first is known, as if they had been added in turn.
         for item in stop.ranges(0..hashes.len()).flatten() {
             known.entry(hashes[item]).or_insert(item as u32);
@@ -191,26 +198,28 @@ impl<V: Value + Plain> Index<V> {
         let mut new = New {
             known: self.take_known(stop)?,
             items: Vec::new(),
-            of: Vec::with_capacity(signatures.len() / k),
+            of: room::of(signatures.len() / k)?,
             keep: self.runs.len(),
             run: None,
         };
-        for row in stop.ranges(0..signatures.len() / k).flatten() {
-            let signature = &signatures[row * k..][..k];
-            if signature.iter().all(|value| *value == V::NONE) {
-                new.of.push(NO_ITEM);
-                continue;
+        for rows in stop.ranges(0..signatures.len() / k) {
+            room::more_entries(&mut new.known, rows.len())?;
+            for signature in signatures[rows.start * k..rows.end * k].chunks_exact(k) {
+                if signature.iter().all(|value| *value == V::NONE) {
+                    new.of.push(NO_ITEM);
+                    continue;
+                }
+                let next = first + new.items.len() / k;
+                let found = *new.known.entry(xxh3_64(bytes_of(signature))).or_insert(next as u32) as usize;
+                let is_found = |at: usize, items: &[V]| items[at * k..][..k] == *signature;
+                // Another signature with the same hash becomes an item of its own.
+                let known = found < next
+                    && if found < first { is_found(found, &self.items) } else { is_found(found - first, &new.items) };
+                if !known {
+                    room::append(&mut new.items, signature)?;
+                }
+                new.of.push(if known { found } else { next } as u32);
             }
-            let next = first + new.items.len() / k;
-            let found = *new.known.entry(xxh3_64(bytes_of(signature))).or_insert(next as u32) as usize;
-            let is_found = |at: usize, items: &[V]| items[at * k..][..k] == *signature;
-            // Another signature with the same hash becomes an item of its own.
-            let known = found < next
-                && if found < first { is_found(found, &self.items) } else { is_found(found - first, &new.items) };
-            if !known {
-                new.items.extend_from_slice(signature);
-            }
-            new.of.push(if known { found } else { next } as u32);
         }
         stop.check()?;
         if !new.items.is_empty() {
@@ -222,6 +231,17 @@ impl<V: Value + Plain> Index<V> {
             new.run = Some(run);
         }
         Ok(new)
+    }
+
+    /// Room for what was prepared.
+    fn reserve(&mut self, new: &New<V>) -> Result<()> {
+        let stop = &Stop::current();
+        let items = new.items.len() / self.num_perm;
+        self.items.reserve(new.items.len(), stop)?;
+        self.last.reserve(items, stop)?;
+        self.of.reserve(new.of.len(), stop)?;
+        self.before.reserve(new.of.len(), stop)?;
+        room::more(&mut self.runs, 1)
     }
 
     /// Makes what was prepared part of the index, in a short step.
@@ -256,16 +276,17 @@ impl<V: Value + Plain> Index<V> {
     }
 
     /// Puts the rows of an item that are alive into `found`.
-    fn members(&self, item: u32, found: &mut Vec<u32>) {
+    fn members(&self, item: u32, found: &mut Vec<u32>) -> Result<()> {
         let mut row = self.last[item as usize];
         loop {
             if self.rows.is_alive(row) {
+                room::more(found, 1)?;
                 found.push(row);
             }
             let before = self.before[row as usize];
             // Rows only ever point to earlier ones.
             if before >= row {
-                return;
+                return Ok(());
             }
             row = before;
         }
@@ -273,13 +294,15 @@ impl<V: Value + Plain> Index<V> {
 
     /// Puts the items that share a band with `signature` and agree with it in at least `least` values into `found`, with the number of
     /// values in which they differ; only those above `above`.
-    fn candidates(&self, signature: &[V], least: usize, above: Option<u32>, found: &mut Vec<(u32, u16)>) {
+    fn candidates(&self, signature: &[V], least: usize, above: Option<u32>, found: &mut Vec<(u32, u16)>) -> Result<()> {
         found.clear();
         for band in 0..self.bands {
             let values = &signature[band * self.num_rows..][..self.num_rows];
             let key = run::key(values, band);
             for run in &self.runs {
-                for &item in run.with_key(band, key) {
+                let items = run.with_key(band, key);
+                room::more(found, items.len())?;
+                for &item in items {
                     if above.is_none_or(|above| item > above)
                         && self.item(item)[band * self.num_rows..][..self.num_rows] == *values
                     {
@@ -294,6 +317,7 @@ impl<V: Value + Plain> Index<V> {
             *distance = different(signature, self.item(*item));
             self.num_perm - usize::from(*distance) >= least
         });
+        Ok(())
     }
 
     /// The rows that share a band with each query and agree with it in at least `least` values, nearest first, ties by id; a distance
@@ -304,32 +328,42 @@ impl<V: Value + Plain> Index<V> {
     pub fn search(&self, queries: &[V], least: usize) -> Result<Hits> {
         self.check(queries)?;
         let stop = &Stop::current();
-        let found: Vec<Vec<(u16, u32)>> = queries
-            .par_chunks(self.num_perm)
-            .with_min_len(16)
-            .map_init(Default::default, |(candidates, members): &mut (Vec<_>, Vec<_>), query| {
-                let mut hits = Vec::new();
-                if stop.is_set() || query.iter().all(|value| *value == V::NONE) {
-                    return hits;
+        let one = |queries: &[V]| {
+            let (mut candidates, mut members) = (Vec::new(), Vec::new());
+            let (mut ends, mut hits): (Vec<usize>, Vec<(u16, u32)>) = (Vec::new(), Vec::new());
+            for query in queries.chunks_exact(self.num_perm) {
+                stop.check()?;
+                let begin = hits.len();
+                if !query.iter().all(|value| *value == V::NONE) {
+                    self.candidates(query, least, None, &mut candidates)?;
+                    for &(item, distance) in &candidates {
+                        members.clear();
+                        self.members(item, &mut members)?;
+                        room::more(&mut hits, members.len())?;
+                        hits.extend(members.iter().map(|&row| (distance, row)));
+                    }
+                    hits[begin..].sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1)));
                 }
-                self.candidates(query, least, None, candidates);
-                for &(item, distance) in &*candidates {
-                    members.clear();
-                    self.members(item, members);
-                    hits.extend(members.iter().map(|&row| (distance, row)));
-                }
-                hits.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1)));
-                hits
-            })
-            .collect();
-        stop.check()?;
-        let mut hits = Hits { offsets: vec![0], ..Hits::default() };
-        for found in found {
-            hits.rows.extend(found.iter().map(|hit| hit.1));
-            hits.distances.extend(found.iter().map(|hit| hit.0));
-            hits.offsets.push(hits.rows.len() as i64);
+                ends.push(hits.len());
+            }
+            Ok((ends, hits))
+        };
+        let found = room::tried(queries.par_chunks(TASK * self.num_perm).map(one))?;
+        let total = found.iter().map(|(_, hits)| hits.len()).sum();
+        let mut all = Hits {
+            offsets: room::of(queries.len() / self.num_perm + 1)?,
+            rows: room::of(total)?,
+            distances: room::of(total)?,
+            ..Hits::default()
+        };
+        all.offsets.push(0);
+        for (ends, hits) in found {
+            let base = all.rows.len();
+            all.offsets.extend(ends.iter().map(|end| (base + end) as i64));
+            all.rows.extend(hits.iter().map(|hit| hit.1));
+            all.distances.extend(hits.iter().map(|hit| hit.0));
         }
-        Ok(hits)
+        Ok(all)
     }
 
     /// All pairs of rows that share a band and agree in at least `least` values, each once, the smaller id left, sorted by ids. `part` takes
@@ -340,35 +374,39 @@ impl<V: Value + Plain> Index<V> {
     pub fn pairs(&self, least: usize, part: Range<usize>) -> Result<Pairs> {
         let stop = &Stop::current();
         let part = part.start.min(self.num_items())..part.end.min(self.num_items());
-        let found: Vec<Vec<(u32, u32, u16)>> = part
-            .into_par_iter()
-            .with_min_len(64)
-            .map_init(Default::default, |(candidates, left, right): &mut (Vec<_>, Vec<_>, Vec<_>), item| {
-                let mut pairs = Vec::new();
-                if stop.is_set() {
-                    return pairs;
-                }
+        let one = |first: usize| {
+            let (mut candidates, mut left, mut right) = (Vec::new(), Vec::new(), Vec::new());
+            let mut pairs: Vec<(u32, u32, u16)> = Vec::new();
+            for item in first as u32..part.end.min(first + ITEMS) as u32 {
+                stop.check()?;
                 left.clear();
-                self.members(item as u32, left);
-                for (i, &a) in left.iter().enumerate().take_while(|_| !stop.is_set()) {
+                self.members(item, &mut left)?;
+                for (i, &a) in left.iter().enumerate() {
+                    stop.check()?;
+                    room::more(&mut pairs, i)?;
                     pairs.extend(left[..i].iter().map(|&b| (a, b, 0)));
                 }
                 if left.is_empty() {
-                    return pairs;
+                    continue;
                 }
-                self.candidates(self.item(item as u32), least, Some(item as u32), candidates);
-                for &(other, distance) in &*candidates {
+                self.candidates(self.item(item), least, Some(item), &mut candidates)?;
+                for &(other, distance) in &candidates {
                     right.clear();
-                    self.members(other, right);
-                    for &a in left.iter().take_while(|_| !stop.is_set()) {
+                    self.members(other, &mut right)?;
+                    for &a in &left {
+                        stop.check()?;
+                        room::more(&mut pairs, right.len())?;
                         pairs.extend(right.iter().map(|&b| (a, b, distance)));
                     }
                 }
-                pairs
-            })
-            .collect();
-        stop.check()?;
-        let mut all = found.concat();
+            }
+            Ok(pairs)
+        };
+        let found = room::tried(part.clone().into_par_iter().step_by(ITEMS).map(one))?;
+        let mut all: Vec<(u32, u32, u16)> = room::of(found.iter().map(Vec::len).sum())?;
+        for pairs in found {
+            all.extend_from_slice(&pairs);
+        }
         let by_id = |a: u32, b: u32| self.rows.compare(a, b);
         for pair in &mut all {
             if by_id(pair.0, pair.1).is_gt() {
@@ -378,9 +416,9 @@ impl<V: Value + Plain> Index<V> {
         stop.sort_by(&mut all, |a, b| by_id(a.0, b.0).then_with(|| by_id(a.1, b.1)));
         stop.check()?;
         Ok(Pairs {
-            left: all.iter().map(|pair| pair.0).collect(),
-            right: all.iter().map(|pair| pair.1).collect(),
-            distances: all.iter().map(|pair| pair.2).collect(),
+            left: room::collected(all.iter().map(|pair| pair.0))?,
+            right: room::collected(all.iter().map(|pair| pair.1))?,
+            distances: room::collected(all.iter().map(|pair| pair.2))?,
         })
     }
 
@@ -392,15 +430,17 @@ impl<V: Value + Plain> Index<V> {
     pub fn clusters(&self, least: usize, linkage: Linkage) -> Result<Clusters> {
         let stop = &Stop::current();
         let firsts = match linkage {
-            Linkage::Centred => self.centred(least, stop),
-            Linkage::Connected => self.connected(least, stop),
+            Linkage::Centred => self.centred(least, stop)?,
+            Linkage::Connected => self.connected(least, stop)?,
         };
-        stop.check()?;
+        let groups = Groups::new(&firsts, stop)?;
         let mut clusters = Clusters { offsets: vec![0], ..Clusters::default() };
-        for rows in groups(&firsts) {
+        clusters.make_room(groups.nodes())?;
+        for rows in groups.each() {
             let signature = |row: u32| self.item(self.of[row as usize]);
-            let first = signature(rows[0]);
-            clusters.distances.extend(rows.iter().map(|&row| different(first, signature(row))));
+            let Some(first) = rows.clone().next().map(signature) else { continue };
+            room::more(&mut clusters.offsets, 1)?;
+            clusters.distances.extend(rows.clone().map(|row| different(first, signature(row))));
             clusters.rows.extend(rows);
             clusters.offsets.push(clusters.rows.len() as i64);
         }
@@ -408,11 +448,12 @@ impl<V: Value + Plain> Index<V> {
     }
 
     /// For each row the one that absorbed it, or itself: rows are visited in order, and a free one absorbs what agrees with it.
-    fn centred(&self, least: usize, stop: &Stop) -> Vec<u32> {
+    fn centred(&self, least: usize, stop: &Stop) -> Result<Vec<u32>> {
         let free = u32::MAX;
-        let mut centres = vec![free; self.rows.total()];
+        let mut centres = room::filled(free, self.rows.total())?;
         let (mut items, mut members) = (Vec::new(), Vec::new());
-        for row in (0..centres.len() as u32).take_while(|_| !stop.is_set()) {
+        for row in 0..centres.len() as u32 {
+            stop.check()?;
             if centres[row as usize] != free {
                 continue;
             }
@@ -421,10 +462,10 @@ impl<V: Value + Plain> Index<V> {
             if item == NO_ITEM || !self.rows.is_alive(row) {
                 continue;
             }
-            self.candidates(self.item(item), least, None, &mut items);
+            self.candidates(self.item(item), least, None, &mut items)?;
             for &(other, _) in &items {
                 members.clear();
-                self.members(other, &mut members);
+                self.members(other, &mut members)?;
                 for &member in members.iter().filter(|&&member| member > row) {
                     if centres[member as usize] == free {
                         centres[member as usize] = row;
@@ -432,31 +473,30 @@ impl<V: Value + Plain> Index<V> {
                 }
             }
         }
-        centres
+        Ok(centres)
     }
 
     /// For each row the first of those that chains of agreement join it with.
-    fn connected(&self, least: usize, stop: &Stop) -> Vec<u32> {
-        let forest = Forest::new(self.rows.total());
-        (0..self.num_items() as u32).into_par_iter().with_min_len(64).for_each_init(
+    fn connected(&self, least: usize, stop: &Stop) -> Result<Vec<u32>> {
+        let forest = Forest::new(self.rows.total())?;
+        (0..self.num_items() as u32).into_par_iter().with_min_len(64).try_for_each_init(
             Default::default,
             |(items, members): &mut (Vec<_>, Vec<u32>), item| {
-                if stop.is_set() {
-                    return;
-                }
+                stop.check()?;
                 members.clear();
-                self.members(item, members);
-                let Some(&first) = members.first() else { return };
-                self.candidates(self.item(item), least, Some(item), items);
+                self.members(item, members)?;
+                let Some(&first) = members.first() else { return Ok(()) };
+                self.candidates(self.item(item), least, Some(item), items)?;
                 for &(other, _) in &*items {
-                    self.members(other, members);
+                    self.members(other, members)?;
                 }
                 for &member in &members[1..] {
                     forest.join(first, member);
                 }
+                Ok::<(), Error>(())
             },
-        );
-        (0..self.rows.total() as u32).map(|row| forest.root(row)).collect()
+        )?;
+        forest.roots()
     }
 
     /// Sorts everything that is alive into one run, in order of addition; row numbers stay as they are.
@@ -466,7 +506,7 @@ impl<V: Value + Plain> Index<V> {
     pub fn compact(&mut self) -> Result<()> {
         let stop = &Stop::current();
         if self.rows.num_dead() > 0 {
-            let mut held = vec![false; self.num_items()];
+            let mut held = room::filled(false, self.num_items())?;
             let rows = stop.ranges(0..self.rows.total()).flatten().map(|row| row as u32);
             for row in rows.filter(|&row| self.rows.is_alive(row)) {
                 if let Some(held) = held.get_mut(self.of[row as usize] as usize) {
@@ -492,14 +532,15 @@ impl<V: Value + Plain> Index<V> {
     /// Forgets the items that are not held; their rows are dead.
     fn drop_items(&mut self, held: &[bool], stop: &Stop) -> Result<()> {
         let k = self.num_perm;
-        let mut number = vec![NO_ITEM; held.len()];
-        let (mut items, mut last) = (Vec::new(), Vec::new());
+        let mut number = room::filled(NO_ITEM, held.len())?;
+        let count = held.iter().filter(|held| **held).count();
+        let (mut items, mut last) = (room::of(count * k)?, room::of(count)?);
         for item in stop.ranges(0..held.len()).flatten().filter(|&item| held[item]) {
             number[item] = last.len() as u32;
             items.extend_from_slice(self.item(item as u32));
             last.push(self.last[item]);
         }
-        let mut of = Vec::with_capacity(self.of.len());
+        let mut of = room::of(self.of.len())?;
         for items in stop.blocks(&self.of) {
             of.extend(items.iter().map(|&item| number.get(item as usize).copied().unwrap_or(NO_ITEM)));
         }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Result;
+use crate::room;
 use crate::segment::{Column, Plain, bytes_of};
 use crate::stop::Stop;
 
@@ -32,9 +33,9 @@ pub(super) fn directory_bits(len: usize) -> u32 {
     (len.max(1).ilog2()).saturating_sub(2)
 }
 
-fn directory(keys: &[u32]) -> Vec<u32> {
+fn directory(keys: &[u32]) -> Result<Vec<u32>> {
     let bits = directory_bits(keys.len());
-    let mut starts = Vec::with_capacity((1 << bits) + 1);
+    let mut starts = room::of((1 << bits) + 1)?;
     let mut at = 0;
     for prefix in 0..1_u64 << bits {
         while keys.get(at).is_some_and(|&key| (u64::from(key) << bits) >> 32 < prefix) {
@@ -43,14 +44,17 @@ fn directory(keys: &[u32]) -> Vec<u32> {
         starts.push(at as u32);
     }
     starts.push(keys.len() as u32);
-    starts
+    Ok(starts)
 }
+
+/// Keys, items and starts of one band.
+type Band = (Vec<u32>, Vec<u32>, Vec<u32>);
 
 impl BandRun {
     /// The run of `items`, `num_perm` values each, numbered from `first` on.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub(super) fn new<V: Plain + Sync>(
         items: &[V],
         first: usize,
@@ -61,7 +65,7 @@ impl BandRun {
     ) -> Result<Self> {
         let count = items.len() / num_perm;
         let sorted = (0..bands).into_par_iter().map(|band| {
-            let mut entries = Vec::with_capacity(count);
+            let mut entries = room::of(count)?;
             for some in stop.ranges(0..count) {
                 entries.extend(some.map(|item| {
                     let values = &items[item * num_perm + band * rows..][..rows];
@@ -69,16 +73,19 @@ impl BandRun {
                 }));
             }
             stop.sort(&mut entries);
-            let keys: Vec<u32> = entries.iter().map(|entry| (entry >> 32) as u32).collect();
-            let items: Vec<u32> = entries.iter().map(|entry| *entry as u32).collect();
-            let starts = directory(&keys);
-            (keys, items, starts)
+            stop.check()?;
+            let keys = room::collected(entries.iter().map(|entry| (entry >> 32) as u32))?;
+            let items = room::collected(entries.iter().map(|entry| *entry as u32))?;
+            let starts = directory(&keys)?;
+            Ok((keys, items, starts))
         });
-        Self::joined(count, sorted.collect(), stop)
+        Self::joined(count, sorted.collect::<Result<_>>()?, stop)
     }
 
-    fn joined(len: usize, bands: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)>, stop: &Stop) -> Result<Self> {
-        let (mut keys, mut items, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+    fn joined(len: usize, bands: Vec<Band>, stop: &Stop) -> Result<Self> {
+        let mut keys = room::of(len * bands.len())?;
+        let mut items = room::of(len * bands.len())?;
+        let mut starts = room::of(bands.iter().map(|band| band.2.len()).sum())?;
         for band in bands {
             stop.check()?;
             keys.extend(band.0);
@@ -100,11 +107,11 @@ impl BandRun {
     /// Both runs as one; the items of `b` come after those of `a`.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub(super) fn merge(a: &Self, b: &Self, bands: usize, stop: &Stop) -> Result<Self> {
         let len = a.len + b.len;
         let merged = (0..bands).into_par_iter().map(|band| {
-            let (mut keys, mut items) = (Vec::with_capacity(len), Vec::with_capacity(len));
+            let (mut keys, mut items) = (room::of(len)?, room::of(len)?);
             let (a_keys, a_items) = (a.keys(band), &a.items[band * a.len..][..a.len]);
             let (b_keys, b_items) = (b.keys(band), &b.items[band * b.len..][..b.len]);
             let (mut i, mut j) = (0, 0);
@@ -118,10 +125,11 @@ impl BandRun {
                     j += usize::from(!from_a);
                 }
             }
-            let starts = directory(&keys);
-            (keys, items, starts)
+            stop.check()?;
+            let starts = directory(&keys)?;
+            Ok((keys, items, starts))
         });
-        Self::joined(len, merged.collect(), stop)
+        Self::joined(len, merged.collect::<Result<_>>()?, stop)
     }
 
     fn keys(&self, band: usize) -> &[u32] {
@@ -142,23 +150,30 @@ impl BandRun {
     }
 
     /// Whether keys ascend, lead to the values that they are of, and the directory leads to them.
+    ///
+    /// # Errors
+    /// There is no memory to find out.
     pub(super) fn is_sound<V: Plain + Sync>(
         &self,
         signatures: &[V],
         num_perm: usize,
         bands: usize,
         rows: usize,
-    ) -> bool {
+    ) -> Result<bool> {
         let starts = (1 << directory_bits(self.len)) + 1;
-        (0..bands).all(|band| {
+        for band in 0..bands {
             let keys = self.keys(band);
             let items = &self.items[band * self.len..][..self.len];
-            keys.is_sorted()
-                && directory(keys) == self.starts[band * starts..][..starts]
+            let sound = keys.is_sorted()
+                && directory(keys)? == self.starts[band * starts..][..starts]
                 && keys.iter().zip(items).all(|(&expected, &item)| {
                     let at = item as usize * num_perm + band * rows;
                     signatures.get(at..at + rows).is_some_and(|values| key(values, band) == expected)
-                })
-        })
+                });
+            if !sound {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

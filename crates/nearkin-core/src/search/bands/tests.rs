@@ -59,7 +59,8 @@ fn same(index: &Index<u32>, model: &Model, queries: &[u32], least: usize) {
         let found = index.clusters(least, linkage).expect("nothing stops it");
         let listed: Vec<Vec<u32>> =
             found.offsets.windows(2).map(|pair| found.rows[pair[0] as usize..pair[1] as usize].to_vec()).collect();
-        assert_eq!(groups(&firsts).collect::<Vec<_>>(), listed);
+        let groups = Groups::new(&firsts.expect("room"), &Stop::default()).expect("room");
+        assert_eq!(groups.each().map(Iterator::collect::<Vec<u32>>).collect::<Vec<_>>(), listed);
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::{Index, older};
 use crate::error::{Error, Result};
+use crate::room;
 use crate::search::rows::Rows;
 use crate::segment::{self, Segment, Writer};
 use crate::ssdeep::parse::{Digest, Part};
@@ -52,7 +53,8 @@ impl Index {
     /// The file system refuses; the call is stopped.
     pub fn save(&self, path: &Path, about: &About) -> Result<()> {
         let [total, kind, growing] = self.rows.about();
-        let (mut sizes, mut lengths, mut characters) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sizes, mut lengths) = (room::of(self.digests.len())?, room::of(2 * self.digests.len())?);
+        let mut characters = Vec::new();
         let stop = Stop::current();
         for row in stop.ranges(0..self.digests.len()).flatten().map(|row| row as u32) {
             // Nothing is said of a removed row but that it is dead.
@@ -60,7 +62,7 @@ impl Index {
             sizes.push(block_size);
             for part in [part1, part2] {
                 lengths.push(part.as_bytes().len() as u8);
-                characters.extend_from_slice(part.as_bytes());
+                room::append(&mut characters, part.as_bytes())?;
             }
         }
         stop.check()?;
@@ -101,7 +103,7 @@ impl Index {
             return Err(segment.corrupt("its description holds a number out of range"));
         }
         let rows = Rows::open(&segment, [total, kind, growing])?;
-        let recipe = segment.column::<u8>(RECIPE, 0)?.to_vec();
+        let recipe = room::copied(&segment.column::<u8>(RECIPE, 0)?)?;
         let sizes = segment.column::<u64>(SIZES, 0)?;
         let lengths = segment.column::<u8>(LENGTHS, 0)?;
         let characters = segment.column::<u8>(CHARACTERS, 0)?;
@@ -117,7 +119,7 @@ impl Index {
             let part = Part::read(text).filter(|part| part.as_bytes() == text);
             part.ok_or_else(|| segment.corrupt("a part of a digest has a run, or more than 64 characters"))
         };
-        let mut digests = Vec::with_capacity(sizes.len());
+        let mut digests = room::of(sizes.len())?;
         for (&block_size, lengths) in sizes.iter().zip(lengths.as_chunks::<2>().0) {
             digests.push(Digest { block_size, part1: part(lengths[0])?, part2: part(lengths[1])? });
         }

@@ -28,7 +28,8 @@ mod older;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::search::components::{Forest, groups};
+use crate::room::{self, Growing};
+use crate::search::components::{Forest, Groups};
 use crate::search::hamming::Linkage;
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::Segment;
@@ -39,6 +40,12 @@ use crate::stop::Stop;
 
 /// Postings that are merged between two looks at the stop.
 const MERGED: usize = 1 << 14;
+/// Digests of a task that makes postings.
+const BLOCK: usize = 256;
+/// Queries of a task.
+const TASK: usize = 16;
+/// Rows of a task that looks for pairs.
+const ROWS: usize = 64;
 /// Keys that are counted between two looks at the stop.
 const COUNTED: usize = 1 << 14;
 
@@ -175,6 +182,7 @@ impl Index {
         let purged = rows.num_dead();
         let mut index = Self { purged, ..Self::default() };
         let made = index.prepare(digests, |row| rows.is_alive(row))?;
+        index.reserve(digests.len())?;
         index.rows = rows;
         index.commit(digests, made);
         Ok(index)
@@ -184,14 +192,21 @@ impl Index {
     ///
     /// # Errors
     /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`),
-    /// more than 2^32 - 2 rows; the call is stopped.
+    /// more than 2^32 - 2 rows; the call is stopped, or there is no memory.
     pub fn add(&mut self, ids: NewIds<'_>, digests: &[Digest], existing: Existing) -> Result<usize> {
         let batch = self.rows.prepare(ids, digests.len(), "digests", existing)?;
         let (count, digests) = (batch.count, batch.of(digests, 1)?);
         let made = self.prepare(&digests, |_| true)?;
+        self.reserve(digests.len())?;
         self.rows.commit(batch);
         self.commit(&digests, made);
         Ok(count)
+    }
+
+    /// Room for this many digests and their run.
+    fn reserve(&mut self, digests: usize) -> Result<()> {
+        room::more(&mut self.digests, digests)?;
+        room::more(&mut self.runs, 1)
     }
 
     /// Makes digests those of the next rows, in a short step.
@@ -208,17 +223,19 @@ impl Index {
     fn prepare(&self, digests: &[Digest], alive: impl Fn(u32) -> bool + Sync) -> Result<Option<(usize, GramRun)>> {
         let stop = &Stop::current();
         let first = self.digests.len();
-        let mut postings: Vec<u64> = digests
-            .par_iter()
-            .with_min_len(256)
-            .enumerate()
-            .filter(|&(i, _)| !stop.is_set() && alive((first + i) as u32))
-            .flat_map_iter(|(i, digest)| {
-                let row = (first + i) as u64;
-                keys(digest).map(move |key| u64::from(key) << 32 | row)
-            })
-            .collect();
-        stop.check()?;
+        let one = |(block, digests): (usize, &[Digest])| {
+            stop.check()?;
+            let mut found = Growing::default();
+            for (row, digest) in (first + block * BLOCK..).zip(digests).filter(|&(row, _)| alive(row as u32)) {
+                found.extend(keys(digest).map(|key| u64::from(key) << 32 | row as u64));
+            }
+            found.whole()
+        };
+        let parts = room::tried(digests.par_chunks(BLOCK).enumerate().map(one))?;
+        let mut postings: Vec<u64> = room::of(parts.iter().map(Vec::len).sum())?;
+        for part in parts {
+            postings.extend_from_slice(&part);
+        }
         if postings.is_empty() {
             return Ok(None);
         }
@@ -243,7 +260,7 @@ impl Index {
         if self.rows.num_dead() - self.purged > self.len() {
             // The rows are gone whatever becomes of this; a later call tries again.
             match self.purge(&Stop::current()) {
-                Ok(()) | Err(Error::Stopped) => {}
+                Ok(()) | Err(Error::Stopped | Error::Memory { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -254,11 +271,12 @@ impl Index {
     fn purge(&mut self, stop: &Stop) -> Result<()> {
         let mut runs = Vec::with_capacity(self.runs.len());
         for run in &self.runs {
-            let mut postings = Vec::new();
+            let mut postings = Growing::default();
             for some in stop.blocks(&run.postings) {
-                postings.extend(some.iter().filter(|&&posting| self.rows.is_alive(posting as u32)));
+                postings.extend(some.iter().copied().filter(|&posting| self.rows.is_alive(posting as u32)));
             }
             stop.check()?;
+            let postings = postings.whole()?;
             if !postings.is_empty() {
                 runs.push(GramRun::new(postings, stop)?);
             }
@@ -268,43 +286,41 @@ impl Index {
         Ok(())
     }
 
-    /// The scores of a query with rows; fewer once the call is stopped.
-    fn scores(&self, query: &Query, rows: &[u32], stop: &Stop) -> Vec<u8> {
-        let mut scores = Vec::with_capacity(rows.len());
+    /// The rows that score at least `limit.threshold` with a query, and their scores.
+    fn scored(&self, query: &Query, rows: &[u32], limit: Limit, stop: &Stop) -> Result<Vec<Hit>> {
+        let mut hits = Growing::default();
         for rows in stop.blocks(rows) {
-            scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
+            let scores = query.scores(rows.iter().map(|&row| &self.digests[row as usize]));
+            let scored = rows.iter().zip(scores).map(|(&row, score)| Hit { row, score });
+            hits.extend(scored.filter(|hit| u32::from(hit.score) >= limit.threshold));
         }
-        scores
+        stop.check()?;
+        hits.whole()
     }
 
     /// What scores at least `limit.threshold` with `query`: highest score first, ties by id; and how many keys were
-    /// skipped. Anything once the call is stopped.
-    fn search(&self, query: &Digest, limit: Limit, stop: &Stop, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
+    /// skipped.
+    fn search(&self, query: &Digest, limit: Limit, stop: &Stop, scratch: &mut Scratch) -> Result<(Vec<Hit>, usize)> {
         let prepared = Query::new(query);
-        let skipped = self.candidates(query, 0, limit.skip_hubs, stop, scratch);
-        let scores = self.scores(&prepared, &scratch.found, stop);
-        let mut hits: Vec<Hit> = scratch
-            .found
-            .iter()
-            .zip(scores)
-            .map(|(&row, score)| Hit { row, score })
-            .filter(|hit| u32::from(hit.score) >= limit.threshold)
-            .collect();
+        let skipped = self.candidates(query, 0, limit.skip_hubs, stop, scratch)?;
+        let mut hits = self.scored(&prepared, &scratch.found, limit, stop)?;
         hits.sort_unstable_by(|a, b| b.score.cmp(&a.score).then_with(|| self.rows.compare(a.row, b.row)));
-        (hits, skipped)
+        Ok((hits, skipped))
     }
 
     /// Searches for each of `queries`, in parallel.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub fn search_many(&self, queries: &[Digest], limit: Limit) -> Result<Vec<(Vec<Hit>, usize)>> {
         let stop = &Stop::current();
-        let found = queries
-            .par_iter()
-            .with_min_len(16)
-            .map_init(Scratch::default, |scratch, query| self.search(query, limit, stop, scratch))
-            .collect();
+        let tasks = queries.par_chunks(TASK).map_init(Scratch::default, |scratch, queries| {
+            queries.iter().map(|query| self.search(query, limit, stop, scratch)).collect::<Result<Vec<_>>>()
+        });
+        let mut found = room::of(queries.len())?;
+        for some in room::tried(tasks)? {
+            found.extend(some);
+        }
         stop.check()?;
         Ok(found)
     }
@@ -318,8 +334,8 @@ impl Index {
         skip_hubs: Option<usize>,
         stop: &Stop,
         scratch: &mut Scratch,
-    ) -> usize {
-        scratch.begin(self.digests.len());
+    ) -> Result<usize> {
+        scratch.begin(self.digests.len())?;
         let mut skipped = 0;
         for key in keys(digest) {
             if stop.is_set() {
@@ -332,7 +348,9 @@ impl Index {
                 continue;
             }
             for run in &self.runs {
-                for &posting in run.of_key(key, from) {
+                let postings = run.of_key(key, from);
+                scratch.make_room(postings.len())?;
+                for &posting in postings {
                     let row = posting as u32;
                     if scratch.is_new(row) && self.rows.is_alive(row) {
                         scratch.found.push(row);
@@ -340,24 +358,31 @@ impl Index {
                 }
             }
         }
-        skipped
+        Ok(skipped)
     }
 
     /// All pairs of live digests that score at least `limit.threshold`, each once, the smaller id left, sorted by ids; and how
     /// often a key was skipped.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub fn pairs(&self, limit: Limit) -> Result<(Vec<Pair>, usize)> {
         let stop = &Stop::current();
-        let found: Vec<(Vec<Pair>, usize)> = (0..self.digests.len() as u32)
-            .into_par_iter()
-            .with_min_len(64)
-            .map_init(Scratch::default, |scratch, left| self.pairs_of(left, limit, stop, scratch))
-            .collect();
+        let one = |scratch: &mut Scratch, first: usize| {
+            let (mut pairs, mut skipped) = (Vec::new(), 0);
+            for left in first as u32..self.digests.len().min(first + ROWS) as u32 {
+                skipped += self.pairs_of(left, limit, stop, scratch, &mut pairs)?;
+            }
+            Ok((pairs, skipped))
+        };
+        let tasks = (0..self.digests.len()).into_par_iter().step_by(ROWS).map_init(Scratch::default, one);
+        let found = room::tried(tasks)?;
         stop.check()?;
         let skipped = found.iter().map(|(_, skipped)| skipped).sum();
-        let mut pairs: Vec<Pair> = found.into_iter().flat_map(|(pairs, _)| pairs).collect();
+        let mut pairs: Vec<Pair> = room::of(found.iter().map(|(pairs, _)| pairs.len()).sum())?;
+        for (some, _) in found {
+            pairs.extend_from_slice(&some);
+        }
         // They stand in order of rows.
         if !self.rows.ascending() {
             let by_id = |a: u32, b: u32| self.rows.compare(a, b);
@@ -372,28 +397,32 @@ impl Index {
         Ok((pairs, skipped))
     }
 
-    fn pairs_of(&self, left: u32, limit: Limit, stop: &Stop, scratch: &mut Scratch) -> (Vec<Pair>, usize) {
-        let Some(digest) = self.get(left) else { return (Vec::new(), 0) };
-        let skipped = self.candidates(digest, left + 1, limit.skip_hubs, stop, scratch);
+    /// Appends the pairs of a row and later ones; returns how many keys were skipped.
+    fn pairs_of(
+        &self,
+        left: u32,
+        limit: Limit,
+        stop: &Stop,
+        scratch: &mut Scratch,
+        pairs: &mut Vec<Pair>,
+    ) -> Result<usize> {
+        let Some(digest) = self.get(left) else { return Ok(0) };
+        let skipped = self.candidates(digest, left + 1, limit.skip_hubs, stop, scratch)?;
         if scratch.found.is_empty() {
-            return (Vec::new(), skipped);
+            return Ok(skipped);
         }
-        let scores = self.scores(&Query::new(digest), &scratch.found, stop);
-        let mut pairs: Vec<Pair> = scratch
-            .found
-            .iter()
-            .zip(scores)
-            .map(|(&right, score)| Pair { left, right, score })
-            .filter(|pair| u32::from(pair.score) >= limit.threshold)
-            .collect();
-        pairs.sort_unstable();
-        (pairs, skipped)
+        let hits = self.scored(&Query::new(digest), &scratch.found, limit, stop)?;
+        let begin = pairs.len();
+        room::more(pairs, hits.len())?;
+        pairs.extend(hits.iter().map(|hit| Pair { left, right: hit.row, score: hit.score }));
+        pairs[begin..].sort_unstable();
+        Ok(skipped)
     }
 
     /// Groups of digests that score at least `limit.threshold`; what matches nothing is left out.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub fn clusters(&self, limit: Limit, linkage: Linkage) -> Result<Clusters> {
         let stop = &Stop::current();
         let (firsts, skipped) = match linkage {
@@ -401,23 +430,31 @@ impl Index {
             Linkage::Centred => self.centred(limit, stop)?,
         };
         let mut clusters = Clusters { offsets: vec![0], skipped, ..Clusters::default() };
-        for rows in groups(&firsts) {
-            let scores = self.scores(&Query::new(&self.digests[rows[0] as usize]), &rows[1..], stop);
-            stop.check()?;
-            clusters.scores.push(100);
-            clusters.scores.extend(scores);
+        let groups = Groups::new(&firsts, stop)?;
+        clusters.rows = room::of(groups.nodes())?;
+        clusters.scores = room::of(groups.nodes())?;
+        for rows in groups.each() {
+            let begin = clusters.rows.len();
             clusters.rows.extend(rows);
+            let [first, others @ ..] = &clusters.rows[begin..] else { continue };
+            let query = Query::new(&self.digests[*first as usize]);
+            clusters.scores.push(100);
+            for rows in stop.blocks(others) {
+                clusters.scores.extend(query.scores(rows.iter().map(|&row| &self.digests[row as usize])));
+            }
+            stop.check()?;
+            room::more(&mut clusters.offsets, 1)?;
             clusters.offsets.push(clusters.rows.len() as i64);
         }
         Ok(clusters)
     }
 
     fn connected(&self, limit: Limit, stop: &Stop) -> Result<(Vec<u32>, usize)> {
-        let forest = Forest::new(self.digests.len());
+        let forest = Forest::new(self.digests.len())?;
         let (mut scratch, mut skipped) = (Scratch::default(), 0);
         for left in 0..self.digests.len() as u32 {
             let Some(digest) = self.get(left) else { continue };
-            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch);
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch)?;
             stop.check()?;
             let mut query = None;
             for &right in stop.blocks(&scratch.found).flatten() {
@@ -431,12 +468,12 @@ impl Index {
             }
         }
         stop.check()?;
-        Ok(((0..self.digests.len() as u32).map(|row| forest.root(row)).collect(), skipped))
+        Ok((forest.roots()?, skipped))
     }
 
     fn centred(&self, limit: Limit, stop: &Stop) -> Result<(Vec<u32>, usize)> {
         let none = u32::MAX;
-        let mut centres = vec![none; self.digests.len()];
+        let mut centres = room::filled(none, self.digests.len())?;
         let (mut scratch, mut skipped) = (Scratch::default(), 0);
         for left in 0..self.digests.len() as u32 {
             if centres[left as usize] != none {
@@ -444,7 +481,7 @@ impl Index {
             }
             centres[left as usize] = left;
             let Some(digest) = self.get(left) else { continue };
-            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch);
+            skipped += self.candidates(digest, left + 1, limit.skip_hubs, stop, &mut scratch)?;
             stop.check()?;
             let query = Query::new(digest);
             for &right in stop.blocks(&scratch.found).flatten() {
@@ -460,7 +497,7 @@ impl Index {
     /// The 7-grams that at least `least` live digests hold, most frequent first, at most `most` of them.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub fn hubs(&self, least: usize, most: usize) -> Result<Vec<Hub>> {
         let stop = &Stop::current();
         let mut counts: std::collections::HashMap<u32, usize> = std::collections::HashMap::new();
@@ -470,15 +507,18 @@ impl Index {
                     stop.check()?;
                 }
                 let live = group.iter().filter(|&&posting| self.rows.is_alive(posting as u32)).count();
+                room::more_entries(&mut counts, 1)?;
                 *counts.entry((group[0] >> 32) as u32).or_default() += live;
             }
         }
-        let keys: Vec<u32> = counts.into_iter().filter(|&(_, count)| count >= least).map(|(key, _)| key).collect();
-        let mut hubs: Vec<Hub> = Vec::new();
-        for key in keys {
+        let mut keys = Growing::default();
+        keys.extend(counts.into_iter().filter(|&(_, count)| count >= least).map(|(key, _)| key));
+        let mut hubs: Growing<Hub> = Growing::default();
+        for key in keys.whole()? {
             stop.check()?;
             hubs.extend(self.grams_of(key).into_iter().filter(|hub| hub.count >= least));
         }
+        let mut hubs = hubs.whole()?;
         hubs.sort_unstable_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (a.block_size, a.gram).cmp(&(b.block_size, b.gram)))
         });
@@ -515,15 +555,22 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn begin(&mut self, rows: usize) {
+    fn begin(&mut self, rows: usize) -> Result<()> {
         for word in self.touched.drain(..) {
             self.seen[word as usize] = 0;
         }
         self.found.clear();
         let words = rows.div_ceil(64);
         if self.seen.len() < words {
-            self.seen = vec![0; words];
+            self.seen = room::zeros(words)?;
         }
+        Ok(())
+    }
+
+    /// Room for as many new rows.
+    fn make_room(&mut self, rows: usize) -> Result<()> {
+        room::more(&mut self.touched, rows)?;
+        room::more(&mut self.found, rows)
     }
 
     #[inline]
@@ -554,7 +601,7 @@ impl GramRun {
         // About eight postings a prefix: one byte of directory each.
         let bits = (postings.len() / 8).max(2).ilog2().min(31);
         let shift = 64 - bits;
-        let mut starts = vec![0; (1 << bits) + 1];
+        let mut starts = room::zeros::<usize>((1 << bits) + 1)?;
         for posting in stop.blocks(&postings).flatten() {
             starts[(posting >> shift) as usize + 1] += 1;
         }
@@ -595,7 +642,7 @@ fn sort(postings: &mut [u64], stop: &Stop) {
 }
 
 fn merge(a: &[u64], b: &[u64], stop: &Stop) -> Result<Vec<u64>> {
-    let mut merged = Vec::with_capacity(a.len() + b.len());
+    let mut merged = room::of(a.len() + b.len())?;
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() && !stop.is_set() {
         // As many as are there on both sides, whichever they are taken from.
@@ -780,10 +827,11 @@ mod tests {
             .collect();
         let index = filled(&digests, 20);
         let limit = Limit { threshold: 1, skip_hubs: Some(19) };
-        let (hits, skipped) = index.search(&digests[0], limit, &Stop::default(), &mut Scratch::default());
+        let search = |limit| index.search(&digests[0], limit, &Stop::default(), &mut Scratch::default()).expect("room");
+        let (hits, skipped) = search(limit);
         assert_eq!((1, 1), (hits.len(), skipped));
         let limit = Limit { skip_hubs: Some(20), ..limit };
-        let (hits, skipped) = index.search(&digests[0], limit, &Stop::default(), &mut Scratch::default());
+        let (hits, skipped) = search(limit);
         assert_eq!((20, 0), (hits.len(), skipped));
     }
 

@@ -21,6 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Index;
 use super::file::About;
 use crate::error::{Error, Result};
+use crate::room;
 use crate::search::rows::{Existing, Keys, NewIds, Rows};
 use crate::ssdeep::parse::{Digest, Part};
 
@@ -78,8 +79,8 @@ pub(super) fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
     }
     let (mut rest, after) = bytes[head..body].split_at(digest_bytes as usize);
     let (ids, recipe) = after.split_at(id_bytes as usize);
-    let mut digests = Vec::with_capacity(slots as usize);
-    let mut removed = Vec::new();
+    let mut digests = room::of(slots as usize)?;
+    let mut removed = room::of(slots as usize)?;
     let bad = || corrupt("a digest in it is invalid");
     for row in 0..slots {
         let (head, after) = rest.split_first_chunk::<10>().ok_or_else(bad)?;
@@ -99,7 +100,7 @@ pub(super) fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
     if !rest.is_empty() {
         return Err(corrupt("it holds more than its header says"));
     }
-    let ids = Ids::read(kind, ids, digests.len()).ok_or_else(|| corrupt("its ids can't be read"))?;
+    let ids = Ids::read(kind, ids, digests.len())?.ok_or_else(|| corrupt("its ids can't be read"))?;
     let mut rows = Rows::default();
     let new = match &ids {
         Ids::Rows => NewIds::Rows,
@@ -107,7 +108,7 @@ pub(super) fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
         Ids::Names(ids) => NewIds::Names(ids),
     };
     let named = rows.prepare(new, digests.len(), "digests", Existing::Error).map_err(|error| match error {
-        Error::Stopped => error,
+        Error::Stopped | Error::Memory { .. } => error,
         error => corrupt(&format!("its ids do not go with its digests ({error})")),
     })?;
     rows.commit(named);
@@ -115,7 +116,7 @@ pub(super) fn decode(bytes: &[u8], place: &str) -> Result<(Index, About)> {
         return Err(corrupt("it holds removed rows that have ids"));
     }
     rows.remove(Keys::Ints(&removed), false)?;
-    let recipe = (version > 1).then(|| recipe.to_vec());
+    let recipe = if version > 1 { Some(room::copied(recipe)?) } else { None };
     Ok((Index::of(rows, &digests)?, About { lenient: lenient == 1, recipe }))
 }
 
@@ -128,25 +129,31 @@ enum Ids<'a> {
 
 impl<'a> Ids<'a> {
     /// `count` integers, or lengths and strings; None if the bytes are not that.
-    fn read(kind: u16, bytes: &'a [u8], count: usize) -> Option<Self> {
-        match kind {
+    fn read(kind: u16, bytes: &'a [u8], count: usize) -> Result<Option<Self>> {
+        Ok(match kind {
             0 => bytes.is_empty().then_some(Self::Rows),
             1 => {
                 let (ids, rest) = bytes.as_chunks::<8>();
                 let whole = rest.is_empty() && ids.len() == count;
-                whole.then(|| Self::Ints(ids.iter().map(|&id| i64::from_le_bytes(id)).collect()))
-            }
-            _ => {
-                let (lengths, mut rest) = bytes.split_at_checked(count.checked_mul(4)?)?;
-                let mut ids = Vec::with_capacity(count);
-                for &length in lengths.as_chunks::<4>().0 {
-                    let (id, after) = rest.split_at_checked(u32::from_le_bytes(length) as usize)?;
-                    ids.push(std::str::from_utf8(id).ok()?);
-                    rest = after;
+                if whole {
+                    Some(Self::Ints(room::collected(ids.iter().map(|&id| i64::from_le_bytes(id)))?))
+                } else {
+                    None
                 }
-                rest.is_empty().then_some(Self::Names(ids))
             }
+            _ => Self::read_names(bytes, count, room::of(count)?).map(Self::Names),
+        })
+    }
+
+    /// `count` strings, for which `ids` has room.
+    fn read_names(bytes: &'a [u8], count: usize, mut ids: Vec<&'a str>) -> Option<Vec<&'a str>> {
+        let (lengths, mut rest) = bytes.split_at_checked(count.checked_mul(4)?)?;
+        for &length in lengths.as_chunks::<4>().0 {
+            let (id, after) = rest.split_at_checked(u32::from_le_bytes(length) as usize)?;
+            ids.push(std::str::from_utf8(id).ok()?);
+            rest = after;
         }
+        rest.is_empty().then_some(ids)
     }
 }
 

@@ -58,13 +58,23 @@ impl Lists {
     }
 
     /// Gives `sink` every (query, slot, distance) within `radius`, until `stop` is set.
-    pub(crate) fn search<S: Sink>(&self, words: usize, queries: &[u64], radius: u32, stop: &Stop, sink: &mut S) {
-        let mut common = vec![0u16; self.weights.len()];
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn search<S: Sink>(
+        &self,
+        words: usize,
+        queries: &[u64],
+        radius: u32,
+        stop: &Stop,
+        sink: &mut S,
+    ) -> Result<()> {
+        let mut common = room::zeros::<u16>(self.weights.len())?;
         for (number, query) in queries.chunks_exact(words).enumerate() {
             common.fill(0);
             for bit in set_bits(query) {
                 if stop.is_set() {
-                    return;
+                    return Ok(());
                 }
                 for &slot in &self.slots[self.starts[bit]..self.starts[bit + 1]] {
                     common[slot as usize] += 1;
@@ -78,6 +88,7 @@ impl Lists {
                 }
             }
         }
+        Ok(())
     }
 
     /// Bytes that the lists of `fps` would take.

@@ -12,6 +12,7 @@ use super::runs::SortedRun;
 use super::search::BATCH;
 use super::{Index, Method};
 use crate::Result;
+use crate::room;
 use crate::search::rows::Rows;
 use crate::segment::numbers::Reader;
 use crate::segment::{Segment, Writer};
@@ -82,7 +83,7 @@ impl Index {
         segment.verify_one(ABOUT, 0)?;
         let note = if segment.has(NOTE, 0) {
             segment.verify_one(NOTE, 0)?;
-            let bytes = segment.column::<u8>(NOTE, 0)?.to_vec();
+            let bytes = room::copied(&segment.column::<u8>(NOTE, 0)?)?;
             Some(String::from_utf8(bytes).map_err(|_| segment.corrupt("its note is not UTF-8"))?)
         } else {
             None

@@ -19,6 +19,7 @@ use super::Index;
 use super::scan::tile::Sink;
 use super::search::{Source, chunk_of};
 use crate::cpu::popcount::distance;
+use crate::room::{self, Growing};
 use crate::search::components::Forest;
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -91,23 +92,22 @@ impl Index {
         };
         let stop = &Stop::current();
         let slots = source.fps.len() / self.words;
-        let firsts: Vec<u32> =
-            (0..slots as u32).filter_map(|slot| source.rows_of(slot).iter().min().copied()).collect();
+        let mut firsts = room::of(slots)?;
+        firsts.extend((0..slots as u32).filter_map(|slot| source.rows_of(slot).iter().min().copied()));
         // The slot that stands for each slot's cluster.
-        let mut of = match linkage {
+        let of = match linkage {
             Linkage::Connected => {
-                let forest = Forest::new(slots);
-                self.join_slots(source, radius, stop, |start, later| Join { forest: &forest, start, later, radius });
+                let forest = Forest::new(slots)?;
+                self.join_slots(source, radius, stop, |start, later| Join { forest: &forest, start, later, radius })?;
                 stop.check()?;
-                (0..slots as u32).map(|slot| forest.root(slot)).collect()
+                let mut of = forest.roots()?;
+                earliest(&mut of, &firsts)?;
+                of
             }
             Linkage::Centred => self.absorb(source, radius, &firsts, stop)?,
         };
-        if linkage == Linkage::Connected {
-            earliest(&mut of, &firsts);
-        }
         // Row of the cluster's first member, row, slot.
-        let mut members: Vec<(u32, u32, u32)> = Vec::with_capacity(source.run.map_or(0, |run| run.rows.len()));
+        let mut members: Vec<(u32, u32, u32)> = room::of(source.run.map_or(0, |run| run.rows.len()))?;
         for slot in 0..slots as u32 {
             let first = firsts[of[slot as usize] as usize];
             members.extend(source.rows_of(slot).iter().map(|&row| (first, row, slot)));
@@ -118,6 +118,7 @@ impl Index {
         let fp = |slot: u32| &source.fps[slot as usize * self.words..][..self.words];
         for cluster in members.chunk_by(|a, b| a.0 == b.0).filter(|cluster| cluster.len() > 1) {
             let centre = fp(cluster[0].2);
+            clusters.make_room(cluster.len())?;
             clusters.rows.extend(cluster.iter().map(|member| member.1));
             clusters.distances.extend(cluster.iter().map(|member| distance(centre, fp(member.2)) as u16));
             clusters.offsets.push(clusters.rows.len() as i64);
@@ -127,10 +128,10 @@ impl Index {
 
     /// Keep, then absorb: the slot that stands for each slot's cluster.
     fn absorb(&self, source: &Source<'_>, radius: u32, firsts: &[u32], stop: &Stop) -> Result<Vec<u32>> {
-        let mut order: Vec<u32> = (0..firsts.len() as u32).collect();
+        let mut order: Vec<u32> = room::collected(0..firsts.len() as u32)?;
         stop.sort_by(&mut order, |&a, &b| firsts[a as usize].cmp(&firsts[b as usize]));
         stop.check()?;
-        let mut of = vec![FREE; firsts.len()];
+        let mut of = room::filled(FREE, firsts.len())?;
         let (mut at, mut block) = (0, 1024);
         while at < order.len() {
             let mut end = at;
@@ -170,33 +171,45 @@ impl Index {
         of: &[u32],
         stop: &Stop,
     ) -> Result<Option<Vec<Vec<u32>>>> {
-        let words = self.words;
         let count = AtomicUsize::new(0);
         let most = if open.len() == 1 { usize::MAX } else { BUDGET };
-        let parts: Vec<Vec<Vec<u32>>> = open
+        let parts = open
             .par_chunks(chunk_of(open.len()))
             .map(|open| {
-                let queries: Vec<u64> =
-                    open.iter().flat_map(|&slot| &source.fps[slot as usize * words..][..words]).copied().collect();
-                let sink = || Free { of, count: &count, most, radius, found: vec![Vec::new(); open.len()] };
-                let mut sinks = self.each_hit(source, &queries, radius, stop, sink).into_iter();
-                let mut found = sinks.next().map(|sink| sink.found).unwrap_or_default();
-                for sink in sinks {
+                let queries = self.rows_at(source.fps, open)?;
+                let lists = || {
+                    let mut found = Vec::new();
+                    found.resize_with(open.len(), Growing::default);
+                    found
+                };
+                let sink = || Free { of, count: &count, most, radius, found: lists() };
+                let mut found = vec![Vec::new(); open.len()];
+                for sink in self.each_hit(source, &queries, radius, stop, sink)? {
                     for (all, part) in found.iter_mut().zip(sink.found) {
-                        all.extend(part);
+                        let part = part.whole()?;
+                        if all.is_empty() { *all = part } else { room::append(all, &part)? }
                     }
                 }
-                found
+                Ok(found)
             })
-            .collect();
+            .collect::<Result<Vec<Vec<Vec<u32>>>>>()?;
         stop.check()?;
         Ok((count.into_inner() <= most).then(|| parts.into_iter().flatten().collect()))
     }
 }
 
+impl Clusters {
+    /// Room for one more cluster of this many members.
+    pub(crate) fn make_room(&mut self, members: usize) -> Result<()> {
+        room::more(&mut self.offsets, 1)?;
+        room::more(&mut self.rows, members)?;
+        room::more(&mut self.distances, members)
+    }
+}
+
 /// Makes the representative of each set the slot whose first row is the earliest.
-fn earliest(of: &mut [u32], firsts: &[u32]) {
-    let mut best: Vec<u32> = of.to_vec();
+fn earliest(of: &mut [u32], firsts: &[u32]) -> Result<()> {
+    let mut best = room::copied(of)?;
     for (slot, &root) in of.iter().enumerate() {
         let best = &mut best[root as usize];
         if firsts[slot] < firsts[*best as usize] {
@@ -206,6 +219,7 @@ fn earliest(of: &mut [u32], firsts: &[u32]) {
     for root in of {
         *root = best[*root as usize];
     }
+    Ok(())
 }
 
 /// Joins the slots of every pair.
@@ -232,7 +246,7 @@ struct Free<'a> {
     count: &'a AtomicUsize,
     most: usize,
     radius: u32,
-    found: Vec<Vec<u32>>,
+    found: Vec<Growing<u32>>,
 }
 
 impl Sink for Free<'_> {

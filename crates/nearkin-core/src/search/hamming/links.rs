@@ -110,9 +110,9 @@ impl Index {
                     pairs: Growing::default(),
                 };
                 let sinks = if i == j {
-                    self.join_slots(left, radius, stop, sink)
+                    self.join_slots(left, radius, stop, sink)?
                 } else {
-                    self.join_sources(left, right, radius, stop, |start| sink(start, false))
+                    self.join_sources(left, right, radius, stop, |start| sink(start, false))?
                 };
                 stop.check()?;
                 for sink in sinks {
@@ -137,11 +137,20 @@ impl Index {
         let order = &Order::of(self, stop)?;
         let living = |rows: &'a [u32]| rows.iter().copied().filter(|&row| self.rows.is_alive(row));
         // Place and slot of every row that may have a partner, in order of id.
-        let mut lefts: Vec<(u32, u32)> = (0..near.len() as u32)
-            .into_par_iter()
-            .filter(|&slot| near.has_any(slot) || rows_of(slot).len() > 1)
-            .flat_map_iter(|slot| living(rows_of(slot)).map(move |row| (order.place(row), slot)))
-            .collect();
+        let blocks = (0..near.len().div_ceil(BLOCK)).into_par_iter().map(|block| {
+            stop.check()?;
+            let slots = (block * BLOCK) as u32..near.len().min((block + 1) * BLOCK) as u32;
+            let mut found = Growing::default();
+            for slot in slots.filter(|&slot| near.has_any(slot) || rows_of(slot).len() > 1) {
+                found.extend(living(rows_of(slot)).map(|row| (order.place(row), slot)));
+            }
+            found.whole()
+        });
+        let blocks = blocks.collect::<Result<Vec<Vec<(u32, u32)>>>>()?;
+        let mut lefts = room::of(blocks.iter().map(Vec::len).sum())?;
+        for block in blocks {
+            lefts.extend_from_slice(&block);
+        }
         stop.sort(&mut lefts);
         stop.check()?;
         // Later rows of a slot: rows of a slot are in order of id.
@@ -178,9 +187,11 @@ impl Index {
             for &(place, slot) in lefts {
                 stop.check()?;
                 partners.clear();
+                room::more(&mut partners, later(place, slot).len())?;
                 partners.extend(living(later(place, slot)).map(|row| (order.place(row), 0)));
                 let copies = partners.len();
                 for (other, distance) in near.of(slot) {
+                    room::more(&mut partners, later(place, other).len())?;
                     partners.extend(living(later(place, other)).map(|row| (order.place(row), distance)));
                 }
                 if partners.len() > copies {
@@ -232,7 +243,7 @@ impl Index {
                     radius,
                     pairs: Growing::default(),
                 };
-                let sinks = self.join_sources(left, right, radius, stop, sink);
+                let sinks = self.join_sources(left, right, radius, stop, sink)?;
                 stop.check()?;
                 gather(&mut all, sinks.into_iter().map(|sink| sink.pairs))?;
             }
@@ -256,13 +267,16 @@ impl Index {
 
     /// Gives sinks the pairs of different slots of one source. A sink is made for the slot that is its query 0, and told whether
     /// it must leave out slots up to its query's because it meets each pair twice.
+    ///
+    /// # Errors
+    /// There is no memory for it.
     pub(super) fn join_slots<S: Sink + Send>(
         &self,
         source: &Source<'_>,
         radius: u32,
         stop: &Stop,
         sink: impl Fn(usize, bool) -> S + Sync,
-    ) -> Vec<S> {
+    ) -> Result<Vec<S>> {
         let slots = source.fps.len() / self.words;
         if let (Way::Tables(layout, Probing { radii, .. }), _) = self.way(source, radius, slots, true) {
             let search = Search { words: self.words, fps: source.fps, queries: &[], radius, radii: &radii, stop };
@@ -271,12 +285,12 @@ impl Index {
                 .into_par_iter()
                 .map(|buckets| {
                     let mut sink = sink(0, false);
-                    layout.join(self.kernel, search, buckets, &mut sink);
-                    sink
+                    layout.join(self.kernel, search, buckets, &mut sink)?;
+                    Ok(sink)
                 })
                 .collect();
         }
-        (0..slots)
+        let sinks = (0..slots)
             .into_par_iter()
             .step_by(CHUNK)
             .map(|start| {
@@ -287,10 +301,14 @@ impl Index {
                 scan(self.kernel, self.words, fps, start as u32, queries, &mut vec![radius; count], stop, &mut sink);
                 sink
             })
-            .collect()
+            .collect();
+        Ok(sinks)
     }
 
     /// Gives sinks the pairs of a slot of `left` and a slot of `right`, which is a source of this index.
+    ///
+    /// # Errors
+    /// There is no memory for it.
     fn join_sources<S: Sink + Send>(
         &self,
         left: &Source<'_>,
@@ -298,17 +316,18 @@ impl Index {
         radius: u32,
         stop: &Stop,
         sink: impl Fn(usize) -> S + Sync,
-    ) -> Vec<S> {
+    ) -> Result<Vec<S>> {
         let slots = left.fps.len() / self.words;
-        (0..slots)
+        let sinks = (0..slots)
             .into_par_iter()
             .step_by(CHUNK)
-            .flat_map_iter(|start| {
+            .map(|start| {
                 let count = CHUNK.min(slots - start);
                 let queries = &left.fps[start * self.words..][..count * self.words];
                 self.each_hit(right, queries, radius, stop, || sink(start))
             })
-            .collect()
+            .collect::<Result<Vec<_>>>()?;
+        Ok(sinks.into_iter().flatten().collect())
     }
 }
 
@@ -566,15 +585,14 @@ impl PairStream {
         let parts = rows
             .par_chunks(chunk_of(rows.len()))
             .map(|rows| {
-                let queries: Vec<u64> = rows
-                    .iter()
-                    .flat_map(|&row| &source.fps[self.slots[row as usize] as usize * words..][..words])
-                    .copied()
-                    .collect();
+                let mut queries = room::of(rows.len() * words)?;
+                for &row in rows {
+                    queries.extend_from_slice(&source.fps[self.slots[row as usize] as usize * words..][..words]);
+                }
                 let most = if rows.len() == 1 { usize::MAX } else { budget };
                 let sink = || Later { index, source, rows, radius: self.radius, most, pairs: Growing::default() };
                 let mut pairs = Vec::new();
-                let sinks = index.each_hit(source, &queries, self.radius, stop, sink);
+                let sinks = index.each_hit(source, &queries, self.radius, stop, sink)?;
                 gather(&mut pairs, sinks.into_iter().map(|sink| sink.pairs))?;
                 if pairs.len() > most {
                     return Ok(None);

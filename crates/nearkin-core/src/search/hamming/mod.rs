@@ -169,13 +169,16 @@ impl Index {
     ///
     /// # Errors
     /// Counts that differ, a bit above the width, ids of another kind than before, an id that is there or occurs twice
-    /// (with `Existing::Error`), more than 2^32 - 2 rows; the call is stopped.
+    /// (with `Existing::Error`), more than 2^32 - 2 rows; the call is stopped, or there is no memory.
     pub fn add(&mut self, ids: NewIds<'_>, fps: &[u64], existing: Existing) -> Result<usize> {
         let count = self.check_rows(fps)?;
         let batch = self.rows.prepare(ids, count, "fingerprints", existing)?;
         let (first, count) = (batch.first, batch.count);
         if count > 0 {
-            self.tail.extend_from_slice(&batch.of(fps, self.words)?);
+            let fps = batch.of(fps, self.words)?;
+            room::more(&mut self.tail, fps.len())?;
+            room::more(&mut self.tail_rows, count)?;
+            self.tail.extend_from_slice(&fps);
             self.tail_rows.extend(first as u32..(first + count) as u32);
             self.version += 1;
         }
@@ -194,7 +197,7 @@ impl Index {
         if held > 2 * self.len() + TAIL {
             // The rows are gone whatever becomes of this; a later call tries again.
             match self.compact() {
-                Ok(()) | Err(Error::Stopped) => {}
+                Ok(()) | Err(Error::Stopped | Error::Memory { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

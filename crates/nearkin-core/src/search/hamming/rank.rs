@@ -25,6 +25,7 @@ use rayon::prelude::*;
 use super::Index;
 use super::search::{Source, chunk_of};
 use crate::cpu::popcount::{LaneWork, Lanes};
+use crate::room::{self, Growing};
 use crate::stop::Stop;
 use crate::{Error, Result};
 
@@ -110,14 +111,15 @@ struct Best<'a> {
     index: &'a Index,
     k: usize,
     limit: Quotient,
-    rows: Vec<(Quotient, u32)>,
+    rows: Growing<(Quotient, u32)>,
+}
+
+/// Nearest first, ties by id.
+fn order(index: &Index, a: &(Quotient, u32), b: &(Quotient, u32)) -> Ordering {
+    a.0.compare(b.0).then_with(|| index.rows.compare(a.1, b.1))
 }
 
 impl Best<'_> {
-    fn order(&self, a: &(Quotient, u32), b: &(Quotient, u32)) -> Ordering {
-        a.0.compare(b.0).then_with(|| self.index.rows.compare(a.1, b.1))
-    }
-
     fn take(&mut self, quotient: Quotient, rows: &[u32]) {
         for &row in rows.iter().filter(|&&row| self.index.rows.is_alive(row)).take(self.k) {
             self.rows.push((quotient, row));
@@ -131,10 +133,10 @@ impl Best<'_> {
         if self.rows.len() < self.k {
             return;
         }
-        let mut rows = std::mem::take(&mut self.rows);
-        let limit = rows.select_nth_unstable_by(self.k - 1, |a, b| self.order(a, b)).1.0;
-        rows.truncate(self.k);
-        (self.limit, self.rows) = (limit, rows);
+        let (index, k) = (self.index, self.k);
+        let rows = self.rows.values();
+        self.limit = rows.select_nth_unstable_by(k - 1, |a, b| order(index, a, b)).1.0;
+        rows.truncate(k);
     }
 }
 
@@ -151,25 +153,31 @@ impl Index {
         let k = k.min(self.len().max(1));
         let sources = self.sources();
         let stop = &Stop::current();
-        let lists: Vec<Vec<(Quotient, u32)>> = queries
+        let parts = queries
             .par_chunks(chunk_of(count) * self.words)
-            .flat_map_iter(|queries| {
-                let one = || Best { index: self, k, limit: Quotient::MOST, rows: Vec::new() };
-                let mut best: Vec<Best<'_>> = (0..queries.len() / self.words).map(|_| one()).collect();
+            .map(|queries| {
+                let one = || Best { index: self, k, limit: Quotient::MOST, rows: Growing::default() };
+                let mut best = room::of(queries.len() / self.words)?;
+                best.resize_with(queries.len() / self.words, one);
                 for source in &sources {
                     self.kernel.run(RankJob { words: self.words, source, queries, stop, best: &mut best });
                 }
-                best.into_iter().map(|mut best| {
+                stop.check()?;
+                let mut lists = room::of(best.len())?;
+                for mut best in best {
                     best.cut();
-                    let mut rows = std::mem::take(&mut best.rows);
-                    rows.sort_unstable_by(|a, b| best.order(a, b));
-                    rows
-                })
+                    let mut rows = best.rows.whole()?;
+                    rows.sort_unstable_by(|a, b| order(self, a, b));
+                    lists.push(rows);
+                }
+                Ok(lists)
             })
-            .collect();
-        stop.check()?;
-        let mut ranked = Ranked { offsets: vec![0], ..Ranked::default() };
-        for list in &lists {
+            .collect::<Result<Vec<_>>>()?;
+        let lists = || parts.iter().flatten();
+        let total = lists().map(Vec::len).sum();
+        let mut ranked = Ranked { offsets: room::of(count + 1)?, rows: room::of(total)?, distances: room::of(total)? };
+        ranked.offsets.push(0);
+        for list in lists() {
             ranked.rows.extend(list.iter().map(|found| found.1));
             ranked.distances.extend(list.iter().map(|found| found.0.value(ranking)));
             ranked.offsets.push(ranked.rows.len() as i64);

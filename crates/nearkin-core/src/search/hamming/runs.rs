@@ -20,6 +20,8 @@ use crate::stop::Stop;
 
 /// Slots that are sorted or merged between two looks at the stop.
 const BLOCK: usize = 1 << 16;
+/// Copies of one fingerprint that are sorted with memory beside them.
+const STABLE: usize = if cfg!(test) { 8 } else { 1 << 12 };
 /// Pairs of a part that are sorted by one thread.
 const SORTED: usize = 1 << 20;
 
@@ -233,12 +235,18 @@ impl SortedRun {
     ///
     /// # Errors
     /// `stop` is set.
-    pub(crate) fn order_copies(&mut self, compare: impl Fn(u32, u32) -> Ordering, stop: &Stop) -> Result<()> {
+    pub(crate) fn order_copies(&mut self, compare: impl Fn(u32, u32) -> Ordering + Sync, stop: &Stop) -> Result<()> {
         let rows = self.rows.to_mut();
         for slot in self.starts.windows(2).filter(|slot| slot[1] - slot[0] > 1) {
             stop.check()?;
-            // Two ordered lists follow each other after a merge, which this sort makes use of.
-            rows[slot[0] as usize..slot[1] as usize].sort_by(|&a, &b| compare(a, b));
+            let rows = &mut rows[slot[0] as usize..slot[1] as usize];
+            if rows.len() < STABLE {
+                // Two ordered lists follow each other after a merge, which this sort makes use of.
+                rows.sort_by(|&a, &b| compare(a, b));
+            } else {
+                // That one takes memory, half as much as the rows.
+                stop.sort_by(rows, |&a, &b| compare(a, b).then(a.cmp(&b)));
+            }
         }
         Ok(())
     }

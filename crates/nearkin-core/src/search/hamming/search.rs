@@ -313,6 +313,9 @@ impl Index {
 
     /// Gives sinks every (query, slot, distance) within `radius` of a chunk of queries, slots being those of a source; ends
     /// early once `stop` is set.
+    ///
+    /// # Errors
+    /// There is no memory for it.
     pub(super) fn each_hit<S: Sink + Send>(
         &self,
         source: &Source<'_>,
@@ -320,19 +323,19 @@ impl Index {
         radius: u32,
         stop: &Stop,
         sink: impl Fn() -> S + Sync,
-    ) -> Vec<S> {
+    ) -> Result<Vec<S>> {
         let count = queries.len() / self.words;
         match self.way(source, radius, count, false).0 {
             Way::Tables(layout, Probing { radii, .. }) => {
                 let mut sink = sink();
                 let search = Search { words: self.words, fps: source.fps, queries, radius, radii: &radii, stop };
-                layout.search(self.kernel, search, &mut sink);
-                vec![sink]
+                layout.search(self.kernel, search, &mut sink)?;
+                Ok(vec![sink])
             }
             Way::Lists(lists) => {
                 let mut sink = sink();
-                lists.search(self.words, queries, radius, stop, &mut sink);
-                vec![sink]
+                lists.search(self.words, queries, radius, stop, &mut sink)?;
+                Ok(vec![sink])
             }
             Way::Scan => {
                 let one = |(first, length): (u32, usize)| {
@@ -343,11 +346,11 @@ impl Index {
                     sink
                 };
                 let shards = self.shards(source, count);
-                if shards.len() == 1 {
+                Ok(if shards.len() == 1 {
                     shards.into_iter().map(one).collect()
                 } else {
                     shards.into_par_iter().map(one).collect()
-                }
+                })
             }
         }
     }
@@ -366,7 +369,7 @@ impl Index {
         let mut found: Vec<u64> = Vec::new();
         for source in sources {
             let sink = || Collect { index: self, source, radius, cap, room, found: Growing::default() };
-            for part in self.each_hit(source, queries, radius, stop, sink) {
+            for part in self.each_hit(source, queries, radius, stop, sink)? {
                 let mut part = part.found.whole()?;
                 room::more(&mut found, part.len())?;
                 found.append(&mut part);
@@ -500,10 +503,10 @@ impl Index {
         radii: &[u32],
         stop: &Stop,
     ) -> Result<Vec<u64>> {
-        let mut found = Vec::new();
+        let mut found = Growing::default();
         let mut open: Vec<u32> = (0..(queries.len() / self.words) as u32).collect();
         for &radius in radii {
-            let asked: Vec<u64> = self.rows_at(queries, &open);
+            let asked = self.rows_at(queries, &open)?;
             let mut hits = self.find(sources, &asked, radius, Some(k), stop)?;
             stop.check()?;
             self.order(&mut hits);
@@ -523,18 +526,23 @@ impl Index {
             }
             open = still;
             if open.is_empty() {
-                return Ok(found);
+                return found.whole();
             }
         }
-        let asked: Vec<u64> = self.rows_at(queries, &open);
+        let asked = self.rows_at(queries, &open)?;
         for (list, &query) in self.nearest_by_scan(sources, &asked, k, stop)?.iter().zip(&open) {
             found.extend(list.iter().map(|&(distance, row)| pack(query, distance, row)));
         }
-        Ok(found)
+        found.whole()
     }
 
-    fn rows_at(&self, fps: &[u64], rows: &[u32]) -> Vec<u64> {
-        rows.iter().flat_map(|&row| &fps[row as usize * self.words..][..self.words]).copied().collect()
+    /// The fingerprints at some places of `fps`.
+    pub(super) fn rows_at(&self, fps: &[u64], rows: &[u32]) -> Result<Vec<u64>> {
+        let mut found = room::of(rows.len() * self.words)?;
+        for &row in rows {
+            found.extend_from_slice(&fps[row as usize * self.words..][..self.words]);
+        }
+        Ok(found)
     }
 
     fn nearest_by_scan(
@@ -549,17 +557,18 @@ impl Index {
         for source in sources {
             let limits: Vec<u32> = best.iter_mut().map(|best| self.prune(best, k)).collect();
             let shards = self.shards(source, count).into_par_iter().map(|(first, length)| {
-                let mut sink =
-                    NearestK { index: self, source, k, limits: limits.clone(), best: vec![Vec::new(); count] };
+                let mut lists = room::of(count)?;
+                lists.resize_with(count, Growing::default);
+                let mut sink = NearestK { index: self, source, k, limits: limits.clone(), best: lists };
                 let fps = &source.fps[first as usize * self.words..][..length * self.words];
                 scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), stop, &mut sink);
-                sink.best
+                Ok(sink.best)
             });
-            let lists: Vec<_> = shards.collect();
+            let lists = shards.collect::<Result<Vec<_>>>()?;
             stop.check()?;
             for list in lists {
                 for (best, list) in best.iter_mut().zip(list) {
-                    best.extend_from_slice(&list);
+                    room::append(best, &list.whole()?)?;
                 }
             }
         }
@@ -748,7 +757,7 @@ struct NearestK<'a> {
     source: &'a Source<'a>,
     k: usize,
     limits: Vec<u32>,
-    best: Vec<Vec<(u32, u32)>>,
+    best: Vec<Growing<(u32, u32)>>,
 }
 
 impl Sink for NearestK<'_> {
@@ -758,7 +767,7 @@ impl Sink for NearestK<'_> {
         for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.rows.is_alive(row)).take(self.k) {
             best.push((distance, row));
             if best.len() >= self.k + self.k / 2 + 8 {
-                *limit = self.index.prune(best, self.k).min(*limit);
+                *limit = self.index.prune(best.values(), self.k).min(*limit);
             }
         }
         *limit

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use super::keys::{Hashes, Layout, mix};
 use crate::Result;
 use crate::cpu::prefetch::prefetch_at;
+use crate::room;
 use crate::segment::Column;
 use crate::stop::Stop;
 
@@ -68,14 +69,21 @@ fn cell(key: u64, width: u32) -> usize {
 
 impl Made {
     /// Directory over the keys.
-    fn index(&mut self, width: u32) {
-        self.directory = vec![0; (1 << width) + 1];
+    fn index(&mut self, width: u32) -> Result<()> {
+        self.directory = room::zeros((1 << width) + 1)?;
         for &key in &self.keys {
             self.directory[cell(key, width) + 1] += 1;
         }
         for i in 1..self.directory.len() {
             self.directory[i] += self.directory[i - 1];
         }
+        Ok(())
+    }
+
+    /// Room for this many keys; for rows there is.
+    fn make_room(&mut self, keys: usize) -> Result<()> {
+        room::more(&mut self.keys, keys)?;
+        room::more(&mut self.starts, keys + 1)
     }
 
     fn push(&mut self, key: u64, row: u32) {
@@ -86,21 +94,22 @@ impl Made {
         self.rows.push(row);
     }
 
-    /// The table of `keys`, of rows from `first` on; anything once the call is stopped.
-    fn build(keys: &[u64], first: u32, width: u32, stop: &Stop) -> Self {
+    /// The table of `keys`, of rows from `first` on.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    fn build(keys: &[u64], first: u32, width: u32, stop: &Stop) -> Result<Self> {
         // Counting by directory cell, then sorting the few entries of each.
-        let mut places = vec![0u32; (1 << width) + 1];
+        let mut places = room::zeros::<u32>((1 << width) + 1)?;
         for &key in stop.blocks(keys).flatten() {
             places[cell(key, width) + 1] += 1;
         }
-        if stop.is_set() {
-            return Self::default();
-        }
+        stop.check()?;
         for i in 1..places.len() {
             places[i] += places[i - 1];
         }
-        let ends = places[1..].to_vec();
-        let mut entries = vec![(0u64, 0u32); keys.len()];
+        let ends = room::copied(&places[1..])?;
+        let mut entries = room::filled((0u64, 0u32), keys.len())?;
         for (row, &key) in stop.blocks(keys).flatten().enumerate() {
             let place = &mut places[cell(key, width)];
             entries[*place as usize] = (key, first + row as u32);
@@ -111,16 +120,18 @@ impl Made {
             entries[begin..end as usize].sort_unstable();
             begin = end as usize;
         }
-        let mut made = Self { rows: Vec::with_capacity(keys.len()), ..Self::default() };
-        for &(key, row) in stop.blocks(&entries).flatten() {
-            made.push(key, row);
+        let mut made = Self { rows: room::of(keys.len())?, ..Self::default() };
+        for entries in stop.blocks(&entries) {
+            made.make_room(entries.len())?;
+            for &(key, row) in entries {
+                made.push(key, row);
+            }
         }
-        if stop.is_set() {
-            return Self::default();
-        }
+        stop.check()?;
+        made.make_room(0)?;
         made.starts.push(made.rows.len() as u32);
-        made.index(width);
-        made
+        made.index(width)?;
+        Ok(made)
     }
 }
 
@@ -129,10 +140,10 @@ impl BucketRun {
         stop.check()?;
         let mut run = Self { len, width, bases: vec![0], ..Self::default() };
         let total = |size: fn(&Made) -> usize| made.iter().map(size).sum::<usize>();
-        let mut directory = Vec::with_capacity(total(|table| table.directory.len()));
-        let mut keys = Vec::with_capacity(total(|table| table.keys.len()));
-        let mut starts = Vec::with_capacity(total(|table| table.starts.len()));
-        let mut rows = Vec::with_capacity(total(|table| table.rows.len()));
+        let mut directory = room::of(total(|table| table.directory.len()))?;
+        let mut keys = room::of(total(|table| table.keys.len()))?;
+        let mut starts = room::of(total(|table| table.starts.len()))?;
+        let mut rows = room::of(total(|table| table.rows.len()))?;
         for table in made {
             stop.check()?;
             directory.extend(table.directory);
@@ -162,13 +173,13 @@ impl BucketRun {
     /// Tables of the rows from `first` on, whose hashes these are.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub(crate) fn build(layout: &Layout, hashes: Hashes<'_>, count: usize, first: u32, stop: &Stop) -> Result<Self> {
         let width = width_of(count);
-        let made: Vec<Made> = (0..layout.tables())
+        let made = (0..layout.tables())
             .into_par_iter()
             .map(|table| {
-                let mut keys = vec![0; count];
+                let mut keys = room::zeros(count)?;
                 keys.par_chunks_mut(BLOCK).enumerate().for_each(|(block, keys)| {
                     if stop.is_set() {
                         return;
@@ -179,26 +190,27 @@ impl BucketRun {
                 });
                 Made::build(&keys, first, width, stop)
             })
-            .collect();
+            .collect::<Result<Vec<Made>>>()?;
         Self::of(made, count, width, stop)
     }
 
     /// The rows of two runs that are alive; those of `self` are lower.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub(crate) fn merge(&self, other: &Self, alive: impl Fn(u32) -> bool + Sync, stop: &Stop) -> Result<Self> {
         let tables = self.bases.len().max(other.bases.len()) - 1;
         let len = [self, other].iter().map(|run| run.table_rows(0).iter().filter(|&&row| alive(row)).count()).sum();
         let width = width_of(len);
-        let made: Vec<Made> = (0..tables)
+        let made = (0..tables)
             .into_par_iter()
             .map(|table| {
-                let mut made = Made { rows: Vec::with_capacity(len), ..Made::default() };
+                let mut made = Made { rows: room::of(len)?, ..Made::default() };
                 let (mut left, mut right) = (self.buckets(table).peekable(), other.buckets(table).peekable());
                 for met in 0_usize.. {
-                    if met.is_multiple_of(MERGED) && stop.is_set() {
-                        return Made::default();
+                    if met.is_multiple_of(MERGED) {
+                        stop.check()?;
+                        made.make_room(MERGED)?;
                     }
                     let first = match (left.peek(), right.peek()) {
                         (None, None) => break,
@@ -211,11 +223,12 @@ impl BucketRun {
                         rows.iter().filter(|&&row| alive(row)).for_each(|&row| made.push(key, row));
                     }
                 }
+                made.make_room(0)?;
                 made.starts.push(made.rows.len() as u32);
-                made.index(width);
-                made
+                made.index(width)?;
+                Ok(made)
             })
-            .collect();
+            .collect::<Result<Vec<Made>>>()?;
         Self::of(made, len, width, stop)
     }
 
@@ -437,8 +450,8 @@ mod tests {
     fn many_keys_in_one_cell_are_found() {
         // Keys of one high half crowd in one cell, where they are searched by halves.
         let keys: Vec<u64> = (0..100).map(|i| (7 << 40) | (i % 40)).collect();
-        let run = BucketRun::of(vec![Made::build(&keys, 5, 3, &Stop::default())], 100, 3, &Stop::default());
-        let run = run.expect("a run");
+        let made = Made::build(&keys, 5, 3, &Stop::default()).expect("a table");
+        let run = BucketRun::of(vec![made], 100, 3, &Stop::default()).expect("a run");
         assert!(run.is_shaped(1) && run.is_sound(105) && !run.is_sound(104));
         for wanted in 0..45 {
             let mut found: Vec<u32> = Vec::new();

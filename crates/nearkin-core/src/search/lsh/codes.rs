@@ -9,7 +9,9 @@
 //!
 //! Cost: n * words / lanes steps of load, xor, popcount, add; 8 n words bytes.
 
+use crate::Result;
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
+use crate::room::{self, Growing};
 use crate::segment::Column;
 use crate::stop::Stop;
 
@@ -39,7 +41,7 @@ struct Nearest {
     /// Kept rows at each distance up to the limit.
     counts: Vec<u32>,
     /// Distance and row.
-    kept: Vec<(u32, u32)>,
+    kept: Growing<(u32, u32)>,
     within: usize,
 }
 
@@ -107,6 +109,15 @@ impl Codes {
         rows.div_ceil(BLOCK) * BLOCK * words
     }
 
+    /// Room for this many more rows: `push` does not fail then.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory; the codes are as they were.
+    pub(crate) fn reserve(&mut self, rows: usize, stop: &Stop) -> Result<()> {
+        let more = Self::size(self.rows + rows, self.words).saturating_sub(self.values.len());
+        self.values.reserve(more, stop)
+    }
+
     /// Appends rows of `words` words each.
     pub(crate) fn push(&mut self, new: &[u64]) {
         let words = self.words;
@@ -122,6 +133,9 @@ impl Codes {
     }
 
     /// For each query the `wanted` nearest rows that are `alive`, in no order; fewer where there are fewer.
+    ///
+    /// # Errors
+    /// There is no memory for them.
     pub(crate) fn nearest(
         &self,
         kernel: Kernel,
@@ -129,10 +143,10 @@ impl Codes {
         wanted: usize,
         alive: impl Fn(u32) -> bool,
         stop: &Stop,
-    ) -> Vec<Vec<u32>> {
+    ) -> Result<Vec<Vec<u32>>> {
         let words = self.words;
         let most = 64 * words as u32;
-        let state = || Nearest { limit: most, counts: vec![0; most as usize + 1], kept: Vec::new(), within: 0 };
+        let state = || Nearest { limit: most, counts: vec![0; most as usize + 1], kept: Growing::default(), within: 0 };
         let mut states: Vec<Nearest> = (0..queries.len() / words).map(|_| state()).collect();
         let (mut start, mut size) = (0, first_tile(wanted));
         while start < self.rows && !stop.is_set() {
@@ -166,12 +180,14 @@ impl Codes {
 
 impl Nearest {
     /// The wanted rows: those below the limit, and of those at it the lowest.
-    fn rows(self, wanted: usize) -> Vec<u32> {
-        let mut rows: Vec<u32> = self.kept.iter().filter(|hit| hit.0 < self.limit).map(|hit| hit.1).collect();
+    fn rows(self, wanted: usize) -> Result<Vec<u32>> {
+        let kept = self.kept.whole()?;
+        let mut rows = room::of(kept.len().min(wanted))?;
+        rows.extend(kept.iter().filter(|hit| hit.0 < self.limit).map(|hit| hit.1));
         // Kept rows ascend.
-        let room = wanted.saturating_sub(rows.len());
-        rows.extend(self.kept.iter().filter(|hit| hit.0 == self.limit).take(room).map(|hit| hit.1));
-        rows
+        let more = wanted.saturating_sub(rows.len());
+        rows.extend(kept.iter().filter(|hit| hit.0 == self.limit).take(more).map(|hit| hit.1));
+        Ok(rows)
     }
 }
 
@@ -201,7 +217,7 @@ mod tests {
             codes.push(&values[first * words..]);
             let alive = |row: u32| row % 7 != 3;
             for kernel in Kernel::available() {
-                let found = codes.nearest(kernel, &queries, wanted, alive, &Stop::default());
+                let found = codes.nearest(kernel, &queries, wanted, alive, &Stop::default()).expect("room");
                 for (found, query) in found.into_iter().zip(queries.chunks_exact(words)) {
                     let mut found = found;
                     found.sort_unstable();

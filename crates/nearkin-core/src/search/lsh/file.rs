@@ -9,9 +9,10 @@ use super::buckets::BucketRun;
 use super::codes::Codes;
 use super::rerank::{Dense, Real, Sparse};
 use super::{Filter, Index, Kind, Layout, Metric, Store};
-use crate::Result;
+use crate::room;
 use crate::search::rows::Rows;
 use crate::segment::{Column, Segment, Writer};
+use crate::{Error, Result};
 
 /// The kind of a segment that holds an LSH index.
 const KIND: u32 = 5;
@@ -177,12 +178,15 @@ fn open_filter(
     for tag in [COLUMNS, BASES] {
         segment.verify_one(tag, 0)?;
     }
-    let columns = segment.column::<u32>(COLUMNS, 0)?.to_vec();
-    let layout = Layout::new(kind, hashes, per_table, columns).map_err(|error| segment.corrupt(error.to_string()))?;
+    let columns = room::copied(&segment.column::<u32>(COLUMNS, 0)?)?;
+    let layout = Layout::new(kind, hashes, per_table, columns).map_err(|error| match error {
+        Error::Memory { .. } => error,
+        error => segment.corrupt(error.to_string()),
+    })?;
     let run = BucketRun {
         len,
         width,
-        bases: segment.column::<u64>(BASES, 0)?.to_vec(),
+        bases: room::copied(&segment.column::<u64>(BASES, 0)?)?,
         directory: segment.column(DIRECTORY, 0)?,
         keys: segment.column(KEYS, 0)?,
         starts: segment.column(STARTS, 0)?,

@@ -9,7 +9,7 @@
 //!
 //! Buckets are sorted by [`mix`] of the key, which is one-to-one, so that its highest bits spread evenly over a directory.
 
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Most tables of an index; more is always a mistake of units.
 pub const MAX_TABLES: usize = 1 << 14;
@@ -84,7 +84,7 @@ impl Layout {
             return Err(Error::parameter("columns", column, format!("0 to {}", hashes - 1)));
         }
         let plain = columns.iter().enumerate().all(|(i, &column)| column as usize == i);
-        let factors = (0..per_table).map(factor).collect();
+        let factors = room::collected((0..per_table).map(factor))?;
         Ok(Self { kind, hashes, per_table, columns, plain, factors })
     }
 

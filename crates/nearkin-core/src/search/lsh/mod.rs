@@ -30,6 +30,7 @@ use rayon::prelude::*;
 
 use crate::cpu::features::Instructions;
 use crate::cpu::popcount::Kernel;
+use crate::room;
 use crate::search::rows::{Batch, Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Segment};
 use crate::stop::Stop;
@@ -246,7 +247,7 @@ impl Index {
     ///
     /// # Errors
     /// Counts that differ, bad vectors, ids of another kind than before, an id that is there or occurs twice (with
-    /// `Existing::Error`), more than 2^32 - 2 rows; the call is stopped.
+    /// `Existing::Error`), more than 2^32 - 2 rows; the call is stopped, or there is no memory.
     pub fn add(
         &mut self,
         ids: NewIds<'_>,
@@ -282,7 +283,7 @@ impl Index {
                         self.append(hashes.view(), Vectors::F64(&vectors), batch)?;
                     }
                     Vectors::Sparse(ends, columns, values) => {
-                        let (ends, columns, values) = rerank::gather(ends, columns, values, chosen);
+                        let (ends, columns, values) = rerank::gather(ends, columns, values, chosen)?;
                         let vectors = Vectors::Sparse(&ends, &columns, &values);
                         self.append(hashes.view(), vectors, batch)?;
                     }
@@ -305,10 +306,11 @@ impl Index {
                     run = last.merge(&run, alive, stop)?;
                     keep -= 1;
                 }
+                room::more(runs, 1)?;
                 Some((keep, run))
             }
             Filter::Codes(codes) => {
-                codes.values.own(stop)?;
+                codes.reserve(batch.count, stop)?;
                 None
             }
         };
@@ -389,25 +391,26 @@ impl Index {
     /// Calls `work` with each query's candidates (in no order) and gathers what it returns, in order of queries.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// Those of `work`; the call is stopped, or there is no memory.
     fn each<T: Send>(
         &self,
         queries: &Queries<'_>,
         count: usize,
-        work: impl Fn(&mut Scratch, usize, u64, &Stop) -> T + Sync,
+        work: impl Fn(&mut Scratch, usize, u64, &Stop) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let stop = &Stop::current();
-        let found: Vec<Option<T>> = match &self.filter {
+        let found = match &self.filter {
             Filter::Buckets { layout, runs } => {
                 let one = |scratch: &mut Scratch, number: usize| {
-                    let met = self.walk(layout, runs, queries, number, scratch, stop);
-                    (!stop.is_set()).then(|| work(scratch, number, met, stop))
+                    let met = self.walk(layout, runs, queries, number, scratch, stop)?;
+                    stop.check()?;
+                    work(scratch, number, met, stop)
                 };
                 if count == 1 {
                     // One query is not worth waking a thread.
-                    vec![one(&mut Scratch::default(), 0)]
+                    vec![one(&mut Scratch::default(), 0)?]
                 } else {
-                    (0..count).into_par_iter().map_init(Scratch::default, one).collect()
+                    room::tried((0..count).into_par_iter().map_init(Scratch::default, one))?
                 }
             }
             Filter::Codes(codes) => {
@@ -416,28 +419,33 @@ impl Index {
                 let some = |scratch: &mut Scratch, (chunk, fps): (usize, &[u64])| {
                     let alive = |row| self.rows.num_dead() == 0 || self.rows.is_alive(row);
                     let found = match queries.effort {
-                        Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive, stop),
-                        Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive, stop),
+                        Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive, stop)?,
+                        Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive, stop)?,
                         Effort::Probes(_) => Vec::new(),
                     };
-                    let number = |place: usize| chunk * CHUNK + place;
                     let each = found.into_iter().enumerate().map(|(place, rows)| {
+                        stop.check()?;
                         let met = rows.len() as u64;
                         scratch.rows = rows;
-                        (!stop.is_set()).then(|| work(scratch, number(place), met, stop))
+                        work(scratch, chunk * CHUNK + place, met, stop)
                     });
-                    each.collect::<Vec<Option<T>>>()
+                    each.collect::<Result<Vec<T>>>()
                 };
                 if count == 1 {
-                    some(&mut Scratch::default(), (0, fps))
+                    some(&mut Scratch::default(), (0, fps))?
                 } else {
                     let chunks = fps.par_chunks(CHUNK * codes.words).enumerate();
-                    chunks.map_init(Scratch::default, some).flatten_iter().collect()
+                    let parts = chunks.map_init(Scratch::default, some).collect::<Result<Vec<Vec<T>>>>()?;
+                    let mut all = room::of(count)?;
+                    for part in parts {
+                        all.extend(part);
+                    }
+                    all
                 }
             }
         };
         stop.check()?;
-        Ok(found.into_iter().flatten().collect())
+        Ok(found)
     }
 
     /// Puts the distinct rows alive under the keys of a query into `scratch.rows`; returns how many rows were met.
@@ -449,19 +457,18 @@ impl Index {
         number: usize,
         scratch: &mut Scratch,
         stop: &Stop,
-    ) -> u64 {
-        let Effort::Probes(wanted) = queries.effort else { return 0 };
+    ) -> Result<u64> {
+        let Effort::Probes(wanted) = queries.effort else { return Ok(0) };
         let Scratch { prober, keys, probes, spans, seen, rows, .. } = scratch;
         let change = if layout.kind() == Kind::Bits { Change::Flip } else { Change::Add };
         probes.clear();
         for table in 0..layout.tables() {
-            if stop.is_set() {
-                return 0;
-            }
+            stop.check()?;
             keys.clear();
             let key = layout.key(queries.hashes, number, table);
             prober.clear();
             if let (Some(other), true) = (queries.alternatives, wanted > 1) {
+                prober.reserve(layout.per_table() * other.per_hash)?;
                 for (place, &column) in layout.columns_of(table).iter().enumerate() {
                     let hash = number * layout.hashes() + column as usize;
                     for at in hash * other.per_hash..(hash + 1) * other.per_hash {
@@ -473,15 +480,24 @@ impl Index {
                     }
                 }
             }
-            prober.keys(key, change, wanted, keys);
+            prober.keys(key, change, wanted, keys)?;
+            room::more(probes, keys.len())?;
             probes.extend(keys.iter().map(|&key| (table as u32, mix(key))));
         }
-        seen.resize(self.rows.total().div_ceil(64), 0);
+        let words = self.rows.total().div_ceil(64);
+        room::more(seen, words.saturating_sub(seen.len()))?;
+        seen.resize(words, 0);
+        spans.clear();
+        room::more(spans, probes.len())?;
         rows.clear();
-        let mut met = 0;
+        let (mut met, mut full) = (0, None);
         for run in runs {
             run.look_up(probes, spans, |bucket| {
                 met += bucket.len() as u64;
+                full = full.take().or_else(|| room::more(rows, bucket.len()).err());
+                if full.is_some() {
+                    return;
+                }
                 for &row in bucket {
                     let (word, bit) = (row as usize / 64, 1 << (row % 64));
                     if seen[word] & bit == 0 {
@@ -494,10 +510,13 @@ impl Index {
         for &row in rows.iter() {
             seen[row as usize / 64] = 0;
         }
+        if let Some(error) = full {
+            return Err(error);
+        }
         if self.rows.num_dead() > 0 {
             rows.retain(|&row| self.rows.is_alive(row));
         }
-        met
+        Ok(met)
     }
 
     /// The rows that the filter gives, without distances.
@@ -508,9 +527,11 @@ impl Index {
         let count = self.check_queries(queries)?;
         let found = self.each(queries, count, |scratch, _, met, _| {
             scratch.rows.sort_unstable();
-            (scratch.rows.clone(), met)
+            Ok((room::copied(&scratch.rows)?, met))
         })?;
-        let mut all = Candidates { offsets: vec![0], ..Candidates::default() };
+        let total = found.iter().map(|(rows, _)| rows.len()).sum();
+        let mut all = Candidates { offsets: room::of(count + 1)?, rows: room::of(total)?, met: room::of(count)? };
+        all.offsets.push(0);
         for (rows, met) in found {
             all.rows.extend(rows);
             all.met.push(met);
@@ -541,7 +562,9 @@ impl Index {
         let found = self.each(queries, count, |scratch, number, _, stop| {
             let Scratch { rows, scored, .. } = scratch;
             scored.clear();
-            for rows in rows.chunks(SCORED).take_while(|_| !stop.is_set()) {
+            room::more(scored, rows.len())?;
+            for rows in rows.chunks(SCORED) {
+                stop.check()?;
                 self.store.distances(instructions, self.metric, vectors, number, rows, scored);
             }
             match want {
@@ -553,9 +576,11 @@ impl Index {
                 Want::Within(radius) => scored.retain(|&(distance, _)| distance <= radius),
             }
             scored.sort_unstable_by(order);
-            scored.clone()
+            room::copied(scored)
         })?;
-        let mut hits = Hits { offsets: vec![0], ..Hits::default() };
+        let total = found.iter().map(Vec::len).sum();
+        let mut hits = Hits { offsets: room::of(count + 1)?, rows: room::of(total)?, distances: room::of(total)? };
+        hits.offsets.push(0);
         for scored in found {
             hits.rows.extend(scored.iter().map(|&(_, row)| row));
             hits.distances.extend(scored.iter().map(|&(distance, _)| distance));

@@ -22,6 +22,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::{Result, room};
+
 /// How a change acts on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -78,6 +80,14 @@ impl Prober {
         self.alternatives.clear();
     }
 
+    /// Room for this many alternatives of a key.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn reserve(&mut self, alternatives: usize) -> Result<()> {
+        room::more(&mut self.alternatives, alternatives)
+    }
+
     /// Adds an alternative of the key.
     #[inline]
     pub fn offer(&mut self, alternative: Alternative) {
@@ -86,16 +96,19 @@ impl Prober {
         }
     }
 
-    fn push(&mut self, rest: u32, last: u32, change: Change, base: u64) {
+    fn push(&mut self, rest: u32, last: u32, change: Change, base: u64) -> Result<()> {
         let (score, key) = match rest {
             NONE => (0.0, base),
             rest => (self.sets[rest as usize].score, self.sets[rest as usize].key),
         };
         let alternative = self.alternatives[last as usize];
         let set = Set { rest, last, score: score + alternative.cost, key: change.apply(key, alternative.delta) };
+        room::more(&mut self.sets, 1)?;
+        room::more_waiting(&mut self.heap, 1)?;
         // Scores are not negative, and such numbers are ordered as their bits.
         self.heap.push(Reverse((set.score.to_bits(), self.sets.len() as u32)));
         self.sets.push(set);
+        Ok(())
     }
 
     fn is_valid(&self, set: Set) -> bool {
@@ -112,15 +125,28 @@ impl Prober {
     }
 
     /// Appends `key` and the next keys by ascending score to `out`, `count` in all or as many as there are.
-    pub fn keys(&mut self, key: u64, change: Change, count: usize, out: &mut Vec<u64>) {
-        self.run(key, change, count, |key, _| out.push(key));
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn keys(&mut self, key: u64, change: Change, count: usize, out: &mut Vec<u64>) -> Result<()> {
+        self.run(key, change, count, |key, _| {
+            room::more(out, 1)?;
+            out.push(key);
+            Ok(())
+        })
     }
 
-    fn run(&mut self, base: u64, change: Change, count: usize, mut give: impl FnMut(u64, f64)) {
+    fn run(
+        &mut self,
+        base: u64,
+        change: Change,
+        count: usize,
+        mut give: impl FnMut(u64, f64) -> Result<()>,
+    ) -> Result<()> {
         if count == 0 {
-            return;
+            return Ok(());
         }
-        give(base, 0.0);
+        give(base, 0.0)?;
         let mut given = 1;
         let order = |a: &Alternative, b: &Alternative| {
             a.cost.total_cmp(&b.cost).then(a.place.cmp(&b.place)).then(a.delta.cmp(&b.delta))
@@ -133,24 +159,25 @@ impl Prober {
         self.sets.clear();
         self.heap.clear();
         if given == count || self.alternatives.is_empty() {
-            return;
+            return Ok(());
         }
-        self.push(NONE, 0, change, base);
+        self.push(NONE, 0, change, base)?;
         while given < count {
-            let Some(Reverse((_, number))) = self.heap.pop() else { return };
+            let Some(Reverse((_, number))) = self.heap.pop() else { break };
             let set = self.sets[number as usize];
             let valid = self.is_valid(set);
             if valid {
-                give(set.key, set.score);
+                give(set.key, set.score)?;
                 given += 1;
             }
             if (set.last as usize + 1) < self.alternatives.len() {
-                self.push(set.rest, set.last + 1, change, base);
+                self.push(set.rest, set.last + 1, change, base)?;
                 if valid {
-                    self.push(number, set.last + 1, change, base);
+                    self.push(number, set.last + 1, change, base)?;
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -200,7 +227,11 @@ mod tests {
                 prober.offer(alternative);
             }
             let mut found = Vec::new();
-            prober.run(base, change, count, |key, score| found.push((score, key)));
+            let give = |key, score| {
+                found.push((score, key));
+                Ok(())
+            };
+            prober.run(base, change, count, give).expect("room");
             let all = brute(&alternatives, base, change);
             prop_assert_eq!(count.min(all.len()), found.len());
             let scores: Vec<f64> = found.iter().map(|&(score, _)| score).collect();

@@ -21,7 +21,7 @@ use crate::cpu::features::Instructions;
 use crate::cpu::prefetch::prefetch_at;
 use crate::segment::{Column, Plain};
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Sums that a distance is made of.
 const LANES: usize = 32;
@@ -190,13 +190,14 @@ impl<T: Real> Dense<T> {
     fn push(&mut self, metric: Metric, new: &[T], stop: &Stop) -> Result<()> {
         let mut norms = Vec::new();
         if metric == Metric::Cosine {
+            norms = room::of(new.len() / self.dim)?;
             for rows in stop.ranges(0..new.len() / self.dim) {
                 let rows = rows.map(|row| self.row_of(new, row));
                 norms.extend(rows.map(|row| fold(row, row, |a, b| a * b).sqrt()));
             }
             stop.check()?;
         }
-        self.norms.own(stop)?;
+        self.norms.reserve(norms.len(), stop)?;
         self.values.append(new, stop)?;
         self.norms.to_mut().extend_from_slice(&norms);
         Ok(())
@@ -285,20 +286,24 @@ pub enum Vectors<'a> {
 }
 
 /// The `chosen` rows of a sparse batch: ends with 0 before the first, coordinates, values.
+///
+/// # Errors
+/// There is no memory for them.
 pub(super) fn gather(
     ends: &[u64],
     columns: &[u32],
     values: &[f64],
     chosen: &[usize],
-) -> (Vec<u64>, Vec<u32>, Vec<f64>) {
-    let mut found = (vec![0], Vec::new(), Vec::new());
+) -> Result<(Vec<u64>, Vec<u32>, Vec<f64>)> {
+    let mut found = (room::of(chosen.len() + 1)?, Vec::new(), Vec::new());
+    found.0.push(0);
     for &row in chosen {
         let part = ends[row] as usize..ends[row + 1] as usize;
-        found.1.extend_from_slice(&columns[part.clone()]);
-        found.2.extend_from_slice(&values[part]);
+        room::append(&mut found.1, &columns[part.clone()])?;
+        room::append(&mut found.2, &values[part])?;
         found.0.push(found.1.len() as u64);
     }
-    found
+    Ok(found)
 }
 
 impl Vectors<'_> {
@@ -441,7 +446,7 @@ impl Store {
     /// Appends what `check` has passed.
     ///
     /// # Errors
-    /// The call is stopped; the vectors are as they were.
+    /// The call is stopped, or there is no memory; the vectors are as they were.
     pub(crate) fn push(&mut self, metric: Metric, new: Vectors<'_>, stop: &Stop) -> Result<()> {
         match (self, new) {
             (Self::F32(dense), Vectors::F32(values)) => dense.push(metric, values, stop),
@@ -449,15 +454,16 @@ impl Store {
             (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
                 let mut norms = Vec::new();
                 if metric == Metric::Cosine {
+                    norms = room::of(ends.len() - 1)?;
                     for rows in stop.ranges(0..ends.len() - 1) {
                         norms.extend(rows.map(|row| norm_of(&values[ends[row] as usize..ends[row + 1] as usize])));
                     }
                 }
                 stop.check()?;
                 let before = sparse.columns.len();
-                let moved: Vec<u64> = ends[1..].iter().map(|end| before as u64 + end).collect();
-                sparse.norms.own(stop)?;
-                sparse.ends.own(stop)?;
+                let moved = room::collected(ends[1..].iter().map(|end| before as u64 + end))?;
+                sparse.norms.reserve(norms.len(), stop)?;
+                sparse.ends.reserve(moved.len(), stop)?;
                 sparse.columns.append(columns, stop)?;
                 if let Err(stopped) = sparse.values.append(values, stop) {
                     sparse.columns.to_mut().truncate(before);

@@ -8,22 +8,25 @@
 //! Cost: about twice that of the Hamming scan.
 
 use super::codes::{BLOCK, Codes, TILE, first_tile};
+use crate::Result;
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes};
+use crate::room::{self, Growing};
 use crate::search::hamming::rank::Quotient;
 use crate::stop::Stop;
 
 /// The best rows so far of one query, cut when they are more than twice those that are wanted.
 struct Best {
     limit: Quotient,
-    kept: Vec<(Quotient, u32)>,
+    kept: Growing<(Quotient, u32)>,
 }
 
 impl Best {
     fn cut(&mut self, wanted: usize) {
-        if self.kept.len() >= wanted {
+        let kept = self.kept.values();
+        if kept.len() >= wanted {
             let by = |a: &(Quotient, u32), b: &(Quotient, u32)| a.0.compare(b.0).then(a.1.cmp(&b.1));
-            self.limit = self.kept.select_nth_unstable_by(wanted - 1, by).1.0;
-            self.kept.truncate(wanted);
+            self.limit = kept.select_nth_unstable_by(wanted - 1, by).1.0;
+            kept.truncate(wanted);
         }
     }
 }
@@ -86,6 +89,9 @@ impl<F: FnMut(usize, Quotient)> LaneWork for Tile<'_, F> {
 impl Codes {
     /// For each query the `wanted` rows that are `alive` at the smallest spherical distance, in no order; fewer where
     /// there are fewer.
+    ///
+    /// # Errors
+    /// There is no memory for them.
     pub(crate) fn nearest_spherical(
         &self,
         kernel: Kernel,
@@ -93,9 +99,9 @@ impl Codes {
         wanted: usize,
         alive: impl Fn(u32) -> bool,
         stop: &Stop,
-    ) -> Vec<Vec<u32>> {
+    ) -> Result<Vec<Vec<u32>>> {
         let words = self.words;
-        let one = || Best { limit: Quotient::MOST, kept: Vec::new() };
+        let one = || Best { limit: Quotient::MOST, kept: Growing::default() };
         let mut best: Vec<Best> = (0..queries.len() / words).map(|_| one()).collect();
         let (mut start, mut size) = (0, first_tile(wanted));
         while start < self.rows && !stop.is_set() {
@@ -121,7 +127,7 @@ impl Codes {
         }
         let rows = |mut best: Best| {
             best.cut(wanted);
-            best.kept.into_iter().map(|(_, row)| row).collect()
+            room::collected(best.kept.whole()?.into_iter().map(|(_, row)| row))
         };
         best.into_iter().map(rows).collect()
     }
@@ -151,7 +157,7 @@ mod tests {
             codes.push(&values);
             let alive = |row: u32| row % 7 != 3;
             for kernel in Kernel::available() {
-                let found = codes.nearest_spherical(kernel, &queries, wanted, alive, &Stop::default());
+                let found = codes.nearest_spherical(kernel, &queries, wanted, alive, &Stop::default()).expect("room");
                 for (mut found, query) in found.into_iter().zip(queries.chunks_exact(words)) {
                     found.sort_unstable();
                     let quotient = |code: &[u64]| {
@@ -175,15 +181,13 @@ mod tests {
     fn a_cut_keeps_the_least_and_sets_the_limit_to_the_last_of_them() {
         let quotient = |differ, common| Quotient { differ, common };
         let all = [(3, 1), (1, 3), (0, 5), (2, 6), (1, 1)];
-        let mut best = Best {
-            limit: Quotient::MOST,
-            kept: all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)).collect(),
-        };
+        let mut best = Best { limit: Quotient::MOST, kept: Growing::default() };
+        best.kept.extend(all.iter().zip(0..).map(|(&(differ, common), row)| (quotient(differ, common), row)));
         best.cut(6);
         assert_eq!(5, best.kept.len());
         // 1/3 and 2/6 are equal: the lower row stays.
         best.cut(2);
-        let mut rows: Vec<u32> = best.kept.iter().map(|&(_, row)| row).collect();
+        let mut rows: Vec<u32> = best.kept.values().iter().map(|&(_, row)| row).collect();
         rows.sort_unstable();
         assert_eq!(vec![1, 2], rows);
         assert!(best.limit.compare(quotient(2, 6)).is_eq());

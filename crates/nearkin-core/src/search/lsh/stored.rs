@@ -7,7 +7,7 @@
 use super::Index;
 use super::rerank::{Dense, Real, Store, Vectors};
 use crate::cpu::features::Instructions;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Vectors of some rows, which they own.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,37 +31,47 @@ impl Owned {
     }
 }
 
-fn dense<T: Real>(from: &Dense<T>, rows: &[u32]) -> Vec<T> {
-    let place = |row: u32| row as usize * from.dim..(row as usize + 1) * from.dim;
-    rows.iter().flat_map(|&row| from.values[place(row)].iter().copied()).collect()
+fn dense<T: Real>(from: &Dense<T>, rows: &[u32]) -> Result<Vec<T>> {
+    let mut values = room::of(rows.len() * from.dim)?;
+    for &row in rows {
+        values.extend_from_slice(&from.values[row as usize * from.dim..(row as usize + 1) * from.dim]);
+    }
+    Ok(values)
 }
 
 impl Store {
     /// The vectors of some rows, in their order.
-    pub(crate) fn of(&self, rows: &[u32]) -> Owned {
-        match self {
-            Self::F32(from) => Owned::F32(dense(from, rows)),
-            Self::F64(from) => Owned::F64(dense(from, rows)),
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub(crate) fn of(&self, rows: &[u32]) -> Result<Owned> {
+        Ok(match self {
+            Self::F32(from) => Owned::F32(dense(from, rows)?),
+            Self::F64(from) => Owned::F64(dense(from, rows)?),
             Self::Sparse(from) => {
-                let (mut ends, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+                let (mut ends, mut columns, mut values) = (room::of(rows.len() + 1)?, Vec::new(), Vec::new());
+                ends.push(0);
                 for &row in rows {
                     let (places, numbers) = from.row(row as usize);
-                    columns.extend_from_slice(places);
-                    values.extend_from_slice(numbers);
+                    room::append(&mut columns, places)?;
+                    room::append(&mut values, numbers)?;
                     ends.push(columns.len() as u64);
                 }
                 Owned::Sparse(ends, columns, values)
             }
-        }
+        })
     }
 }
 
 impl Index {
     /// At most `most` rows that are alive, ascending from `start` on, and their vectors.
-    pub fn stored(&self, start: usize, most: usize) -> (Vec<u32>, Owned) {
-        let rows = self.rows.some(start, most);
-        let vectors = self.store.of(&rows);
-        (rows, vectors)
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn stored(&self, start: usize, most: usize) -> Result<(Vec<u32>, Owned)> {
+        let rows = self.rows.some(start, most)?;
+        let vectors = self.store.of(&rows)?;
+        Ok((rows, vectors))
     }
 
     /// The distance of each pair of rows.
@@ -76,16 +86,16 @@ impl Index {
             return Err(Error::parameter("rows", row, format!("rows below {}", self.rows.total())));
         }
         let instructions = Instructions::best();
-        let mut out = Vec::with_capacity(left.len());
+        let mut out = room::of(left.len())?;
         let mut at = 0;
         while at < left.len() {
             // One vector against all that are asked for behind each other.
             let same = left[at..].iter().take_while(|&&row| row == left[at]).count();
-            let query = self.store.of(&left[at..=at]);
+            let query = self.store.of(&left[at..=at])?;
             self.store.distances(instructions, self.metric, query.view(), 0, &right[at..at + same], &mut out);
             at += same;
         }
-        Ok(out.into_iter().map(|(distance, _)| distance).collect())
+        room::collected(out.into_iter().map(|(distance, _)| distance))
     }
 }
 
@@ -153,7 +163,7 @@ mod tests {
             for kind in ["float32", "float64", "sparse"] {
                 let mut index = index(kind, Metric::L2, &values);
                 index.remove(Keys::Ints(&gone), true).expect("removed");
-                let (rows, vectors) = index.stored(start, most);
+                let (rows, vectors) = index.stored(start, most).expect("room");
                 let expected: Vec<u32> = (start..values.len() / DIM)
                     .filter(|&row| !gone.contains(&(row as i64)))
                     .take(most)
@@ -181,7 +191,7 @@ mod tests {
                     let found = index.apart(&left, &right).expect("rows of the index");
                     prop_assert_eq!(&found, &index.apart(&right, &left).expect("rows of the index"));
                     for (place, &far) in found.iter().enumerate() {
-                        let query = index.stored(left[place] as usize, 1).1;
+                        let query = index.stored(left[place] as usize, 1).expect("room").1;
                         let queries = Queries { hashes: Hashes::Ints(&[0]), alternatives: None, effort: Effort::Probes(1) };
                         let hits = index.query(&queries, query.view(), Want::Nearest(count)).expect("matches");
                         let at = hits.rows.iter().position(|&row| row == right[place]).expect("every row is a candidate");

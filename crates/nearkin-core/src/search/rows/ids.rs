@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::Range;
 
+use crate::room::{self, Growing};
 use crate::segment::Column;
 use crate::stop::Stop;
 use crate::{Error, Result};
@@ -74,15 +75,19 @@ pub(super) enum Kept<'a> {
 
 impl<'a> Kept<'a> {
     /// Those at the `chosen` places; None for all.
-    pub(super) fn new(ids: NewIds<'a>, chosen: Option<&[usize]>) -> Self {
-        fn some<'b, T: Copy>(all: &'b [T], chosen: Option<&[usize]>) -> Cow<'b, [T]> {
-            chosen.map_or(Cow::Borrowed(all), |chosen| chosen.iter().map(|&i| all[i]).collect())
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub(super) fn new(ids: NewIds<'a>, chosen: Option<&[usize]>) -> Result<Self> {
+        fn some<'b, T: Copy>(all: &'b [T], chosen: Option<&[usize]>) -> Result<Cow<'b, [T]>> {
+            let Some(chosen) = chosen else { return Ok(Cow::Borrowed(all)) };
+            Ok(Cow::Owned(room::collected(chosen.iter().map(|&i| all[i]))?))
         }
-        match ids {
+        Ok(match ids {
             NewIds::Rows => Self::Rows,
-            NewIds::Ints(all) => Self::Ints(some(all, chosen)),
-            NewIds::Names(all) => Self::Names(some(all, chosen)),
-        }
+            NewIds::Ints(all) => Self::Ints(some(all, chosen)?),
+            NewIds::Names(all) => Self::Names(some(all, chosen)?),
+        })
     }
 }
 
@@ -122,9 +127,10 @@ pub(super) fn choose<T: Eq + Hash>(
     find: impl Fn(&T) -> Option<u32>,
     show: impl Fn(&T) -> String,
 ) -> Result<(Vec<usize>, Vec<u32>)> {
-    let mut seen = HashSet::with_capacity(new.len());
-    let mut chosen = Vec::with_capacity(new.len());
-    let mut replaced = Vec::new();
+    let mut seen = HashSet::new();
+    room::more_members(&mut seen, new.len())?;
+    let mut chosen = room::of(new.len())?;
+    let mut replaced = Growing::default();
     let last_wins = existing == Existing::Update;
     for at in stop.ranges(0..new.len()).flatten() {
         let i = if last_wins { new.len() - 1 - at } else { at };
@@ -149,7 +155,7 @@ pub(super) fn choose<T: Eq + Hash>(
     if last_wins {
         chosen.reverse();
     }
-    Ok((chosen, replaced))
+    Ok((chosen, replaced.whole()?))
 }
 
 /// The rows of ids that are to be removed, ascending, each once.
@@ -163,7 +169,7 @@ pub(super) fn rows_of<T>(
     find: impl Fn(&T) -> Option<u32>,
     show: impl Fn(&T) -> String,
 ) -> Result<Vec<u32>> {
-    let mut rows = Vec::with_capacity(ids.len());
+    let mut rows = room::of(ids.len())?;
     for id in stop.blocks(ids).flatten() {
         match find(id) {
             Some(row) => rows.push(row),
@@ -214,16 +220,8 @@ impl Lookup {
         None
     }
 
-    /// Adds a row that is not there; `hash_of` gives the hash of a row that is.
-    fn insert(&mut self, hash: u64, row: u32, hash_of: impl Fn(&RandomState, u32) -> u64) {
-        if (self.used + 1) * 4 > self.rows.len() * 3 {
-            let old = std::mem::take(&mut self.rows);
-            self.rows = vec![EMPTY; old.len() * 2];
-            for row in old.into_iter().filter(|&row| row != EMPTY) {
-                let hash = hash_of(&self.hasher, row);
-                self.put(hash, row);
-            }
-        }
+    /// Adds a row that is not there; `is_quick` has said that there is room for it.
+    fn insert(&mut self, hash: u64, row: u32) {
         self.put(hash, row);
         self.used += 1;
     }
@@ -269,23 +267,26 @@ impl Lookup {
     }
 
     /// An empty table for `rows` rows.
-    fn with_room(rows: usize) -> Self {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    fn with_room(rows: usize) -> Result<Self> {
         let mut size = 16;
         while rows * 4 > size * 3 {
             size *= 2;
         }
-        Self { rows: vec![EMPTY; size], ..Self::default() }
+        Ok(Self { rows: room::filled(EMPTY, size)?, ..Self::default() })
     }
 
-    /// Whether a change by `more` rows and without `less` is quick enough to be made in place.
+    /// Whether a change by `more` rows and without `less` is made in place: it is quick, and there is room.
     fn is_quick(&self, more: usize, less: usize) -> bool {
-        more + less <= FEW && (self.used <= FEW || (self.used + more) * 4 <= self.rows.len() * 3)
+        more + less <= FEW && (self.used + more) * 4 <= self.rows.len() * 3
     }
 
     /// This table without the rows `gone` and with the rows `new`, made aside.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     fn changed(
         &self,
         gone: &[u32],
@@ -293,14 +294,14 @@ impl Lookup {
         stop: &Stop,
         hash_of: impl Fn(&RandomState, u32) -> u64,
     ) -> Result<Self> {
-        let mut made = Self { rows: self.rows.clone(), used: self.used, hasher: self.hasher.clone() };
+        let mut made = Self { rows: room::copied(&self.rows)?, used: self.used, hasher: self.hasher.clone() };
         for &row in stop.blocks(gone).flatten() {
             made.remove(hash_of(&made.hasher, row), row, &hash_of);
         }
         stop.check()?;
         let used = made.used + new.len();
         if used * 4 > made.rows.len() * 3 {
-            let mut larger = Self { hasher: self.hasher.clone(), ..Self::with_room(used) };
+            let mut larger = Self { hasher: self.hasher.clone(), ..Self::with_room(used)? };
             for &row in stop.blocks(&made.rows).flatten().filter(|&&row| row != EMPTY) {
                 larger.put(hash_of(&larger.hasher, row), row);
             }
@@ -324,14 +325,14 @@ fn name<'a>(bytes: &'a [u8], ends: &[u64], row: u32) -> &'a [u8] {
 /// A look-up of the rows that are alive, by the hash of each.
 ///
 /// # Errors
-/// The call is stopped.
+/// The call is stopped, or there is no memory.
 fn lookup_of(
     rows: usize,
     alive: impl Fn(u32) -> bool,
     stop: &Stop,
     hash_of: impl Fn(&RandomState, u32) -> u64,
 ) -> Result<Lookup> {
-    let mut made = Lookup::with_room((0..rows as u32).filter(|&row| alive(row)).count());
+    let mut made = Lookup::with_room((0..rows as u32).filter(|&row| alive(row)).count())?;
     for row in stop.ranges(0..rows).flatten().map(|row| row as u32).filter(|&row| alive(row)) {
         made.put(hash_of(&made.hasher, row), row);
         made.used += 1;
@@ -376,7 +377,7 @@ impl Ids {
     /// quickly changed in place. Copies what is mapped of the ids that will be changed.
     ///
     /// # Errors
-    /// The call is stopped; the ids are as they were.
+    /// The call is stopped, or there is no memory; the ids are as they were.
     pub(super) fn table(
         &mut self,
         gone: &[u32],
@@ -386,22 +387,11 @@ impl Ids {
     ) -> Result<Option<Lookup>> {
         let grows = matches!(new, Kept::Ints(new) if self.grows_by(new));
         match self {
-            Self::Rows => {
-                let none = Lookup::default();
-                match new {
-                    Kept::Ints(new) if !grows => none
-                        .changed(&[], 0..new.len(), stop, |hasher, row| hasher.hash_one(new[row as usize]))
-                        .map(Some),
-                    Kept::Names(new) => none
-                        .changed(&[], 0..new.len(), stop, |hasher, row| hasher.hash_one(new[row as usize].as_bytes()))
-                        .map(Some),
-                    Kept::Rows | Kept::Ints(_) => Ok(None),
-                }
-            }
+            Self::Rows => Ok(None),
             Self::Ints { values, lookup } => {
                 let new: &[i64] = if let Kept::Ints(new) = new { new } else { &[] };
                 if !new.is_empty() {
-                    values.own(stop)?;
+                    values.reserve(new.len(), stop)?;
                 }
                 let first = values.len();
                 let all = first..first + new.len();
@@ -419,8 +409,8 @@ impl Ids {
             Self::Names { bytes, ends, lookup } => {
                 let new: &[&str] = if let Kept::Names(new) = new { new } else { &[] };
                 if !new.is_empty() {
-                    bytes.own(stop)?;
-                    ends.own(stop)?;
+                    bytes.reserve(new.iter().map(|id| id.len()).sum(), stop)?;
+                    ends.reserve(new.len(), stop)?;
                 }
                 if lookup.is_quick(new.len(), gone.len()) {
                     return Ok(None);
@@ -435,17 +425,19 @@ impl Ids {
         }
     }
 
+    /// No ids yet, of the kind of `new`.
+    pub(super) fn none_of(new: &Kept<'_>) -> Self {
+        match new {
+            Kept::Rows => Self::Rows,
+            Kept::Ints(_) => Self::Ints { values: Column::default(), lookup: None },
+            Kept::Names(_) => {
+                Self::Names { bytes: Column::default(), ends: Column::default(), lookup: Lookup::default() }
+            }
+        }
+    }
+
     /// Forgets the rows `gone` and appends `new`, which are not there, as `table` has prepared it: in a short step.
     pub(super) fn change(&mut self, gone: &[u32], new: &Kept<'_>, table: Option<Lookup>) {
-        if matches!(self, Self::Rows) {
-            *self = match new {
-                Kept::Rows => Self::Rows,
-                Kept::Ints(_) => Self::Ints { values: Column::default(), lookup: None },
-                Kept::Names(_) => {
-                    Self::Names { bytes: Column::default(), ends: Column::default(), lookup: Lookup::default() }
-                }
-            };
-        }
         let made = table.is_some();
         if let Some(table) = table {
             match self {
@@ -464,8 +456,7 @@ impl Ids {
                 values.to_mut().extend_from_slice(new);
                 if let (Some(lookup), false) = (lookup, made) {
                     for (row, &id) in (first as u32..).zip(new.iter()) {
-                        let hash = lookup.hasher.hash_one(id);
-                        lookup.insert(hash, row, |hasher, row| hasher.hash_one(values[row as usize]));
+                        lookup.insert(lookup.hasher.hash_one(id), row);
                     }
                 }
             }
@@ -475,8 +466,7 @@ impl Ids {
                     bytes.to_mut().extend_from_slice(id.as_bytes());
                     ends.to_mut().push(bytes.len() as u64);
                     if !made {
-                        let hash = lookup.hasher.hash_one(id.as_bytes());
-                        lookup.insert(hash, row, |hasher, row| hasher.hash_one(name(bytes, ends, row)));
+                        lookup.insert(lookup.hasher.hash_one(id.as_bytes()), row);
                     }
                 }
             }

@@ -20,6 +20,7 @@ pub use ids::{Existing, Keys, NewIds};
 use ids::{Ids, Kept, Lookup, choose, rows_of, show_name};
 
 use crate::Result;
+use crate::room::{self, Growing};
 use crate::segment::{Segment, Writer};
 use crate::stop::Stop;
 
@@ -52,6 +53,8 @@ pub(crate) struct Batch<'a> {
     replaced: Vec<u32>,
     /// The table of all ids, where it was made aside.
     table: Option<Lookup>,
+    /// What the ids become before they change: those of a first batch are none of its kind.
+    fresh: Option<Ids>,
 }
 
 impl Batch<'_> {
@@ -63,11 +66,11 @@ impl Batch<'_> {
     /// The values that go in: all of `values`, `width` of each row, or those of the chosen.
     ///
     /// # Errors
-    /// The call is stopped.
+    /// The call is stopped, or there is no memory.
     pub(crate) fn of<'a, T: Copy>(&self, values: &'a [T], width: usize) -> Result<Cow<'a, [T]>> {
         let Some(chosen) = &self.chosen else { return Ok(values.into()) };
         let stop = Stop::current();
-        let mut found = Vec::with_capacity(chosen.len() * width);
+        let mut found = room::of(chosen.len() * width)?;
         for &i in stop.blocks(chosen).flatten() {
             found.extend_from_slice(&values[i * width..][..width]);
         }
@@ -151,8 +154,13 @@ impl Rows {
     }
 
     /// At most `most` rows that are alive, in order, from the row `start` on.
-    pub fn some(&self, start: usize, most: usize) -> Vec<u32> {
-        (start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(most).collect()
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn some(&self, start: usize, most: usize) -> Result<Vec<u32>> {
+        let mut rows = Growing::default();
+        rows.extend((start.min(self.total) as u32..self.total as u32).filter(|&row| self.is_alive(row)).take(most));
+        rows.whole()
     }
 
     /// Prepares rows for `count` things, called `what` in messages; the rows of ids that are there will die with
@@ -160,7 +168,7 @@ impl Rows {
     ///
     /// # Errors
     /// Counts that differ, ids of another kind than before, an id that is there or occurs twice (with `Existing::Error`), more
-    /// than 2^32 - 2 rows; the call is stopped.
+    /// than 2^32 - 2 rows; the call is stopped, or there is no memory.
     pub(crate) fn prepare<'a>(
         &mut self,
         ids: NewIds<'a>,
@@ -172,11 +180,8 @@ impl Rows {
         self.ids.check(ids, count, what, self.total)?;
         let first = self.total;
         if count == 0 {
-            return Ok(Batch { first, count, chosen: None, ids: Kept::Rows, replaced: Vec::new(), table: None });
-        }
-        if first == 0 {
-            // A file may hold the kind of ids that were never given.
-            self.ids = Ids::default();
+            let (chosen, ids, replaced) = (None, Kept::Rows, Vec::new());
+            return Ok(Batch { first, count, chosen, ids, replaced, table: None, fresh: None });
         }
         let (chosen, mut replaced) = match ids {
             NewIds::Rows => (None, Vec::new()),
@@ -195,14 +200,27 @@ impl Rows {
         let count = chosen.as_ref().map_or(count, Vec::len);
         stop.sort(&mut replaced);
         stop.check()?;
-        let ids = Kept::new(ids, chosen.as_deref());
+        let ids = Kept::new(ids, chosen.as_deref())?;
+        // A file may hold the kind of ids that were never given.
+        let mut fresh = (first == 0).then(|| Ids::none_of(&ids));
+        self.make_room(&replaced)?;
         let dead = &self.dead;
-        let table = self.ids.table(&replaced, &ids, |row| is_alive(dead, row), stop)?;
-        Ok(Batch { first, count, chosen, ids, replaced, table })
+        let table = fresh.as_mut().unwrap_or(&mut self.ids).table(&replaced, &ids, |row| is_alive(dead, row), stop)?;
+        Ok(Batch { first, count, chosen, ids, replaced, table, fresh })
+    }
+
+    /// Room for the bits of rows that will die, which ascend.
+    fn make_room(&mut self, rows: &[u32]) -> Result<()> {
+        let words = rows.last().map_or(0, |&row| row as usize / 64 + 1);
+        let more = words.saturating_sub(self.dead.len());
+        room::more(&mut self.dead, more)
     }
 
     /// Makes a batch rows that was prepared last, in a short step.
     pub(crate) fn commit(&mut self, batch: Batch<'_>) {
+        if let Some(fresh) = batch.fresh {
+            self.ids = fresh;
+        }
         self.ids.change(&batch.replaced, &batch.ids, batch.table);
         self.bury(&batch.replaced);
         self.total += batch.count;
@@ -218,6 +236,7 @@ impl Rows {
             Keys::Ints(ids) => rows_of(ids, missing_ok, stop, |id| self.find_int(*id), i64::to_string)?,
             Keys::Names(ids) => rows_of(ids, missing_ok, stop, |id| self.find_name(id), show_name)?,
         };
+        self.make_room(&rows)?;
         let dead = &self.dead;
         let table = self.ids.table(&rows, &Kept::Rows, |row| is_alive(dead, row), stop)?;
         self.ids.change(&rows, &Kept::Rows, table);
@@ -275,7 +294,7 @@ impl Rows {
         }
         segment.verify_one(DEAD, 0)?;
         let total = total as usize;
-        let dead = segment.column::<u64>(DEAD, 0)?.to_vec();
+        let dead = room::copied(&segment.column::<u64>(DEAD, 0)?)?;
         let num_dead = dead.iter().map(|word| word.count_ones() as usize).sum();
         let behind = dead.iter().enumerate().skip(total / 64).any(|(word, &dead)| {
             let valid = total.saturating_sub(64 * word).min(64);

@@ -255,12 +255,24 @@ impl Layout {
     }
 
     /// Gives `sink` every (query, slot, distance) within the radius, once.
-    pub(crate) fn search<S: Sink>(&self, kernel: Kernel, search: Search<'_>, sink: &mut S) {
-        ProbeJob::new(self, search, None).dispatch(kernel, sink);
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn search<S: Sink>(&self, kernel: Kernel, search: Search<'_>, sink: &mut S) -> Result<()> {
+        ProbeJob::new(self, search, None)?.dispatch(kernel, sink)
     }
 
     /// Gives `sink` every (slot, slot, distance) within the radius, once, that `buckets` (table, first, end) propose.
-    pub(crate) fn join<S: Sink>(&self, kernel: Kernel, search: Search<'_>, buckets: (usize, u32, u32), sink: &mut S) {
-        ProbeJob::new(self, search, Some(buckets)).dispatch(kernel, sink);
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn join<S: Sink>(
+        &self,
+        kernel: Kernel,
+        search: Search<'_>,
+        buckets: (usize, u32, u32),
+        sink: &mut S,
+    ) -> Result<()> {
+        ProbeJob::new(self, search, Some(buckets))?.dispatch(kernel, sink)
     }
 }

@@ -6,7 +6,7 @@ use super::{Layout, Search};
 use crate::Result;
 use crate::cpu::popcount::{Kernel, LaneWork, Lanes, distance};
 use crate::cpu::prefetch::prefetch_at;
-use crate::room;
+use crate::room::{self, Growing};
 use crate::search::hamming::scan::tile::Sink;
 
 /// Bytes of a part of a table, half of a second-level cache.
@@ -51,8 +51,8 @@ pub(super) struct ProbeJob<'a> {
 
 /// All words of at most `radius` ones in `len` bits, ascending, so that buckets beside each other in memory are visited
 /// together; none for a radius of -1.
-fn ball(len: u32, radius: i32) -> Vec<u32> {
-    let mut words = Vec::new();
+fn ball(len: u32, radius: i32) -> Result<Vec<u32>> {
+    let mut words = Growing::default();
     for weight in 0..=radius {
         let mut word: u32 = (1 << weight) - 1;
         while word >> len == 0 {
@@ -66,8 +66,9 @@ fn ball(len: u32, radius: i32) -> Vec<u32> {
             word = ripple | (((word ^ ripple) >> 2) >> low.trailing_zeros());
         }
     }
+    let mut words = words.whole()?;
     words.sort_unstable();
-    words
+    Ok(words)
 }
 
 /// Memory that the batches of probes use in turn.
@@ -116,37 +117,37 @@ struct ProbeWork<'a, S> {
 }
 
 impl<S: Sink> LaneWork for ProbeWork<'_, S> {
-    type Output = ();
+    type Output = Result<()>;
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    unsafe fn run<L: Lanes>(self) -> Result<()> {
         // SAFETY: the caller vouches for `L`.
         unsafe { self.job.run::<L, S>(self.sink) }
     }
 }
 
 impl<'a> ProbeJob<'a> {
-    pub(super) fn new(layout: &'a Layout, search: Search<'a>, buckets: Option<(usize, u32, u32)>) -> Self {
+    pub(super) fn new(layout: &'a Layout, search: Search<'a>, buckets: Option<(usize, u32, u32)>) -> Result<Self> {
         let wanted = |t: usize| buckets.is_none_or(|(only, _, _)| only == t);
         let numbered = layout.tables.iter().zip(search.radii).enumerate();
         let flips = numbered.map(|(t, (table, &radius))| ball(table.key.len, if wanted(t) { radius } else { -1 }));
-        let flips = flips.collect();
+        let flips = flips.collect::<Result<_>>()?;
         let tables = layout.tables.iter().map(|table| TableView::new(layout, table, &search)).collect();
-        Self { layout, tables, search, buckets, flips }
+        Ok(Self { layout, tables, search, buckets, flips })
     }
 
-    pub(super) fn dispatch<S: Sink>(&self, kernel: Kernel, sink: &mut S) {
-        kernel.run(ProbeWork { job: self, sink });
+    pub(super) fn dispatch<S: Sink>(&self, kernel: Kernel, sink: &mut S) -> Result<()> {
+        kernel.run(ProbeWork { job: self, sink })
     }
 
     /// # Safety
     /// The processor has the instructions of `L`, and the caller enables them.
     #[inline(always)]
-    unsafe fn run<L: Lanes, S: Sink>(&self, sink: &mut S) {
+    unsafe fn run<L: Lanes, S: Sink>(&self, sink: &mut S) -> Result<()> {
         if let Some((t, first, end)) = self.buckets {
             // SAFETY: the caller vouches for `L`.
             unsafe { self.run_join::<L, S>(t, first, end, sink) };
-            return;
+            return Ok(());
         }
         let words = self.search.words;
         let (mut probes, scratch) = ([Probe::default(); PROBES], &mut Scratch::default());
@@ -155,8 +156,10 @@ impl<'a> ProbeJob<'a> {
             let flips = &self.flips[t];
             let queries = || self.search.queries.chunks_exact(words);
             keys.clear();
+            room::more(&mut keys, self.search.queries.len() / words)?;
             keys.extend(queries().map(|query| table.key.of(query)));
             sketches.clear();
+            room::more(&mut sketches, keys.len())?;
             sketches.extend(queries().map(|query| Self::sketch(table, query)));
             let many = 4 * keys.len() * flips.len() >= table.starts.len() && !table.entries.is_empty();
             // Where there is no memory for the order, the way without it finds the same.
@@ -169,6 +172,7 @@ impl<'a> ProbeJob<'a> {
             let bits = parts.ilog2().min(table.key.len);
             let low = table.key.len - bits;
             bounds.clear();
+            room::more(&mut bounds, (1 << bits) + 1)?;
             bounds.extend((0..=1u32 << bits).map(|part| flips.partition_point(|&flip| flip >> low < part)));
             let mut gathered = 0;
             for part in 0..1u32 << bits {
@@ -181,7 +185,7 @@ impl<'a> ProbeJob<'a> {
                         gathered += 1;
                         if gathered == PROBES {
                             if self.search.stop.is_set() {
-                                return;
+                                return Ok(());
                             }
                             Self::resolve(table, &mut probes[..gathered]);
                             let probes = &probes[..gathered];
@@ -196,6 +200,7 @@ impl<'a> ProbeJob<'a> {
             // SAFETY: the caller vouches for `L`.
             unsafe { self.count::<L, S>(t, self.search.queries, &sketches, &probes[..gathered], scratch, sink) };
         }
+        Ok(())
     }
 
     /// Looks into all buckets that queries ask for in the order of memory, each for all of its queries.
