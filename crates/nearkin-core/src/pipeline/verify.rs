@@ -475,8 +475,8 @@ mod tests {
             for measure in [Measure::Jaccard, Measure::Containment] {
                 let mut sets = Cache::new(measure, 1 << 20);
                 sets.add_sets(&rows, &offsets, &ids).expect("sets");
-                let expected = cache(measure, &texts).similarities(&rows, &other).expect("similarities");
-                prop_assert_eq!(expected, sets.similarities(&rows, &other).expect("similarities"));
+                let expected = cache(measure, &texts).similarities(&rows, &other, false).expect("similarities");
+                prop_assert_eq!(expected, sets.similarities(&rows, &other, false).expect("similarities"));
             }
         }
 
