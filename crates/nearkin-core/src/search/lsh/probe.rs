@@ -252,7 +252,7 @@ mod tests {
         let mut prober = Prober::default();
         prober.offer(Alternative { cost: f64::INFINITY, place: 0, delta: 1 });
         let mut out = Vec::new();
-        prober.keys(7, Change::Flip, 10, &mut out);
+        prober.keys(7, Change::Flip, 10, &mut out).expect("room");
         assert_eq!(vec![7], out);
     }
 
@@ -264,7 +264,7 @@ mod tests {
             prober.offer(Alternative { cost, place, delta });
         }
         let mut out = Vec::new();
-        prober.keys(10, Change::Add, 100, &mut out);
+        prober.keys(10, Change::Add, 100, &mut out).expect("room");
         assert_eq!(vec![10, 11, 12, 13, 110, 111, 112, 113], out);
     }
 
@@ -276,7 +276,7 @@ mod tests {
             prober.clear();
             prober.offer(Alternative { cost: 0.0, place: 0, delta: 1 });
             prober.offer(Alternative { cost: 0.5, place: 1, delta: 2 });
-            prober.keys(5, Change::Flip, count, &mut out);
+            prober.keys(5, Change::Flip, count, &mut out).expect("room");
             assert_eq!(expected, out);
         }
     }
