@@ -174,7 +174,7 @@ impl Index {
         let count = AtomicUsize::new(0);
         let most = if open.len() == 1 { usize::MAX } else { BUDGET };
         let parts = open
-            .par_chunks(chunk_of(open.len()))
+            .par_chunks(chunk_of(open.len()).min(TASK))
             .map(|open| {
                 let queries = self.rows_at(source.fps, open)?;
                 let lists = || {
@@ -221,6 +221,9 @@ fn earliest(of: &mut [u32], firsts: &[u32]) -> Result<()> {
     }
     Ok(())
 }
+
+/// Slots of a task that asks for their neighbours, a list for each.
+const TASK: usize = 1024;
 
 /// Joins the slots of every pair.
 struct Join<'a> {
