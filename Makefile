@@ -84,6 +84,7 @@ docs: setup
 
 # Every attack in full: each fault of the file system for every saver, every flipped bit, signals and threads for longer.
 faults: setup
+	NEARKIN_EVERY=1 cargo test --quiet -p nearkin-core --test memory
 	$(BIN)/python -m pytest -q tests/faults -m 'slow or not slow'
 
 # Coverage-guided fuzzing of whatever reads untrusted bytes, under AddressSanitizer with debug assertions and overflow checks,
