@@ -152,7 +152,7 @@ fn rooms_are_refused_and_given() {
 
 // The indexes
 
-/// Numbers that look random (SplitMix64).
+/// Numbers that look random (`SplitMix64`).
 fn numbers(count: usize, seed: u64) -> Vec<u64> {
     let mix = |i: u64| {
         let mut value = (i ^ seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -379,7 +379,7 @@ fn digest_indexes_are_whole() {
     attack("digests hubs", whole, digests_state, |index| index.hubs(2, 100));
     let large = || digests(&parsed(ROWS));
     for linkage in [Linkage::Centred, Linkage::Connected] {
-        attack("digests clusters", large, |index| index.len(), |index| Ok(index.clusters(limit(60), linkage)?.rows));
+        attack("digests clusters", large, digests::Index::len, |index| Ok(index.clusters(limit(60), linkage)?.rows));
     }
     let file = File::new();
     let about = About { lenient: false, recipe: None };
@@ -394,7 +394,7 @@ fn points(count: usize) -> (Vec<f32>, Vec<i64>, Vec<u64>) {
     let points: Vec<f32> = numbers(count * DIM, 6).iter().map(|n| (n % 16) as f32 + 1.0).collect();
     let hashes = points.chunks_exact(DIM).flat_map(|x| [x[0] as i64 / 4, x[1] as i64 / 4, x[2] as i64 / 4]).collect();
     let codes =
-        points.chunks_exact(DIM).map(|x| x.iter().fold(0, |code, &x| code << 16 | (1 << x as u64) - 1)).collect();
+        points.chunks_exact(DIM).map(|x| x.iter().fold(0, |code, &x| (code << 16) | ((1 << x as u64) - 1))).collect();
     (points, hashes, codes)
 }
 

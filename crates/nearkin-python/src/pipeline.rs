@@ -143,6 +143,7 @@ fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
 /// Visits documents in keep order, kept ones absorbing later ones: see `absorb` in the core. Without texts distance decides.
 #[pyfunction]
 #[pyo3(signature = (texts, *, documents, fingerprints, words, radius, threshold, most))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 fn absorb_in_order(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
@@ -173,6 +174,7 @@ fn absorb_in_order(
 /// As `absorb_in_order` with listed candidates: see `absorb_listed` in the core.
 #[pyfunction]
 #[pyo3(signature = (texts, *, documents, offsets, later, similarity, threshold, most))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 fn absorb_listed(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,

@@ -210,20 +210,17 @@ pub fn absorb_listed(
             continue;
         }
         result.candidates += open.len() as u64;
-        let similarities: Vec<Option<f64>> = match texts {
-            Some(texts) => {
-                texts.subject(documents[d], &mut subject);
-                let subject = &subject;
-                let row = |at: usize| documents[later[at] as usize];
-                result.skipped += within_allowance(texts, subject, threshold, most, &mut open, row);
-                result.verified += open.len() as u64;
-                let similarity = |&at: &usize| texts.at_least(row(at), subject, threshold, stop);
-                room::gathered(open.par_iter().with_min_len(8).map(similarity))?
-            }
-            None => {
-                let given = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
-                room::collected(open.iter().map(given))?
-            }
+        let similarities: Vec<Option<f64>> = if let Some(texts) = texts {
+            texts.subject(documents[d], &mut subject);
+            let subject = &subject;
+            let row = |at: usize| documents[later[at] as usize];
+            result.skipped += within_allowance(texts, subject, threshold, most, &mut open, row);
+            result.verified += open.len() as u64;
+            let similarity = |&at: &usize| texts.at_least(row(at), subject, threshold, stop);
+            room::gathered(open.par_iter().with_min_len(8).map(similarity))?
+        } else {
+            let given = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
+            room::collected(open.iter().map(given))?
         };
         for (&at, similarity) in open.iter().zip(similarities) {
             if let Some(similarity) = similarity {
