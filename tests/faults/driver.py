@@ -25,7 +25,7 @@ import shutil
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -276,10 +276,13 @@ def _store_state(path: Path) -> object:
             with nk.Store.open(path / name) as store:
                 store.verify()
                 rows = [one for batch in store.iter_documents() for one in batch]
-                texts = store.texts([one.id for one in rows])
-                found.append(
-                    [(one.id, one.status, one.match, str(text)) for one, text in zip(rows, texts, strict=True)]
-                )
+                ids = [one.id for one in rows]
+                try:
+                    kept: Sequence[object] = store.texts(ids)
+                except errors.MismatchError:
+                    # Of files and vectors the store has what they are searched by.
+                    kept = store.values(ids).tolist() if ids else []
+                found.append([(one.id, one.status, one.match, str(it)) for one, it in zip(rows, kept, strict=True)])
     return found
 
 

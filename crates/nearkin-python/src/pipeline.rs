@@ -97,7 +97,7 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, left)?;
                 check_added(cache, right)?;
-                pool.install_unless(left.len() <= FEW, || cache.similarities(left, right, left_out))
+                pool.install(|| cache.similarities(left, right, left_out))
             },
         )?;
         Ok(found.into_pyarray(py).unbind())
@@ -124,8 +124,7 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, documents)?;
                 check_added(cache, candidates)?;
-                let decide = || absorb::first_matches(cache, threshold, documents, offsets, candidates, most);
-                pool.install_unless(documents.len() + candidates.len() <= FEW, decide)
+                pool.install(|| absorb::first_matches(cache, threshold, documents, offsets, candidates, most))
             },
         )?;
         Ok(decision(py, found))
