@@ -11,6 +11,8 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
+from nearkin.store.log import State
+from nearkin.store.view import Contents
 
 TEXTS = [f"a document about {'word ' * (i % 5)} and number {i // 2} with more words" for i in range(40)]
 QUESTIONS = [TEXTS[3], TEXTS[30] + "!", "nothing like the others", ""]
@@ -208,3 +210,28 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(FormatVersionError):
         nk.Store.open(store)
+
+
+def test_verify_beside_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge removes the files that verify was about to open: it looks at what stands after the merge."""
+    path = make(tmp_path / "store")
+    refresh, merges = Contents.refresh, []
+
+    def merged_meanwhile(contents: Contents) -> State:
+        if len(merges) < 2:
+            merges.append(len(merges))
+            with nk.Store.open(path, wait=0) as other:
+                other.add([f"one more {len(merges)}"], [f"more{len(merges)}"])
+                other.merge()
+        return refresh(contents)
+
+    with nk.Store.open(path, "r") as store:
+        monkeypatch.setattr(Contents, "refresh", merged_meanwhile)
+        store.verify()
+        assert merges == [0, 1]
+        # A file that is gone for good is damage.
+        monkeypatch.setattr(Contents, "refresh", refresh)
+        [documents] = (path / "segments").glob("*.documents.nks")
+        documents.unlink()
+        with pytest.raises(CorruptStoreError, match="documents.nks"):
+            store.verify()

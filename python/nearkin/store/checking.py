@@ -91,32 +91,57 @@ def _index_damage(folder: Path, entry: SegmentEntry, settings: StoreSettings) ->
 
 
 def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
-    place = str(folder / NAME)
     log = Log(folder, "r")
     try:
-        with log.reading():
-            found = [Finding(place, reason, repaired=False) for reason in log.check()]
-            if found:
-                return found
-            contents = Contents(log, settings)
-            try:
-                # What settings need beside them is read again, such as hash functions.
-                read_settings(settings.to_json(), place)
-                contents.refresh()
-                # Extras and texts of waiting documents are read by nobody else until they are asked for.
-                for _ in log.documents():
-                    pass
-            except (NearkinError, OSError) as error:
-                return [_finding(error, place)]
-            for part in contents.parts:
+        seen: int | None = None
+        while True:
+            with log.reading():
+                damage = [Finding(str(folder / NAME), reason, repaired=False) for reason in log.check()]
+                if damage:
+                    return damage
                 try:
-                    part.documents.verify()
-                    part.index.verify()
-                    _compare(part, contents.family)
-                except (NearkinError, OSError) as error:  # noqa: PERF203 - each segment is judged alone
-                    found.append(_finding(error, str(part.documents_path)))
+                    return _findings_of_commit(log, settings)
+                except FileNotFoundError as error:
+                    # A merge that was committed since this transaction began removes files; its commit is counted.
+                    generation = log.state().generation
+                    if generation == seen:
+                        return [_finding(error, str(error.filename or folder))]
+                    seen = generation
     finally:
         log.close()
+
+
+def _findings_of_commit(log: Log, settings: StoreSettings) -> list[Finding]:
+    """Damage of what the open transaction sees.
+
+    Raises
+    ------
+    FileNotFoundError
+        A file on the list is gone.
+    """
+    place = str(log.folder / NAME)
+    contents = Contents(log, settings)
+    try:
+        # What settings need beside them is read again, such as hash functions.
+        read_settings(settings.to_json(), place)
+        contents.refresh()
+        # Extras and texts of waiting documents are read by nobody else until they are asked for.
+        for _ in log.documents():
+            pass
+    except FileNotFoundError:
+        raise
+    except (NearkinError, OSError) as error:
+        return [_finding(error, place)]
+    found: list[Finding] = []
+    for part in contents.parts:
+        try:
+            part.documents.verify()
+            part.index.verify()
+            _compare(part, contents.family)
+        except FileNotFoundError:  # noqa: PERF203 - each segment is judged alone
+            raise
+        except (NearkinError, OSError) as error:
+            found.append(_finding(error, str(part.documents_path)))
     return found
 
 
