@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
 import pickle
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -249,6 +252,7 @@ STEPS = st.lists(
         ),
         st.tuples(st.just("remove"), st.lists(KEYS, max_size=6), st.booleans()),
         st.tuples(st.just("reopen"), st.none(), st.none()),
+        st.tuples(st.just("copy"), st.sampled_from(["pickle", "copy", "deepcopy"]), st.none()),
     ),
     max_size=7,
 )
@@ -288,21 +292,34 @@ def remove(index: Any, model: Model, keys: list[int], missing_ok: bool) -> None:
         del model.places[i]
 
 
+def copied(index: Any, how: str) -> Any:
+    """A copy that is made in one of the three ways."""
+    if how == "pickle":
+        return pickle.loads(pickle.dumps(index))  # noqa: S301  # It is our own.
+    return copy.copy(index) if how == "copy" else copy.deepcopy(index)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_an_index_is_what_its_model_is(case: Case, kind: Kind) -> None:
-    """Additions, updates and removals, refused ones too, and files between them: every question as by brute force."""
+    """Additions, updates and removals, refused ones too, files and copies between them: every question as by brute
+    force, also to an index of which a copy was changed.
+    """
 
     @settings(max_examples=12, deadline=None)
     @given(steps=STEPS)
     def run(steps: list[tuple[str, Any, Any]]) -> None:
         index, model = start(case, kind)
+        left: list[tuple[Any, Model]] = []
         with tempfile.TemporaryDirectory() as folder:
             for number, (step, what, how) in enumerate(steps):
                 if step == "add":
                     add(case, index, model, what, how)
                 elif step == "remove":
                     remove(index, model, what, how)
+                elif step == "copy":
+                    left.append((index, copy.deepcopy(model)))
+                    index = copied(index, what)
                 else:
                     path = Path(folder, str(number))
                     index.save(path)
@@ -310,10 +327,67 @@ def test_an_index_is_what_its_model_is(case: Case, kind: Kind) -> None:
                     index.verify()
                     check(case, before, model)
                 check(case, index, model)
-            if isinstance(index, nk.LSHIndex):
-                check(case, pickle.loads(pickle.dumps(index)), model)  # noqa: S301  # It is our own.
+            for earlier, held in left:
+                check(case, earlier, held)
 
     run()
+
+
+def told(index: Any, limit: Any, queries: Any) -> list[Any]:
+    """Everything that an index says."""
+    hits, nearest, pairs = index.search(queries, limit), index.nearest(queries, 3), index.pairs(limit)
+    tables = [one.to_arrow().to_pydict() for one in (hits, nearest, pairs)]
+    ids = [i for ids in index.iter_ids() for i in ids.tolist()]
+    return [*tables, list(index.clusters(limit)), ids, repr(index)]
+
+
+@pytest.fixture(scope="module")
+def another_process() -> Iterator[ProcessPoolExecutor]:
+    """A process with a memory of its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+def changed(index: Any, limit: Any, queries: Any) -> tuple[list[Any], Any]:
+    """What an index says, and the index without its first id."""
+    before = told(index, limit, queries)
+    index.remove(next(index.iter_ids(batch_size=1)))
+    return before, index
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_index_goes_to_another_process_and_back(
+    case: Case, kind: Kind, another_process: ProcessPoolExecutor
+) -> None:
+    """With rows that were removed: it answers alike there, what is done there comes back, and the first one stays."""
+    index, model = start(case, kind)
+    add(case, index, model, [(key, key % COUNT) for key in range(8)], "error")
+    remove(index, model, [3], missing_ok=False)
+    queries = case.batch(range(COUNT))
+    before = told(index, case.limit, queries)
+    there, back = another_process.submit(changed, index, case.limit, queries).result(timeout=120)
+    assert before == there
+    assert before == told(index, case.limit, queries)
+    check(case, index, model)
+    del model.places[next(iter(model.places))]
+    check(case, back, model)
+
+
+@pytest.mark.parametrize("how", ["pickle", "copy", "deepcopy"])
+def test_copies_have_the_attributes_of_the_first(how: str) -> None:
+    """Also one that somebody added, and those that are given but not yet used."""
+    named = nk.HammingIndex(32, "blocks", radius=2, memory_limit=1 << 20)
+    vars(named)["title"] = "mine"
+    bands = nk.BandIndex(threshold=0.7, recipe="word:1|binary|xxh3|minhash:64")
+    digests = nk.DigestIndex(recipe="ssdeep:elimseq", strict=False)
+    vectors = nk.LSHIndex(nk.families.Hyperplane(64), num_tables=3)
+    for index in (named, bands, digests, vectors):
+        made = copied(index, how)
+        assert type(index) is type(made)
+        assert {**vars(index), "_core": None, "family": None} == {**vars(made), "_core": None, "family": None}
+        assert repr(index) == repr(made)
+    assert "xxh3" in str(copied(nk.HammingIndex(recipe="char:4|count|xxh3|simhash:64"), how).recipe)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

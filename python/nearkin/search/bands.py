@@ -27,7 +27,8 @@ from nearkin._core import BandCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.recipe import Recipe
-from nearkin.search.ids import Existing, HeldByIds, Ids, check_existing, new_ids
+from nearkin.search.copies import CopiedByFile
+from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.results import Clusters, Linkage, Pairs, SearchResult, first_of_each
 from nearkin.theory import Banding, banding_probability, choose_bands
 
@@ -38,7 +39,7 @@ _STREAM = 1 << 12
 """Different signatures whose pairs `iter_pairs` gives at once."""
 
 
-class BandIndex(HeldByIds):
+class BandIndex(CopiedByFile):
     """Search of MinHash signatures by bands of equal values.
 
     Parameters

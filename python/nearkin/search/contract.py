@@ -6,7 +6,8 @@ An index holds *values* (fingerprints, signatures, digests or vectors) under ids
   all of it or nothing;
 - what was added is found at once, what was removed is not; `add` then `remove` changes nothing;
 - results come nearest first, ties by id, and pairs have the smaller id left, sorted by both;
-- `save` then `open` is identity.
+- `save` then `open` is identity, and so are `pickle`, `copy.copy` and `copy.deepcopy`: a copy answers exactly alike and
+  goes its own way.
 
 What counts as near is set by a *limit*, the second argument of `search` and the first of `pairs` and `clusters`: a
 radius (Hamming distance or distance of vectors), or a threshold (share of equal values, or score). Further keyword

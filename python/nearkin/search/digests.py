@@ -19,8 +19,9 @@ from typing import Any, TypeAlias
 
 from nearkin._core import DigestCore
 from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter, check_count, check_regular
+from nearkin.search.copies import CopiedByFile
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
-from nearkin.search.ids import Existing, HeldByIds, Id, Ids, check_existing, contains_id, new_ids
+from nearkin.search.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.search.results import Linkage, first_of_each
 from nearkin.ssdeep import DigestRecipe
 
@@ -50,7 +51,7 @@ def is_digest_index(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISREG(Path(path).stat().st_mode) and DigestCore.is_file(os.fspath(path))
 
 
-class DigestIndex(HeldByIds):
+class DigestIndex(CopiedByFile):
     """Exact search of fuzzy digests by score.
 
     Parameters

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from nearkin._core import KERNEL, HammingCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.recipe import Recipe
+from nearkin.search.copies import CopiedByFile
 from nearkin.search.fingerprints import (
     check_bits,
     flat_rows,
@@ -36,7 +37,7 @@ from nearkin.search.fingerprints import (
     to_signed,
     words_of,
 )
-from nearkin.search.ids import Existing, HeldByIds, Ids, check_existing, new_ids
+from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.memory import INDEX_SHARE, share_of_memory
 from nearkin.search.results import Clusters, Linkage, Matches, Pairs, SearchResult
 
@@ -70,7 +71,7 @@ _MEMORY = {
 }
 
 
-class HammingIndex(HeldByIds):
+class HammingIndex(CopiedByFile):
     """Exact search of fingerprints by Hamming distance.
 
     Parameters
@@ -174,6 +175,9 @@ class HammingIndex(HeldByIds):
 
     def _held(self) -> HammingCore:
         return self._core
+
+    def _save_core(self, place: str) -> None:
+        self._core.save(place)
 
     def __repr__(self) -> str:
         return f"HammingIndex(bits={self.bits}, method={self.method!r}, {len(self)} fingerprints)"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import fields
-from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +12,8 @@ import numpy.typing as npt
 from nearkin._core import LshCore
 from nearkin.errors import NotFittedError
 from nearkin.families.base import Family
-from nearkin.search.ids import Existing, HeldByIds, Ids, check_existing, new_ids
+from nearkin.search.copies import CopiedByFile
+from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.lsh.file import save
 from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_stored, flat, hashed_form
 from nearkin.search.lsh.settings import CodeRank, Filter, Given, Settings
@@ -24,7 +23,7 @@ Hashes: TypeAlias = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
 """Words of bits or integers of rows, one row after the other."""
 
 
-class Contents(HeldByIds):
+class Contents(CopiedByFile):
     """The part of `LSHIndex` that is neither parameters nor queries."""
 
     family: Family
@@ -129,23 +128,9 @@ class Contents(HeldByIds):
         """
         save(self._fitted(), os.fspath(path), self.given, self.settings_, self.family_)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What `pickle` keeps: the attributes, and the index as the bytes of its file."""
-        state = {name: value for name, value in vars(self).items() if name != "_core"}
-        if self._core is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder, "index")
-                self._core.save(str(path), b"")
-                state["_file"] = path.read_bytes()
-        return state
+    def _save_core(self, place: str) -> None:
+        # What the core does not know is pickled as attributes, also a kernel that no file holds.
+        self._fitted().save(place, b"")
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """The inverse; the memory map of the file outlives its name."""
-        file = state.pop("_file", None)
-        vars(self).update(state)
-        self._core = None
-        if file is not None:
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder, "index")
-                path.write_bytes(file)
-                self._core = LshCore.open(str(path))[0]
+    def _open_core(self, place: str) -> LshCore:
+        return LshCore.open(place)[0]
