@@ -1,71 +1,90 @@
-"""What a store must answer, by definition: a list of documents in the order of their coming, and brute force."""
+"""What a store must answer, by definition: a list of documents in the order of their coming, and brute force.
+
+`StoreMachine` holds two handles on one store against such a model, through any batches, removals, merges and restarts.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
+import hypothesis.strategies as st
 import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import nearkin as nk
+from nearkin.errors import InputError
 from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.recipe import Recipe
+from nearkin.store.documents import StoredDocument
 from nearkin.store.settings import StoreSettings, TextSettings
+
+Answer = tuple[str, "int | str | None", float, float]
+"""Status, match, distance, similarity."""
+NEW: Answer = ("new", None, -1, float("nan"))
 
 
 @dataclass
 class Known:
-    """A document of the model."""
+    """A document of the model; its content is what copies share."""
 
     id: int | str
-    text: str
+    content: Any
     status: str
     match: int | str | None
     distance: float
     similarity: float
-    columns: dict[str, object] = field(default_factory=dict)
 
 
-Answer = tuple[str, "int | str | None", float, float]
-
-
-class Model:
+class Model(ABC):
     """Documents in a list; every question looks at all of them."""
 
-    def __init__(self, settings: StoreSettings) -> None:
-        assert isinstance(settings, TextSettings)
-        self.settings = settings
+    def __init__(self) -> None:
         self.documents: list[Known] = []
 
     def find(self, name: int | str) -> Known | None:
         """The document of an id."""
         return next((one for one in self.documents if one.id == name), None)
 
-    def decide(self, text: str) -> Answer:
-        """What a text would be if it came now."""
-        kept = [one for one in self.documents if one.status == "new"]
-        if not features(text, self.settings.recipe):
-            return ("new", None, -1, float("nan"))
-        for one in kept:
-            if one.text == text:
-                return ("exact", one.id, 0, 1.0)
-        for one in kept:
-            distance = self.distance(text, one.text)
-            if features(one.text, self.settings.recipe) and self.is_candidate(text, one.text):
-                similarity = self.similarity(text, one.text)
-                if similarity >= self.settings.threshold:
-                    return ("near", one.id, distance, similarity)
-        return ("new", None, -1, float("nan"))
+    def kept(self) -> list[Known]:
+        """Those that stay."""
+        return [one for one in self.documents if one.status == "new"]
 
-    def add(self, name: int | str, text: str, *, absorb: bool) -> Answer:
-        """A document comes."""
+    @abstractmethod
+    def decide(self, content: Any) -> Answer:
+        """What a document would be if it came now."""
+
+    def is_same(self, one: Any, other: Any) -> bool:
+        """Whether two contents are equal."""
+        return bool(one == other)
+
+    def answer(self, known: Known) -> Answer:
+        """What was said of a document, without a match that is gone."""
+        match = known.match if known.match is not None and self.find(known.match) is not None else None
+        return (known.status, match, known.distance, known.similarity)
+
+    def add(self, name: int | str, content: Any, *, absorb: bool) -> Answer:
+        """A document comes.
+
+        Raises
+        ------
+        KeyError
+            Its id is that of another content.
+        """
         old = self.find(name)
         if old is not None:
-            if old.text != text:
+            if not self.is_same(old.content, content):
                 raise KeyError(name)
-            match = old.match if old.match is not None and self.find(old.match) is not None else None
-            return ("known", match, old.distance, old.similarity)
-        answer = self.decide(text) if absorb else ("new", None, -1, float("nan"))
-        self.documents.append(Known(name, text, *answer))
+            return ("known", *self.answer(old)[1:])
+        answer = self.decide(content) if absorb else NEW
+        self.documents.append(Known(name, content, *answer))
         return answer
 
     def remove(self, name: int | str) -> None:
@@ -73,6 +92,31 @@ class Model:
         found = self.find(name)
         assert found is not None
         self.documents.remove(found)
+
+
+class TextModel(Model):
+    """Texts, fingerprints or signatures, and Jaccard similarity."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        super().__init__()
+        assert isinstance(settings, TextSettings)
+        self.settings = settings
+
+    def decide(self, content: str) -> Answer:
+        """What a text would be if it came now."""
+        kept = self.kept()
+        if not features(content, self.settings.recipe):
+            return NEW
+        for one in kept:
+            if one.content == content:
+                return ("exact", one.id, 0, 1.0)
+        for one in kept:
+            distance = self.distance(content, one.content)
+            if features(one.content, self.settings.recipe) and self.is_candidate(content, one.content):
+                similarity = self.similarity(content, one.content)
+                if similarity >= self.settings.threshold:
+                    return ("near", one.id, distance, similarity)
+        return NEW
 
     def distance(self, one: str, other: str) -> int:
         """Of fingerprints, or of signatures."""
@@ -108,3 +152,107 @@ def features(text: str, recipe: Recipe) -> int:
 def same(expected: Answer, found: Answer) -> bool:
     """Equal, NaN equal to NaN."""
     return expected[:3] == found[:3] and bool(np.array_equal(expected[3], found[3], equal_nan=True))
+
+
+BATCHES = 16
+"""Documents that wait before a segment is written: few, so that there are many segments."""
+HANDLES = st.integers(0, 1)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Two handles on one store, and the model. What comes and what is asked is added by those that inherit this."""
+
+    model: Model
+    noun: ClassVar[str]
+    """What a document is called in messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.path = self.folder / "store"
+        self.handles: list[nk.Store] = []
+
+    def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
+        """Make the store, and open a second handle."""
+        store = nk.Store.create(self.path, *arguments, waiting=BATCHES, **options)
+        self.handles = [store, nk.Store.open(self.path, waiting=BATCHES)]
+        return store.settings
+
+    def teardown(self) -> None:
+        """What is left is sound."""
+        for store in self.handles:
+            store.close()
+        if self.handles:
+            with nk.Store.open(self.path) as store:
+                store.verify()
+        shutil.rmtree(self.folder)
+
+    def same(self, expected: Answer, found: Answer) -> bool:
+        """Whether an answer is that of the model."""
+        return same(expected, found)
+
+    def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
+        """Compare what the store gives back of its documents with the model."""
+        raise NotImplementedError
+
+    def offer(self, call: Callable[..., Any], batch: list[tuple[str, Any]], items: Any, *, absorb: bool) -> None:
+        """Documents come, all or none: names and contents for the model, items for the store."""
+        before = list(self.model.documents)
+        names = [name for name, _ in batch]
+        try:
+            expected = [self.model.add(name, content, absorb=absorb) for name, content in batch]
+        except KeyError:
+            self.model.documents = before
+            with pytest.raises(InputError, match=f"is that of another {self.noun}"):
+                call(items, names)
+            return
+        found = [tuple(row.values()) for row in call(items, names).rows()]
+        assert len(expected) == len(found)
+        assert all(map(self.same, expected, found)), (batch, expected, found)
+
+    @rule(data=st.data(), which=HANDLES, erase=st.booleans())
+    def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
+        """Documents go."""
+        names = [one.id for one in self.model.documents]
+        if not names:
+            return
+        chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
+        assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
+        for name in chosen:
+            self.model.remove(name)
+
+    @rule(which=HANDLES)
+    def merge(self, which: int) -> None:
+        """Files change, answers don't."""
+        self.handles[which].merge()
+
+    @rule(which=HANDLES)
+    def reopen(self, which: int) -> None:
+        """A restart."""
+        self.handles[which].close()
+        self.handles[which] = nk.Store.open(self.path, waiting=BATCHES)
+
+    @invariant()
+    def holds_the_same(self) -> None:
+        """Both handles hold what the model holds."""
+        for store in self.handles:
+            assert len(self.model.documents) == len(store)
+            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
+            assert [one.id for one in self.model.documents] == [one.id for one in found]
+            for known, one in zip(self.model.documents, found, strict=True):
+                answer = (one.status, one.match, one.distance, one.similarity)
+                assert self.same(self.model.answer(known), answer)
+            self.check_contents(store, found)
+
+
+def case_of(machine: type[StoreMachine], examples: int) -> Any:
+    """The test of a machine."""
+    found = machine.TestCase
+    found.settings = settings(
+        max_examples=examples,
+        stateful_step_count=15,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    )
+    return found

@@ -11,7 +11,7 @@ NearkinError
 ├── StoreError
 │   ├── FormatVersionError           a file from a newer nearkin
 │   ├── CorruptStoreError            a file that is not what its header says
-│   └── StoreLockedError             a store that another process writes
+│   └── StoreLockedError             a store that another process writes, or reads while it is erased
 └── MissingExtraError (ImportError)  an optional package that is not installed
 ```
 
@@ -113,7 +113,7 @@ class CorruptStoreError(StoreError):
 
 
 class StoreLockedError(StoreError):
-    """A store that another process is writing. Attributes: place."""
+    """A store that another process is writing; or reading, while a merge has to erase. Attributes: place."""
 
 
 class MissingExtraError(NearkinError, ImportError):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
-from nearkin.errors import InputError, MismatchError, ParameterError
-from store_model import Model, same
+from nearkin.errors import MismatchError, ParameterError
+from nearkin.store.documents import StoredDocument
+from store_model import HANDLES, StoreMachine, TextModel, case_of, same
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 TEXTS = st.one_of(
@@ -30,50 +30,25 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
-class StoreMachine(RuleBasedStateMachine):
-    """Two handles on one store, and the model."""
+class TextMachine(StoreMachine):
+    """Texts, by fingerprints or by signatures."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
-        self.path = self.folder / "store"
-        self.handles: list[nk.Store] = []
+    model: TextModel
+    noun = "text"
 
     @initialize(family=st.sampled_from(sorted(RECIPES)))
     def create(self, family: str) -> None:
-        """A new store and a second handle."""
-        store = nk.Store.create(self.path, **RECIPES[family], waiting=16)
-        self.handles = [store, nk.Store.open(self.path, waiting=16)]
-        self.model = Model(store.settings)
+        """A new store."""
+        self.model = TextModel(self.begin(**RECIPES[family]))
 
-    def teardown(self) -> None:
-        """What is left is sound."""
-        for store in self.handles:
-            store.close()
-        if self.handles:
-            with nk.Store.open(self.path) as store:
-                store.verify()
-        shutil.rmtree(self.folder)
-
-    @rule(batch=BATCH, which=st.integers(0, 1), absorb=st.booleans())
+    @rule(batch=BATCH, which=HANDLES, absorb=st.booleans())
     def come(self, batch: list[tuple[str, str]], which: int, absorb: bool) -> None:
-        """Documents come, all or none."""
-        store = self.handles[which]
-        before = list(self.model.documents)
-        call = store.check_and_add if absorb else store.add
-        names, texts = [name for name, _ in batch], [text for _, text in batch]
-        try:
-            expected = [self.model.add(name, text, absorb=absorb) for name, text in batch]
-        except KeyError:
-            self.model.documents = before
-            with pytest.raises(InputError, match="is that of another text"):
-                call(texts, names)
-            return
-        answers = call(texts, names, columns={"length": [len(text) for text in texts]})
-        found = [tuple(row.values()) for row in answers.rows()]
-        assert all(map(same, expected, found)), (batch, expected, found)
+        """Texts come."""
+        store, texts = self.handles[which], [text for _, text in batch]
+        call = partial(store.check_and_add if absorb else store.add, columns={"length": [len(text) for text in texts]})
+        self.offer(call, batch, texts, absorb=absorb)
 
-    @rule(text=TEXTS, which=st.integers(0, 1))
+    @rule(text=TEXTS, which=HANDLES)
     def check(self, text: str, which: int) -> None:
         """A question changes nothing."""
         answers = self.handles[which].check([text], k=50)
@@ -82,58 +57,21 @@ class StoreMachine(RuleBasedStateMachine):
         matched = [one.id for one in answers.matches[0]]
         expected = [
             one.id
-            for one in self.model.documents
-            if one.status == "new" and self.model.is_candidate(text, one.text)
-            and self.model.similarity(text, one.text) >= self.model.settings.threshold
-        ]  # fmt: skip
+            for one in self.model.kept()
+            if self.model.is_candidate(text, one.content)
+            and self.model.similarity(text, one.content) >= self.model.settings.threshold
+        ]
         assert sorted(expected) == sorted(matched)
 
-    @rule(data=st.data(), which=st.integers(0, 1), erase=st.booleans())
-    def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
-        """Documents go."""
-        names = [one.id for one in self.model.documents]
-        if not names:
-            return
-        chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
-        assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
-        for name in chosen:
-            self.model.remove(name)
-
-    @rule(which=st.integers(0, 1))
-    def merge(self, which: int) -> None:
-        """Files change, answers don't."""
-        self.handles[which].merge()
-
-    @rule(which=st.integers(0, 1))
-    def reopen(self, which: int) -> None:
-        """A restart."""
-        self.handles[which].close()
-        self.handles[which] = nk.Store.open(self.path, waiting=16)
-
-    @invariant()
-    def holds_the_same(self) -> None:
-        """Both handles hold what the model holds."""
-        for store in self.handles:
-            assert len(self.model.documents) == len(store)
-            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
-            assert [one.id for one in self.model.documents] == [one.id for one in found]
-            for known, one in zip(self.model.documents, found, strict=True):
-                match = known.match if known.match is None or self.model.find(known.match) is not None else None
-                expected = (known.status, match, known.distance, known.similarity)
-                assert same(expected, (one.status, one.match, one.distance, one.similarity))
-                assert {"length": len(known.text)} == one.columns
-            texts = store.texts([one.id for one in found]) if found else []
-            assert [one.text if one.status == "new" else None for one in self.model.documents] == texts
+    def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
+        """Texts of those that stay, and columns."""
+        known = self.model.documents
+        assert [{"length": len(one.content)} for one in known] == [one.columns for one in found]
+        texts = store.texts([one.id for one in found]) if found else []
+        assert [one.content if one.status == "new" else None for one in known] == texts
 
 
-StoreMachine.TestCase.settings = settings(
-    max_examples=15,
-    stateful_step_count=15,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
-TestStoreMachine = StoreMachine.TestCase
+TestTextMachine = case_of(TextMachine, 15)
 
 
 def texts_of(count: int, seed: int) -> list[str]:
@@ -255,18 +193,6 @@ def test_what_is_wrong_with_a_call_is_said_and_changes_nothing(tmp_path: Path) -
         nk.Store.create(tmp_path / "store")
     with pytest.raises(FileNotFoundError, match="no store"):
         nk.Store.open(tmp_path / "other")
-
-
-def test_erased_text_is_in_no_file(tmp_path: Path) -> None:
-    """After `remove(erase=True)` neither text nor id nor column is found in any byte of the folder."""
-    secret = "incompressible-" + "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 60))
-    with nk.Store.create(tmp_path / "store") as store:
-        store.add(["a text that stays", f"some {secret} text"], ["stays", f"id {secret}"], columns={"c": ["x", secret]})
-        store.remove([f"id {secret}"], erase=True)
-        assert 1 == len(store)
-    for path in (tmp_path / "store").rglob("*"):
-        if path.is_file():
-            assert secret.encode() not in path.read_bytes(), path
 
 
 def test_a_match_that_was_merged_away_is_none(tmp_path: Path) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
 from nearkin import ssdeep
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, ParameterError
 from nearkin.pipeline.candidates.ssdeep import is_comparable
-from store_model import Answer, Known, same
+from nearkin.store.documents import StoredDocument
+from store_model import HANDLES, NEW, Answer, Known, Model, StoreMachine, case_of, same
 
 THRESHOLD = 60
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-files-v1"
@@ -53,24 +53,16 @@ def digest_of(content: Content) -> str:
     return content[1] if isinstance(content[1], str) else DIGESTS[content[1]]
 
 
-class FileModel:
-    """Files in a list; every question looks at all of them."""
-
-    def __init__(self) -> None:
-        self.documents: list[Known] = []
-        self.contents: dict[str, Content] = {}
-
-    def find(self, name: int | str) -> Known | None:
-        """The file of an id."""
-        return next((one for one in self.documents if one.id == name), None)
+class FileModel(Model):
+    """Files, and the scores of their digests."""
 
     def matches(self, content: Content) -> list[tuple[Known, int]]:
         """Those that stay and match, with their scores."""
         digest = digest_of(content)
         found = []
-        for one in self.documents:
-            other = digest_of(self.contents[str(one.id)])
-            if one.status == "new" and is_comparable(digest) and is_comparable(other):
+        for one in self.kept():
+            other = digest_of(one.content)
+            if is_comparable(digest) and is_comparable(other):
                 score = ssdeep.compare(digest, other)
                 found += [(one, score)] if score >= THRESHOLD else []
         return found
@@ -79,57 +71,31 @@ class FileModel:
         """What a file would be if it came now."""
         bare = content[1] == b"" or (content[0] == "digest" and not is_comparable(digest_of(content)))
         if not bare:
-            for one in self.documents:
-                if one.status == "new" and self.contents[str(one.id)] == content:
+            for one in self.kept():
+                if one.content == content:
                     return ("exact", one.id, 0, 100.0)
             for one, score in self.matches(content):
                 return ("near", one.id, 100 - score, float(score))
-        return ("new", None, -1, float("nan"))
-
-    def add(self, name: str, content: Content, *, absorb: bool) -> Answer:
-        """A file comes."""
-        old = self.find(name)
-        if old is not None:
-            if self.contents[name] != content:
-                raise KeyError(name)
-            match = old.match if old.match is not None and self.find(old.match) is not None else None
-            return ("known", match, old.distance, old.similarity)
-        answer = self.decide(content) if absorb else ("new", None, -1, float("nan"))
-        self.documents.append(Known(name, "", *answer))
-        self.contents[name] = content
-        return answer
+        return NEW
 
 
 BATCH = st.lists(st.tuples(st.integers(0, 40).map("f{}".format), st.integers(0, len(POOL) - 1)), max_size=10)
 KINDS = st.sampled_from(["digests", "bytes", "paths"])
 
 
-class FileMachine(RuleBasedStateMachine):
-    """Two handles on one store of files, and the model."""
+class FileMachine(StoreMachine):
+    """Files as digests, bytes and paths."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
-        self.path = self.folder / "store"
-        self.handles: list[nk.Store] = []
+    model: FileModel
+    noun = "file"
 
     @initialize()
     def create(self) -> None:
-        """A new store and a second handle."""
+        """A new store, and the files."""
         for number, data in enumerate(POOL):
             (self.folder / str(number)).write_bytes(data)
-        store = nk.Store.create(self.path, "ssdeep", threshold=THRESHOLD, waiting=16)
-        self.handles = [store, nk.Store.open(self.path, waiting=16)]
+        self.begin("ssdeep", threshold=THRESHOLD)
         self.model = FileModel()
-
-    def teardown(self) -> None:
-        """What is left is sound."""
-        for store in self.handles:
-            store.close()
-        if self.handles:
-            with nk.Store.open(self.path) as store:
-                store.verify()
-        shutil.rmtree(self.folder)
 
     def items(self, files: list[bytes], kind: Kind) -> list[Any]:
         """Files as they are given."""
@@ -137,26 +103,15 @@ class FileMachine(RuleBasedStateMachine):
             return [DIGESTS[data] for data in files]
         return files if kind == "bytes" else [self.folder / str(POOL.index(data)) for data in files]
 
-    @rule(batch=BATCH, which=st.integers(0, 1), absorb=st.booleans(), kind=KINDS)
+    @rule(batch=BATCH, which=HANDLES, absorb=st.booleans(), kind=KINDS)
     def come(self, batch: list[tuple[str, int]], which: int, absorb: bool, kind: Kind) -> None:
-        """Files come, all or none."""
-        files = [(name, POOL[number]) for name, number in batch]
-        store, names = self.handles[which], [name for name, _ in batch]
-        before, contents = list(self.model.documents), dict(self.model.contents)
-        call = store.check_and_add if absorb else store.add
-        items = self.items([data for _, data in files], kind)
-        try:
-            expected = [self.model.add(name, content_of(data, kind), absorb=absorb) for name, data in files]
-        except KeyError:
-            self.model.documents, self.model.contents = before, contents
-            with pytest.raises(InputError, match="is that of another file"):
-                call(items, names, kind=kind)
-            return
-        answers = call(items, names, kind=kind, columns={"kind": [kind] * len(items)})
-        found = [tuple(row.values()) for row in answers.rows()]
-        assert all(map(same, expected, found)), (batch, expected, found)
+        """Files come."""
+        store, files = self.handles[which], [POOL[number] for _, number in batch]
+        call = partial(store.check_and_add if absorb else store.add, kind=kind, columns={"kind": [kind] * len(batch)})
+        contents = [(name, content_of(POOL[number], kind)) for name, number in batch]
+        self.offer(call, contents, self.items(files, kind), absorb=absorb)
 
-    @rule(number=st.integers(0, len(POOL) - 1), which=st.integers(0, 1), kind=KINDS)
+    @rule(number=st.integers(0, len(POOL) - 1), which=HANDLES, kind=KINDS)
     def check(self, number: int, which: int, kind: Kind) -> None:
         """A question changes nothing."""
         data = POOL[number]
@@ -172,50 +127,13 @@ class FileMachine(RuleBasedStateMachine):
         assert answers.matches is not None
         assert scores == {one.id: one.similarity for one in answers.matches[0]}
 
-    @rule(data=st.data(), which=st.integers(0, 1), erase=st.booleans())
-    def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
-        """Files go."""
-        names = [one.id for one in self.model.documents]
-        if names:
-            chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
-            assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
-            self.model.documents = [one for one in self.model.documents if one.id not in chosen]
-
-    @rule(which=st.integers(0, 1))
-    def merge(self, which: int) -> None:
-        """Segments change, answers don't."""
-        self.handles[which].merge()
-
-    @rule(which=st.integers(0, 1))
-    def reopen(self, which: int) -> None:
-        """A restart."""
-        self.handles[which].close()
-        self.handles[which] = nk.Store.open(self.path, waiting=16)
-
-    @invariant()
-    def holds_the_same(self) -> None:
-        """Both handles hold what the model holds."""
-        for store in self.handles:
-            assert len(self.model.documents) == len(store)
-            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
-            assert [one.id for one in self.model.documents] == [one.id for one in found]
-            for known, one in zip(self.model.documents, found, strict=True):
-                match = known.match if known.match is None or self.model.find(known.match) is not None else None
-                expected = (known.status, match, known.distance, known.similarity)
-                assert same(expected, (one.status, one.match, one.distance, one.similarity))
-            names = [str(one.id) for one in found]
-            digests = [digest_of(self.model.contents[name]) for name in names]
-            assert digests == (store.values(names).tolist() if names else [])
+    def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
+        """Digests."""
+        digests = [digest_of(one.content) for one in self.model.documents]
+        assert digests == (store.values([one.id for one in found]).tolist() if found else [])
 
 
-FileMachine.TestCase.settings = settings(
-    max_examples=20,
-    stateful_step_count=15,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
-TestFileMachine = FileMachine.TestCase
+TestFileMachine = case_of(FileMachine, 20)
 
 
 def folder_of_files(folder: Path, count: int, seed: int) -> list[str]:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
 from nearkin.errors import CorruptStoreError, InputError, MismatchError, NotFittedError, ParameterError
+from nearkin.store.documents import StoredDocument
 from nearkin.store.exporting import export_corpus
 from nearkin.store.vector_search import VectorSource, smallest_radius
 from nearkin.store.vectors import VectorSettings
-from store_model import Answer, Known
+from store_model import HANDLES, NEW, Answer, Known, Model, StoreMachine, case_of
 
 FIXTURE = Path(__file__).resolve().parents[1] / "fixtures" / "store-vectors-v1"
 DIMENSION = 6
@@ -56,20 +56,19 @@ def measured(metric: str, x: Any, y: Any) -> float:
     return float(np.sqrt(((x - y) ** 2).sum()) if metric == "l2" else np.abs(x - y).sum())
 
 
-class VectorModel:
-    """Vectors in a list; every question looks at all of them."""
+class VectorModel(Model):
+    """Vectors by their number in the pool, the hashes of a family, and distances."""
 
     def __init__(self, made: VectorSettings) -> None:
+        super().__init__()
         self.metric, self.limit = made.source.metric, made.limit
         self.most = 1 - self.limit if self.metric == "cosine" else self.limit
         self.hashes = made.family.hash_values(POOL)
         self.bits, self.shape = made.family.kind == "bits", made.shape or ()
-        self.documents: list[Known] = []
-        self.numbers: dict[str, int] = {}
 
-    def find(self, name: int | str) -> Known | None:
-        """The vector of an id."""
-        return next((one for one in self.documents if one.id == name), None)
+    def is_same(self, one: int, other: int) -> bool:
+        """Some vectors of the pool are equal."""
+        return bool((POOL[one] == POOL[other]).all())
 
     def is_candidate(self, one: int, other: int) -> bool:
         """Within the radius of codes, or equal in all keys of a table."""
@@ -82,38 +81,24 @@ class VectorModel:
     def matches(self, number: int) -> list[tuple[Known, float]]:
         """Those that stay, are candidates, and match, with their distances."""
         found = []
-        for one in self.documents:
-            other = self.numbers[str(one.id)]
-            distance = measured(self.metric, POOL[number], POOL[other])
-            if one.status == "new" and distance <= self.most and self.is_candidate(number, other):
+        for one in self.kept():
+            distance = measured(self.metric, POOL[number], POOL[one.content])
+            if distance <= self.most and self.is_candidate(number, one.content):
                 found.append((one, distance))
         return found
 
-    def decide(self, number: int) -> Answer:
+    def decide(self, content: int) -> Answer:
         """What a vector would be if it came now."""
-        for one in self.documents:
-            if one.status == "new" and (POOL[self.numbers[str(one.id)]] == POOL[number]).all():
+        for one in self.kept():
+            if self.is_same(one.content, content):
                 return ("exact", one.id, 0.0, self.similarity(0.0))
-        for one, distance in self.matches(number):
+        for one, distance in self.matches(content):
             return ("near", one.id, distance, self.similarity(distance))
-        return ("new", None, -1, math.nan)
+        return NEW
 
     def similarity(self, distance: float) -> float:
         """The cosine."""
         return 1 - distance if self.metric == "cosine" else math.nan
-
-    def add(self, name: str, number: int, *, absorb: bool) -> Answer:
-        """A vector comes."""
-        old = self.find(name)
-        if old is not None:
-            if (POOL[self.numbers[name]] != POOL[number]).any():
-                raise KeyError(name)
-            match = old.match if old.match is not None and self.find(old.match) is not None else None
-            return ("known", match, old.distance, old.similarity)
-        answer = self.decide(number) if absorb else ("new", None, -1, math.nan)
-        self.documents.append(Known(name, "", *answer))
-        self.numbers[name] = number
-        return answer
 
 
 def alike(expected: Answer, found: Answer) -> bool:
@@ -121,56 +106,39 @@ def alike(expected: Answer, found: Answer) -> bool:
     return expected[:2] == found[:2] and np.allclose(expected[2:], found[2:], rtol=0, atol=1e-9, equal_nan=True)
 
 
-class VectorMachine(RuleBasedStateMachine):
-    """Two handles on one store of vectors, and the model."""
+NUMBERS = st.integers(0, len(POOL) - 1)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
-        self.path = self.folder / "store"
-        self.handles: list[nk.Store] = []
+
+class VectorMachine(StoreMachine):
+    """Vectors of the pool, by families of codes and of keys."""
+
+    model: VectorModel
+    noun = "vector"
 
     @initialize(which=st.sampled_from(sorted(STORES)))
     def create(self, which: str) -> None:
-        """A new store and a second handle."""
+        """A new store."""
         family, options = STORES[which]
-        store = nk.Store.create(self.path, family.fit(POOL), waiting=16, **options)
-        self.handles = [store, nk.Store.open(self.path, waiting=16)]
-        assert isinstance(store.settings, VectorSettings)
-        self.model = VectorModel(store.settings)
+        made = self.begin(family.fit(POOL), **options)
+        assert isinstance(made, VectorSettings)
+        self.model = VectorModel(made)
 
-    def teardown(self) -> None:
-        """What is left is sound."""
-        for store in self.handles:
-            store.close()
-        if self.handles:
-            with nk.Store.open(self.path) as store:
-                store.verify()
-        shutil.rmtree(self.folder)
+    def same(self, expected: Answer, found: Answer) -> bool:
+        """Equal but for rounding."""
+        return alike(expected, found)
 
     @rule(
-        batch=st.lists(st.tuples(st.integers(0, 40).map("v{}".format), st.integers(0, len(POOL) - 1)), max_size=12),
-        which=st.integers(0, 1),
+        batch=st.lists(st.tuples(st.integers(0, 40).map("v{}".format), NUMBERS), max_size=12),
+        which=HANDLES,
         absorb=st.booleans(),
     )
     def come(self, batch: list[tuple[str, int]], which: int, absorb: bool) -> None:
-        """Vectors come, all or none."""
-        store, names = self.handles[which], [name for name, _ in batch]
-        before, numbers = list(self.model.documents), dict(self.model.numbers)
-        call = store.check_and_add if absorb else store.add
-        vectors = POOL[[number for _, number in batch]]
-        try:
-            expected = [self.model.add(name, number, absorb=absorb) for name, number in batch]
-        except KeyError:
-            self.model.documents, self.model.numbers = before, numbers
-            with pytest.raises(InputError, match="is that of another vector"):
-                call(vectors, names)
-            return
-        answers = call(vectors, names, columns={"n": [number for _, number in batch]})
-        found = [tuple(row.values()) for row in answers.rows()]
-        assert all(map(alike, expected, found)), (batch, expected, found)
+        """Vectors come."""
+        store, numbers = self.handles[which], [number for _, number in batch]
+        call = partial(store.check_and_add if absorb else store.add, columns={"n": numbers})
+        self.offer(call, batch, POOL[numbers], absorb=absorb)
 
-    @rule(number=st.integers(0, len(POOL) - 1), which=st.integers(0, 1))
+    @rule(number=NUMBERS, which=HANDLES)
     def check(self, number: int, which: int) -> None:
         """A question changes nothing."""
         answers = self.handles[which].check(POOL[[number]], k=50)
@@ -183,49 +151,14 @@ class VectorMachine(RuleBasedStateMachine):
             [distance for _, distance in found], [distance for distance, _ in expected], rtol=0, atol=1e-9
         )
 
-    @rule(data=st.data(), which=st.integers(0, 1), erase=st.booleans())
-    def remove(self, data: st.DataObject, which: int, erase: bool) -> None:
-        """Vectors go."""
-        names = [one.id for one in self.model.documents]
-        if names:
-            chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
-            assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
-            self.model.documents = [one for one in self.model.documents if one.id not in chosen]
-
-    @rule(which=st.integers(0, 1))
-    def merge(self, which: int) -> None:
-        """Segments change, answers don't."""
-        self.handles[which].merge()
-
-    @rule(which=st.integers(0, 1))
-    def reopen(self, which: int) -> None:
-        """A restart."""
-        self.handles[which].close()
-        self.handles[which] = nk.Store.open(self.path, waiting=16)
-
-    @invariant()
-    def holds_the_same(self) -> None:
-        """Both handles hold what the model holds."""
-        for store in self.handles:
-            found = [one for batch in store.iter_documents(batch_size=7) for one in batch]
-            assert [one.id for one in self.model.documents] == [one.id for one in found]
-            for known, one in zip(self.model.documents, found, strict=True):
-                match = known.match if known.match is None or self.model.find(known.match) is not None else None
-                expected = (known.status, match, known.distance, known.similarity)
-                assert alike(expected, (one.status, one.match, one.distance, one.similarity))
-            names = [str(one.id) for one in found]
-            if names:
-                assert (POOL[[self.model.numbers[name] for name in names]] == store.values(names)).all()
+    def check_contents(self, store: nk.Store, found: list[StoredDocument]) -> None:
+        """The vectors, bit by bit."""
+        if found:
+            numbers = [one.content for one in self.model.documents]
+            assert (POOL[numbers] == store.values([one.id for one in found])).all()
 
 
-VectorMachine.TestCase.settings = settings(
-    max_examples=20,
-    stateful_step_count=15,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
-TestVectorMachine = VectorMachine.TestCase
+TestVectorMachine = case_of(VectorMachine, 20)
 
 
 def near_vectors(count: int, dimension: int, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:

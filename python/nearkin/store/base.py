@@ -792,6 +792,9 @@ class Store:
         ------
         ParameterError
             An id that is not there. Nothing is removed.
+        StoreLockedError
+            Other writers did not end in time. Or with `erase` what is removed can't be erased yet, as `merge` says,
+            which is to be called later.
         """
         self._check_writable()
         keys = check_ids(ids)
@@ -820,17 +823,19 @@ class Store:
         Raises
         ------
         StoreLockedError
-            Another process is merging.
+            Another process is merging. Or something was removed, and others read the write-ahead log, in which it
+            still is, for longer than `wait` seconds: everything else is done, and another merge erases it there.
         """
         self._check_writable()
         with self._lock:
             self._check_open()
             if self._keeper is not None:
                 self._keeper.finish()
-        merging.merge_all(self._folder, self._settings, self._budget)
+        last = merging.merge_all(self._folder, self._settings, self._budget)
+        # Files that this store has open, and that are gone, are closed.
         with self._reading():
             pass
-        self._log.shrink()
+        merging.erase(self._folder, last, self._log.wait)
         return self.stats()
 
     def verify(self) -> None:

@@ -10,6 +10,7 @@ and wait for nobody; writers queue.
 | `removed` | a removal, in their order: the row of a document that is in no answer any more |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
 | `outputs` | a folder of output that came with a commit and has still to be put in its place (`nearkin.io.promises`) |
+| `erased` | the number of a removal: this one and all before it are gone from every file, the write-ahead log too |
 | `state` | settings; counters, with the sum of all checksums of `documents` |
 
 SQLite says nothing of a flipped bit in a page, so each document carries XXH3-64 of all it holds but its text, whose
@@ -22,6 +23,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -48,6 +50,8 @@ _TEXTS = 256
 """Documents that are read at once with their texts."""
 _WAL_PAGES = 4096
 """Pages of 4 KB after which SQLite copies its write-ahead log into the file."""
+_PAUSE = 0.02
+"""Seconds between two attempts to empty the write-ahead log."""
 
 _TABLES = """
 CREATE TABLE documents (row INTEGER PRIMARY KEY, id, content BLOB, record BLOB, extra BLOB, text BLOB, sum INTEGER);
@@ -57,6 +61,9 @@ CREATE TABLE outputs (target TEXT PRIMARY KEY, prepared TEXT);
 CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), settings TEXT, generation INTEGER, next_row INTEGER,
                     id_kind TEXT, waiting INTEGER, sums INTEGER, sum INTEGER);
 """
+
+_ERASED = "CREATE TABLE IF NOT EXISTS erased (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER)"
+"""A table that stores of earlier versions have from their first erasing on."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,7 @@ class Log:
     """
 
     def __init__(self, folder: Path, mode: Mode = "w", sync: Sync = "commit", wait: float = 60.0) -> None:
-        self.folder, self._place = folder, str(folder / NAME)
+        self.folder, self.wait, self._place = folder, wait, str(folder / NAME)
         path = folder / NAME
         if not path.is_file():
             raise FileNotFoundError(errno.ENOENT, f"{os.strerror(errno.ENOENT)}; no store is here", str(folder))
@@ -197,7 +204,7 @@ class Log:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            connection.executescript(_TABLES)
+            connection.executescript(_TABLES + _ERASED)
             state = State(settings, 0, 0, "", 0, 0)
             connection.execute("INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?)", _state_row(state))
 
@@ -396,6 +403,18 @@ class Log:
         found = self._one("SELECT seq FROM sqlite_sequence WHERE name = 'removed'")
         return 0 if found is None else int(str(found))
 
+    def erased(self) -> int:
+        """The number of the last removal that, with all before it, is gone from every file; 0 for none."""
+        if self._one("SELECT 1 FROM sqlite_master WHERE name = 'erased'") is None:
+            return 0
+        found = self._one("SELECT number FROM erased")
+        return 0 if found is None else int(str(found))
+
+    def set_erased(self, number: int) -> None:
+        """Note that removals up to this number are gone from every file."""
+        self._connection.execute(_ERASED)
+        self._connection.execute("INSERT OR REPLACE INTO erased VALUES (1, ?)", (number,))
+
     # Outputs
 
     def outputs(self) -> list[tuple[str, str]]:
@@ -436,10 +455,24 @@ class Log:
             return [str(error)]
         return [] if found == ["ok"] else found
 
-    def shrink(self) -> None:
-        """Copy the write-ahead log into the file and empty it, so that nothing dropped is left in it."""
+    def shrink(self, wait: float) -> bool:
+        """Copy the write-ahead log into the file, and empty it: whether nothing dropped is left in it.
+
+        While others read what it holds, or write, it can't be emptied. SQLite would wait for them with the lock of the
+        writers; here they go on between attempts, of which the last comes `wait` seconds after the first.
+        """
+        end = time.monotonic() + wait
         with self._errors():
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                while True:
+                    busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                    left = end - time.monotonic()
+                    if not busy or left <= 0:
+                        return not busy
+                    time.sleep(min(_PAUSE, left))
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 
     def copy(self, folder: Path) -> None:
         """Copy what is committed into another folder, synced."""

@@ -16,7 +16,7 @@ import shutil
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from nearkin.pipeline.candidates import Places
 from nearkin.search.ids import Id, IdArray, IdKeys
 from nearkin.store import outputs
 from nearkin.store.families import StoreFamily, StoreIndex, store_family
-from nearkin.store.log import Log, LogDocument, SegmentEntry
+from nearkin.store.log import NAME, Log, LogDocument, SegmentEntry
 from nearkin.store.memory import Budget, SpooledTexts
 from nearkin.store.parts import FOLDER, Part, files_of, write_part
 from nearkin.store.records import indexed, record_type
@@ -96,14 +96,19 @@ def clean(folder: Path, log: Log) -> None:
     if lock is None:
         return
     try:
-        with log.reading():
-            named = {path.name for entry in log.segments() for path in files_of(folder, entry.name)}
-        for path in (folder / FOLDER).iterdir():
-            # Hidden files are those that a killed process was writing aside.
-            if path.name not in named and (_NAME.fullmatch(path.name) or path.name.startswith(".")):
-                path.unlink(missing_ok=True) if not path.is_dir() else shutil.rmtree(path, ignore_errors=True)
+        _remove_unnamed(folder, log)
     finally:
         lock.release()
+
+
+def _remove_unnamed(folder: Path, log: Log) -> None:
+    """Remove segment files that the list does not name; nobody is writing one."""
+    with log.reading():
+        named = {path.name for entry in log.segments() for path in files_of(folder, entry.name)}
+    for path in (folder / FOLDER).iterdir():
+        # Hidden files are those that a killed process was writing aside.
+        if path.name not in named and (_NAME.fullmatch(path.name) or path.name.startswith(".")):
+            path.unlink(missing_ok=True) if not path.is_dir() else shutil.rmtree(path, ignore_errors=True)
 
 
 # From log to segment
@@ -242,8 +247,14 @@ def full_tier(entries: list[SegmentEntry], most: int = MOST) -> list[SegmentEntr
     return []
 
 
-def merge_all(folder: Path, settings: StoreSettings, budget: Budget) -> None:
+def merge_all(folder: Path, settings: StoreSettings, budget: Budget) -> int:
     """Write everything into one segment without what was removed.
+
+    Returns
+    -------
+    int
+        Number of the last removal before that: it and all earlier ones are gone from the segments and from the tables
+        of the log. `erase` empties the write-ahead log.
 
     Raises
     ------
@@ -251,12 +262,44 @@ def merge_all(folder: Path, settings: StoreSettings, budget: Budget) -> None:
         Another process is writing segments.
     """
     with maintaining(folder) as log:
+        with log.reading():
+            last = log.last_removal()
         _write_all_waiting(folder, log, settings, budget)
         with log.reading():
             entries = log.segments()
             removed = bool(log.removed())
         if len(entries) > 1 or (entries and removed):
             _merge(folder, log, settings, entries, budget)
+        # A merge that was killed may have left what this one found gone already.
+        _remove_unnamed(folder, log)
+    return last
+
+
+def erase(folder: Path, last: int, wait: float) -> None:
+    """Empty the write-ahead log, which may hold what was removed up to the removal of number `last`.
+
+    Where nothing was removed since it was emptied last, nobody is waited for.
+
+    Raises
+    ------
+    StoreLockedError
+        Others read it for longer than `wait` seconds.
+    """
+    with closing(Log(folder)) as log:
+        with log.reading():
+            is_owed = log.erased() < last
+        is_empty = log.shrink(wait if is_owed else 0.0)
+        if not is_owed:
+            return
+        if not is_empty:
+            message = (
+                f"{folder}: merged, but what was removed is still in {NAME}-wal, the write-ahead log, since another "
+                "process or thread is reading; merge again when it has ended"
+            )
+            raise StoreLockedError(message, place=str(folder))
+        # Whoever is writing now: the next merge empties the log once more.
+        with suppress(StoreLockedError), log.writing():
+            log.set_erased(max(last, log.erased()))
 
 
 def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[SegmentEntry], budget: Budget) -> None:
