@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,3 +59,20 @@ def test_an_unknown_attribute_of_an_error_is_no_value() -> None:
     """Only what the message speaks of is an attribute."""
     with pytest.raises(AttributeError, match="'MismatchError' object has no attribute 'nothing'"):
         errors.mismatch("bits", 1, 2).nothing  # noqa: B018
+
+
+def test_a_warning_names_the_line_of_the_caller(tmp_path: Path) -> None:
+    """Modules of the package are passed over, however many lie between; one whose name begins alike is none of them."""
+    inner = tmp_path / "inner.py"
+    inner.write_text("import nearkin.errors\ndef f():\n    nearkin.errors.warn_caller('it is late')\n")
+    found = runpy.run_path(str(inner), run_name="nearkin.inner")
+    with pytest.warns(RuntimeWarning, match="it is late") as told:
+        found["f"]()
+    assert __file__ == told[0].filename
+    found = runpy.run_path(str(inner), run_name="nearkinlike")
+    with pytest.warns(RuntimeWarning, match="it is late") as told:
+        found["f"]()
+    assert (str(inner), 3) == (told[0].filename, told[0].lineno)
+    with pytest.warns(errors.ConvergenceWarning) as told:
+        errors.warn_caller("it is late", errors.ConvergenceWarning)
+    assert __file__ == told[0].filename

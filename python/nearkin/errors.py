@@ -24,6 +24,8 @@ from __future__ import annotations
 import operator
 import os
 import stat
+import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +277,21 @@ def check_name(path: str | os.PathLike[str]) -> None:
     """
     if (fault := impossible_name(path)) is not None:
         raise fault
+
+
+def warn_caller(message: str, kind: type[Warning] = RuntimeWarning) -> None:
+    """Warn at the line outside of this package that led here, however many calls lie between.
+
+    Parameters
+    ----------
+    message : str
+    kind : type, default RuntimeWarning
+    """
+    own, level = __name__.partition(".")[0], 1
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == own:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def kind_of_file(mode: int) -> str:

@@ -64,8 +64,9 @@ def test_pivots_drift_where_tolerances_are_tight() -> None:
 def test_equal_vectors_are_bounded_and_warned_about() -> None:
     """Duplicates only never converge: no move is possible, and all balls hold all."""
     X = np.ones((100, 8))
-    with pytest.warns(errors.ConvergenceWarning, match="did not reach"):
+    with pytest.warns(errors.ConvergenceWarning, match="did not reach") as told:
         family = SphericalHash(16, seed=5).fit(X)
+    assert __file__ == told[0].filename
     assert 0 == family.n_iter_
     assert (family.hash_values(X) == 1).all()
 

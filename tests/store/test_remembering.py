@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -127,6 +128,36 @@ def test_what_changed_meanwhile_is_taken_into_account(tmp_path: Path, change: st
         store.verify()
 
 
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_comparisons_that_are_left_out_are_told_at_the_callers_line(tmp_path: Path, is_changed: bool) -> None:
+    """Also where it is decided a second time; one that is made an error leaves the store as it was."""
+    texts = [f"word{number} other{number} third{number}" for number in range(30)]
+    recipe = "word:1|binary|xxh3|simhash:64"
+    with (
+        nk.Store.create(tmp_path / "store", recipe, threshold=0.999, radius=64) as store,
+        nk.Store.open(tmp_path / "store") as other,
+    ):
+
+        def output(result: DedupResult) -> OutputDir:
+            if is_changed and 0 == len(store):
+                other.add(["one more"], ["theirs"])
+            else:
+                target.restart()
+            return summarised(target, result)
+
+        dedup = partial(nk.dedup, texts, IDS[:30], store=store, max_comparisons=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match="max_comparisons=5"):
+                dedup()
+        assert 0 == len(store)
+        with OutputDir(tmp_path / "out") as target, pytest.warns(RuntimeWarning, match="max_comparisons=5") as told:
+            found = dedup(output=output)
+        assert [__file__] * (1 + is_changed) == [one.filename for one in told]
+        assert [str(told[-1].message)] == found.summary["warnings"]
+        assert 30 + is_changed == len(store)
+
+
 def test_what_is_wrong_is_said_and_nothing_is_remembered(tmp_path: Path) -> None:
     """Other options than the store's, an id of another text, columns of other lengths, what needs a store."""
     wrong: list[tuple[type[Exception], str, Callable[[nk.Store], object]]] = [
@@ -227,8 +258,9 @@ def test_what_was_made_there_meanwhile_is_not_replaced(tmp_path: Path, monkeypat
     interrupted(tmp_path, monkeypatch)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
-    with pytest.warns(RuntimeWarning, match="something else was put here meanwhile"):
+    with pytest.warns(RuntimeWarning, match="something else was put here meanwhile") as told:
         nk.Store.open(tmp_path / "store").close()
+    assert __file__ == told[0].filename
     with pytest.raises(OutputError, match="is whole in"), OutputDir(tmp_path / "out", overwrite=True):
         pass
     assert "mine" == (tmp_path / "out" / "thesis.txt").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -242,8 +243,9 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
         store.add(texts[:64])
         assert store._keeper is not None
         store._keeper.finish()
-        with pytest.warns(RuntimeWarning, match="documents go on waiting in the log.*No space left"):
+        with pytest.warns(RuntimeWarning, match="documents go on waiting in the log.*No space left") as told:
             store.add(texts[64:128])
+        assert __file__ == told[0].filename
         store._keeper.finish()
         monkeypatch.undo()
         with pytest.warns(RuntimeWarning, match="No space left"):
@@ -251,6 +253,31 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
         store._keeper.finish()
         assert 0 < store.stats().segments
         assert 200 == len(store)
+        store.verify()
+
+
+def test_comparisons_that_are_left_out_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a warning that names the caller's line; one that is made an error ends the call, and nothing is added."""
+    from nearkin.store import decide
+
+    monkeypatch.setattr(decide, "Clusterer", partial(decide.Clusterer, max_comparisons=2))
+    texts = [f"word{number} other{number} third{number}" for number in range(20)]
+    recipe = "word:1|binary|xxh3|simhash:64"
+    with nk.Store.create(tmp_path / "store", recipe, threshold=0.9, radius=64) as store:
+        calls = [
+            lambda: store.check_and_add(texts[:10], [f"a{number}" for number in range(10)]),
+            lambda: store.check(texts[10:]),
+            lambda: store.check_and_add(texts[10:], [f"b{number}" for number in range(10)]),
+        ]
+        for call in calls:
+            with pytest.warns(RuntimeWarning, match="comparisons were left out: .* may count as new") as told:
+                call()
+            assert {__file__} == {one.filename for one in told}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(RuntimeWarning, match="left out"):
+                store.check_and_add([text.replace("word", "last") for text in texts])
+        assert 20 == len(store)
         store.verify()
 
 

@@ -25,14 +25,13 @@ between the middle distance and the next one, so that rounding moves no training
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import hamming_distances, row_norms, set_bits, sign_codes
-from nearkin.errors import ConvergenceWarning, InputError, bad_parameter, check_count, mismatch
+from nearkin.errors import ConvergenceWarning, InputError, bad_parameter, check_count, mismatch, warn_caller
 from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
 from nearkin.vectors.projection import Bounds, Projection
 from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
@@ -185,12 +184,11 @@ class SphericalHash(Family):
         spread = np.sqrt((training**2).sum(1)).mean()
         self.drift_ = float(np.sqrt((pivots**2).sum(1)).mean() / spread) if spread > 0 else 0.0
         if not self.converged_:
-            warnings.warn(
+            warn_caller(
                 f"SphericalHash did not reach its tolerances in {self.n_iter_} moves: mean overlap "
                 f"{self.overlap_mean_:.3f}, error {self.overlap_error_:.3f}, standard deviation "
                 f"{self.overlap_std_:.3f} of a quarter; give more varied vectors, or fewer bits",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _first_pivots(self, training: Floats) -> Floats:

@@ -12,7 +12,6 @@ batch can call the first three alone.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, warn_caller
 from nearkin.pipeline.candidates import CandidateSource, OlderIndex, Places
 from nearkin.pipeline.cluster import Assignment, Clusterer
 from nearkin.pipeline.documents import HashedDocuments, Progress, first_with_same_content
@@ -397,6 +396,5 @@ def _summary(
     if assignment.skipped:
         message = options.tell_skipped(assignment.skipped)
         summary["warnings"] = [*summary.get("warnings", []), message]
-        # The frame of the caller of `dedup` or `dedup_files`.
-        warnings.warn(message, RuntimeWarning, stacklevel=5)
+        warn_caller(message)
     return summary

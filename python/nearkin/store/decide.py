@@ -14,7 +14,6 @@ one moment, with no lock held; then, while nobody else writes, against the rows 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache
-from nearkin.errors import InputError
+from nearkin.errors import InputError, warn_caller
 from nearkin.pipeline.candidates import Places
 from nearkin.pipeline.cluster import MAX_COMPARISONS, Assignment, Clusterer
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
@@ -262,5 +261,5 @@ def _told(found: Assignment) -> Assignment:
     if found.skipped:
         bound = f"more than {MAX_COMPARISONS:,} candidates, or with Indel more than 2**39 pairs of characters"
         message = f"{found.skipped:,} comparisons were left out: some documents have {bound}; they may count as new"
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warn_caller(message)
     return found

@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -23,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import StoreLockedError
+from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io import locks
 from nearkin.io.aside import Aside
 from nearkin.pipeline.candidates import Places
@@ -398,7 +397,7 @@ class Keeper:
             error, self.error = self.error, None
             if error is not None:
                 message = f"{self._folder}: no segment could be written, documents go on waiting in the log: {error}"
-                warnings.warn(message, RuntimeWarning, stacklevel=4)
+                warn_caller(message)
             self._thread = threading.Thread(target=self._work, name="nearkin-store", daemon=True)
             self._thread.start()
 

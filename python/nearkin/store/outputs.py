@@ -6,13 +6,12 @@ for writing; a row goes when its folder is in place and nothing hidden is left.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from nearkin.errors import StoreLockedError
+from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io.aside import is_owed, recover, sync_folder
 from nearkin.store.log import Log, State
 from nearkin.store.view import output_key, sum_of
@@ -30,7 +29,7 @@ def settle(log: Log) -> list[Path]:
             if Path(target).parent.is_dir():
                 sync_folder(Path(target).parent)
         except OSError as error:
-            warnings.warn(f"{log.folder}: {error}", RuntimeWarning, stacklevel=3)
+            warn_caller(f"{log.folder}: {error}")
             continue
         # A hidden folder that is still there belongs to a process that is at work.
         if not Path(prepared).exists():
@@ -38,7 +37,7 @@ def settle(log: Log) -> list[Path]:
             delivered += [Path(target)] if owed else []
             if not Path(target).exists():
                 message = f"{log.folder}: the output of an interrupted run into {target} was removed by somebody"
-                warnings.warn(message, RuntimeWarning, stacklevel=3)
+                warn_caller(message)
     if done:
         # Whoever is writing now: the next to open the store forgets them.
         with suppress(StoreLockedError), log.writing():
