@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis.stateful import initialize, rule
 
 import nearkin as nk
 from nearkin.errors import MismatchError, ParameterError
+from nearkin.pipeline.cluster import Clusterer
 from nearkin.store.documents import StoredDocument
 from store_model import HANDLES, StoreMachine, TextModel, case_of, same
 
@@ -258,13 +260,11 @@ def test_a_segment_that_can_t_be_written_is_a_warning(tmp_path: Path, monkeypatc
 
 def test_comparisons_that_are_left_out_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a warning that names the caller's line; one that is made an error ends the call, and nothing is added."""
-    from nearkin.store import decide
-
-    monkeypatch.setattr(decide, "Clusterer", partial(decide.Clusterer, max_comparisons=2))
+    monkeypatch.setattr("nearkin.store.decide.Clusterer", partial(Clusterer, max_comparisons=2))
     texts = [f"word{number} other{number} third{number}" for number in range(20)]
     recipe = "word:1|binary|xxh3|simhash:64"
     with nk.Store.create(tmp_path / "store", recipe, threshold=0.9, radius=64) as store:
-        calls = [
+        calls: list[Callable[[], object]] = [
             lambda: store.check_and_add(texts[:10], [f"a{number}" for number in range(10)]),
             lambda: store.check(texts[10:]),
             lambda: store.check_and_add(texts[10:], [f"b{number}" for number in range(10)]),
