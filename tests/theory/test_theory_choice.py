@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -117,6 +117,15 @@ def test_the_next_cell_is_an_integral_over_the_place_in_the_cell(metric: Literal
         inside = (np.arctan(high) - np.arctan(low)) / math.pi
     assert float(theory.next_cell(distance, metric, width=width)) == pytest.approx(float(inside.mean()), abs=1e-7)
     assert 0.0 == float(theory.next_cell(0.0, metric))
+    wrong: list[tuple[str, dict[str, Any]]] = [
+        ("distance", {"distance": -1.0, "metric": metric}),
+        ("metric", {"distance": 1.0, "metric": "cosine"}),
+        ("width", {"distance": 1.0, "metric": metric, "width": 0.0}),
+    ]
+    for name, arguments in wrong:
+        for law in (theory.next_cell, theory.pstable):
+            with pytest.raises(errors.ParameterError, match=name):
+                law(**arguments)
 
 
 def test_laws_by_name_are_those_of_the_families() -> None:

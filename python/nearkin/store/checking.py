@@ -9,7 +9,8 @@ import numpy as np
 
 from nearkin._core import StoreSegment
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
-from nearkin.store.families import StoreFamily, store_family
+from nearkin.store.families import store_family
+from nearkin.store.indexes import StoreFamily
 from nearkin.store.kinds import read_settings
 from nearkin.store.log import NAME, Log, SegmentEntry
 from nearkin.store.merging import _only_one, index_of

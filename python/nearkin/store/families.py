@@ -1,14 +1,9 @@
-"""How the values of each family are stored, and the index that finds them, in memory and in a file.
-
-Ids of these indexes are the rows of documents. An index holds the documents that stay: those that a new one is compared
-with. Values are fixed-width bytes of a document's record.
-"""
+"""How the values of each family are stored, and the index that finds them (`nearkin.store.indexes`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,82 +21,19 @@ from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows, digests_
 from nearkin.search.bands import BandIndex
 from nearkin.search.digests import DigestIndex
 from nearkin.search.hamming import HammingIndex
+from nearkin.store.indexes import Found, RowIndex, StoreFamily, StoreIndex, VerifiedFamily
 from nearkin.store.vector_search import VectorSource, VectorStoreFamily
-
-Found = tuple[NDArray[np.int64], Places, "NDArray[np.float64] | None"]
-"""For each candidate the number of the query and its row; its similarity where the family itself verifies."""
-
 
 LONGEST_DIGEST = 140
 """Characters of the longest digest: a block size of ten digits, two parts of 64, two colons."""
 
 
-class StoreIndex(Protocol):
-    """An index of documents by row."""
-
-    def __len__(self) -> int:
-        """How many documents it holds."""
-
-    def add(self, rows: Places, values: Values) -> None:
-        """Let these be found; rows ascend from call to call."""
-
-    def find(self, values: Values) -> Found:
-        """The rows that may match each of these values."""
-
-    def save(self, path: Path) -> None:
-        """Write it as one file, whole or absent."""
-
-    def verify(self) -> None:
-        """Read every byte and compare checksums."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes it takes, in memory or in the map of its file."""
-
-
-class StoreFamily(Protocol):
-    """A family with the parameters of one store."""
-
-    @property
-    def shape(self) -> tuple[np.dtype[np.generic], int]:
-        """Type of a value, and how many a document has."""
-
-    def searched(self, values: Values) -> NDArray[np.bool_]:
-        """Which of these can be found by a search; all others match by equal content alone."""
-
-    def shown(self, values: Values) -> Values:
-        """Values as a caller has them."""
-
-    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
-        """The candidates that what is stored confirms, where that is for the family to say."""
-
-    def empty(self) -> StoreIndex:
-        """An index in memory."""
-
-    def open(self, path: Path) -> StoreIndex:
-        """The index of a file."""
-
-
-class VerifiedFamily:
-    """A family whose candidates are matches, or are verified by their texts."""
-
-    def searched(self, values: Values) -> NDArray[np.bool_]:
-        """All."""
-        return np.ones(len(values), bool)
-
-    def confirm(self, values: Values, lists: CandidateLists, stored: Callable[[Places], Values]) -> CandidateLists:
-        """All of them."""
-        return lists
-
-
-class HammingStoreIndex:
+class HammingStoreIndex(RowIndex[HammingIndex]):
     """Fingerprints within the radius."""
 
     def __init__(self, source: SimHashCandidates, index: HammingIndex) -> None:
-        self._radius, self._words, self._index = source.radius, source.recipe.words, index
-
-    def __len__(self) -> int:
-        return len(self._index)
+        super().__init__(index)
+        self._radius, self._words = source.radius, source.recipe.words
 
     def add(self, rows: Places, values: Values) -> None:
         """Add fingerprints, `(n, words)`."""
@@ -111,19 +43,6 @@ class HammingStoreIndex:
         """Everything within the radius."""
         hits = self._index.search(self._shaped(values), self._radius)
         return np.repeat(np.arange(len(values)), np.diff(hits.offsets)), np.asarray(hits.ids, np.int64), None
-
-    def save(self, path: Path) -> None:
-        """Write the index."""
-        self._index.save(path)
-
-    def verify(self) -> None:
-        """Compare its checksums."""
-        self._index.verify()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of fingerprints, tables and ids."""
-        return self._index.nbytes
 
     def _shaped(self, rows: Values) -> Values:
         return np.ascontiguousarray(rows[:, 0] if self._words == 1 else rows)
@@ -156,14 +75,12 @@ class SimHashStoreFamily(VerifiedFamily):
         return HammingStoreIndex(self._source, index)
 
 
-class BandStoreIndex:
+class BandStoreIndex(RowIndex[BandIndex]):
     """Signatures that share a band and enough values."""
 
     def __init__(self, source: MinHashCandidates, index: BandIndex) -> None:
-        self._source, self._index = source, index
-
-    def __len__(self) -> int:
-        return len(self._index)
+        super().__init__(index)
+        self._source = source
 
     def add(self, rows: Places, values: Values) -> None:
         """Add signatures, `(n, num_perm)`."""
@@ -175,19 +92,6 @@ class BandStoreIndex:
         owners = np.repeat(np.arange(len(values)), np.diff(hits.offsets))
         similarity = 1 - hits.distances / self._source.recipe.num_perm if self._source.by_share else None
         return owners, np.asarray(hits.ids, np.int64), similarity
-
-    def save(self, path: Path) -> None:
-        """Write the index."""
-        self._index.save(path)
-
-    def verify(self) -> None:
-        """Compare its checksums."""
-        self._index.verify()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of signatures, bands and ids."""
-        return self._index.nbytes
 
 
 class MinHashStoreFamily(VerifiedFamily):
@@ -216,14 +120,12 @@ class MinHashStoreFamily(VerifiedFamily):
         return BandStoreIndex(self._source, index)
 
 
-class DigestStoreIndex:
+class DigestStoreIndex(RowIndex[DigestIndex]):
     """Digests that score at least the threshold, which are matches."""
 
     def __init__(self, source: DigestCandidates, index: DigestIndex) -> None:
-        self._threshold, self._index = source.threshold, index
-
-    def __len__(self) -> int:
-        return len(self._index)
+        super().__init__(index)
+        self._threshold = source.threshold
 
     def add(self, rows: Places, values: Values) -> None:
         """Add digests, `(n, 1)`."""
@@ -235,19 +137,6 @@ class DigestStoreIndex:
         hits = self._index.search(digests_of(values[able]), self._threshold)
         owners = np.repeat(able, np.diff(hits.offsets))
         return owners, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64)
-
-    def save(self, path: Path) -> None:
-        """Write the index."""
-        self._index.save(path)
-
-    def verify(self) -> None:
-        """Compare its checksums."""
-        self._index.verify()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of digests, their lists and ids."""
-        return self._index.nbytes
 
 
 class DigestStoreFamily(VerifiedFamily):

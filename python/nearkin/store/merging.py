@@ -28,7 +28,8 @@ from nearkin.io.aside import Aside
 from nearkin.pipeline.candidates import Places
 from nearkin.search.ids import Id, IdArray, IdKeys
 from nearkin.store import outputs
-from nearkin.store.families import StoreFamily, StoreIndex, store_family
+from nearkin.store.families import store_family
+from nearkin.store.indexes import StoreFamily, StoreIndex
 from nearkin.store.log import NAME, Log, LogDocument, SegmentEntry
 from nearkin.store.memory import Budget, SpooledTexts
 from nearkin.store.parts import FOLDER, Part, files_of, write_part

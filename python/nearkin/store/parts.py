@@ -11,7 +11,7 @@ from nearkin._core import StoreSegment
 from nearkin.errors import CorruptStoreError, mismatch
 from nearkin.pipeline.candidates import Places, Values
 from nearkin.search.ids import Id, IdKeys
-from nearkin.store.families import Found, StoreFamily, StoreIndex
+from nearkin.store.indexes import Found, StoreFamily, StoreIndex
 from nearkin.store.log import SegmentEntry
 from nearkin.store.records import record_type
 from nearkin.store.settings import StoreSettings

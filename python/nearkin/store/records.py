@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.store.families import StoreFamily
+from nearkin.store.indexes import StoreFamily
 
 Status = Literal["new", "exact", "near", "known"]
 """What a document is to a store."""

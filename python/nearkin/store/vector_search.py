@@ -44,9 +44,9 @@ from nearkin.pipeline.candidates.base import offsets_of
 from nearkin.pipeline.summary import Summary
 from nearkin.search.bands import BandIndex
 from nearkin.search.hamming import HammingIndex
+from nearkin.store.indexes import Found, RowIndex, VerifiedFamily
 
 VectorMetric: TypeAlias = Literal["cosine", "l2", "l1"]
-Found: TypeAlias = tuple[NDArray[np.int64], Places, "NDArray[np.float64] | None"]
 
 MOST_BITS = 1024
 """Widest code of an index."""
@@ -252,11 +252,12 @@ class VectorSearch:
         return CandidatePairs(matches.owners(), matches.places, matches.similarity)
 
 
-class VectorStoreIndex:
+class VectorStoreIndex(RowIndex["HammingIndex | BandIndex"]):
     """Codes within the radius, or keys that share a table; ids are rows."""
 
     def __init__(self, source: VectorSource, index: HammingIndex | BandIndex) -> None:
-        self._source, self._index = source, index
+        super().__init__(index)
+        self._source = source
 
     @classmethod
     def empty(cls, source: VectorSource) -> VectorStoreIndex:
@@ -287,9 +288,6 @@ class VectorStoreIndex:
             raise CorruptStoreError(f"{path}: {reason}", place=str(path), reason=reason)
         return cls(source, index)
 
-    def __len__(self) -> int:
-        return len(self._index)
-
     def add(self, rows: Places, values: Values) -> None:
         """Add vectors, `(n, d)`."""
         self._index.add(rows, self._shaped(values))
@@ -301,26 +299,13 @@ class VectorStoreIndex:
         owners = np.repeat(np.arange(len(values)), np.diff(hits.offsets))
         return owners, np.asarray(hits.ids, np.int64), None
 
-    def save(self, path: Path) -> None:
-        """Write the index."""
-        self._index.save(path)
-
-    def verify(self) -> None:
-        """Compare its checksums."""
-        self._index.verify()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of codes or keys, tables and ids."""
-        return self._index.nbytes
-
     def _shaped(self, values: Values) -> Values:
         codes = self._source.codes(values)
         narrow = self._source.family.kind == "bits" and codes.shape[1] == 1
         return np.ascontiguousarray(codes[:, 0] if narrow else codes)
 
 
-class VectorStoreFamily:
+class VectorStoreFamily(VerifiedFamily):
     """Vectors as they are, in float32."""
 
     def __init__(self, source: VectorSource) -> None:
@@ -330,10 +315,6 @@ class VectorStoreFamily:
     def shape(self) -> tuple[np.dtype[np.generic], int]:
         """Numbers of 32 bits."""
         return np.dtype("<f4"), self._source.dimension
-
-    def searched(self, values: Values) -> NDArray[np.bool_]:
-        """All."""
-        return np.ones(len(values), bool)
 
     def shown(self, values: Values) -> Values:
         """Vectors, `(n, d)`."""

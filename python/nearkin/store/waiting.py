@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nearkin.pipeline.candidates import Places, Values
 from nearkin.search.ids import Id
-from nearkin.store.families import Found, StoreFamily
+from nearkin.store.indexes import Found, StoreFamily
 from nearkin.store.log import LogDocument
 from nearkin.store.records import indexed, record_type
 

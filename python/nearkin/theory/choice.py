@@ -29,7 +29,15 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_count
-from nearkin.theory.laws import Floats, _nodes, cross_polytope, hyperplane, in_range, normal_cdf, pstable
+from nearkin.theory.laws import (
+    Floats,
+    _nodes,
+    cross_polytope,
+    distances_of_cells,
+    hyperplane,
+    normal_cdf,
+    pstable,
+)
 
 Law: TypeAlias = Callable[[Floats, float], tuple[Floats, Floats]]
 """(distances or similarities, width) → p and q."""
@@ -60,19 +68,7 @@ def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, wi
     """Probability that a vector at a distance lies in the next cell of a p-stable function, on the side nearer to the
     query.
 
-    Parameters
-    ----------
-    distance : float or array
-        L2 or L1 distance, 0 or more.
-    metric : {"l2", "l1"}, default "l2"
-        Gaussian or Cauchy projections.
-    width : float, default 1
-        Width of a cell in the same unit, above 0.
-
-    Raises
-    ------
-    ParameterError
-        A negative distance.
+    Parameters and errors are those of `pstable`.
 
     Examples
     --------
@@ -80,7 +76,7 @@ def next_cell(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, wi
     >>> float(next_cell(1.0, width=4.0).round(4))
     0.1952
     """
-    distance = in_range("distance", distance, 0, math.inf)
+    distance = distances_of_cells(distance, metric, width)
     nodes, weights = _nodes(48)
     edge = (nodes + 1) / 4
     scale = np.maximum(distance, width * 1e-12)[..., None] / width

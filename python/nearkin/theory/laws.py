@@ -105,11 +105,7 @@ def pstable(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, widt
     >>> pstable([0.0, 1.0], width=4.0).round(4).tolist(), float(pstable(1.0, "l1", width=4.0).round(4))
     ([1.0, 0.8005], 0.6186)
     """
-    if metric not in ("l2", "l1"):
-        raise bad_parameter("metric", repr(metric), '"l2" or "l1"')
-    if not 0 < width < math.inf:
-        raise bad_parameter("width", width, "a number above 0")
-    distance = in_range("distance", distance, 0, math.inf)
+    distance = distances_of_cells(distance, metric, width)
     ratio = width / np.maximum(distance, width * 1e-12)
     if metric == "l2":
         tail = -np.expm1(-(ratio**2) / 2)
@@ -118,6 +114,21 @@ def pstable(distance: npt.ArrayLike, metric: Literal["l2", "l1"] = "l2", *, widt
         value = 2.0 * np.arctan(ratio) / math.pi - np.log1p(ratio**2) / (math.pi * ratio)
     # Rounding leaves a few 1e-12 at distance 0, and below 0 far out, where the value is about ratio / sqrt(2 pi).
     return np.where(distance == 0, 1.0, np.clip(value, 0.0, 1.0))
+
+
+def distances_of_cells(distance: npt.ArrayLike, metric: str, width: float) -> Floats:
+    """Checked distances of vectors that p-stable functions of a metric put into cells of a width.
+
+    Raises
+    ------
+    ParameterError
+        A negative distance, an unknown metric, or a width that is not above 0.
+    """
+    if metric not in ("l2", "l1"):
+        raise bad_parameter("metric", repr(metric), '"l2" or "l1"')
+    if not 0 < width < math.inf:
+        raise bad_parameter("width", width, "a number above 0")
+    return in_range("distance", distance, 0, math.inf)
 
 
 def stable(distance: npt.ArrayLike, density: Callable[[Floats], Floats], *, width: float = 1.0) -> Floats:
