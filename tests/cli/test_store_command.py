@@ -190,7 +190,9 @@ def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) 
     for options in (["--out", "-", "--store", str(store)], ["--out", "o", "--store", str(store), "--against", "a"]):
         assert "a folder as --out, and no --against" in run(*arguments, *options).err
     assert "a store, with columns=" in run(*arguments, "--out", str(tmp_path / "o"), "--column", "n").err
-    assert "--family ssdeep" in run("dedup", "--family", "ssdeep", ".", "--out", "o", "--store", str(store)).err
+    arguments_ = ["dedup", "--family", "ssdeep", str(corpus), "--out", str(tmp_path / "o"), "--store", str(store)]
+    assert "family" in run(*arguments_).err
+    assert not (tmp_path / "o").exists()
     assert f"remembered in {store}" in run(*arguments, "--out", str(tmp_path / "o"), "--store", str(store)).err
 
 
@@ -224,6 +226,52 @@ def files(folder: Path) -> list[Path]:
     for name, data in contents.items():
         (folder / name).write_bytes(data)
     return [folder / name for name in contents]
+
+
+def test_dedup_of_files_with_a_store_remembers_what_it_keeps(tmp_path: Path) -> None:
+    """The output of `--against STORE`, and the files in the store; the second time only the empty one stays."""
+    path, out = tmp_path / "files.store", tmp_path / "fresh"
+    a, b, c, d, e = map(str, files(tmp_path / "files"))
+    run("store", "create", str(path), "--recipe", "ssdeep", "--threshold", "70")
+    run("store", "add", str(path), a)
+    arguments = ["dedup", "--family", "ssdeep", b, c, d, e]
+    assert 0 == run(*arguments, "--against", str(path), "--out", str(tmp_path / "expected"), "-q").code
+    result = run(*arguments, "--store", str(path), "--out", str(out))
+    assert 0 == result.code
+    assert f"2 kept, listed in {out / 'kept.nul'}, remembered in {path}" in result.err
+    for name in ("kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"):
+        assert (tmp_path / "expected" / name).read_bytes() == (out / name).read_bytes()
+    assert str(path) == json.loads((out / "summary.json").read_text())["store"]
+    with nk.Store.open(path) as store:
+        assert [a, d, e] == [one.id for some in store.iter_documents() for one in some]
+    again = run(*arguments, "--store", str(path), "--out", str(out), "--overwrite", "--json")
+    assert (1, 3) == (json.loads(again.out)["kept"], json.loads(again.out)["removed"])
+    assert 3 == json.loads(run("store", "info", str(path), "--json").out)["documents"]
+    for options in (["--out", "-"], ["--out", "o", "--against", a]):
+        assert "a folder as --out, and no --against" in run(*arguments, "--store", str(path), *options).err
+    inside = run(*arguments, "--store", str(path), "--out", str(path / "segments" / "out"))
+    assert 2 == inside.code, inside.err
+
+
+def test_dedup_of_files_stops_where_an_interrupted_run_has_left_its_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with texts."""
+    path, out = tmp_path / "files.store", tmp_path / "out"
+    run("store", "create", str(path), "--recipe", "ssdeep")
+    names = [str(name) for name in files(tmp_path / "files")]
+    arguments = ["dedup", "--family", "ssdeep", *names, "--store", str(path), "--out", str(out)]
+
+    def fails(self: aside.Aside) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aside.Aside, "put_folder", fails)
+        assert "what is new is remembered" in run(*arguments).err
+    assert not out.exists()
+    result = run(*arguments, "--overwrite")
+    assert (1, True) == (result.code, "use it, then run again" in result.err)
+    assert names[0].encode() in (out / "kept.nul").read_bytes()
 
 
 def test_files_are_added_checked_and_named_by_their_paths(tmp_path: Path) -> None:

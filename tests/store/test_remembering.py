@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_store import texts_of
+from test_store_of_files import folder_of_files
 
 import nearkin as nk
 from nearkin.errors import InputError, MismatchError, OutputError, ParameterError, StoreLockedError
@@ -179,6 +181,102 @@ def test_what_is_wrong_is_said_and_nothing_is_remembered(tmp_path: Path) -> None
         assert before == stored(store)
     with nk.Store.open(tmp_path / "store", "r") as reader, pytest.raises(ParameterError, match='mode="w"'):
         nk.dedup(NEW, IDS, store=reader)
+
+
+def held(store: nk.Store) -> list[tuple[Any, ...]]:
+    """What a store of files holds, in order."""
+    found = [one for batch in store.iter_documents() for one in batch]
+    digests = store.values([one.id for one in found]).tolist() if found else []
+    return [(one.id, one.status, one.match, one.columns, digest) for one, digest in zip(found, digests, strict=True)]
+
+
+@pytest.mark.parametrize("keep", ["first", "longest", "newest"])
+def test_files_are_held_against_the_store_and_then_added(tmp_path: Path, keep: Any) -> None:
+    """The same result, and the store that `add` of what was kept makes; columns of files that can't be read go."""
+    old, new = folder_of_files(tmp_path / "old", 60, 5), folder_of_files(tmp_path / "new", 90, 5)
+    new.insert(40, str(tmp_path / "none"))
+    refused: list[str] = []
+    with (
+        nk.Store.create(tmp_path / "a", "ssdeep", threshold=60, waiting=16) as one,
+        nk.Store.create(tmp_path / "b", "ssdeep", threshold=60, waiting=16) as other,
+    ):
+        for store in (one, other):
+            store.check_and_add(old, kind="paths")
+        expected = nk.dedup_files(new, against=one, keep=keep, on_error=lambda path, _: None)
+        one.add(expected.kept, kind="paths", columns={"n": [new.index(path) for path in expected.kept]})
+        found = nk.dedup_files(
+            new, store=other, keep=keep, columns={"n": range(91)}, on_error=lambda path, _: refused.append(path)
+        )
+        assert [str(tmp_path / "none")] == refused
+        assert 1 == found.summary["unreadable"]
+        assert expected.kept == found.kept
+        assert 10 < len(found.kept) < 80
+        assert expected.clusters.columns == found.clusters.columns
+        assert expected.pairs.columns == found.pairs.columns
+        assert held(one) == held(other)
+        other.verify()
+        # The second time all is there; empty files stay, and are not added twice.
+        again = nk.dedup_files(new, store=other, keep=keep, on_error=lambda *_: None)
+        assert all(0 == Path(path).stat().st_size for path in again.kept)
+        assert held(one) == held(other)
+
+
+def test_files_and_their_output_come_together(tmp_path: Path) -> None:
+    """Decided once more where the store has changed meanwhile; nothing is put in place where a file is refused."""
+    paths = folder_of_files(tmp_path / "files", 30, 7)
+    calls: list[int] = []
+    with (
+        nk.Store.create(tmp_path / "store", "ssdeep") as store,
+        nk.Store.open(tmp_path / "store") as other,
+        OutputDir(tmp_path / "out") as target,
+    ):
+
+        def output(result: DedupResult) -> OutputDir:
+            calls.append(result.summary["kept"])
+            if len(calls) == 1:
+                other.add(paths[:3], ["x", "y", "z"], kind="paths")
+            else:
+                target.restart()
+            return summarised(target, result)
+
+        result = nk.dedup_files(paths, store=store, output=output)
+        assert 2 == len(calls)
+        assert calls[1] == len(result.kept) < calls[0]
+        assert result.kept == kept(tmp_path)
+        before = held(store)
+        Path(result.kept[0]).write_bytes(np.random.default_rng(3).bytes(5000))
+        with (
+            pytest.raises(InputError, match="is that of another file"),
+            OutputDir(tmp_path / "other") as unused,
+        ):
+            nk.dedup_files(result.kept[:1], store=store, output=partial(summarised, unused))
+        assert not (tmp_path / "other").exists()
+        assert before == held(store)
+        store.verify()
+
+
+def test_what_is_wrong_with_files_is_said_and_nothing_is_remembered(tmp_path: Path) -> None:
+    """Other options than the store's, columns of other lengths, names that can't be ids, a store of texts."""
+    paths = folder_of_files(tmp_path / "files", 5, 7)
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff")
+    wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (MismatchError, "threshold", {"threshold": 50}),
+        (MismatchError, "normalize", {"recipe": "space|ssdeep"}),
+        (ParameterError, "against", {"against": paths}),
+        (ParameterError, r"columns\['n'\]", {"columns": {"n": [1]}}),
+        (ParameterError, "a mapping of names", {"columns": ["n"]}),
+        (ParameterError, "a store, with columns=", {"columns": {"n": [1]}, "store": None}),
+        (InputError, "its name is not UTF-8", {"paths": [odd]}),
+    ]
+    with nk.Store.create(tmp_path / "store", "ssdeep") as store:
+        for kind, message, options in wrong:
+            with pytest.raises(kind, match=message):
+                nk.dedup_files(**{"paths": paths, "store": store, **options})
+        assert 0 == len(store)
+    with nk.Store.create(tmp_path / "texts") as texts, pytest.raises(MismatchError, match="family"):
+        nk.dedup_files(paths, store=texts)
+    with nk.Store.open(tmp_path / "store", "r") as reader, pytest.raises(ParameterError, match='mode="w"'):
+        nk.dedup_files(paths, store=reader)
 
 
 def summarised(target: OutputDir, result: DedupResult) -> OutputDir:

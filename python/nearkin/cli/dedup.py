@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +47,8 @@ from nearkin.cli.options import (
     output,
     recipe_of,
 )
-from nearkin.errors import OutputError, bad_parameter, printable
+from nearkin.cli.remembering import Output, check_alone, remembering_store
+from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
@@ -154,6 +154,7 @@ def dedup(
             cluster=cluster,
             keep=keep,
             against=against or [],
+            store=store,
             links=links,
             skip_hubs=skip_hubs,
             strict=strict,
@@ -166,9 +167,7 @@ def dedup(
         raise bad_parameter("skip_hubs", skip_hubs, "with --family ssdeep alone")
     made = None if (recipe, bits, family) == (None, None, None) else recipe_of(recipe, bits, family)
     rule, key = _keep_rule(keep)
-    if store is not None and (against or out == "-"):
-        option, found = ("against", ", ".join(against)) if against else ("out", out)
-        raise bad_parameter(option, found, "a folder as --out, and no --against, with --store")
+    check_alone(store, against or [], out)
     reading = Reading(format, text_column, id_column, strict)
     names = dict.fromkeys(name for name in (key, source_column, *(columns or [])) if name is not None)
     with _opened(reading, inputs, list(names), against or [], store, out, overwrite=overwrite) as files:
@@ -189,15 +188,15 @@ def dedup(
                 against=files.older,
                 store=files.store,
                 columns=columns,
-                output=None if store is None else files.write,  # type: ignore[arg-type]  # With a store there is a folder.
+                output=None if store is None else files.output.put,  # type: ignore[arg-type]  # There is a folder.
                 links=links,  # type: ignore[arg-type]
                 max_comparisons=max_comparisons,
                 progress=progress,
             )
         if store is None:
-            files.write(result)
-        kept = None if files.target is None else Path(out) / files.corpus.kept_name
-    _report(result, files.written, kept, as_json=as_json, quiet=quiet)
+            files.output.put(result)
+        kept = None if files.output.target is None else Path(out) / files.corpus.kept_name
+    _report(result, files.output.summary, kept, as_json=as_json, quiet=quiet)
 
 
 def _keep_rule(keep: str) -> tuple[str, str | None]:
@@ -215,16 +214,7 @@ class _Files:
     corpus: Corpus
     older: Corpus | Store | None
     store: Store | None
-    target: OutputDir | None
-    written: dict[str, Any] = field(default_factory=dict)
-
-    def write(self, result: DedupResult) -> OutputDir | None:
-        """Write the output, over what an earlier call has written."""
-        if self.target is not None and self.written:
-            self.target.restart()
-        summary = _summary(result, self.corpus, None if self.store is None else self.store.path)
-        self.written = _write(result, summary, self.corpus, self.target)
-        return self.target
+    output: Output
 
 
 @contextmanager
@@ -244,30 +234,29 @@ def _opened(
     Records that can't be read are reported once the output is there.
     """
     from nearkin.io import OutputDir, table_name
-    from nearkin.store.base import Store
 
     spool = None if out == "-" else _existing_parent(Path(out))
     with ExitStack() as stack:
-        # What an interrupted run owes takes its place before the corpus is read and the output folder is looked at.
-        held = None if store is None else stack.enter_context(Store.open(store))
-        if held is not None and Path(os.path.realpath(out)) in held.delivered:
-            message = f"{out}: the output of an interrupted run has just been put in its place; use it, then run again"
-            raise OutputError(message, place=out, in_place="new")
+        held = stack.enter_context(remembering_store(store, out))
         corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool))
         older: Corpus | Store | None = _store(against)
         if older is not None:
             stack.enter_context(older)
         elif against:
             older = stack.enter_context(reading.corpus(against, spool_dir=spool))
+
+        def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:
+            return _write(result, _summary(result, corpus, None if held is None else held.path), corpus, target)
+
         if out == "-":
-            yield _Files(corpus, older, None, None)
+            yield _Files(corpus, older, None, Output(None, write))
         else:
             named = [*map(Path, against), *([] if store is None else [store])]
             read = [*corpus.inputs, *(getattr(older, "inputs", None) or named)]
             tables = [table_name(name, corpus.format) for name in ("clusters", "pairs")]
             names = [corpus.kept_name, *tables, "summary.json"]
             with OutputDir(out, overwrite=overwrite, inputs=read, names=names) as target:
-                yield _Files(corpus, older, held, target)
+                yield _Files(corpus, older, held, Output(target, write))
         report_malformed(corpus)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import typer
 
 from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say_json, told_by_summary, warn
 from nearkin.cli.paths import named_paths
+from nearkin.cli.remembering import Output, check_alone, remembering_store
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _OF_TEXTS = (
     "confirm",
     "verify",
     "source_column",
-    "store",
     "columns",
     "max_comparisons",
 )
@@ -47,6 +47,7 @@ def dedup_files(
     cluster: str,
     keep: str,
     against: Sequence[str],
+    store: Path | None,
     links: str,
     skip_hubs: int | None,
     strict: bool,
@@ -59,14 +60,22 @@ def dedup_files(
     from nearkin.pipeline.files import dedup_files as run
 
     _check_options(context)
+    check_alone(store, against, out)
     unreadable = _Unreadable(strict=strict)
-    paths = [str(path) for path in named_paths(map(Path, inputs), unreadable, recursive=True)]
-    with (
-        _older(against, unreadable) as older,
-        _output(out, overwrite, inputs) as target,
-        progress_bars(quiet=quiet) as progress,
-        told_by_summary(),
-    ):
+    with ExitStack() as stack:
+        held = stack.enter_context(remembering_store(store, out))
+        named = {} if held is None else {"store": escaped(str(held.path))}
+
+        def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:
+            summary = {**result.summary, **named, "inputs": list(inputs), "unreadable_first": unreadable.first}
+            return _write(result, summary, target)
+
+        paths = [str(path) for path in named_paths(map(Path, inputs), unreadable, recursive=True)]
+        older = stack.enter_context(_older(against, unreadable))
+        read = [*inputs, *([] if held is None else [str(held.path)])]
+        output = Output(stack.enter_context(_output(out, overwrite, read)), write)
+        progress = stack.enter_context(progress_bars(quiet=quiet))
+        stack.enter_context(told_by_summary())
         result = run(
             dict.fromkeys(paths),
             recipe=recipe,
@@ -74,19 +83,22 @@ def dedup_files(
             cluster=cluster,  # type: ignore[arg-type]
             keep=keep,  # type: ignore[arg-type]
             against=older,
+            store=held,
+            output=None if held is None else output.put,  # type: ignore[arg-type]  # There is a folder.
             links=links,  # type: ignore[arg-type]
             skip_hubs=SKIP_HUBS if skip_hubs is None else skip_hubs,
             on_error=unreadable.add,
             progress=progress,
         )
-        summary: dict[str, Any] = {**result.summary, "inputs": list(inputs), "unreadable_first": unreadable.first}
-        summary = _write(result, summary, target)
+        if held is None:
+            output.put(result)
+    summary = output.summary
     for warning in summary.get("warnings", []):
         warn(f"warning: {warning}")
-    if as_json and target is not None:
+    if as_json and output.target is not None:
         say_json(summary)
     elif not quiet:
-        _print_summary(result, summary, None if target is None else Path(out))
+        _print_summary(result, summary, None if output.target is None else Path(out))
     unreadable.end()
 
 
@@ -182,7 +194,9 @@ def _print_summary(result: DedupResult, summary: Mapping[str, Any], out: Path | 
     copies, near = reasons["exact"] + reasons["exact-old"], reasons["near"] + reasons["near-old"]
     lines = [
         f"{summary['documents']:,} files read",
-        f"{summary['kept']:,} kept" + (f", listed in {out / 'kept.nul'}" if out else ""),
+        f"{summary['kept']:,} kept"
+        + (f", listed in {out / 'kept.nul'}" if out else "")
+        + (f", remembered in {summary['store']}" if "store" in summary else ""),
         f"{summary['removed']:,} removed from the list in {summary['clusters']:,} clusters: {copies:,} exact copies, "
         f"{near:,} with a score of at least {summary['threshold']}",
     ]

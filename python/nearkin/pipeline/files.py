@@ -12,7 +12,7 @@ their digests are equal by chance. Empty files are always kept.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import ssdeep_hash_contents
-from nearkin.errors import bad_parameter, check_count, impossible_name, mismatch
-from nearkin.io import Column
+from nearkin.errors import InputError, bad_parameter, check_count, impossible_name, mismatch, printable
+from nearkin.io import Column, OutputDir
 from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import Cells, HashedDocuments, Progress, as_column, check_distinct_ids
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
-from nearkin.pipeline.remembering import HasSettings
+from nearkin.pipeline.remembering import HasSettings, RemembersDocuments, check_remembering, check_store, columns_of
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.search.digests import DigestIndex
@@ -97,6 +97,9 @@ def dedup_files(
     keep: KeepFile = "first",
     values: Cells | None = None,
     against: Iterable[str | os.PathLike[str]] | DigestIndex | HoldsOlderDocuments | None = None,
+    store: RemembersDocuments | None = None,
+    columns: Mapping[str, Cells] | None = None,
+    output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
     skip_hubs: int | None = SKIP_HUBS,
     on_error: OnError | None = None,
@@ -122,6 +125,14 @@ def dedup_files(
     against : iterable of paths, a DigestIndex, or a Store of files; optional
         Older files: what matches one of them is removed, and the result names it. Recipe and threshold that are not
         given are a store's.
+    store : Store, optional
+        A store of files: what matches one of its files is removed as with `against`, and those that stay are remembered
+        under their paths, all of them in one durable step at the end, or none.
+    columns : mapping of str to one value per path; optional
+        What the store remembers of each file that stays.
+    output : function, optional
+        With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which takes
+        its place if, and only if, the store remembers what stays. Called again if the store has changed meanwhile.
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed files only, or all matches.
     skip_hubs : int, default 100,000
@@ -142,11 +153,12 @@ def dedup_files(
     Raises
     ------
     InputError
-        For anything but a regular file, or a file that changes while it is read.
+        For anything but a regular file, or a file that changes while it is read. With a store for a name that is not
+        UTF-8, and for a path that is there with another file; nothing is remembered then.
     OSError
         If a file can't be read.
     ParameterError
-        For an unknown rule, a threshold out of range, a path given twice.
+        For an unknown rule, a threshold out of range, a path given twice, columns that are not as long as the paths.
     MismatchError
         If an index or a store was made by another recipe, or a store for another threshold.
 
@@ -174,33 +186,64 @@ def dedup_files(
     """
     if skip_hubs is not None:
         skip_hubs = check_count("skip_hubs", skip_hubs, 1, (1 << 63) - 1, "1 or more, or None")
-    options = _Options(*_following(against, recipe, threshold), cluster, keep, links, skip_hubs)
+    held = against if store is None else store
+    options = _Options(*_following(held, recipe, threshold), cluster, keep, links, skip_hubs)
     if (values is None) != (keep not in ("max", "min")):
         found = "none" if values is None else "given"
         raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
+    check_remembering(store, columns, output)
+    if store is not None:
+        check_store(store, against, options)
     timer = StageTimer()
     report = progress or _unreported
     names = path_names(paths, "paths")
-    columns = {} if values is None else {"keep": as_column(values)}
-    if columns and len(columns["keep"]) != len(names):
-        raise bad_parameter("values", f"{len(columns['keep'])} values", f"{len(names)} values, one per path")
+    cells = {} if values is None else {"keep": as_column(values)}
+    if cells and len(cells["keep"]) != len(names):
+        raise bad_parameter("values", f"{len(cells['keep'])} values", f"{len(names)} values, one per path")
+    remembered = columns_of(columns or {}, len(names), "path")
     with timer("hash"):
-        dated = options.keep in ("oldest", "newest")
-        new = hash_paths(names, options.recipe, columns=columns, dated=dated, on_error=on_error, report=report)
+        dated, named = options.keep in ("oldest", "newest"), store is not None
+        new = hash_paths(
+            names, options.recipe, columns=cells, dated=dated, named=named, on_error=on_error, report=report
+        )
         check_distinct_ids(new.ids, "ids")
-        older: OlderDocuments | None = None
-        older_index: OlderIndex | None = None
-        if isinstance(against, DigestIndex):
-            older_index = options.candidate_source.older_index(against)
-            check_older_index(options)
-        elif isinstance(against, HoldsOlderDocuments):
-            older = against.older_documents(options.candidate_source)
-        elif against is not None:
-            old = hash_paths(path_names(against, "against"), options.recipe, on_error=on_error, report=report)
-            check_distinct_ids(old.ids, "against_ids")
-            older = HashedOlder(old, options.candidate_source)
-    result = run_stages(new, older, older_index, options, timer, report)
-    return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
+        older, older_index = _against(against, options, on_error, report)
+
+    def decide(older: OlderDocuments | None) -> DedupResult:
+        result = run_stages(new, older, older_index, options, timer, report)
+        return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
+
+    if store is None:
+        return decide(older)
+    remembered = _of_paths(remembered, names, new.ids)
+    return store.remember(new, options.candidate_source, decide, numbered=False, columns=remembered, output=output)
+
+
+def _against(
+    against: Iterable[str | os.PathLike[str]] | DigestIndex | HoldsOlderDocuments | None,
+    options: _Options,
+    on_error: OnError | None,
+    report: Progress,
+) -> tuple[OlderDocuments | None, OlderIndex | None]:
+    """What new files are compared with: older documents, or an index."""
+    if against is None:
+        return None, None
+    if isinstance(against, DigestIndex):
+        index = options.candidate_source.older_index(against)
+        check_older_index(options)
+        return None, index
+    if isinstance(against, HoldsOlderDocuments):
+        return against.older_documents(options.candidate_source), None
+    old = hash_paths(path_names(against, "against"), options.recipe, on_error=on_error, report=report)
+    check_distinct_ids(old.ids, "against_ids")
+    return HashedOlder(old, options.candidate_source), None
+
+
+def _of_paths(columns: dict[str, Column], names: list[str], read: Column) -> dict[str, Column]:
+    """Columns of all paths, for those that were read; all paths differ."""
+    rows: dict[object, int] = {name: row for row, name in enumerate(names)}
+    places = [rows[name] for name in read.to_list()]
+    return {name: Column.of(column.take(places)) for name, column in columns.items()}
 
 
 def _following(against: object, recipe: DigestRecipe | str | None, threshold: int | None) -> tuple[DigestRecipe, int]:
@@ -212,6 +255,16 @@ def _following(against: object, recipe: DigestRecipe | str | None, threshold: in
             raise mismatch("family", f"the store's {held.recipe}", "ssdeep")
         made, least = held.recipe, int(held.threshold)
     return made if recipe is None else DigestRecipe.of(recipe), least if threshold is None else threshold
+
+
+def _unnamed(name: str) -> InputError | None:
+    """The error for a name that can't be the id of a document; None for any other."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        place, reason = printable(name), "its name is not UTF-8, as ids of a store are; rename it"
+        return InputError(f"{place}: {reason}", place=place, reason=reason)
+    return None
 
 
 class _Paths(Column):
@@ -262,6 +315,7 @@ def hash_paths(
     *,
     columns: dict[str, Column] | None = None,
     dated: bool = False,
+    named: bool = False,
     on_error: OnError | None = None,
     report: Progress = _unreported,
 ) -> HashedDocuments:
@@ -276,6 +330,8 @@ def hash_paths(
         Values of the paths.
     dated : bool, default False
         Whether the column `keep` is to be the order of their last changes.
+    named : bool, default False
+        Whether the names are to be ids of a store: one that is not UTF-8 is then a file that can't be read.
     on_error : function, optional
         Called with the path and the exception of each file that can't be read; it is left out. None raises the first.
     report : function, optional
@@ -300,7 +356,8 @@ def hash_paths(
         if recipe.normalize:
             made = recipe.hash_files(batch, on_error="return")
         for place, (file, error), other in zip(range(start, len(names)), files, made, strict=False):
-            fault = impossible_name(names[place]) or (other if isinstance(other, Exception) else error)
+            fault: Exception | None = impossible_name(names[place]) or (_unnamed(names[place]) if named else None)
+            fault = fault or (other if isinstance(other, Exception) else error)
             if dated and fault is None:
                 try:
                     times.append(Path(names[place]).stat().st_mtime_ns)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
+from nearkin.errors import bad_parameter, mismatch
 from nearkin.families.base import Family
 from nearkin.io import Column, OutputDir
 from nearkin.pipeline.candidates import CandidateSource
-from nearkin.pipeline.documents import HashedDocuments
+from nearkin.pipeline.documents import Cells, HashedDocuments, as_column
 from nearkin.pipeline.older import HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.results import DedupResult
 from nearkin.recipe.base import FrozenRecipe
@@ -68,3 +69,64 @@ class RemembersDocuments(HoldsOlderDocuments, HasSettings, Protocol):
         `decide` is called once more if the collection has changed meanwhile, and `output` after it. With `numbered` ids
         are the collection's own row numbers.
         """
+
+
+class Matching(Protocol):
+    """What the options of a run say of matches."""
+
+    @property
+    def threshold(self) -> float:
+        """Smallest similarity of a match, inclusive."""
+
+    @property
+    def verify(self) -> str:
+        """How matches are verified."""
+
+
+def check_store(store: RemembersDocuments, against: object, options: Matching) -> None:
+    """Refuse options by which a store would remember what it would not have called new.
+
+    Raises
+    ------
+    ParameterError
+        Older documents beside the store's.
+    MismatchError
+        Another threshold or verification than the store's.
+    """
+    if against is not None:
+        raise bad_parameter(
+            "against", repr(against)[:40], "None with store=, which is what new documents are held against"
+        )
+    for name in ("threshold", "verify"):
+        own, given = getattr(store.settings, name), getattr(options, name)
+        if own != given:
+            raise mismatch(name, f"the store's {own}", given)
+
+
+def check_remembering(store: object, columns: object, output: object) -> None:
+    """Refuse what is for a store alone where none is given.
+
+    Raises
+    ------
+    ParameterError
+        Columns or an output.
+    """
+    if store is None and (columns is not None or output is not None):
+        raise bad_parameter("store", "None", "a store, with columns= or output=")
+
+
+def columns_of(cells: Mapping[str, Cells], count: int, noun: str) -> dict[str, Column]:
+    """What a store is to remember of documents, by name.
+
+    Raises
+    ------
+    ParameterError
+        No mapping, or a column of another length; `noun` says what there is a value for.
+    """
+    if not isinstance(cells, Mapping):
+        raise bad_parameter("columns", repr(cells)[:40], f"a mapping of names to one value per {noun}")
+    found = {name: as_column(values) for name, values in cells.items()}
+    for name, column in found.items():
+        if len(column) != count:
+            raise bad_parameter(f"columns[{name!r}]", f"{len(column)} values", f"{count} values, one per {noun}")
+    return found

@@ -39,7 +39,14 @@ from nearkin.pipeline.documents import (
 )
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
-from nearkin.pipeline.remembering import HasSettings, HeldSettings, RemembersDocuments
+from nearkin.pipeline.remembering import (
+    HasSettings,
+    HeldSettings,
+    RemembersDocuments,
+    check_remembering,
+    check_store,
+    columns_of,
+)
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.pipeline.verify import TextComparison
@@ -177,8 +184,7 @@ def dedup(
     source = options.candidate_source
     timer = StageTimer()
     report = progress or (lambda stage, done, total: None)
-    if store is None and (columns is not None or output is not None):
-        raise bad_parameter("store", "None", "a store, with columns= or output=")
+    check_remembering(store, columns, output)
     with timer("hash"):
         new = hash_texts(texts, ids, source, report, _columns(values, sources, options))
         remembered = _remembered(texts, new, columns)
@@ -187,7 +193,7 @@ def dedup(
         older, older_index = (None, None) if store is not None else _against(against, against_ids, options, report)
     if store is None:
         return run_stages(new, older, older_index, options, timer, report)
-    _check_store(store, against, options)
+    check_store(store, against, options)
     numbered = ids is None and not (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
     return store.remember(
         new,
@@ -199,32 +205,17 @@ def dedup(
     )
 
 
-def _check_store(store: RemembersDocuments, against: object, options: _Options) -> None:
-    """Refuse options by which a store would remember what it would not have called new."""
-    if against is not None:
-        raise bad_parameter("against", repr(against)[:40], "None with store=, which is what texts are held against")
-    for name in ("threshold", "verify"):
-        own, given = getattr(store.settings, name), getattr(options, name)
-        if own != given:
-            raise mismatch(name, f"the store's {own}", given)
-
-
 def _remembered(
     texts: Texts | Corpus, new: HashedDocuments, columns: Mapping[str, Cells] | Iterable[str] | None
 ) -> dict[str, Column]:
     """The columns that a store remembers, by name."""
     if isinstance(columns, Mapping):
-        found = {name: as_column(cells) for name, cells in columns.items()}
-    else:
-        names = [] if columns is None else list(columns)
-        missing = [name for name in names if name not in getattr(texts, "extra_columns", ())]
-        if missing or isinstance(columns, str):
-            raise bad_parameter("columns", repr(columns), "values by name, or names of extra columns of a corpus")
-        found = {name: new.columns.get(name, Column.of([])) for name in names}
-    for name, column in found.items():
-        if len(column) != len(new):
-            raise bad_parameter(f"columns[{name!r}]", f"{len(column)} values", f"{len(new)} values, one per text")
-    return found
+        return columns_of(columns, len(new), "text")
+    names = [] if columns is None else list(columns)
+    missing = [name for name in names if name not in getattr(texts, "extra_columns", ())]
+    if missing or isinstance(columns, str):
+        raise bad_parameter("columns", repr(columns), "values by name, or names of extra columns of a corpus")
+    return columns_of({name: new.columns.get(name, Column.of([])) for name in names}, len(new), "text")
 
 
 def _against(
