@@ -57,7 +57,7 @@ def test_bars_of_files_are_shown_on_a_terminal(tmp_path: Path) -> None:
     for i in range(3):
         (tmp_path / f"{i}").write_bytes(bytes([i]) * 5000)
     code, seen = on_a_terminal("ssdeep", "hash", "--json", *sorted(tmp_path.iterdir()))
-    assert (0, True) == (code, "3/3" in seen)
+    assert (0, True) == (code, "3 of 3" in seen)
 
 
 def test_a_table_fits_the_terminal(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_bars_are_for_terminals_alone(capsys: pytest.CaptureFixture[str], monkey
         progress("one", 1, 2)
         progress("one", 2, 2)
         progress("two", 5, None)
-    assert all(part in terminal.getvalue() for part in ("one", "2/2", "two"))
+    assert all(part in terminal.getvalue() for part in ("one", "2 of 2", "100%", "two"))
 
 
 HOSTILE = "a\x1b[2J\x07\r\x9b1m\u202eb\nc\td\x7f"

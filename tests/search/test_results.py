@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearkin.errors import MissingExtraError
+from nearkin.io.tabular import to_frame
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub, ScoredMatch, ScoredMatches
 from nearkin.search.hamming import HammingIndex
-from nearkin.search.results import Candidates, Clusters, Match, Matches, Pairs, SearchResult, first_of_each, to_frame
+from nearkin.search.results import Candidates, Clusters, Match, Matches, Pairs, SearchResult, first_of_each
 
 ROWS = st.lists(
     st.lists(st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(0, 100)), max_size=5), max_size=6

@@ -21,14 +21,14 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 import typer
 
 from nearkin.errors import InputError, printable
+from nearkin.progress import reporting
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import TaskID
     from typing_extensions import Buffer
 
     from nearkin.io import Corpus
-    from nearkin.pipeline.documents import Progress
+    from nearkin.progress import Progress
 
 # Exit codes besides 0.
 FAILURE, USAGE, NO_MATCH, INTERRUPTED = 1, 2, 3, 130
@@ -179,26 +179,7 @@ def show_table(
 @contextmanager
 def progress_bars(*, quiet: bool) -> Iterator[Progress]:
     """Progress bars on a terminal, nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda stage, done, total: None
-        return
-    from rich import progress as rich
-
-    columns = (
-        rich.SpinnerColumn(),
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TimeElapsedColumn(),
-    )
-    with rich.Progress(*columns, console=console(err=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def report(stage: str, done: int, total: int | None) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
-
+    with reporting(not quiet and sys.stderr.isatty()) as report:
         yield report
 
 

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nearkin.pipeline.documents import Progress
     from nearkin.pipeline.sources import FingerprintBatch, FingerprintSource
+    from nearkin.progress import Progress
     from nearkin.recipe import Recipe
     from nearkin.search.hamming import HammingIndex
 

@@ -13,7 +13,8 @@ from nearkin.errors import InputError, bad_parameter
 
 if TYPE_CHECKING:
     from nearkin.io import Batch
-    from nearkin.pipeline.documents import HashedDocuments, Progress
+    from nearkin.pipeline.documents import HashedDocuments
+    from nearkin.progress import Progress
     from nearkin.search.ids import Id
     from nearkin.ssdeep import DigestRecipe
     from nearkin.store.answers import Answers

@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from json.encoder import encode_basestring
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
 from nearkin.io.inputs import Format
 from nearkin.io.output import OutputDir
-from nearkin.io.values import Column, Scalar
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from nearkin.io.tabular import TableColumn, arrow_column
+from nearkin.io.values import Scalar
 
 # Rows that are Python objects at the same time.
 _PIECE = 1 << 14
-
-TableColumn = Sequence[Scalar] | NDArray[Any] | Column
 
 
 def table_name(name: str, format: Format) -> str:
@@ -157,24 +152,5 @@ def _write_parquet(file: IO[bytes], columns: Mapping[str, TableColumn]) -> None:
 
     from nearkin.io.streams import Sink
 
-    table = pa.table({name: _arrow(values) for name, values in columns.items()})
+    table = pa.table({name: arrow_column(values) for name, values in columns.items()})
     pq.write_table(table, pa.PythonFile(Sink(file), "w"), compression="zstd")
-
-
-def _arrow(values: TableColumn) -> pa.Array:
-    """An Arrow column; one that mixes strings and numbers, or whose integers fit no single type, becomes strings."""
-    import pyarrow as pa
-
-    if isinstance(values, np.ndarray):
-        return pa.array(values, from_pandas=True)
-    plain = list(values)
-    if any(isinstance(value, str) for value in plain):
-        plain = [None if value is None else str(value) for value in plain]
-    try:
-        return pa.array(plain, from_pandas=True)
-    except OverflowError:
-        # Integers beyond int64, which is what Arrow takes them for.
-        try:
-            return pa.array(plain, pa.uint64())
-        except OverflowError:
-            return pa.array([None if value is None else str(value) for value in plain])

@@ -5,7 +5,7 @@ Texts are read batch by batch and released; `HashedDocuments.look_up` gives thos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -18,14 +18,13 @@ from nearkin.io import Column, Corpus
 from nearkin.io.values import INT, NULL, TEXT, PackedTexts, Scalar
 from nearkin.pipeline.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.pipeline.verify import LookUp, texts_by_row
+from nearkin.progress import Progress
 from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts, iterate_batches
 
 # Ids that are hashed at once.
 _IDS = 1 << 16
 
-Progress = Callable[[str, int, "int | None"], None]
-"""Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
 Cells: TypeAlias = Iterable[Scalar | np.integer[Any] | np.floating[Any]] | NDArray[Any]
 """Values of documents as they are given, one per document: a list, an array, a column."""
 

@@ -26,12 +26,13 @@ from nearkin.io import Column, OutputDir
 from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.cluster import MAX_COMPARISONS
-from nearkin.pipeline.documents import Cells, HashedDocuments, Progress, as_column, check_distinct_ids
+from nearkin.pipeline.documents import Cells, HashedDocuments, as_column, check_distinct_ids
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.remembering import HasSettings, RemembersDocuments, check_remembering, check_store, columns_of
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
+from nearkin.progress import Progress
 from nearkin.search.digests import DigestIndex
 from nearkin.ssdeep import DigestRecipe
 

@@ -6,20 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.io import Column
+from nearkin.io.frames import keep_rows
+from nearkin.io.tabular import Tabular
+from nearkin.io.values import INT, NULL, TEXT
 from nearkin.pipeline.candidates import CandidateSource, Places, Values
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.summary import REASONS, Reason, Summary
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+_Frame = TypeVar("_Frame")
 
 IdList: TypeAlias = list[Any]
 """Ids as they were given: integers, strings, or row numbers; only the caller knows which."""
@@ -27,9 +28,18 @@ IdList: TypeAlias = list[Any]
 
 # Tables
 
+_TYPES = {"cluster": "int64", "distance": "int64", "similarity": "float64", "reason": "string"}
+"""Arrow types of what cells may leave open: a table without rows, similarities that nothing verified."""
 
-class ResultTable:
+
+class ResultTable(Tabular):
     """Columns of equal length, by name.
+
+    Parameters
+    ----------
+    columns : mapping of str to list
+    id_type : str, optional
+        Name of the Arrow type of ids, which a table without rows has, too.
 
     Examples
     --------
@@ -39,8 +49,9 @@ class ResultTable:
     (['a', 'b'], 2, {'id': 'a', 'distance': 0})
     """
 
-    def __init__(self, columns: Mapping[str, list[Any]]) -> None:
+    def __init__(self, columns: Mapping[str, list[Any]], *, id_type: str | None = None) -> None:
         self.columns: dict[str, list[Any]] = dict(columns)
+        self._id_type = id_type
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, object]], names: Iterable[str] = ()) -> ResultTable:
@@ -60,23 +71,12 @@ class ResultTable:
         """Each row as a dict."""
         return (dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True))
 
-    def to_arrow(self) -> pa.Table:
-        """The same as a pyarrow Table."""
-        import pyarrow as pa
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.columns
 
-        return pa.table(self.columns)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas DataFrame.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        from nearkin.search.results import to_frame
-
-        return to_frame(self.columns)
+    def _types(self) -> dict[str, str]:
+        ids = dict.fromkeys(("id", "representative", "left", "right"), self._id_type)
+        return {**_TYPES, **{name: kind for name, kind in ids.items() if kind is not None}}
 
 
 class ClusterTable(ResultTable):
@@ -187,6 +187,29 @@ class DedupResult:
     def kept(self) -> IdList:
         """Ids of the documents that stay, in input order; Python objects from the first use on."""
         return self.ids.to_list() if len(self.kept_rows) == len(self.ids) else self.ids.take(self.kept_rows)
+
+    def filter(self, frame: _Frame) -> _Frame:
+        """The rows that stay of the frame that was deduplicated, or of another one with the same rows.
+
+        Parameters
+        ----------
+        frame : DataFrame, LazyFrame, Table, RecordBatch, RecordBatchReader, Dataset, column, array, list or tuple
+            Of pandas, polars, pyarrow or Hugging Face. The result is of the same type; of another object with
+            `__arrow_c_stream__` it is a pyarrow Table.
+
+        Raises
+        ------
+        ParameterError
+            A frame of another length. A RecordBatchReader tells when it is read to its end.
+
+        Examples
+        --------
+        >>> import nearkin as nk, pandas as pd
+        >>> pages = pd.DataFrame({"text": ["Twice the same.", "Something else", "Twice the same!"], "n": [1, 2, 3]})
+        >>> nk.dedup(pages).filter(pages)["n"].tolist()
+        [1, 2]
+        """
+        return keep_rows(frame, self.kept_rows, len(self.ids))
 
     def __repr__(self) -> str:
         documents, removed = self.summary["documents"], self.summary["removed"]
@@ -323,8 +346,16 @@ def clusters_table(
             "distance": documents.distances(members, representative).tolist(),
             "similarity": found.similarity[members].tolist(),
             "reason": [REASONS[code] for code in reason.tolist()],
-        }
+        },
+        id_type=_id_type(new.ids),
     )
+
+
+def _id_type(ids: Column) -> str | None:
+    """The Arrow type of ids; None where they are of several kinds, or where there is none."""
+    kinds = np.unique(ids.kinds).tolist()
+    # Paths are strings beside the column's own.
+    return {INT: "int64", TEXT: "string", NULL: "string"}.get(kinds[0]) if len(kinds) == 1 else None
 
 
 def _members(found: Representatives) -> tuple[Places, NDArray[np.int64]]:
@@ -349,7 +380,8 @@ def representative_links(clusters: ClusterTable) -> PairTable:
     """The link of each removed document with its representative."""
     removed = [at for at, reason in enumerate(clusters["reason"]) if reason != "kept"]
     names = ("id", "representative", "distance", "similarity")
-    return PairTable({name: [clusters[name][at] for at in removed] for name in names})
+    columns = {name: [clusters[name][at] for at in removed] for name in names}
+    return PairTable(columns, id_type=clusters._id_type)
 
 
 def all_links(
@@ -373,7 +405,8 @@ def all_links(
             "right": documents.ids(right),
             "distance": documents.distances(right, left).tolist(),
             "similarity": np.concatenate([similarity, equal]).tolist(),
-        }
+        },
+        id_type=_id_type(new.ids),
     )
     table.places, table.copies = (left, right), len(copies)
     return table

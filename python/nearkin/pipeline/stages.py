@@ -24,7 +24,7 @@ from nearkin._core import __version__
 from nearkin.errors import bad_parameter, warn_caller
 from nearkin.pipeline.candidates import CandidateSource, OlderIndex, Places
 from nearkin.pipeline.cluster import Assignment, Clusterer
-from nearkin.pipeline.documents import HashedDocuments, Progress, first_with_same_content
+from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
 from nearkin.pipeline.keep import KeepRule, keep_order
 from nearkin.pipeline.memory import peak_memory_bytes
 from nearkin.pipeline.older import OlderDocuments
@@ -42,6 +42,7 @@ from nearkin.pipeline.results import (
 )
 from nearkin.pipeline.summary import REASONS, Summary, Timing, by_source
 from nearkin.pipeline.verify import TextComparison
+from nearkin.progress import Progress
 from nearkin.recipe.base import FrozenRecipe
 
 ClusterRule = Literal["absorb", "components"]

@@ -1,4 +1,4 @@
-"""Deduplication: hash, search, verify, cluster, keep; for texts in memory and for corpora on disk.
+"""Deduplication: hash, search, verify, cluster, keep; for texts in memory, frames and corpora on disk.
 
 1. *Hash*: every text becomes a fingerprint; texts without features are flagged and always kept.
 2. *Collapse*: texts with equal content (XXH3 of 128 bits: n texts collide with probability below n²/2^129) become one.
@@ -14,6 +14,7 @@ bytes of arrays and an id, the search index of the kept ones, and what `nearkin.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -31,12 +32,12 @@ from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import (
     Cells,
     HashedDocuments,
-    Progress,
     as_column,
     check_distinct_ids,
     hash_texts,
     name_columns,
 )
+from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
 from nearkin.pipeline.keep import KeepRule
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.remembering import (
@@ -50,6 +51,7 @@ from nearkin.pipeline.remembering import (
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.pipeline.verify import TextComparison
+from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
 from nearkin.search.digests import DigestIndex
@@ -64,9 +66,11 @@ THRESHOLD = 0.8
 
 
 def dedup(
-    texts: Texts | Corpus,
+    texts: Texts | Corpus | Frame | Paths,
     ids: Ids | None = None,
     *,
+    text: str | None = None,
+    id: str | None = None,
     recipe: Recipe | str | None = None,
     threshold: float | None = None,
     radius: int | None = None,
@@ -77,22 +81,31 @@ def dedup(
     keep: KeepRule = "first",
     values: Cells | str | None = None,
     sources: Cells | str | None = None,
-    against: Texts | Corpus | HoldsOlderDocuments | HammingIndex | BandIndex | None = None,
+    against: Texts | Corpus | Frame | Paths | HoldsOlderDocuments | HammingIndex | BandIndex | None = None,
     against_ids: Ids | None = None,
     store: RemembersDocuments | None = None,
     columns: Mapping[str, Cells] | Iterable[str] | None = None,
     output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
     max_comparisons: int = MAX_COMPARISONS,
-    progress: Progress | None = None,
+    progress: ShowProgress = None,
 ) -> DedupResult:
     """Find near-duplicates among texts and say which one of each cluster stays.
 
     Parameters
     ----------
-    texts : iterable of str or None, an Arrow string array, a pandas, polars or pyarrow column, or an open Corpus
+    texts : iterable of str or None, a column, a frame, paths, or an open Corpus
+        A column of pyarrow, pandas or polars, or any Arrow string array. A frame is a DataFrame of pandas or polars, a
+        LazyFrame, a Table, RecordBatch or RecordBatchReader of pyarrow, a Dataset of Hugging Face, or another object
+        with named columns and `__arrow_c_stream__`. Paths are a str or Path that names files, a glob or a folder, or a
+        list with Paths in it, as `nearkin.io.open_corpus` takes them. A list of strings is texts; beside `text` or `id`
+        it is paths, unless `against` is a frame or paths.
     ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
+    text : str, optional
+        Of a frame or files: the column of the texts, which are strings, or bytes in UTF-8; "text" if not given.
+    id : str, optional
+        Of a frame or files: the column of the ids, integers or strings; row numbers if not given.
     recipe : Recipe, str or None
         How a text becomes a fingerprint and what its features are; None for the default.
     threshold : float, optional
@@ -114,13 +127,14 @@ def dedup(
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
         Which document of a cluster stays: first, last, longest, shortest; `max` or `min` of `values`. Ties by id.
-    values : numbers, one per text, or the name of an extra column of a Corpus; optional
-        For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
-    sources : strings or integers, one per text, or the name of an extra column of a Corpus; optional
+    values : numbers, one per text, or the name of a column of a frame, files or a Corpus; optional
+        For `keep="max"` and `keep="min"`; missing values (None, NaN) come last. Dates and times of a frame are numbers.
+    sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         Where each text comes from: the summary counts removals by source and warns of one that loses far more than the
         rest.
-    against : texts, an open Corpus, a HammingIndex or BandIndex, or a collection of older documents; optional
-        Older documents: texts that match one of them are removed, and the result names it. An index holds no texts, so
+    against : texts, a frame, paths, an open Corpus, a HammingIndex or BandIndex, or a collection; optional
+        Older documents: texts that match one of them are removed, and the result names it. A frame and files have the
+        columns that `text` and `id` name. An index holds no texts, so
         it needs `verify="none"`, or "signature". A collection of older documents offers them by
         `nearkin.pipeline.older.HoldsOlderDocuments`.
     against_ids : integers or strings; optional
@@ -128,7 +142,7 @@ def dedup(
     store : Store, optional
         A collection that texts are held against as with `against`, and that remembers those that stay: all of them, in
         one durable step at the end, or none. Without ids they get its own row numbers.
-    columns : mapping of str to one value per text, or names of extra columns of a Corpus; optional
+    columns : mapping of str to one value per text, or names of columns of a frame, files or a Corpus; optional
         What the store remembers of each text that stays.
     output : function, optional
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which takes
@@ -139,8 +153,8 @@ def dedup(
         Most candidates that one document is compared with by their texts, which bounds the work for many different
         texts with nearly equal fingerprints; with `verify="indel"` these have at most 2**39 pairs of characters, too.
         Candidates beyond are no matches; the summary counts them under `skipped`.
-    progress : function, optional
-        Called with stage, done and total.
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
     Returns
     -------
@@ -149,8 +163,9 @@ def dedup(
     Raises
     ------
     ParameterError
-        For an unknown rule, a threshold or radius out of range, columns that are not as long as the texts, or a recall
-        that signatures of this many values cannot have.
+        For an unknown rule, a threshold or radius out of range, columns that are not as long as the texts, or that a
+        frame has not (the message lists those that it has), or a recall that signatures of this many values cannot
+        have.
     MismatchError
         If an index was made for another number of bits than the recipe's, or a store for other parameters.
     InputError
@@ -175,25 +190,49 @@ def dedup(
     a a kept 1.0
     c a near 1.0
     d a near 0.76
+
+    A frame by the names of its columns, and the rows of it that stay:
+
+    >>> import polars as pl
+    >>> pages = pl.DataFrame({"url": ["x", "y"], "body": ["Twice the same text.", "Twice the same text!"]})
+    >>> nk.dedup(pages, text="body", id="url").filter(pages).rows()
+    [('x', 'Twice the same text.')]
     """
     most = check_count("max_comparisons", max_comparisons, 1, (1 << 63) - 1, "1 or more")
+    named = Columns.of(text, id, texts, against)
     collection = against if store is None else store
     held = collection.settings if isinstance(collection, HasSettings) else None
     options = _Options.following(held, recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
     options = replace(options, max_comparisons=most)
-    source = options.candidate_source
-    timer = StageTimer()
-    report = progress or (lambda stage, done, total: None)
     check_remembering(store, columns, output)
+    given, older = Documents(texts, ids, values, sources, columns), Documents(against, against_ids)  # type: ignore[arg-type]
+    with ExitStack() as stack:
+        report = stack.enter_context(reporting(progress))
+        given = stack.enter_context(opened(given, named))
+        older = stack.enter_context(opened(older, named, "against"))
+        return _dedup(given, older, store, output, options, report)
+
+
+def _dedup(
+    given: Documents,
+    older: Documents,
+    store: RemembersDocuments | None,
+    output: Callable[[DedupResult], OutputDir] | None,
+    options: _Options,
+    report: Progress,
+) -> DedupResult:
+    """What `dedup` does with documents that are open."""
+    source, timer = options.candidate_source, StageTimer()
+    texts, ids = given.texts, given.ids
     with timer("hash"):
-        new = hash_texts(texts, ids, source, report, _columns(values, sources, options))
-        remembered = _remembered(texts, new, columns)
-        name_columns(texts, new, values, sources)
+        new = hash_texts(texts, ids, source, report, _columns(given.values, given.sources, options))
+        remembered = _remembered(texts, new, given.columns)
+        name_columns(texts, new, given.values, given.sources)
         check_distinct_ids(new.ids, "ids")
-        older, older_index = (None, None) if store is not None else _against(against, against_ids, options, report)
+        old, older_index = (None, None) if store is not None else _against(older.texts, older.ids, options, report)
     if store is None:
-        return run_stages(new, older, older_index, options, timer, report)
-    check_store(store, against, options)
+        return run_stages(new, old, older_index, options, timer, report)
+    check_store(store, older.texts, options)
     numbered = ids is None and not (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
     return store.remember(
         new,

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearkin._core import TextCache
 from nearkin.errors import bad_parameter
 from nearkin.io import PackedTexts
+from nearkin.io.frames import take_views
 from nearkin.pipeline.candidates import TextBatch
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
@@ -157,8 +158,7 @@ def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
         stream = hasattr(texts, "__arrow_c_stream__")
         column = pa.chunked_array(texts) if stream else pa.chunked_array([pa.array(texts)])
         if column.type == pa.string_view():
-            # take() has no kernel for views.
-            column = column.cast(pa.large_string())
+            return lambda rows: take_views(column, rows), len(column)
         return lambda rows: column.take(pa.array(rows)), len(column)
     strings = texts if isinstance(texts, (list, tuple)) else list(texts)
     return lambda rows: [strings[row] for row in rows.tolist()], len(strings)

@@ -16,7 +16,7 @@ import shlex
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from nearkin.errors import ParameterError, bad_parameter, check_count
 from nearkin.families.minhash import signature
 from nearkin.io import Corpus
+from nearkin.io.tabular import Tabular
 from nearkin.pipeline.candidates import Values
-from nearkin.pipeline.documents import Progress
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
+from nearkin.progress import Progress
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sample
 from nearkin.quality.tuning import BOOTSTRAP_PAIRS, FEW, RESAMPLES, check_options, estimate_notes
@@ -36,9 +37,6 @@ from nearkin.search.bands import BandIndex
 from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NUM_PERMS = (64, 128, 256)
 
@@ -71,8 +69,8 @@ class BandSetting(TypedDict):
 
 
 @dataclass(frozen=True)
-class BandTuning:
-    """What `tune_bands` found.
+class BandTuning(Tabular):
+    """What `tune_bands` found; as a table, its curve.
 
     Attributes
     ----------
@@ -97,9 +95,8 @@ class BandTuning:
     truth: AboutTruth
     notes: list[str]
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The curve as a pandas DataFrame."""
-        return self.curve.to_pandas()
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.curve.columns
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import components
 from nearkin.errors import bad_parameter
+from nearkin.io.tabular import Tabular
 from nearkin.pipeline.results import DedupResult
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels
 
@@ -201,9 +202,12 @@ class BCubed:
         return {"documents": self.documents, **cleaned}
 
 
+_COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+
+
 @dataclass(frozen=True)
-class Evaluation:
-    """What `evaluate` found.
+class Evaluation(Tabular):
+    """What `evaluate` found; as a table, a row for each of the measures that there are, null where one has no value.
 
     Attributes
     ----------
@@ -230,6 +234,24 @@ class Evaluation:
     counts: EvaluationCounts
     notes: list[str]
 
+    def _columns(self) -> dict[str, list[Any]]:
+        rows: list[dict[str, Any]] = []
+        for name, scores in (("pairs", self.pairs), ("pairwise", self.pairwise)):
+            if scores is not None:
+                row = {"measure": name, **{count: getattr(scores, count) for count in _COUNTS}}
+                row |= _bounds("precision", scores.precision) | _bounds("recall", scores.recall)
+                rows.append({**row, "f1": scores.f1, "f1_low": scores.f1_low, "f1_high": scores.f1_high})
+        if self.links is not None:
+            rows.append({"measure": "links", **_bounds("precision", self.links)})
+        if self.bcubed is not None:
+            means = {name: getattr(self.bcubed, name) for name in ("documents", "precision", "recall", "f1")}
+            rows.append({"measure": "bcubed", **means})
+        return {name: [row.get(name) for row in rows] for name in ("measure", *self._types())}
+
+    def _types(self) -> dict[str, str]:
+        shares = [f"{name}{end}" for name in ("precision", "recall", "f1") for end in ("", "_low", "_high")]
+        return {**dict.fromkeys(shares, "float64"), **dict.fromkeys((*_COUNTS, "documents"), "int64")}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
         parts = ("pairs", "pairwise", "links", "bcubed")
@@ -255,6 +277,10 @@ class Evaluation:
             values = f"precision {b.precision:.3f}, recall {b.recall:.3f}, F1 {b.f1:.3f}"
             lines.append(f"{'B-cubed':<9} {values}, over {b.documents:,} documents")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _bounds(name: str, ratio: Ratio) -> dict[str, float]:
+    return {name: ratio.value, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
 
 
 def bcubed(found: NDArray[np.int64], true: NDArray[np.int64]) -> BCubed:

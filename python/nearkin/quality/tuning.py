@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import Corpus
-from nearkin.pipeline.documents import Progress
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import similarity
+from nearkin.progress import Progress
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.labels import ClusterLabels, PairLabels
 from nearkin.quality.truth import (

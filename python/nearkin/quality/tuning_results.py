@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
+from nearkin.io.tabular import Tabular
 from nearkin.pipeline.results import ResultTable
 from nearkin.quality.truth import AboutTruth
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Setting(TypedDict, total=False):
@@ -67,8 +65,8 @@ class ThresholdPoint(TypedDict):
 
 
 @dataclass(frozen=True)
-class Tuning:
-    """What `tune` found.
+class Tuning(Tabular):
+    """What `tune` found; as a table, its curve.
 
     Attributes
     ----------
@@ -104,15 +102,8 @@ class Tuning:
     truth: AboutTruth
     notes: list[str]
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The curve as a pandas DataFrame.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        return self.curve.to_pandas()
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.curve.columns
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""

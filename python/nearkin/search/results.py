@@ -8,19 +8,17 @@ one of them. Ids are 64-bit integers or strings, one kind in an index.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from nearkin.errors import MissingExtraError
+from nearkin.io.tabular import Tabular
 from nearkin.search.ids import Id, IdArray, plain_id
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
     from typing_extensions import Self
 
 __all__ = ["Candidates", "Clusters", "Linkage", "Match", "Matches", "Pairs", "SearchResult"]
@@ -37,32 +35,6 @@ _Rows = TypeVar("_Rows")
 _One = TypeVar("_One")
 
 
-def _arrow(values: Column) -> Any:
-    import pyarrow as pa
-
-    return pa.array(values, type=pa.string()) if values.dtype == object else values
-
-
-def to_frame(columns: Mapping[str, Column | list[Any]]) -> pd.DataFrame:
-    """A pandas data frame of columns of equal length.
-
-    Raises
-    ------
-    MissingExtraError
-        If pandas is not installed.
-    """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtraError(
-            "to_pandas() needs pandas, which is not installed; `pip install pandas`, or use to_arrow()",
-            extra="pandas",
-            package="pandas",
-        ) from None
-    frame: pd.DataFrame = pd.DataFrame(columns)
-    return frame
-
-
 def first_of_each(offsets: npt.NDArray[np.int64], k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Offsets of the first k matches of each query, and which of all matches they are."""
     lengths = np.diff(offsets)
@@ -70,30 +42,12 @@ def first_of_each(offsets: npt.NDArray[np.int64], k: int) -> tuple[npt.NDArray[n
     return np.concatenate(([0], np.cumsum(np.minimum(lengths, k)))).astype(np.int64), place < k
 
 
-class Columns:
-    """A result that is a table: `_columns` names its columns."""
-
-    def _columns(self) -> dict[str, Column]:
-        raise NotImplementedError
-
-    def to_arrow(self) -> pa.Table:
-        """The same as a pyarrow table."""
-        import pyarrow as pa
-
-        return pa.table({name: _arrow(values) for name, values in self._columns().items()})
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas data frame.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
-        return to_frame(self._columns())
+def _numbers(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The number of the part that owns each position."""
+    return np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
 
 
-class QueryMatches(Columns, Generic[_Rows]):
+class QueryMatches(Tabular, Generic[_Rows]):
     """What the results of a batch of queries share: `offsets` and `ids` cut by query.
 
     A subclass names its measure, one value per match in the attribute of that name and an s, and `_row`, which makes
@@ -134,7 +88,7 @@ class QueryMatches(Columns, Generic[_Rows]):
     @property
     def queries(self) -> npt.NDArray[np.int64]:
         """The number of the query of each match, int64 of shape (n_matches,)."""
-        return np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
+        return _numbers(self.offsets)
 
     def _columns(self) -> dict[str, Column]:
         return {"query": self.queries, "id": self.ids, self._measure: self._values()}
@@ -171,7 +125,7 @@ class IdMatches(Sequence[_One]):
         return f"{type(self).__name__}({list(zip(self.ids.tolist(), self._values().tolist(), strict=True))})"
 
 
-class IdPairs(Columns):
+class IdPairs(Tabular):
     """What pairs of ids share: `left`, `right`, and one value per pair."""
 
     _measure: ClassVar[str]
@@ -271,7 +225,7 @@ class Pairs(IdPairs):
     distances: Distances
 
 
-class IdClusters(Columns, Sequence[list[Id]]):
+class IdClusters(Tabular, Sequence[list[Id]]):
     """What clusters of ids share: `offsets` and `ids` cut by cluster, and one value per member."""
 
     _measure: ClassVar[str]
@@ -304,7 +258,7 @@ class IdClusters(Columns, Sequence[list[Id]]):
         sizes = np.diff(self.offsets)
         return {
             "id": self.ids,
-            "cluster": np.repeat(np.arange(len(self), dtype=np.int64), sizes),
+            "cluster": _numbers(self.offsets),
             "representative": np.repeat(self.ids[self.offsets[:-1]], sizes),
             self._measure: getattr(self, f"{self._measure}s"),
         }
@@ -332,7 +286,7 @@ class Clusters(IdClusters):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(Tabular):
     """Rows that the filter gives a batch of queries, each once, in order of addition.
 
     Attributes
@@ -358,6 +312,9 @@ class Candidates:
             raise IndexError(f"query {query} of {len(self)}")
         query %= len(self)
         return self.ids[self.offsets[query] : self.offsets[query + 1]]
+
+    def _columns(self) -> dict[str, Column]:
+        return {"query": _numbers(self.offsets), "id": self.ids}
 
     def __repr__(self) -> str:
         return f"Candidates({len(self)} queries, {len(self.ids)} candidates)"

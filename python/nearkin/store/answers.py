@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.io.tabular import Tabular
 from nearkin.search.ids import Id
 from nearkin.store.records import Cell, Status
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class StoredMatch:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(Tabular):
     """What a store says of each document of a batch, in order.
 
     Attributes
@@ -94,14 +91,8 @@ class Answers:
         columns = self.columns
         return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
-    def to_arrow(self) -> pa.Table:
-        """The same as a pyarrow Table."""
-        import pyarrow as pa
+    def _columns(self) -> dict[str, list[Any]]:
+        return self.columns
 
-        return pa.table(self.columns)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas DataFrame."""
-        from nearkin.search.results import to_frame
-
-        return to_frame(self.columns)
+    def _types(self) -> dict[str, str]:
+        return {"status": "string", "distance": "int64", "similarity": "float64"}

@@ -569,7 +569,8 @@ class Store:
             if one.match is not None
         ]
         names = ("id", "representative", "distance", "similarity")
-        return PairTable({name: [link[at] for link in links] for at, name in enumerate(names)})
+        columns = {name: [link[at] for link in links] for at, name in enumerate(names)}
+        return PairTable(columns, id_type={"int": "int64", "str": "string"}.get(self.id_kind))
 
     def clusters(self) -> list[list[Id]]:
         """Clusters of two and more ids: the document that stays first, then the others in the order of their coming."""

@@ -16,7 +16,7 @@ from nearkin.errors import bad_parameter
 from nearkin.io.inputs import Compression
 from nearkin.io.output import replace_file
 from nearkin.io.streams import compressing
-from nearkin.pipeline.documents import Progress
+from nearkin.progress import Progress
 from nearkin.store.base import Store
 from nearkin.store.documents import StoredDocument
 

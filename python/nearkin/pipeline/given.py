@@ -1,0 +1,178 @@
+"""What a deduplication is given, as it reads it: texts with their ids and columns, a frame, or files.
+
+A frame (`nearkin.io.frames`) and files are named by their columns: `text` and `id`, and each of `values`, `sources` and
+`columns` that is a name. A frame becomes columns in memory, files an open corpus.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+from nearkin.errors import bad_parameter
+from nearkin.io import Corpus, open_corpus
+from nearkin.io.frames import is_frame, read_columns, scalar_column, text_column
+from nearkin.pipeline.documents import Cells
+from nearkin.search.ids import Ids
+from nearkin.text.batches import ArrowStream, Texts
+
+
+class Frame(Protocol):
+    """A frame that is known by its class or by its interface: it has named columns.
+
+    pandas, polars, pyarrow, and Hugging Face's datasets call them so alike that nothing else is asked of the type.
+    """
+
+    def __getitem__(self, key: Any, /) -> Any:
+        """A column, or rows."""
+
+
+Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
+"""Files, globs, folders, as `nearkin.io.open_corpus` takes them."""
+
+TEXT = "text"
+"""The column of texts where none is named."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that arguments name.
+
+    Attributes
+    ----------
+    text, id : str or None
+        Of the texts, and of their ids.
+    of_lists : bool
+        Whether lists of strings have them, which then are paths: where a column is named and nothing else has any.
+    """
+
+    text: str | None = None
+    id: str | None = None
+    of_lists: bool = False
+
+    @classmethod
+    def of(cls, text: str | None, id: str | None, *documents: object) -> Columns:
+        """The columns that are named, of documents as they were given.
+
+        Raises
+        ------
+        ParameterError
+            None of them is a frame or files.
+        """
+        if text is None and id is None:
+            return cls()
+        if any(is_frame(one) or _are_paths(one) for one in documents):
+            return cls(text, id)
+        if any(_are_strings(one) for one in documents):
+            return cls(text, id, of_lists=True)
+        argument, name = ("text", text) if text is not None else ("id", id)
+        allowed = "None, or a frame, files or an object with named columns, for texts; a Corpus has names of its own"
+        raise bad_parameter(argument, repr(name), allowed)
+
+
+def _are_strings(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(one, str) for one in value)
+
+
+def _are_paths(value: object) -> bool:
+    """Whether documents are in files: a path, a string, or a list with paths."""
+    if isinstance(value, (str, os.PathLike)):
+        return True
+    if not isinstance(value, (list, tuple)):
+        return False
+    is_path = [isinstance(one, os.PathLike) for one in value]
+    return any(is_path) and all(path or isinstance(one, str) for path, one in zip(is_path, value, strict=True))
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents as `nearkin.pipeline.documents.hash_texts` takes them.
+
+    Attributes
+    ----------
+    texts : texts or Corpus
+    ids : ids or None
+        None for row numbers, and for a corpus.
+    values, sources : one value per text, or the name of a column of the corpus; optional
+    columns : mapping of str to one value per text, or names of columns of the corpus; optional
+    """
+
+    texts: Texts | Corpus
+    ids: Ids | None = None
+    values: Cells | str | None = None
+    sources: Cells | str | None = None
+    columns: Mapping[str, Cells] | Iterable[str] | None = None
+
+
+@contextmanager
+def opened(documents: Documents, named: Columns, argument: str = "texts") -> Iterator[Documents]:
+    """Documents with the columns that were named.
+
+    Parameters
+    ----------
+    documents : Documents
+        As they were given: the texts may be a frame or paths.
+    named : Columns
+        What `text=` and `id=` name.
+    argument : str
+        What the texts are called, for messages.
+
+    Raises
+    ------
+    ParameterError
+        A column that is not there; ids beside a column of ids.
+    InputError
+        A file that can't be read.
+    """
+    found: Any = documents.texts
+    in_files = _are_paths(found) or (named.of_lists and _are_strings(found))
+    if (in_files or is_frame(found)) and named.id is not None and documents.ids is not None:
+        ids = "ids" if argument == "texts" else f"{argument}_ids"
+        raise bad_parameter(ids, "ids", f"None with id={named.id!r}, or no id=")
+    if is_frame(found):
+        yield _of_frame(found, documents, named)
+    elif in_files:
+        columns = _names(documents.columns)
+        extra = [one for one in (documents.values, documents.sources, *columns) if isinstance(one, str)]
+        with open_corpus(found, text_column=named.text or TEXT, id_column=named.id, extra_columns=extra) as corpus:
+            yield _with(documents, texts=corpus)
+    else:
+        yield documents
+
+
+def _with(documents: Documents, **changed: Any) -> Documents:
+    return Documents(**{**vars(documents), **changed})
+
+
+def _names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[str]:
+    """The names of columns that are read; none for values that are given."""
+    if columns is None or isinstance(columns, Mapping):
+        return []
+    if isinstance(columns, str):
+        raise bad_parameter("columns", repr(columns), f"a list of names, such as [{columns!r}], or values by name")
+    return list(columns)
+
+
+def _of_frame(frame: object, documents: Documents, named: Columns) -> Documents:
+    """The columns of a frame."""
+    wanted = {"text": named.text or TEXT}
+    if named.id is not None:
+        wanted["id"] = named.id
+    roles = {"values": documents.values, "sources": documents.sources}
+    wanted |= {argument: name for argument, name in roles.items() if isinstance(name, str)}
+    extra = _names(documents.columns)
+    found = read_columns(frame, {**wanted, **{f"columns={name!r}": name for name in extra}})
+
+    def scalars(argument: str) -> Any:
+        return scalar_column(found[wanted[argument]], argument, wanted[argument])
+
+    changed: dict[str, Any] = {"texts": cast("ArrowStream", text_column(found[wanted["text"]], wanted["text"]))}
+    changed |= {argument: scalars(argument) for argument in ("values", "sources") if argument in wanted}
+    if "id" in wanted:
+        changed["ids"] = scalars("id")
+    if extra:
+        changed["columns"] = {name: scalar_column(found[name], "columns", name) for name in extra}
+    return _with(documents, **changed)

@@ -1,0 +1,131 @@
+"""Progress of long calls: the one place that makes a function of what `progress=` was given.
+
+None and False tell nothing, a function is called as it is, and True shows bars: on standard error where that is a
+terminal, below the cell in a notebook, and nowhere else. A bar has the stage, how much of it is done, the share, the
+rate and the time that is left, as far as the whole is known.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeAlias
+
+from nearkin.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Task, TaskID
+    from rich.text import Text
+
+__all__ = ["Progress", "ShowProgress", "bars", "reporting", "unreported"]
+
+Progress: TypeAlias = "Callable[[str, int, int | None], None]"
+"""Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
+ShowProgress: TypeAlias = "Progress | bool | None"
+"""What `progress=` takes: a function; True for bars; False or None for nothing."""
+
+
+def unreported(stage: str, done: int, total: int | None) -> None:
+    """Progress that nobody asked for."""
+
+
+@contextmanager
+def reporting(progress: ShowProgress) -> Iterator[Progress]:
+    """The function that is called with progress; at the end of the context bars are gone.
+
+    Parameters
+    ----------
+    progress : function, bool or None
+        As the caller gave it.
+
+    Raises
+    ------
+    ParameterError
+        Anything else.
+
+    Examples
+    --------
+    >>> from nearkin.progress import reporting
+    >>> with reporting(lambda stage, done, total: print(stage, done, total)) as report:
+    ...     report("hash", 5, 10)
+    hash 5 10
+    """
+    if progress is None or progress is False:
+        yield unreported
+    elif progress is True:
+        with bars() as report:
+            yield report
+    elif callable(progress):
+        yield progress
+    else:
+        raise bad_parameter("progress", repr(progress), "True, False, None or a function of stage, done and total")
+
+
+@contextmanager
+def bars(console: Console | None = None) -> Iterator[Progress]:
+    """A bar for each stage, which goes when the context ends.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where they are shown; standard error, or the notebook, if not given. Where nobody looks there are none.
+    """
+    from rich.console import Console
+
+    shown = console or Console(stderr=True, markup=False, highlight=False)
+    if shown.is_jupyter and find_spec("ipywidgets") is None:
+        warnings.warn("progress=True shows nothing in this notebook: `pip install ipywidgets`", stacklevel=2)
+    elif shown.is_jupyter or shown.is_terminal:
+        with _display(shown) as report:
+            yield report
+        return
+    yield unreported
+
+
+@contextmanager
+def _display(shown: Console) -> Iterator[Progress]:
+    from rich import progress as rich
+    from rich.text import Text
+
+    def count(task: Task) -> Text:
+        done = f"{int(task.completed):,}"
+        return Text(done if task.total is None else f"{done} of {int(task.total):,}", style="progress.download")
+
+    def rate(task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(
+            "" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s", style="progress.data.speed"
+        )
+
+    class Told(rich.ProgressColumn):
+        """A column that a function writes."""
+
+        def __init__(self, made: Callable[[Task], Text]) -> None:
+            super().__init__()
+            self.made = made
+
+        def render(self, task: Task) -> Text:
+            return self.made(task)
+
+    columns = (
+        rich.SpinnerColumn(),
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        Told(count),
+        Told(rate),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, console=shown, transient=True) as display:
+        tasks: dict[str, TaskID] = {}
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = display.add_task(stage, total=total)
+            display.update(tasks[stage], completed=done, total=total)
+
+        yield report

@@ -1,0 +1,123 @@
+"""Frames of every kind over the same columns, for tests of what reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+Cells = Mapping[str, list[Any]]
+
+
+class Stream:
+    """Whatever offers a table by Arrow's interface."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.column_names = table.column_names
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def table(cells: Cells, text: pa.DataType | None = None, pieces: int = 1, name: str = "body") -> pa.Table:
+    """A Table of so many pieces; its texts of a type."""
+    columns = {}
+    for column, values in cells.items():
+        made = pa.array(values)
+        if column == name and text is not None:
+            binary = pa.types.is_binary(text) or pa.types.is_large_binary(text) or pa.types.is_binary_view(text)
+            made = pa.array(
+                [None if v is None or not binary else v.encode() for v in values] if binary else values, text
+            )
+        columns[column] = made
+    whole = pa.table(columns)
+    cuts = np.linspace(0, len(whole), pieces + 1).astype(int).tolist()
+    parts = [whole.slice(a, b - a) for a, b in pairwise(cuts)]
+    return pa.concat_tables(parts)
+
+
+def encoded(cells: Cells) -> pa.Table:
+    """A Table with a dictionary of texts."""
+    plain = table(cells)
+    at = plain.column_names.index("body")
+    return plain.set_column(at, "body", plain["body"].cast(pa.string()).dictionary_encode())
+
+
+def pandas_frame(cells: Cells, dtype: str) -> pd.DataFrame:
+    """With an index that is no row number."""
+    frame: pd.DataFrame = pd.DataFrame({name: pd.Series(values, dtype="object") for name, values in cells.items()})
+    if "n" in frame:
+        frame["n"] = frame["n"].astype("float64")
+    frame["body"] = frame["body"].astype(dtype)  # type: ignore[call-overload]  # Names of types.
+    frame.index = pd.Index(range(len(frame), 0, -1))
+    return frame
+
+
+def polars_frame(cells: Cells, dtype: Any = None) -> pl.DataFrame:
+    """Texts of a type."""
+    frame = pl.DataFrame(dict(cells), schema_overrides={"body": pl.String})
+    if dtype is not None:
+        frame = frame.with_columns(pl.col("body").cast(dtype))
+    return frame
+
+
+def dataset(cells: Cells, shuffled: bool = False) -> Any:
+    """A Dataset of Hugging Face; with indices where it was shuffled."""
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    made = datasets.Dataset.from_dict({name: values[::-1] if shuffled else values for name, values in cells.items()})
+    return made.select(range(len(made) - 1, -1, -1)) if shuffled else made
+
+
+KINDS: dict[str, Callable[[Cells], Any]] = {
+    "pandas str": lambda cells: pandas_frame(cells, "str"),
+    "pandas object": lambda cells: pandas_frame(cells, "object"),
+    "pandas string[python]": lambda cells: pandas_frame(cells, "string[python]"),
+    "pandas string[pyarrow]": lambda cells: pandas_frame(cells, "string[pyarrow]"),
+    "pandas categorical": lambda cells: pandas_frame(cells, "category"),
+    "polars": polars_frame,
+    "polars in pieces": lambda cells: pl.concat(
+        [polars_frame(cells).head(3), polars_frame(cells).slice(3)], rechunk=False
+    ),
+    "polars lazy": lambda cells: polars_frame(cells).lazy(),
+    "polars categorical": lambda cells: polars_frame(cells, pl.Categorical),
+    "polars binary": lambda cells: polars_frame(cells, pl.Binary),
+    "pyarrow string": table,
+    "pyarrow in pieces": lambda cells: table(cells, pa.string(), 3),
+    "pyarrow large_string": lambda cells: table(cells, pa.large_string(), 2),
+    "pyarrow string_view": lambda cells: table(cells, pa.string_view(), 2),
+    "pyarrow binary": lambda cells: table(cells, pa.binary()),
+    "pyarrow large_binary": lambda cells: table(cells, pa.large_binary(), 2),
+    "pyarrow binary_view": lambda cells: table(cells, pa.binary_view()),
+    "pyarrow dictionary": encoded,
+    "pyarrow batch": lambda cells: table(cells).combine_chunks().to_batches()[0] if len(table(cells)) else table(cells),
+    "pyarrow reader": lambda cells: table(cells, pa.string(), 3).to_reader(),
+    "a stream": lambda cells: Stream(table(cells, pa.large_string(), 2)),
+    "datasets": dataset,
+    "datasets shuffled": lambda cells: dataset(cells, shuffled=True),
+    "datasets iterable": lambda cells: dataset(cells) if not cells["body"] else dataset(cells).to_iterable_dataset(),
+}
+"""Makers of frames, by what a test is called."""
+
+
+def rows_of(frame: Any) -> list[dict[str, Any]]:
+    """The rows of any frame, as dicts; bytes as texts, NaN as None."""
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, pd.DataFrame):
+        found = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    elif isinstance(frame, pl.DataFrame):
+        found = frame.to_dicts()
+    elif isinstance(frame, pa.RecordBatchReader):
+        found = frame.read_all().to_pylist()
+    elif isinstance(frame, (pa.Table, pa.RecordBatch)):
+        found = frame.to_pylist()
+    else:
+        found = list(frame)
+    return [{str(k): v.decode() if isinstance(v, bytes) else v for k, v in row.items()} for row in found]

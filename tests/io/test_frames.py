@@ -1,0 +1,103 @@
+"""nearkin.io.frames: which objects are frames, columns of them without a copy, rows of views."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from frame_kinds import KINDS, Stream, table
+from nearkin.io.frames import is_frame, keep_rows, read_columns, take_views, text_column
+
+CELLS: dict[str, list[Any]] = {"body": ["one", "a text that is longer than a view", None], "n": [1.0, 2.0, None]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_are_known_by_their_classes(kind: str) -> None:
+    """Subclasses, too."""
+    assert is_frame(KINDS[kind](CELLS))
+
+
+class Pages(pd.DataFrame):
+    """A subclass, as of geopandas."""
+
+
+@pytest.mark.parametrize("value", [Pages(CELLS), nk.dedup(["a b c", "a b c"]).clusters, nk.dedup(["a"]).pairs])
+def test_whatever_has_columns_and_streams_is_a_frame(value: Any) -> None:
+    """Of another package, or of this one."""
+    assert is_frame(value)
+
+
+@pytest.mark.parametrize("value", [
+    ["one"], ("one",), "one", None, 3, {"text": ["one"]}, np.array(["one"]), iter(["one"]), pa.array(["one"]),
+    pa.chunked_array([["one"]]), pd.Series(["one"]), pl.Series(["one"]), nk.HammingIndex(), nk.dedup(["one"]),
+])  # fmt: skip
+def test_columns_lists_and_indexes_are_no_frames(value: Any) -> None:
+    """Even if they offer a stream of strings."""
+    assert not is_frame(value)
+
+
+def addresses(column: Any) -> set[int]:
+    """Where the bytes of texts are."""
+    return {
+        buffer.address
+        for chunk in column.chunks
+        for buffer in chunk.buffers()[2 if pa.types.is_string_view(chunk.type) else -1 :]
+        if buffer is not None
+    }
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.binary_view()])
+def test_texts_are_those_of_the_frame(kind: pa.DataType) -> None:
+    """Nothing is copied, bytes neither: the buffers are the frame's."""
+    frame = table(CELLS, kind, 2)
+    own = addresses(frame["body"])
+    for one in (frame, Stream(frame), frame.to_reader()):
+        column = text_column(read_columns(one, {"text": "body"})["body"], "body")
+        assert own == addresses(column)
+
+
+@pytest.mark.parametrize("dtype", ["str", "string[pyarrow]"])
+def test_texts_of_pandas_are_those_of_the_frame(dtype: str) -> None:
+    """Where pandas holds them as Arrow does."""
+    frame = pd.DataFrame(CELLS).astype({"body": dtype})
+    own = addresses(pa.chunked_array(frame["body"].array.__arrow_array__()))
+    assert own == addresses(read_columns(frame, {"text": "body"})["body"])
+
+
+@given(st.data())
+def test_rows_of_views_are_those_of_a_list(data: st.DataObject) -> None:
+    """Null, short and long, in chunks that begin anywhere, some of them empty; rows more than once."""
+    texts = data.draw(st.lists(st.one_of(st.none(), st.text(max_size=30)), max_size=20))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(texts)), max_size=3)))
+    whole = pa.array(texts, pa.string_view())
+    edges = [0, *cuts, len(texts)]
+    column = pa.chunked_array([whole[a:b] for a, b in pairwise(edges)], pa.string_view())
+    rows = sorted(data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=30))) if texts else []
+    found = take_views(column, np.array(rows, np.int64))
+    found.validate(full=True)
+    assert [texts[row] for row in rows] == found.to_pylist()
+
+
+@pytest.mark.parametrize("rows", [[], [0], [1, 2], [0, 2], [0, 1, 2]])
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()])
+def test_rows_of_arrow_keep_schema_and_order(kind: pa.DataType, rows: list[int]) -> None:
+    """Of tables, batches, columns and arrays; metadata stays."""
+    whole = table(CELLS, kind, 2).replace_schema_metadata({"by": "me"})
+    batch = whole.combine_chunks().to_batches()[0]
+    for one in (whole, batch):
+        kept = keep_rows(one, np.array(rows, np.int64), 3)
+        assert one.schema.equals(kept.schema, check_metadata=True)
+        assert [one.to_pylist()[row] for row in rows] == kept.to_pylist()
+    for column in (whole["body"], batch["body"]):
+        kept = keep_rows(column, np.array(rows, np.int64), 3)
+        assert column.type == kept.type
+        assert [column.to_pylist()[row] for row in rows] == kept.to_pylist()

@@ -1,0 +1,310 @@
+"""nearkin.dedup over frames and files: the same as over lists of the same values, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+import strategies
+from definitions import RECIPE, near_duplicates, same
+from frame_kinds import KINDS, Stream, dataset, polars_frame, rows_of, table
+from nearkin.errors import InputError, ParameterError
+
+WORDS = ["one two three four five six", "one two three four five six seven", "quite another text of words", None]
+
+
+def cells(texts: list[str | None]) -> dict[str, list[Any]]:
+    """Columns of documents."""
+    n = len(texts)
+    return {
+        "url": [f"u{(7 * i) % n:03}" if n % 7 else f"u{i:03}" for i in range(n)],
+        "body": texts,
+        "n": [None if i % 5 == 4 else float(i * 3 % 4) for i in range(n)],
+        "host": [None if i % 6 == 5 else f"h{i % 3}" for i in range(n)],
+    }
+
+
+def of_lists(columns: dict[str, list[Any]], **options: Any) -> nk.DedupResult:
+    """The result of the same values in lists."""
+    return nk.dedup(
+        columns["body"], columns["url"], values=columns["n"], sources=columns["host"], keep="max", **options
+    )
+
+
+def of_frame(frame: Any, **options: Any) -> nk.DedupResult:
+    """The result of a frame, by names."""
+    return nk.dedup(frame, text="body", id="url", values="n", sources="host", keep="max", **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_give_the_result_of_lists(kind: str) -> None:
+    """Whatever texts, nulls, and similarities: ids, values and sources by name, and rows that stay of the frame."""
+    KINDS[kind](cells(list(WORDS)))
+
+    @settings(max_examples=15, deadline=None)
+    @given(texts=strategies.corpora(), threshold=st.sampled_from([0.3, 0.6, 1.0]))
+    def run(texts: list[str | None], threshold: float) -> None:
+        columns = cells(texts)
+        options = {"threshold": threshold, "recipe": RECIPE}
+        expected = of_lists(columns, **options)
+        found = of_frame(KINDS[kind](columns), **options)
+        assert same(expected, found)
+        assert expected.summary.get("sources") == found.summary.get("sources")
+        if kind != "datasets iterable" or not texts:
+            stay = [[columns[name][row] for name in columns] for row in expected.kept_rows.tolist()]
+            frame = KINDS[kind](columns)
+            kept = found.filter(frame)
+            assert type(kept) is (pa.Table if isinstance(frame, Stream) else type(frame))
+            assert [dict(zip(columns, row, strict=True)) for row in stay] == rows_of(kept)
+
+    run()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_older_documents_may_be_a_frame(kind: str) -> None:
+    """With the same names of columns; the result names the older one."""
+    texts = near_duplicates(60)
+    columns, old = cells(texts), cells([texts[3], None, texts[10]])
+    old["url"] = ["x", "y", "z"]
+    expected = nk.dedup(columns["body"], columns["url"], against=old["body"], against_ids=old["url"], threshold=0.5)
+    found = nk.dedup(KINDS[kind](columns), text="body", id="url", against=KINDS[kind](old), threshold=0.5)
+    assert same(expected, found)
+    assert "near-old" in found.clusters["reason"]
+    lists = nk.dedup(columns["body"], columns["url"], against=KINDS[kind](old), text="body", id="url", threshold=0.5)
+    assert same(expected, lists)
+
+
+@pytest.mark.parametrize("ids", [[3, 1, 2, 0], [2**63, 2**64 - 1, 5, 0], list("dcba")])
+def test_ids_of_frames_come_back_as_they_were(ids: list[Any]) -> None:
+    """Integers of any width and strings; without a column of ids, row numbers."""
+    frame = pl.DataFrame({"id": ids, "text": ["same text here", "same text here!", "else", None]})
+    assert [ids[0], ids[2], ids[3]] == nk.dedup(frame, id="id").kept
+    assert [0, 2, 3] == nk.dedup(frame).kept
+    assert [0, 2, 3] == nk.dedup(frame.to_pandas()).kept
+    assert ["p", "r", "s"] == nk.dedup(frame, ["p", "q", "r", "s"]).kept
+
+
+def test_dates_times_and_decimals_order_documents() -> None:
+    """They are numbers in the unit that they have."""
+    when = pd.to_datetime(["2024-01-02", "2025-01-02", "2023-01-02"])
+    frame = pd.DataFrame({"text": ["same text here", "same text here!", "same text here?"], "when": when})
+    frames = [frame, pl.from_pandas(frame), pa.table({"text": frame["text"], "when": pa.array(when).cast(pa.date32())})]
+    for one in frames:
+        assert [1] == nk.dedup(one, keep="max", values="when").kept
+        assert [2] == nk.dedup(one, keep="min", values="when").kept
+    decimals = pa.table({"text": frame["text"], "n": pa.array([1, 3, 2]).cast(pa.decimal128(22, 2))})
+    assert [1] == nk.dedup(decimals, keep="max", values="n").kept
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_unknown_column_names_those_that_there_are(kind: str) -> None:
+    """Whatever argument names it."""
+    columns = cells(list(WORDS))
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("text='txt'", {"text": "txt"}),
+        ("id='key'", {"text": "body", "id": "key"}),
+        ("values='score'", {"text": "body", "keep": "max", "values": "score"}),
+        ("sources='site'", {"text": "body", "sources": "site"}),
+        ("text='text'", {}),
+    ]
+    for found, options in calls:
+        frame = KINDS[kind](columns)
+        with pytest.raises(ParameterError, match=f"{found} is not allowed; use one of the columns 'url', 'body', 'n'"):
+            nk.dedup(frame, **options)
+
+
+def test_columns_of_other_types_are_refused() -> None:
+    """The message names the column and its type."""
+    frame = pl.DataFrame({"text": ["one", "two"], "n": [1, 2], "x": [0.5, 1.0], "l": [[1], [2]]})
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("text='n', a column of int64", {"text": "n"}),
+        ("id='x', a column of double", {"id": "x"}),
+        ("values='l', a column of", {"keep": "max", "values": "l"}),
+        ("sources='l', a column of", {"sources": "l"}),
+    ]
+    for found, options in calls:
+        with pytest.raises(ParameterError, match=found):
+            nk.dedup(frame, **options)
+    objects = pd.DataFrame({"text": ["one", "two"], "id": ["a", 0.5], "o": [[1], None]}, dtype=object)
+    with pytest.raises(ParameterError, match="id='id', which holds a float"):
+        nk.dedup(objects, id="id")
+    with pytest.raises(ParameterError, match="sources='o', which holds a list"):
+        nk.dedup(objects, sources="o")
+    with pytest.raises(TypeError, match="text 1 is of type int"):
+        nk.dedup(pd.DataFrame({"text": ["one", 2]}, dtype=object))
+    twice = pd.DataFrame([["one", "two"]], columns=["text", "text"])
+    with pytest.raises(ParameterError, match="text='text', which 2 columns are called is not allowed"):
+        nk.dedup(twice)
+    with pytest.raises(ParameterError, match="use a frame with columns"):
+        nk.dedup(pd.DataFrame())
+
+
+@pytest.mark.parametrize("make", [
+    lambda values: pa.table({"text": pa.array(values)}),
+    lambda values: pa.table({"text": pa.array(values, pa.binary_view())}),
+    lambda values: pl.DataFrame({"text": values}),
+    lambda values: pd.DataFrame({"text": values}, dtype=object),
+])  # fmt: skip
+def test_bytes_that_are_not_utf8_name_their_row(make: Callable[[list[bytes | None]], Any]) -> None:
+    """And the column; bytes in UTF-8 are texts."""
+    with pytest.raises(InputError, match="row 2: column 'text' is not UTF-8 at byte 1; decode it first"):
+        nk.dedup(make([b"fine", None, b"a\xff", b"\xfe"]))
+    assert [0, 2] == nk.dedup(make(["Käse und Brot".encode(), "Käse und Brot!".encode(), None])).kept
+
+
+def test_ids_are_given_once_and_differ() -> None:
+    """As for lists."""
+    frame = polars_frame({"url": ["a", "a"], "body": ["one", "two"]})
+    with pytest.raises(InputError, match="id 'a' occurs in rows 0 and 1"):
+        nk.dedup(frame, text="body", id="url")
+    with pytest.raises(ParameterError, match="ids=ids is not allowed; use None with id='url'"):
+        nk.dedup(frame, ["a", "b"], text="body", id="url")
+    with pytest.raises(ParameterError, match="against_ids=ids is not allowed; use None with id='url'"):
+        nk.dedup(["one"], against=frame, against_ids=["a", "b"], text="body", id="url")
+    with pytest.raises(InputError, match="row 1 has no id"):
+        nk.dedup(polars_frame({"url": ["a", None], "body": ["one", "two"]}), text="body", id="url")
+
+
+def test_names_of_columns_need_a_frame_or_files() -> None:
+    """Lists, columns and an open corpus have none."""
+    with pytest.raises(ParameterError, match="text='body' is not allowed; use None, or a frame, files"):
+        nk.dedup(pl.Series(["one", "two"]), text="body")
+    with pytest.raises(ParameterError, match="id='url' is not allowed"):
+        nk.dedup(iter(["one", "two"]), id="url")
+    with pytest.raises(ParameterError, match="values='n'"):
+        nk.dedup(["one", "two"], keep="max", values="n")
+
+
+def test_a_dictionary_of_datasets_is_not_one_of_them() -> None:
+    """The message names its splits."""
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    both = datasets.DatasetDict(train=dataset({"text": ["one"]}), test=dataset({"text": ["two"]}))
+    with pytest.raises(ParameterError, match="a DatasetDict of train, test is not allowed; use one of its datasets"):
+        nk.dedup(both)
+    with pytest.raises(ParameterError, match="frame=a DatasetDict"):
+        nk.dedup(["one"]).filter(both)
+    assert [0] == nk.dedup(both["train"]).kept
+
+
+# Files
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, dict[str, list[Any]]]:
+    """A folder with two files of JSON lines, and the columns of both."""
+    columns = cells(near_duplicates(80))
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for name, part in (("a.jsonl", rows[:50]), ("b.jsonl", rows[50:])):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
+    return tmp_path, columns
+
+
+@pytest.mark.parametrize("make", [
+    lambda folder: folder, str, lambda folder: folder / "*.jsonl", lambda folder: f"{folder}/*.jsonl",
+    lambda folder: sorted(folder.iterdir()), lambda folder: tuple(sorted(folder.iterdir())),
+    lambda folder: [str(folder / "a.jsonl"), folder / "b.jsonl"], lambda folder: sorted(map(str, folder.iterdir())),
+])  # fmt: skip
+def test_files_give_the_result_of_lists(make: Any, files: tuple[Path, dict[str, list[Any]]]) -> None:
+    """A path, a glob, a folder, or a list; ids, values and sources by name; older ones, too."""
+    folder, columns = files
+    expected = of_lists(columns, threshold=0.5)
+    assert same(expected, of_frame(make(folder), threshold=0.5))
+    # A list of strings beside another one is texts.
+    old = folder if isinstance(make(folder), list) else make(folder)
+    older = nk.dedup(columns["body"][:9], against=old, text="body", id="url", threshold=0.5)
+    assert set(older.clusters["representative"]) <= set(columns["url"])
+    assert 0 == len(older.kept) - older.summary["without_features"]
+
+
+def test_files_without_names_have_a_column_text(tmp_path: Path) -> None:
+    """And row numbers; a path that names nothing is an error, not a text."""
+    path = tmp_path / "a.txt"
+    path.write_text("same text here\nother\nsame text here!\n", encoding="utf-8")
+    assert [0, 1] == nk.dedup(path).kept == nk.dedup(str(path)).kept == nk.dedup([path]).kept
+    with pytest.raises(InputError, match=r"none\.txt"):
+        nk.dedup(str(tmp_path / "none.txt"))
+    # A list of strings alone is texts, as ever.
+    assert [0] == nk.dedup([str(path)]).kept
+    with pytest.raises(ParameterError, match="ids"):
+        nk.dedup(path, ["a", "b", "c"])
+
+
+# Stores
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas str", "pyarrow reader", "datasets"])
+def test_stores_remember_columns_of_frames(kind: str, tmp_path: Path) -> None:
+    """By name, with the ids; the next run names them."""
+    columns = cells(["some words in a row", "some words in a row!", "other words altogether", None])
+    with nk.Store.create(tmp_path / "store") as store:
+        found = nk.dedup(KINDS[kind](columns), text="body", id="url", store=store, columns=["host", "n"])
+        assert [columns["url"][row] for row in (0, 2, 3)] == found.kept
+        [first] = store.get([columns["url"][0]])
+        assert first is not None
+        assert {"host": "h0", "n": 0.0} == first.columns
+        again = nk.dedup(KINDS[kind]({**columns, "url": list("wxyz")}), text="body", id="url", against=store)
+        assert "exact-old" in again.clusters["reason"]
+        with pytest.raises(ParameterError, match="columns='site'"):
+            nk.dedup(KINDS[kind](columns), text="body", id="url", store=store, columns=["site"])
+        with pytest.raises(ParameterError, match=r"use a list of names, such as \['host'\]"):
+            nk.dedup(KINDS[kind](columns), text="body", id="url", store=store, columns="host")
+
+
+# Rows that stay
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_frame_of_another_length_is_refused(kind: str) -> None:
+    """Whatever it is; a stream says so at its end."""
+    result = nk.dedup(["one", "two", "three"])
+    if kind == "datasets iterable":
+        with pytest.raises(ParameterError, match="frame=a IterableDataset is not allowed; use a Dataset"):
+            result.filter(KINDS[kind](cells(list(WORDS))))
+        return
+    with pytest.raises(ParameterError, match="frame=one of 4 rows is not allowed; use the one that was deduplicated"):
+        rows_of(result.filter(KINDS[kind](cells(list(WORDS)))))
+
+
+@pytest.mark.parametrize("make", [
+    list, tuple, lambda values: np.array(values, object), pd.Series, pl.Series, pa.array,
+    lambda values: pa.array(values, pa.string_view()), lambda values: pa.chunked_array([values[:2], values[2:]]),
+    lambda values: pa.chunked_array([values[:2], values[2:]], pa.string_view()),
+])  # fmt: skip
+@pytest.mark.parametrize("texts", [["a b c", "a b c", "d e f", None], ["", "", "", ""], ["z y x"] * 4])
+def test_columns_and_lists_are_filtered_too(make: Any, texts: list[str | None]) -> None:
+    """As the type that they have."""
+    result = nk.dedup(texts)
+    made = make(["p", "q", "r", "s"])
+    kept = result.filter(made)
+    assert type(made) is type(kept)
+    plain = kept.to_pylist() if hasattr(kept, "to_pylist") else list(kept)
+    assert [["p", "q", "r", "s"][row] for row in result.kept_rows.tolist()] == plain
+    for other in ("pqrs", {"p": 1, "q": 2, "r": 3, "s": 4}, 4):
+        with pytest.raises(ParameterError, match="use the frame, column, array or list of the documents"):
+            result.filter(other)
+
+
+def test_a_lazy_frame_stays_lazy_and_keeps_its_columns() -> None:
+    """Also one that has the name of the number of rows."""
+    frame = pl.DataFrame({"text": ["a b c", "a b c!", "d e f"], "row number": [1, 2, 3]}).lazy()
+    kept = nk.dedup(frame).filter(frame)
+    assert isinstance(kept, pl.LazyFrame)
+    assert [("a b c", 1), ("d e f", 3)] == kept.collect().rows()
+
+
+def test_texts_of_views_are_read_in_place() -> None:
+    """Null, short and long ones, in several chunks with offsets, for the rows that are compared again."""
+    texts = near_duplicates(300)
+    whole = table({"body": texts}, pa.string_view(), 7)["body"].slice(11)
+    assert same(nk.dedup(texts[11:], threshold=0.5), nk.dedup(whole, threshold=0.5))

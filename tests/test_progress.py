@@ -1,0 +1,139 @@
+"""nearkin.progress: what `progress=` takes, and bars where somebody looks."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import nearkin as nk
+from nearkin.errors import ParameterError
+from nearkin.progress import bars, reporting
+
+TEXTS = [f"text number {i} of some words" for i in range(50)]
+
+
+def told(console: Console) -> str:
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def terminal(**options: Any) -> Console:
+    """A terminal that writes to memory."""
+    return Console(file=io.StringIO(), force_terminal=True, width=160, **options)
+
+
+def test_bars_have_share_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as the whole is known; a total may come late, and one bar is one stage."""
+    clock = iter(range(0, 10_000, 2))
+    shown = terminal()
+    monkeypatch.setattr(shown, "get_time", lambda: float(next(clock)))
+    with bars(shown) as report:
+        for done in range(0, 1001, 250):
+            report("[hash]", 4 * done, 8000)
+        report("read", 1234567, None)
+        report("late", 1, None)
+        report("late", 30, 30)
+    text = told(shown)
+    for part in ("[hash]", "4,000 of 8,000", "50%", "/s", "read", "1,234,567", "late", "30 of 30", "100%"):
+        assert part in text, part
+    assert "0:00:" in text
+
+
+def test_nobody_looks_and_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a pipe, for None, for False; the calls are taken all the same."""
+    pipe = Console(file=io.StringIO(), force_terminal=False)
+    with bars(pipe) as report:
+        report("hash", 1, 2)
+    assert "" == told(pipe)
+    for wanted in (None, False, True):
+        with reporting(wanted) as report:
+            report("hash", 1, 2)
+    assert ("", "") == tuple(capsys.readouterr())
+
+
+def test_true_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output stays what programs read; the result is the same."""
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    shown = nk.dedup(TEXTS, progress=True)
+    assert "cluster" in stream.getvalue()
+    assert "" == capsys.readouterr().out
+    assert nk.dedup(TEXTS).kept == shown.kept
+
+
+class Output:
+    """The output of a cell, as ipywidgets has it."""
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def clear_output(self, wait: bool = False) -> None:
+        """What was shown goes."""
+
+    def close(self) -> None:
+        """The bars go."""
+
+
+def test_a_notebook_shows_bars_though_no_terminal_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rich displays them below the cell."""
+    displayed: list[str] = []
+    for name, members in (("IPython", {}), ("IPython.display", {"display": lambda one: None}),
+                          ("ipywidgets", {"Output": Output})):  # fmt: skip
+        module = ModuleType(name)
+        module.__spec__ = ModuleSpec(name, None)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr("rich.jupyter.display", lambda segments, text: displayed.append(text))
+    with bars(Console(force_jupyter=True)) as report:
+        report("hash", 2, 2)
+        late = time.monotonic() + 30
+        while not any("2 of 2" in text for text in displayed) and time.monotonic() < late:
+            time.sleep(0.01)
+    assert any("2 of 2" in text for text in displayed)
+
+
+def test_a_notebook_without_widgets_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, and the call goes on."""
+    monkeypatch.setattr("nearkin.progress.find_spec", lambda name: None)
+
+    def show() -> None:
+        with bars(Console(force_jupyter=True)) as report:
+            report("hash", 2, 2)
+
+    with pytest.warns(UserWarning, match="pip install ipywidgets") as told_of:
+        show()
+    assert 1 == len(told_of)
+
+
+@pytest.mark.parametrize("wanted", ["yes", 1, 0, [], 0.5])
+def test_anything_else_is_refused(wanted: Any) -> None:
+    """The message says what is taken."""
+    with pytest.raises(ParameterError, match=r"progress=.* is not allowed; use True, False, None or a function"):
+        nk.dedup(TEXTS, progress=wanted)
+
+
+def test_an_error_ends_the_bars() -> None:
+    """The terminal is as before, and the error comes through."""
+    shown = terminal()
+
+    def fail(stage: str) -> None:
+        with bars(shown) as report:
+            report(stage, 1, 2)
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        fail("hash")
+    assert "\x1b[?25h" in told(shown)
