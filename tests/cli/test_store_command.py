@@ -343,6 +343,31 @@ def test_dedup_of_files_against_a_store(tmp_path: Path) -> None:
         assert 1 == len(store)
 
 
+def test_hubs_among_the_files_of_a_store_or_index_are_told(tmp_path: Path) -> None:
+    """`--skip-hubs` bounds the look-ups among older files: counted by the summary, with a warning."""
+    rng = np.random.default_rng(4)
+    common, folder, old = rng.bytes(6000), tmp_path / "new", tmp_path / "old"
+    folder.mkdir()
+    old.mkdir()
+    for number in range(6):
+        (old / str(number)).write_bytes(common + rng.bytes(6000))
+    (folder / "one").write_bytes(common + rng.bytes(6000))
+    store, index = tmp_path / "files.store", tmp_path / "files.nks"
+    run("store", "create", str(store), "--recipe", "ssdeep", "--threshold", "100")
+    assert 0 == run("store", "add", str(store), str(old), "-q").code
+    named = sorted(map(str, old.iterdir()))
+    digests = nk.DigestIndex()
+    digests.add(named, [nk.ssdeep.hash(Path(name).read_bytes()) for name in named])
+    digests.save(index)
+    for against in (store, index, old):
+        out = tmp_path / f"out of {against.name}"
+        options = ["--against", str(against), "--threshold", "100", "--out", str(out), "--skip-hubs", "2", "-q"]
+        result = run("dedup", str(folder), "--family", "ssdeep", *options)
+        assert 0 == result.code, result.err
+        assert "look-ups were left out, of 7-grams that more than skip_hubs=2 digests share" in result.err
+        assert json.loads((out / "summary.json").read_text())["skipped"] > 0
+
+
 def test_vectors_come_and_go_through_python_alone(tmp_path: Path) -> None:
     """All that needs no vectors works on the command line; the rest says so."""
     path, vectors = tmp_path / "vectors.store", np.eye(4)

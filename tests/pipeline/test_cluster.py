@@ -121,7 +121,8 @@ def test_links_are_all_matches_with_new_documents(
     """Sorted, each once, older documents first; none between older ones; with their similarity."""
     made, rows, held = clusterer(new, old, 0.5, measure)
     with mock.patch.object(cluster, "_BATCH", batch):
-        left, right, similarity = made.links()
+        left, right, similarity, skipped = made.links()
+    assert 0 == skipped
     by_definition = Reference(old + new, 0.5, measure or "none")
     place = {row: row for row in held} | {len(old) + row: len(old) + at for at, row in enumerate(rows)}
     expected = {

@@ -23,6 +23,7 @@ from nearkin._core import ssdeep_hash_contents
 from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.pipeline import files
 from nearkin.pipeline.candidates.ssdeep import is_comparable
+from nearkin.ssdeep import DigestRecipe
 from reference import absorb, components
 
 
@@ -489,6 +490,49 @@ def test_hubs_beyond_the_bound_are_skipped_and_counted(tmp_path: Path, rule: Any
     assert len(found.kept) > 1
     with pytest.raises(ParameterError, match="skip_hubs"):
         nk.dedup_files(paths, skip_hubs=0)
+
+
+@pytest.mark.parametrize("against", ["index", "paths", "store", "waiting store"])
+def test_hubs_among_older_files_are_skipped_and_counted(tmp_path: Path, against: str) -> None:
+    """Older files with a common half: an index, files and a store of files give the same warning and the same count."""
+    rng = random.Random(5)
+    common = rng.randbytes(6000)
+    paths = [tmp_path / str(number) for number in range(9)]
+    for path in paths:
+        path.write_bytes(common + rng.randbytes(6000))
+    old, new = paths[:8], paths[8:]
+    older: Any = old
+    if against == "index":
+        older = nk.DigestIndex()
+        older.add(list(map(str, old)), list(DigestRecipe().hash_files(list(map(str, old)))))
+    elif against != "paths":
+        older = nk.Store.create(tmp_path / "files.store", recipe="ssdeep", threshold=100)
+        older.add([str(path) for path in old], kind="paths")
+        if against == "store":
+            older.merge()
+    threshold = 100 if isinstance(older, nk.Store) else 1
+    assert 0 == nk.dedup_files(new, threshold=threshold, against=older).summary["skipped"]
+    with pytest.warns(RuntimeWarning, match=r"look-ups were left out, .*skip_hubs=2 digests") as told:
+        found = nk.dedup_files(new, threshold=threshold, against=older, skip_hubs=2)
+    assert __file__ == told[0].filename
+    assert found.summary["skipped"] > 0
+    assert [str(told[0].message)] == found.summary["warnings"]
+    assert list(map(str, new)) == found.kept
+    assert 0 == nk.dedup_files(new, threshold=threshold, against=older, skip_hubs=None).summary["skipped"]
+
+
+def test_hubs_among_listed_links_are_counted(tmp_path: Path) -> None:
+    """With all links listed, an index of all files is looked up in once more: what it leaves out is told too."""
+    rng = random.Random(6)
+    common = rng.randbytes(6000)
+    paths = [tmp_path / str(number) for number in range(4)]
+    for path in paths:
+        path.write_bytes(common + rng.randbytes(6000))
+    with pytest.warns(RuntimeWarning, match="look-ups were left out"):
+        some = nk.dedup_files(paths, threshold=1, skip_hubs=2)
+    with pytest.warns(RuntimeWarning, match="look-ups were left out"):
+        all_links = nk.dedup_files(paths, threshold=1, skip_hubs=2, links="all")
+    assert all_links.summary["skipped"] > some.summary["skipped"] > 0
 
 
 def test_progress_counts_every_file(tmp_path: Path) -> None:

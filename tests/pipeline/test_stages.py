@@ -14,6 +14,7 @@ from definitions import RECIPE, dedup, near_duplicates
 from nearkin.errors import ParameterError
 from nearkin.io import Column
 from nearkin.pipeline.candidates import OlderIndex
+from nearkin.pipeline.candidates.base import NearestEntries
 from nearkin.pipeline.cluster import Assignment
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.stages import (
@@ -72,12 +73,12 @@ def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
 
     def nearest(values: Any) -> Any:
         asked.append(values[:, 0].tolist())
-        return np.array(["x", None, "x"], object), np.array([4, 0, 2])
+        return NearestEntries(np.array(["x", None, "x"], object), np.array([4, 0, 2]), 7)
 
     matches = match_index(new, OlderIndex(nearest), collapsed)
     assert [[5, 6, 7]] == asked
     assert ([0, -1, -1, 0, -1, -1], [4, 0, 0, 2, 0, 0]) == (matches.entry.tolist(), matches.distance.tolist())
-    assert ["x"] == matches.ids
+    assert (["x"], 7) == (matches.ids, matches.skipped)
     assert [1] == matches.left(collapsed).tolist()
     none = match_index(new, None, collapsed)
     assert collapsed.distinct.tolist() == none.left(collapsed).tolist()

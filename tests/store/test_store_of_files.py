@@ -303,3 +303,24 @@ if __name__ == "__main__":
     write_fixture(FIXTURE)
     for left in FIXTURE.glob("*-*"):
         os.remove(left)  # noqa: PTH107
+
+
+def test_hubs_of_a_store_are_skipped_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What more digests of a segment share than the bound is not looked up; a warning says so, by each way to ask."""
+    monkeypatch.setattr("nearkin.store.files.SKIP_HUBS", 2)
+    rng = np.random.default_rng(7)
+    common = rng.bytes(6000)
+    files = [common + rng.bytes(6000) for _ in range(9)]
+    with nk.Store.create(tmp_path / "files.store", recipe="ssdeep", threshold=100) as store:
+        bound = "look-ups were left out: more than 2 digests of one segment share"
+        with pytest.warns(RuntimeWarning, match=f"{bound} .*; they may count as new") as told:
+            store.check_and_add(files[:8], kind="bytes")
+        assert {__file__} == {warning.filename for warning in told}
+        store.merge()
+        with pytest.warns(RuntimeWarning, match=f"{bound} .*; they may count as new"):
+            assert ["new"] == store.check(files[8:], kind="bytes").status
+        with (
+            pytest.warns(RuntimeWarning, match="may count as new"),
+            pytest.warns(RuntimeWarning, match=f"{bound} .*; matches may be missing"),
+        ):
+            store.check(files[8:], kind="bytes", k=3)

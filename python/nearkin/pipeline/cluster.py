@@ -174,21 +174,22 @@ class Clusterer:
         result.similarity[members - self._first] = self._similarities(heads, members)
         return result
 
-    def links(self) -> tuple[Places, Places, NDArray[np.float64]]:
+    def links(self) -> tuple[Places, Places, NDArray[np.float64], int]:
         """Every verified link as places (left before right) with its similarity, NaN without verification.
 
-        Links between older documents are left out. Sorted by left, then right.
+        Links between older documents are left out. Sorted by left, then right. Last comes how many look-ups the family
+        left out, so that links may be missing.
         """
         search = self.candidate_source.search(self._values)
         search.add(np.arange(len(self.rows)))
         pairs = self._with_older(search.pairs())
         if pairs.similarity is not None:
-            return pairs.left, pairs.right, pairs.similarity
+            return pairs.left, pairs.right, pairs.similarity, pairs.skipped
         similarity = self._similarities(pairs.left, pairs.right)
         if self.comparison is None:
-            return pairs.left, pairs.right, similarity
+            return pairs.left, pairs.right, similarity, pairs.skipped
         matched = similarity >= self.threshold
-        return pairs.left[matched], pairs.right[matched], similarity[matched]
+        return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
 
     # Candidates
 
@@ -215,19 +216,19 @@ class Clusterer:
         """Pairs of new documents as places, and those with older ones, sorted."""
         left = [np.minimum(pairs.left, pairs.right) + self._first]
         right = [np.maximum(pairs.left, pairs.right) + self._first]
-        similarity = [pairs.similarity]
+        similarity, skipped = [pairs.similarity], pairs.skipped
         if self.older is not None:
             for batch in self._batches():
                 hits = self.older.candidates(self._values[batch])
                 left.append(hits.places)
                 right.append((self._first + batch)[hits.owners()])
                 similarity.append(hits.similarity)
+                skipped += hits.skipped
         ends = np.concatenate(left), np.concatenate(right)
         order = np.lexsort(ends[::-1])
         given = [part for part in similarity if part is not None]
-        return CandidatePairs(
-            ends[0][order], ends[1][order], np.concatenate(given)[order] if len(given) == len(similarity) else None
-        )
+        verified = np.concatenate(given)[order] if len(given) == len(similarity) else None
+        return CandidatePairs(ends[0][order], ends[1][order], verified, skipped)
 
     # Absorbing
 

@@ -137,8 +137,9 @@ def dedup_files(
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed files only, or all matches.
     skip_hubs : int, default 100,000
-        7-grams that more digests share are not looked up, which bounds the work for very many files with a common part.
-        The summary counts such look-ups under `skipped`. None looks up all.
+        7-grams that more digests share are not looked up, which bounds the work for very many files with a common part:
+        among the new files, and among older ones (in a store those of each segment). The summary counts such look-ups
+        under `skipped`. None looks up all.
     on_error : function, optional
         Called with the path and the exception of each file that can't be read; it is left out, and its entry of
         `values` with it. None raises the first one.

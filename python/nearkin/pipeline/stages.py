@@ -220,12 +220,15 @@ class IndexMatches:
         Similarity to it; NaN likewise, and where the index says nothing.
     ids : list
         Ids of the entries that remove a document.
+    skipped : int
+        Look-ups that the family left out, so that entries may be missing.
     """
 
     entry: NDArray[np.int64]
     distance: NDArray[np.int64]
     similarity: NDArray[np.float64]
     ids: IdList
+    skipped: int = 0
 
     def left(self, collapsed: Collapsed) -> Places:
         """Places of the distinct documents that no entry removes."""
@@ -239,8 +242,8 @@ def match_index(new: HashedDocuments, index: OlderIndex | None, collapsed: Colla
     n = len(collapsed.rows)
     if index is None:
         return IndexMatches(_none(n), np.broadcast_to(np.int64(0), n), np.broadcast_to(np.nan, n), [])
-    matches = IndexMatches(np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, np.nan), [])
-    ids, distances = index.nearest(new.values[collapsed.rows[collapsed.distinct]])
+    ids, distances, skipped = index.nearest(new.values[collapsed.rows[collapsed.distinct]])
+    matches = IndexMatches(np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, np.nan), [], skipped)
     numbers: dict[int | str, int] = {}
     for place, name, distance in zip(collapsed.distinct.tolist(), ids.tolist(), distances.tolist(), strict=True):
         if name is not None:
@@ -319,14 +322,16 @@ def make_result(
         heads = OlderHeads(older)
     clusters = clusters_table(source, new, heads, found)
     pairs = representative_links(clusters)
+    skipped = matches.skipped + clustered.assignment.skipped
     if options.links == "all":
-        left, right, similarity = clustered.clusterer.links()
+        left, right, similarity, unlinked = clustered.clusterer.links()
+        skipped += unlinked
         left, right = (_places(side, clustered, len(found)) for side in (left, right))
         pairs = all_links(source, new, heads, found, left, right, similarity)
     kept = np.ones(len(new), bool)
     kept[found.rows[found.removed]] = False
     kept_rows = np.flatnonzero(kept)
-    summary = _summary(new, clustered, clusters, kept, options)
+    summary = _summary(new, clustered, clusters, kept, options, skipped)
     return DedupResult(kept_rows, clusters, pairs, summary, new.ids)
 
 
@@ -364,6 +369,7 @@ def _summary(
     clusters: ClusterTable,
     kept: NDArray[np.bool_],
     options: RunOptions,
+    skipped: int,
 ) -> Summary:
     """Counts and parameters, in the order of the file summary.json; times and memory follow at the very end."""
     sizes = np.bincount(clusters["cluster"]) if len(clusters) else np.zeros(1, np.int64)
@@ -390,12 +396,12 @@ def _summary(
         "verified": assignment.verified,
         # Of the pairs that were verified, the share that matched; every match removes one distinct text.
         "verified_precision": matched / assignment.verified if assignment.verified else None,
-        "skipped": assignment.skipped,
+        "skipped": skipped,
     }
     if "source" in new.columns:
         summary["sources"], summary["warnings"] = by_source(new.columns["source"], kept)
-    if assignment.skipped:
-        message = options.tell_skipped(assignment.skipped)
+    if skipped:
+        message = options.tell_skipped(skipped)
         summary["warnings"] = [*summary.get("warnings", []), message]
         warn_caller(message)
     return summary

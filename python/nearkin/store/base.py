@@ -919,7 +919,7 @@ class Store:
             raise mismatch("how candidates are found", own.summary(), candidate_source.summary())
         self._check_texts()
         with self._reading() as state:
-            return OlderOnDisk(self.view, state.next_row)
+            return OlderOnDisk(self.view, state.next_row, candidate_source)
 
     def remember(
         self,
@@ -942,13 +942,13 @@ class Store:
             self._check_kind(keys, state)
             seen = state.next_row, self._contents.last_removal
         self.older_documents(candidate_source)
-        result = decide(OlderOnDisk(self.view, seen[0]))
+        result = decide(OlderOnDisk(self.view, seen[0], candidate_source))
         folder = None if output is None else output(result)
         prepared = None if folder is None else folder.promise(self._folder / NAME)
         with self._lock:
             with self._writing() as state:
                 if (state.next_row, self._contents.last_removal) != seen:
-                    result = decide(OlderOnDisk(self.view, state.next_row))
+                    result = decide(OlderOnDisk(self.view, state.next_row, candidate_source))
                     folder = None if output is None else output(result)
                     prepared = None if folder is None else folder.promise(self._folder / NAME)
                 state = self._add_kept(new, result.kept_rows, keys, columns, state)

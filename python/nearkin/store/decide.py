@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from nearkin._core import TextCache
 from nearkin.errors import InputError, warn_caller
 from nearkin.pipeline.candidates import Places
-from nearkin.pipeline.cluster import MAX_COMPARISONS, Assignment, Clusterer
+from nearkin.pipeline.cluster import Assignment, Clusterer
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.memory import CACHE_BYTES
@@ -164,7 +164,7 @@ class Batch:
             return Assignment.of_none(0)
         place, texts = self._cache.take(len(numbers))
         older = StoreView(contents, start, place)
-        return _told(self._clusterer(numbers, older, texts).match_older())
+        return self._told(self._clusterer(numbers, older, texts).match_older())
 
     def _firsts(self, decision: Decision) -> NDArray[np.int64]:
         """The first document of each content that has features and is not known."""
@@ -191,6 +191,7 @@ class Batch:
         place, texts = self._cache.take(count)
         older = StoreView(contents, 0, place)
         lists = older.candidates(self.hashed.values)
+        self._tell_skipped(lists.skipped, "matches may be missing")
         owners, rows = lists.owners(), lists.places
         featured = self.hashed.counts[owners] > 0
         owners, rows = owners[featured], rows[featured]
@@ -215,7 +216,7 @@ class Batch:
         original = self._originals(decision)
         firsts = self._firsts(decision)
         left = firsts[decision.status[firsts] == NEW]
-        found = _told(self._clusterer(left, None, None).absorb())
+        found = self._told(self._clusterer(left, None, None).absorb())
         absorbed = found.by >= 0
         decision.status[left[absorbed]] = NEAR
         decision.other[left[absorbed]] = left[found.by[absorbed]]
@@ -250,16 +251,16 @@ class Batch:
             cache=texts,
         )
 
+    def _told(self, found: Assignment) -> Assignment:
+        """The assignment, after a warning if something was left out of it."""
+        self._tell_skipped(found.skipped, "they may count as new")
+        return found
+
+    def _tell_skipped(self, skipped: int, consequence: str) -> None:
+        if skipped:
+            warn_caller(f"{self._settings.tell_skipped(skipped)}; {consequence}")
+
     def _other_content(self, name: Id, where: str, number: int) -> InputError:
         noun = self._settings.noun
         reason = f"id {name!r} is that of another {noun} in {where}; remove the old one first, or give another id"
         return InputError(f"row {number}: {reason}", place=f"row {number}", reason=reason, id=name)
-
-
-def _told(found: Assignment) -> Assignment:
-    """The assignment, after a warning if comparisons were left out of it."""
-    if found.skipped:
-        bound = f"more than {MAX_COMPARISONS:,} candidates, or with Indel more than 2**39 pairs of characters"
-        message = f"{found.skipped:,} comparisons were left out: some documents have {bound}; they may count as new"
-        warn_caller(message)
-    return found

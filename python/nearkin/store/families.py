@@ -39,10 +39,10 @@ class HammingStoreIndex(RowIndex[HammingIndex]):
         """Add fingerprints, `(n, words)`."""
         self._index.add(rows, self._shaped(values))
 
-    def find(self, values: Values) -> Found:
+    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
         """Everything within the radius."""
         hits = self._index.search(self._shaped(values), self._radius)
-        return np.repeat(np.arange(len(values)), np.diff(hits.offsets)), np.asarray(hits.ids, np.int64), None
+        return Found(np.repeat(np.arange(len(values)), np.diff(hits.offsets)), np.asarray(hits.ids, np.int64))
 
     def _shaped(self, rows: Values) -> Values:
         return np.ascontiguousarray(rows[:, 0] if self._words == 1 else rows)
@@ -86,12 +86,12 @@ class BandStoreIndex(RowIndex[BandIndex]):
         """Add signatures, `(n, num_perm)`."""
         self._index.add(rows, np.ascontiguousarray(values))
 
-    def find(self, values: Values) -> Found:
+    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
         """What shares a band and enough values."""
         hits = self._index.search(np.ascontiguousarray(values), self._source.share)
         owners = np.repeat(np.arange(len(values)), np.diff(hits.offsets))
         similarity = 1 - hits.distances / self._source.recipe.num_perm if self._source.by_share else None
-        return owners, np.asarray(hits.ids, np.int64), similarity
+        return Found(owners, np.asarray(hits.ids, np.int64), similarity)
 
 
 class MinHashStoreFamily(VerifiedFamily):
@@ -125,18 +125,19 @@ class DigestStoreIndex(RowIndex[DigestIndex]):
 
     def __init__(self, source: DigestCandidates, index: DigestIndex) -> None:
         super().__init__(index)
-        self._threshold = source.threshold
+        self._source = source
 
     def add(self, rows: Places, values: Values) -> None:
         """Add digests, `(n, 1)`."""
         self._index.add(rows, digests_of(values))
 
-    def find(self, values: Values) -> Found:
-        """What scores at least the threshold, and its score."""
+    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
+        """What scores at least the threshold, and its score, but for what only hubs of this index lead to."""
         able = np.flatnonzero(comparable(values))
-        hits = self._index.search(digests_of(values[able]), self._threshold)
+        skip_hubs = source.skip_hubs if isinstance(source, DigestCandidates) else self._source.skip_hubs
+        hits = self._index.search(digests_of(values[able]), self._source.threshold, skip_hubs=skip_hubs)
         owners = np.repeat(able, np.diff(hits.offsets))
-        return owners, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64)
+        return Found(owners, np.asarray(hits.ids, np.int64), hits.scores.astype(np.float64), hits.skipped)
 
 
 class DigestStoreFamily(VerifiedFamily):
@@ -182,12 +183,13 @@ def store_family(source: CandidateSource) -> StoreFamily:
 
 def lists_of(count: int, found: list[Found]) -> CandidateLists:
     """Candidates of several indexes as lists for each of `count` queries, rows ascending."""
-    owners = np.concatenate([part[0] for part in found] or [np.zeros(0, np.int64)])
-    rows = np.concatenate([part[1] for part in found] or [np.zeros(0, np.int64)])
-    shares = [part[2] for part in found if part[2] is not None]
+    owners = np.concatenate([part.owners for part in found] or [np.zeros(0, np.int64)])
+    rows = np.concatenate([part.rows for part in found] or [np.zeros(0, np.int64)])
+    shares = [part.similarity for part in found if part.similarity is not None]
+    skipped = sum(part.skipped for part in found)
     if not len(rows) and not shares:
-        return CandidateLists(np.zeros(count + 1, np.int64), rows)
+        return CandidateLists(np.zeros(count + 1, np.int64), rows, skipped=skipped)
     order = np.lexsort((rows, owners))
     similarity = np.concatenate(shares)[order] if shares and len(shares) == len(found) else None
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
-    return CandidateLists(offsets, rows[order], similarity)
+    return CandidateLists(offsets, rows[order], similarity, skipped)

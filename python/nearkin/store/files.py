@@ -23,7 +23,7 @@ from nearkin.io import Column
 from nearkin.pipeline.candidates import DigestCandidates
 from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows
 from nearkin.pipeline.documents import HashedDocuments
-from nearkin.pipeline.files import THRESHOLD, hash_paths, no_texts, path_names
+from nearkin.pipeline.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
 from nearkin.ssdeep import DigestRecipe, compare_many
 from nearkin.ssdeep.hashing import content
 from nearkin.store.settings import VERSION, FileKind, Kind, TextRule
@@ -60,7 +60,7 @@ class FileSettings:
     needs_texts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        source = DigestCandidates(self.recipe, self.threshold)
+        source = DigestCandidates(self.recipe, self.threshold, SKIP_HUBS)
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "threshold", source.threshold)
 
@@ -84,6 +84,11 @@ class FileSettings:
         if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
             raise bad_parameter(found, repr(items)[:40], f"an iterable of {found}, such as a list")
         return hash_buffers(list(items), self.recipe) if found == "bytes" else hash_digests(list(items))
+
+    def tell_skipped(self, skipped: int) -> str:
+        """That look-ups were left out."""
+        bound = f"more than {self.source.skip_hubs:,} digests"
+        return f"{skipped:,} look-ups were left out: {bound} of one segment share what some files have"
 
     def check_verify(self, verify: str) -> None:
         """Nothing: the score of digests is always there."""

@@ -8,19 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.pipeline.candidates import CandidateLists, Places, Values
+from nearkin.pipeline.candidates import CandidateLists, CandidateSource, Places, Values
 from nearkin.search.bands import BandIndex
 from nearkin.search.digests import DigestIndex
 from nearkin.search.hamming import HammingIndex
 
-Found: TypeAlias = tuple[NDArray[np.int64], Places, "NDArray[np.float64] | None"]
-"""For each candidate the number of the query and its row; its similarity where the family itself verifies."""
 Held = TypeVar("Held", bound="HammingIndex | BandIndex | DigestIndex")
+
+
+class Found(NamedTuple):
+    """Candidates of several queries.
+
+    Attributes
+    ----------
+    owners : (n,) int64
+        The number of the query of each.
+    rows : (n,) int64
+    similarity : (n,) float64, or None
+        Where the family itself verifies.
+    skipped : int
+        Look-ups that the family left out, so that candidates may be missing.
+    """
+
+    owners: NDArray[np.int64]
+    rows: Places
+    similarity: NDArray[np.float64] | None = None
+    skipped: int = 0
 
 
 class StoreIndex(Protocol):
@@ -32,8 +50,8 @@ class StoreIndex(Protocol):
     def add(self, rows: Places, values: Values) -> None:
         """Let these be found; rows ascend from call to call."""
 
-    def find(self, values: Values) -> Found:
-        """The rows that may match each of these values."""
+    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
+        """The rows that may match each of these values; what is skipped is said by `source`, for None by the store."""
 
     def save(self, path: Path) -> None:
         """Write it as one file, whole or absent."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.pipeline.candidates import CandidateLists, Places, TextBatch, Values
+from nearkin.pipeline.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
 from nearkin.pipeline.verify import FeatureSets
 from nearkin.store.view import StoreView
 
@@ -23,10 +23,14 @@ class OlderOnDisk:
         Gives a context with the documents of rows below a number.
     stop : int
         Rows below it were there when this was made: what is added later is left out.
+    source : CandidateSource
+        The family that asks, with what it skips.
     """
 
-    def __init__(self, view: Callable[[int], AbstractContextManager[StoreView]], stop: int) -> None:
-        self._view, self._stop = view, stop
+    def __init__(
+        self, view: Callable[[int], AbstractContextManager[StoreView]], stop: int, source: CandidateSource
+    ) -> None:
+        self._view, self._stop, self._source = view, stop, source
 
     def __len__(self) -> int:
         """Above every row."""
@@ -40,7 +44,7 @@ class OlderOnDisk:
     def candidates(self, values: Values) -> CandidateLists:
         """Documents that may match each of these values, ascending."""
         with self._view(self._stop) as view:
-            return view.candidates(values)
+            return view.candidates(values, self._source)
 
     def values(self, rows: Places) -> Values:
         """The values of these rows."""

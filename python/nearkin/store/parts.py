@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import StoreSegment
 from nearkin.errors import CorruptStoreError, mismatch
-from nearkin.pipeline.candidates import Places, Values
+from nearkin.pipeline.candidates import CandidateSource, Places, Values
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.indexes import Found, StoreFamily, StoreIndex
 from nearkin.store.log import SegmentEntry
@@ -75,9 +75,9 @@ class Part:
     def __len__(self) -> int:
         return self.entry.documents
 
-    def find(self, values: Values) -> Found:
-        """The rows that may match each of these values."""
-        return self.index.find(values)
+    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
+        """The rows that may match each of these values; `source` as for the index."""
+        return self.index.find(values, source)
 
     def places(self, rows: Places) -> Places:
         """The places of rows that are here."""

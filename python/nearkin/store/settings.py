@@ -19,6 +19,7 @@ from nearkin.errors import CorruptStoreError, bad_parameter, mismatch
 from nearkin.io import Corpus
 from nearkin.pipeline.candidates import CandidateSource, MinHashCandidates, SimHashCandidates
 from nearkin.pipeline.candidates.minhash import RECALL, check_recall
+from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import HashedDocuments, hash_texts
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import TextComparison
@@ -95,6 +96,9 @@ class StoreSettings(Protocol):
     def check_verify(self, verify: str) -> None:
         """Raise MismatchError for a measure that what is kept of texts does not allow."""
 
+    def tell_skipped(self, skipped: int) -> str:
+        """The warning of a batch of which something was skipped: what, and by which bound."""
+
     def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
         """What is given, hashed; its ids where it has some."""
 
@@ -106,6 +110,12 @@ class StoreSettings(Protocol):
 
     def save_files(self, folder: Path) -> None:
         """Write what else is needed into a new store."""
+
+
+def comparisons_left_out(skipped: int) -> str:
+    """The warning of a batch in which documents had more candidates than one is compared with."""
+    bound = f"more than {MAX_COMPARISONS:,} candidates, or with Indel more than 2**39 pairs of characters"
+    return f"{skipped:,} comparisons were left out: some documents have {bound}"
 
 
 @dataclass(frozen=True)
@@ -225,6 +235,10 @@ class TextSettings:
             raise mismatch("texts", 'a store with text="features"', "verification by indel, which compares texts")
         if self.text == "none" and not self.needs_texts:
             raise mismatch("texts", 'a store with text="none"', "a verification by texts")
+
+    def tell_skipped(self, skipped: int) -> str:
+        """That comparisons were left out."""
+        return comparisons_left_out(skipped)
 
     def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
         """Texts, hashed."""

@@ -34,6 +34,7 @@ from nearkin.pipeline.candidates import (
     CandidateLists,
     CandidatePairs,
     CandidateSearch,
+    CandidateSource,
     ListedBatch,
     OlderIndex,
     PlacedValues,
@@ -221,7 +222,7 @@ class VectorSearch:
 
     def find(self, values: Values) -> CandidateLists:
         """Everything that is a candidate and within the limit."""
-        owners, places, _ = self._index.find(values)
+        owners, places = self._index.find(values)[:2]
         order = np.lexsort((places, owners))
         counts = np.bincount(owners, minlength=len(values))
         lists = CandidateLists(offsets_of(counts), places[order])
@@ -243,7 +244,7 @@ class VectorSearch:
         values = self._values[places]
         index = VectorStoreIndex.empty(self._source)
         index.add(np.arange(len(places)), values)
-        owners, found, _ = index.find(values)
+        owners, found = index.find(values)[:2]
         later = found > owners
         owners, found = owners[later], found[later]
         order = np.lexsort((found, owners))
@@ -292,12 +293,12 @@ class VectorStoreIndex(RowIndex["HammingIndex | BandIndex"]):
         """Add vectors, `(n, d)`."""
         self._index.add(rows, self._shaped(values))
 
-    def find(self, values: Values) -> Found:
+    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
         """Candidates, which are not verified."""
         limit = self._source.shape[0] if isinstance(self._index, HammingIndex) else 0
         hits = self._index.search(self._shaped(values), limit)
         owners = np.repeat(np.arange(len(values)), np.diff(hits.offsets))
-        return owners, np.asarray(hits.ids, np.int64), None
+        return Found(owners, np.asarray(hits.ids, np.int64))
 
     def _shaped(self, values: Values) -> Values:
         codes = self._source.codes(values)

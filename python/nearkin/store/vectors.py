@@ -26,7 +26,7 @@ from nearkin.families.base import Family, load, unfitted
 from nearkin.io import Column
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.files import no_texts
-from nearkin.store.settings import FAMILY_FILE, VERSION, Kind, TextRule
+from nearkin.store.settings import FAMILY_FILE, VERSION, Kind, TextRule, comparisons_left_out
 from nearkin.store.vector_search import MOST_BITS, VectorMetric, VectorSource, largest_tables, smallest_radius
 from nearkin.vectors.rows import Rows, as_rows
 
@@ -143,6 +143,10 @@ class VectorSettings:
 
     def check_verify(self, verify: str) -> None:
         """Nothing: vectors are compared themselves."""
+
+    def tell_skipped(self, skipped: int) -> str:
+        """That comparisons were left out."""
+        return comparisons_left_out(skipped)
 
     def about(self) -> dict[str, Any]:
         """All settings by name."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.pipeline.candidates import CandidateLists, Places, TextBatch, Values
+from nearkin.pipeline.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
 from nearkin.pipeline.verify import FeatureSets
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.families import lists_of, store_family
@@ -307,12 +307,13 @@ class StoreView:
         found = self._contents.find_contents(contents, self._start)
         return np.where(found < self._stop, found, -1)
 
-    def candidates(self, values: Values) -> CandidateLists:
-        """Documents that may match each of these values, ascending."""
+    def candidates(self, values: Values, source: CandidateSource | None = None) -> CandidateLists:
+        """Documents that may match each of these values, ascending; `source` says what is skipped, if not the store."""
         contents = self._contents
-        found = [part.find(values) for part in contents.parts if part.entry.last >= self._start and len(part.index)]
+        parts = [part for part in contents.parts if part.entry.last >= self._start and len(part.index)]
+        found = [part.find(values, source) for part in parts]
         if len(contents.waiting.index):
-            found.append(contents.waiting.find(values))
+            found.append(contents.waiting.find(values, source))
         lists = lists_of(len(values), found)
         good = contents.alive(lists.places) & (lists.places >= self._start) & (lists.places < self._stop)
         if good.all():
@@ -320,7 +321,8 @@ class StoreView:
         owners = lists.owners()[good]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(values)))]).astype(np.int64)
         similarity = None if lists.similarity is None else lists.similarity[good]
-        return contents.family.confirm(values, CandidateLists(offsets, lists.places[good], similarity), self.values)
+        lists = CandidateLists(offsets, lists.places[good], similarity, lists.skipped)
+        return contents.family.confirm(values, lists, self.values)
 
     def values(self, rows: Places) -> Values:
         """The values of these rows."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.pipeline.candidates import Places, Values
+from nearkin.pipeline.candidates import CandidateSource, Places, Values
 from nearkin.search.ids import Id
 from nearkin.store.indexes import Found, StoreFamily
 from nearkin.store.log import LogDocument
@@ -100,9 +100,9 @@ class Waiting:
         """Which of these rows wait."""
         return np.array([row in self._rows for row in rows.tolist()], bool)
 
-    def find(self, values: Values) -> Found:
-        """The rows that may match each of these values."""
-        return self.index.find(values)
+    def find(self, values: Values, source: CandidateSource | None = None) -> Found:
+        """The rows that may match each of these values; `source` as for the index."""
+        return self.index.find(values, source)
 
     def find_contents(self, contents: Sequence[bytes]) -> tuple[NDArray[np.int64], Places]:
         """For each content the rows that have it, ascending: numbers of contents, and rows."""

@@ -83,7 +83,8 @@ def test_the_nearest_hit_is_the_first_of_each_query(names: list[int | str]) -> N
     """None and 0 for a query without any."""
     ids = np.array(names, object if isinstance(names[0], str) else np.int64)
     hits = SimpleNamespace(offsets=np.array([0, 2, 2, 3]), ids=ids, distances=np.array([1, 4, 2], np.uint32))
-    found, distances = nearest_hits(hits, 3)
+    found, distances, skipped = nearest_hits(hits, 3)
+    assert 0 == skipped
     assert [names[0], None, names[2]] == found.tolist()
     assert [1, 0, 2] == distances.tolist()
 

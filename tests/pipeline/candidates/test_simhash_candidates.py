@@ -59,7 +59,8 @@ def test_the_nearest_entry_of_an_index_within_the_radius_counts(bits: int, name:
     index.add(ids, values[:20] if bits > 64 else values[:20, 0])
     older = source(bits, 4).older_index(index)
     assert older is not None
-    found, distances = older.nearest(values)
+    found, distances, skipped = older.nearest(values)
+    assert 0 == skipped
     for row in range(len(values)):
         near = within(values[:20], ids, values[row], 4)
         assert (near[0][1] if near else None) == found[row]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,6 +156,24 @@ class CandidateSearch(Protocol):
         """All pairs among the added documents."""
 
 
+class NearestEntries(NamedTuple):
+    """For each row of values the entry of an index that counts as a match.
+
+    Attributes
+    ----------
+    ids : (n,) object
+        Id of the nearest entry, None for none.
+    distances : (n,) int64
+        Distance to it.
+    skipped : int
+        Look-ups that the family left out, so that entries may be missing.
+    """
+
+    ids: NDArray[np.object_]
+    distances: NDArray[np.int64]
+    skipped: int = 0
+
+
 @dataclass(frozen=True)
 class OlderIndex:
     """An index of older documents, which has their hashes and ids, and no texts.
@@ -163,12 +181,12 @@ class OlderIndex:
     Attributes
     ----------
     nearest : function
-        For each row of values the id of the nearest entry that counts as a match, None for none; and its distance.
+        For each row of values the nearest entry that counts as a match.
     similarity : function, optional
         The similarities of matches at these distances, where the family itself verifies.
     """
 
-    nearest: Callable[[Values], tuple[NDArray[np.object_], NDArray[np.int64]]]
+    nearest: Callable[[Values], NearestEntries]
     similarity: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = None
 
 
@@ -261,15 +279,15 @@ class Hits(Protocol):
         """Their distances."""
 
 
-def nearest_hits(hits: Hits, count: int) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
-    """The first hit of each of `count` queries: id, None for none, and distance."""
+def nearest_hits(hits: Hits, count: int) -> NearestEntries:
+    """The first hit of each of `count` queries."""
     some = np.diff(hits.offsets) > 0
     ids = np.full(count, None, object)
     distances = np.zeros(count, np.int64)
     places = hits.offsets[:-1][some]
     ids[some] = [hits.ids[int(place)] for place in places]
     distances[some] = np.asarray(hits.distances)[places]
-    return ids, distances
+    return NearestEntries(ids, distances)
 
 
 def offsets_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from nearkin.pipeline.candidates.base import (
     CandidatePairs,
     CandidateSearch,
     ListedBatch,
+    NearestEntries,
     OlderIndex,
     PlacedValues,
     Places,
@@ -82,14 +83,14 @@ class DigestCandidates:
             lambda values: self._nearest(against, values), lambda distances: (100 - distances).astype(np.float64)
         )
 
-    def _nearest(self, index: DigestIndex, values: Values) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    def _nearest(self, index: DigestIndex, values: Values) -> NearestEntries:
         ids, distances = np.full(len(values), None, object), np.zeros(len(values), np.int64)
         places = np.flatnonzero(comparable(values))
-        hits = index.nearest(digests_of(values[places]), 1, threshold=self.threshold)
+        hits = index.nearest(digests_of(values[places]), 1, threshold=self.threshold, skip_hubs=self.skip_hubs)
         found = np.diff(hits.offsets) > 0
         ids[places[found]] = hits.ids.tolist()
         distances[places[found]] = 100 - hits.scores.astype(np.int64)
-        return ids, distances
+        return NearestEntries(ids, distances, hits.skipped)
 
     def summary(self) -> Summary:
         """Nothing beyond the threshold."""
