@@ -269,8 +269,8 @@ def _store_dedup_state(path: Path) -> object:
     return stored, _dedup_state(path) if (path / "out").exists() else None
 
 
-def _store_state(path: Path) -> object:
-    found = []
+def _store_state(path: Path) -> list[list[tuple[object, ...]]]:
+    found: list[list[tuple[object, ...]]] = []
     for name in ("store", "copy"):
         if (path / name).exists():
             with nk.Store.open(path / name) as store:
@@ -309,6 +309,27 @@ def _files_add(path: Path) -> None:
         store.check_and_add(_near_files(16)[10:], [f"d{i}" for i in range(10, 16)], kind="bytes")
 
 
+def _files_dedup(path: Path) -> None:
+    # As with texts: what an interrupted run owes takes its place when the store is opened.
+    with nk.Store.open(path / "store") as store:
+        if len(store) > 10:
+            return
+    files = path / "files"
+    files.mkdir(exist_ok=True)
+    for number, data in enumerate([*_near_files(12)[8:], *(data[::-1] for data in FILES[:3])]):
+        (files / str(number)).write_bytes(data)
+    arguments = ["dedup", "--family", "ssdeep", str(files), "--store", str(path / "store"), "--out", str(path / "out")]
+    # A file that can't be read is an error here, and not left out.
+    app(args=[*arguments, "--strict", "--quiet"], standalone_mode=False)
+
+
+def _files_dedup_state(path: Path) -> object:
+    kept = path / "out" / "kept.nul"
+    stored = [Path(str(name)).name for name, *_ in _store_state(path)[0]]
+    names = sorted(entry.name for entry in (path / "out").iterdir()) if kept.exists() else None
+    return stored, names and (names, sorted(Path(name).name for name in kept.read_text().split("\0")))
+
+
 def _vectors_create(path: Path) -> None:
     with suppress(FileExistsError):
         nk.Store.create(path / "store", Hyperplane(bits=32, seed=1).fit(np.eye(6)), threshold=0.9).close()
@@ -318,6 +339,7 @@ def _vectors_create(path: Path) -> None:
 SAVERS: dict[str, Saver] = {
     "vectors create": Saver(lambda path: None, _vectors_create, _store_state),
     "files add": Saver(_files_old, _files_add, _store_state),
+    "files dedup": Saver(_files_old, _files_dedup, _files_dedup_state),
     "files merge": Saver(_files_old, _store_merge, _store_state),
     "store create": Saver(lambda path: None, _store_create, _store_state),
     "store add": Saver(_store_old, _store_add, _store_state),

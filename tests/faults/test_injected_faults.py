@@ -23,6 +23,7 @@ STORES = (
     "store dedup",
     "store dedup over",
     "files add",
+    "files dedup",
     "files merge",
     "vectors create",
 )
@@ -52,7 +53,7 @@ def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, 
 
 
 #: Savers that read or write most.
-LONG = {"store dedup", "store dedup over", "files merge"}
+LONG = {"store dedup", "store dedup over", "files dedup", "files merge"}
 
 
 @pytest.mark.parametrize("saver", SAVERS)
