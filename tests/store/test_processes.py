@@ -75,8 +75,12 @@ def lines_of(process: subprocess.Popen[str]) -> list[str]:
 
 
 def one_new_per_family(path: Path, writers: int, families: int, batch: int, waiting: int) -> None:
-    """Runs the writers at once and counts who was told "new"."""
-    nk.Store.create(path, threshold=0.5).close()
+    """Runs the writers at once and counts who was told "new".
+
+    By fingerprints near-duplicates are found with a probability; of 100,000 families of 16 the farthest members are 44
+    bits apart, so that all of a family are candidates of one another.
+    """
+    nk.Store.create(path, threshold=0.5, radius=48).close()
     processes = [writer(path, seed, families, batch, waiting) for seed in range(writers)]
     for process in processes:
         begin(process)
@@ -88,7 +92,7 @@ def one_new_per_family(path: Path, writers: int, families: int, batch: int, wait
             some, status, _ = json.loads(line)
             new.update(family for family, name in zip(some, status, strict=True) if name == "new")
         assert 0 == process.returncode
-    assert [1] * families == [new[family] for family in range(families)]
+    assert {} == {family: new[family] for family in range(families) if new[family] != 1}
     with nk.Store.open(path) as store:
         store.verify()
         assert writers * families == len(store)
