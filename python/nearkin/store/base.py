@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import (
-    CorruptStoreError,
     ForkError,
     NearkinError,
     OutputError,
@@ -61,6 +60,17 @@ from nearkin.store.memory import Budget
 from nearkin.store.older import OlderOnDisk
 from nearkin.store.parts import FOLDER
 from nearkin.store.places import check_place
+from nearkin.store.reading import (
+    check_kind,
+    count_of,
+    documents_of,
+    hexadecimal,
+    is_kind,
+    live_rows,
+    missing,
+    read_extra,
+    stats_of,
+)
 from nearkin.store.records import (
     EXACT,
     KNOWN,
@@ -70,7 +80,6 @@ from nearkin.store.records import (
     Cell,
     Match,
     pack_extra,
-    unpack_extra,
 )
 from nearkin.store.settings import Kind, StoreSettings, StoreVerify, TextRule
 from nearkin.store.texts import TextsByIds, features_of, no_texts
@@ -394,7 +403,7 @@ class Store:
             extras = contents.extras(rows[best])
             found.append(
                 [
-                    StoredMatch(name, distance.item(), float(similarity), self._unpack(extra)[1])
+                    StoredMatch(name, distance.item(), float(similarity), read_extra(contents, extra)[1])
                     for name, distance, similarity, extra in zip(
                         contents.ids(rows[best]), distances[best], similarities[best], extras, strict=True
                     )
@@ -420,26 +429,8 @@ class Store:
         with self._reading():
             rows = self._rows_of(keys, missing_ok)
             there = rows[rows >= 0]
-            documents = iter(self._documents(there))
+            documents = iter(documents_of(self._contents, there))
             return [next(documents) if row >= 0 else None for row in rows.tolist()]
-
-    def _documents(self, rows: Places) -> list[StoredDocument]:
-        contents = self._contents
-        records, names = contents.records(rows), contents.ids(rows)
-        extras = [self._unpack(extra) for extra in contents.extras(rows)]
-        decided = np.array([-1 if match is None else match.row for match, _ in extras], np.int64)
-        there = np.flatnonzero(decided >= 0)
-        there = there[contents.present(decided[there])]
-        others = dict(zip(there.tolist(), contents.ids(decided[there]), strict=True))
-        found = []
-        for number, (row, name, record) in enumerate(zip(rows.tolist(), names, records, strict=True)):
-            match, columns = extras[number]
-            distance, similarity = (-1, float("nan")) if match is None else (match.distance, match.similarity)
-            status = STATUSES[int(record["status"])]
-            features, length = int(record["features"]), int(record["length"])
-            other = others.get(number)
-            found.append(StoredDocument(name, row, status, other, distance, similarity, features, length, columns))
-        return found
 
     def texts(self, ids: Ids) -> list[str | None]:
         """The texts of documents; None for one that was not new.
@@ -501,15 +492,12 @@ class Store:
         keys = check_ids(ids)
         with self._reading():
             found = self._contents.contents(self._rows_of(keys, missing_ok=False))
-        # Numbers are stored least significant byte first; those of texts begin with the lower word.
-        words = [(content[7::-1].hex(), content[:7:-1].hex()) for content in found]
-        return ["".join(reversed(pair) if self._settings.noun == "text" else pair) for pair in words]
+        return hexadecimal(found, self._settings)
 
     def __len__(self) -> int:
         """How many documents were added and not removed."""
         with self._reading() as state:
-            contents = self._contents
-            return state.waiting + sum(map(len, contents.parts)) - len(contents.hidden)
+            return count_of(self._contents, state)
 
     def __contains__(self, key: object) -> bool:
         """Whether an id is there."""
@@ -520,7 +508,7 @@ class Store:
         except ParameterError:
             return False
         with self._reading() as state:
-            if not self._is_kind(keys, state):
+            if not is_kind(keys, state):
                 return False
             return bool(self._contents.find_ids(keys)[0] >= 0)
 
@@ -532,33 +520,13 @@ class Store:
         check_count("batch_size", batch_size, 1, 1 << 24, "1 to 16,777,216")
         start = 0
         while True:
-            with self._reading() as state:
-                rows = self._live_rows(start, batch_size, state)
+            with self._reading():
+                rows = live_rows(self._contents, start, batch_size)
                 if not len(rows):
                     return
-                batch = self._documents(rows)
+                batch = documents_of(self._contents, rows)
             start = int(rows[-1]) + 1
             yield batch
-
-    def _live_rows(self, start: int, count: int, state: State) -> Places:
-        contents = self._contents
-        found: list[Places] = []
-        have = 0
-        for part in contents.parts:
-            if part.entry.last < start:
-                continue
-            rows = part.documents.rows(0, len(part))
-            rows = rows[np.searchsorted(rows, start) :]
-            rows = rows[contents.alive(rows)][: count - have]
-            found.append(rows)
-            have += len(rows)
-            if have >= count:
-                break
-        if have < count:
-            rows = contents.waiting.rows
-            rows = rows[rows >= start]
-            found.append(rows[contents.alive(rows)][: count - have])
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def pairs(self) -> PairTable:
         """Links of documents that were not new with the one that stays: id, representative, distance, similarity."""
@@ -583,22 +551,7 @@ class Store:
     def stats(self) -> StoreStats:
         """What the store holds, without opening anything large."""
         with self._reading() as state:
-            contents = self._contents
-            sizes = {"log": 0, "documents": 0, "index": 0}
-            for path in self._folder.glob(NAME + "*"):
-                sizes["log"] += path.stat().st_size
-            for part in contents.parts:
-                sizes["documents"] += part.documents_path.stat().st_size
-                sizes["index"] += part.index_path.stat().st_size
-            sizes["total"] = sum(sizes.values())
-            return StoreStats(
-                documents=state.waiting + sum(map(len, contents.parts)) - len(contents.hidden),
-                waiting=state.waiting,
-                segments=len(contents.parts),
-                removed=len(contents.hidden),
-                bytes=sizes,
-                settings=self._settings.about(),
-            )
+            return stats_of(self._contents, state)
 
     # Changes
 
@@ -673,7 +626,7 @@ class Store:
                 if self._contents.last_removal != removal:
                     # What decided may be gone: decide again while nobody else writes.
                     decision = batch.open()
-                self._check_kind(keys, state)
+                check_kind(keys, state)
                 if absorb:
                     batch.decide(self._contents, decision.stop, state.next_row, decision)
                     batch.finish(decision)
@@ -939,7 +892,7 @@ class Store:
         self._check_writable()
         keys = None if numbered else check_ids(new.ids.to_list())  # type: ignore[arg-type]  # Others are refused.
         with self._reading() as state:
-            self._check_kind(keys, state)
+            check_kind(keys, state)
             seen = state.next_row, self._contents.last_removal
         self.older_documents(candidate_source)
         result = decide(OlderOnDisk(self.view, seen[0], candidate_source))
@@ -1038,17 +991,12 @@ class Store:
                     finally:
                         self._log_in_transaction = False
                     return
-            raise self._missing(gone)
+            raise missing(self._folder, gone)
 
     def _take_over(self) -> None:
         """Put into memory what was committed."""
         if self._pending is not None:
             self._pending()
-
-    def _missing(self, gone: FileNotFoundError) -> CorruptStoreError:
-        place = str(gone.filename or self._folder)
-        reason = "a segment on the list is not there; restore the store from a backup"
-        return CorruptStoreError(f"{place}: {reason}", place=place, reason=reason)
 
     @contextmanager
     def _writing(self) -> Iterator[State]:
@@ -1069,7 +1017,7 @@ class Store:
             self._stale = False
         except FileNotFoundError as error:
             # Nobody merges while this writes: the list is the last one.
-            raise self._missing(error) from None
+            raise missing(self._folder, error) from None
         except NearkinError:
             # It came before the commit, or from it: nothing has changed.
             self._stale = False
@@ -1160,7 +1108,7 @@ class Store:
         """Give known documents their first answer again: that of the store, or of the earlier one in the batch."""
         ids, distances, similarities = answers
         old = known[(decision.row[known] >= 0) & (decision.row[known] < first_fresh)]
-        for number, document in zip(old.tolist(), self._documents(decision.row[old]), strict=True):
+        for number, document in zip(old.tolist(), documents_of(self._contents, decision.row[old]), strict=True):
             ids[number], distances[number], similarities[number] = (
                 document.match,
                 document.distance,
@@ -1172,7 +1120,7 @@ class Store:
 
     def _rows_of(self, keys: IdKeys, missing_ok: bool) -> Places:
         state = self._contents.state
-        if state is not None and not self._is_kind(keys, state):
+        if state is not None and not is_kind(keys, state):
             rows = np.full(len(keys), -1, np.int64)
         else:
             rows = self._contents.find_ids(keys)
@@ -1180,16 +1128,6 @@ class Store:
             name = plain_id(keys[int(np.argmin(rows))])
             raise bad_parameter("ids", repr(name), "ids that are in the store, or missing_ok=True")
         return rows
-
-    @staticmethod
-    def _is_kind(keys: IdKeys, state: State) -> bool:
-        kind = "int" if isinstance(keys, np.ndarray) else "str"
-        return not len(keys) or state.id_kind in ("", kind)
-
-    def _check_kind(self, keys: IdKeys | None, state: State) -> None:
-        if keys is not None and not self._is_kind(keys, state):
-            found = "integers" if isinstance(keys, np.ndarray) else "strings"
-            raise bad_parameter("ids", found, f"ids of the store's kind, {state.id_kind}")
 
     def _check_open(self) -> None:
         if self._process != os.getpid():
@@ -1201,10 +1139,3 @@ class Store:
         self._check_open()
         if self._mode == "r":
             raise ParameterError('the store was opened with mode="r"; open it with mode="w" to change it')
-
-    def _unpack(self, extra: bytes) -> tuple[Match | None, dict[str, Cell]]:
-        try:
-            return unpack_extra(extra)
-        except ValueError as error:
-            place, reason = str(self._folder), f"a document's columns can't be read ({error}); run verify"
-            raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from None
