@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -137,3 +140,38 @@ def test_an_error_ends_the_bars() -> None:
     with pytest.raises(KeyError, match="mine"):
         fail("hash")
     assert "\x1b[?25h" in told(shown)
+
+
+def everything(folder: Path) -> dict[str, Callable[[Any], Any]]:
+    """Every call that takes progress, by the stage that it ends with."""
+    path = folder / "a.jsonl"
+    path.write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
+    return {
+        "dedup": lambda progress: nk.dedup(TEXTS, progress=progress),
+        "dedup of files": lambda progress: nk.dedup(path, progress=progress),
+        "dedup_files": lambda progress: nk.dedup_files([path], progress=progress),
+        "tune": lambda progress: nk.tune(TEXTS, threshold=0.5, bits=[64], progress=progress),
+        "tune_bands": lambda progress: nk.tune_bands(TEXTS, threshold=0.5, num_perms=[32], progress=progress),
+        "hash_files": lambda progress: nk.ssdeep.hash_files([path], progress=progress),
+    }
+
+
+@pytest.mark.parametrize("name", everything(Path(tempfile.mkdtemp())))
+def test_every_long_call_takes_progress_alike(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function is called, stages end at their total, True shows bars, None and False nothing; else an error."""
+    call = everything(tmp_path)[name]
+    told_last: dict[str, tuple[int, int | None]] = {}
+    call(lambda stage, done, total: told_last.update({stage: (done, total)}))
+    assert told_last
+    assert all(total is None or done == total for done, total in told_last.values())
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    for wanted in (None, False):
+        call(wanted)
+        assert "" == stream.getvalue()
+    call(True)
+    assert next(iter(told_last)) in stream.getvalue()
+    with pytest.raises(ParameterError, match="progress='yes'"):
+        call("yes")

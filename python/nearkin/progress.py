@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Task, TaskID
     from rich.text import Text
 
-__all__ = ["Progress", "ShowProgress", "bars", "reporting", "unreported"]
+__all__ = ["Progress", "ShowProgress", "bars", "of_older", "reporting", "unreported"]
 
 Progress: TypeAlias = "Callable[[str, int, int | None], None]"
 """Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
@@ -30,6 +30,11 @@ ShowProgress: TypeAlias = "Progress | bool | None"
 
 def unreported(stage: str, done: int, total: int | None) -> None:
     """Progress that nobody asked for."""
+
+
+def of_older(report: Progress) -> Progress:
+    """Progress of older documents, whose stages have names of their own."""
+    return lambda stage, done, total: report(f"{stage} older", done, total)
 
 
 @contextmanager

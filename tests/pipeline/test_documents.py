@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -191,3 +192,52 @@ def test_what_a_run_holds_of_each_document_is_bounded(tmp_path: Path) -> None:
             part for part in (found.ids.kinds, found.ids.values, found.ids.offsets, found.ids.data) if any(part.strides)
         ]
         assert 20_000 * of_ids + 8 * (id_column is not None) == sum(part.nbytes for part in held)
+
+
+@pytest.mark.parametrize("make", [
+    list, tuple, iter, pa.array, pl.Series, lambda texts: pd.Series(texts, dtype="str"),
+    lambda texts: pa.chunked_array([texts[:3], texts[3:]]), lambda texts: pa.array(texts).dictionary_encode(),
+    lambda texts: pl.Series(texts, dtype=pl.Categorical), lambda texts: pa.array(texts, pa.string_view()),
+])  # fmt: skip
+@pytest.mark.parametrize("size", [1, 2, 5, 6, 7])
+def test_pieces_are_hashed_as_the_whole(make: Any, size: int) -> None:
+    """However many texts a call takes; progress is told after each, and ends at all."""
+    told: list[tuple[str, int, int | None]] = []
+    with mock.patch.object(documents, "_PIECE", size):
+        found = hash_texts(make(TEXTS), None, SOURCE, lambda *event: told.append(event), {})
+    expected = hashed(TEXTS)
+    for name in ("values", "counts", "contents", "lengths"):
+        assert getattr(expected, name).tolist() == getattr(found, name).tolist()
+    assert ("hash", 6, 6) == told[-1]
+    assert sorted(told) == told
+    if make in (list, tuple, pa.array, pl.Series):
+        assert -(-6 // size) == len(told)
+    rows = np.array([0, 3, 5])
+    assert [TEXTS[row] for row in rows.tolist()] == [None if one is None else str(one) for one in found.look_up(rows)]
+
+
+def test_a_bad_text_has_its_number_in_the_whole() -> None:
+    """Not in the piece that was hashed."""
+    with mock.patch.object(documents, "_PIECE", 2), pytest.raises(TypeError, match="text 5 is of type int"):
+        hashed(["a", "b", "c", "d", "e", 7])
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_progress_of_files_has_their_size(suffix: str, tmp_path: Path) -> None:
+    """Megabytes of the inputs as they lie there, so that bars know the share."""
+    path = tmp_path / f"a.jsonl{suffix}"
+    rng = np.random.default_rng(0)
+    lines = [b'{"text": "%s"}\n' % rng.bytes(2000).hex().encode() for _ in range(800)]
+    path.write_bytes(gzip.compress(b"".join(lines)) if suffix else b"".join(lines))
+    told: list[tuple[str, int, int | None]] = []
+    with open_corpus(path) as corpus:
+        hash_texts(corpus, None, SOURCE, lambda *event: told.append(event), {})
+    size = path.stat().st_size >> 20
+    assert ("read, MB", size, size) == told[-1]
+    assert 1 <= size
+    small = tmp_path / "b.jsonl"
+    small.write_bytes(lines[0])
+    with open_corpus(small) as corpus:
+        told.clear()
+        hash_texts(corpus, None, SOURCE, lambda *event: told.append(event), {})
+    assert [("hash", 1, None)] == told

@@ -323,9 +323,10 @@ def test_progress_names_each_stage() -> None:
     texts = list(dict.fromkeys(corpus(30)))
     nk.tune_bands(texts, recipe=RECIPE, num_perms=[32, 16], progress=lambda *event: told.append(event))
     recipe = nk.Recipe(RECIPE)
-    compared = ("compare", len(texts) * (len(texts) - 1) // 2, None)
-    counted = [(f"count {recipe.with_(num_perm=count)}", 0, None) for count in (16, 32)]
-    assert [("sample", 0, None), compared, *counted] == told
+    pairs = len(texts) * (len(texts) - 1) // 2
+    counted = [(f"count {recipe.with_(num_perm=count)}", done, 1) for count in (16, 32) for done in (0, 1)]
+    sampled = [("sample", 0, None), ("sample", len(texts), None)]
+    assert [*sampled, ("compare", pairs, pairs), *counted] == told
 
 
 SHARE = "a number above 0 and up to 1"

@@ -79,8 +79,8 @@ def test_copies_are_left_out_and_counted() -> None:
 def test_true_pairs_are_those_of_the_definition() -> None:
     """Every pair of the sample at the threshold or above, once, with its similarity; progress counts comparisons."""
     texts = [text or "" for text in near_duplicates(80)]
-    told: list[int] = []
-    found = similar_pairs(texts, RECIPE, 0.4, told.append)
+    told: list[tuple[int, int | None]] = []
+    found = similar_pairs(texts, RECIPE, 0.4, lambda done, total: told.append((done, total)))
     expected = {
         (i, j): expected_similarity(texts[i], texts[j], "jaccard", RECIPE) for i in range(80) for j in range(i + 1, 80)
     }
@@ -88,7 +88,8 @@ def test_true_pairs_are_those_of_the_definition() -> None:
     pairs = zip(found.left.tolist(), found.right.tolist(), strict=True)
     assert expected == pytest.approx(dict(zip(pairs, found.similarity.tolist(), strict=True)))
     present = sum(bool(RECIPE.features_of(text)) for text in texts)
-    assert present * (present - 1) // 2 == told[-1]
+    whole = present * (present - 1) // 2
+    assert (whole, whole) == told[-1]
     assert ("every pair of the sample compared", 0.0) == (found.method, found.missed)
     assert {
         "documents": 90, "sample": 80, "copies": 2, "pairs": len(expected), "method": found.method, "missed": 0.0,
@@ -99,7 +100,7 @@ def test_true_pairs_are_those_of_the_definition() -> None:
 @pytest.mark.parametrize("texts", [[], ["one"], ["...", "", "!"]])
 def test_samples_without_pairs_have_no_true_ones(texts: list[str]) -> None:
     """Nothing is compared."""
-    found = similar_pairs(texts, RECIPE, 0.5, lambda done: None)
+    found = similar_pairs(texts, RECIPE, 0.5, lambda done, total: None)
     assert (0, 0, 0) == (len(found.left), len(found.right), len(found.similarity))
 
 
@@ -108,9 +109,9 @@ def test_pairs_by_a_wide_fingerprint_are_those_of_brute_force(monkeypatch: pytes
     lie well above; the seed is fixed, so the outcome is.
     """
     texts = list(dict.fromkeys(corpus(400)))
-    exact = similar_pairs(texts, nk.Recipe(), 0.6, lambda done: None)
+    exact = similar_pairs(texts, nk.Recipe(), 0.6, lambda done, total: None)
     monkeypatch.setattr(truth, "_BRUTE_FORCE", 0)
-    wide = similar_pairs(texts, nk.Recipe(), 0.6, lambda done: None)
+    wide = similar_pairs(texts, nk.Recipe(), 0.6, lambda done, total: None)
     assert len(exact.left) > 300
     assert 0.0 == exact.missed < wide.missed < 2e-4
     pairs = [set(zip(truth.left.tolist(), truth.right.tolist(), strict=True)) for truth in (exact, wide)]

@@ -216,3 +216,17 @@ def test_the_first_error_of_many_files_is_raised(tmp_path: Path) -> None:
         found = nk.ssdeep.hash_files(paths, on_error="return", normalize=normalize)
         assert [str, FileNotFoundError, InputError] == [type(one) for one in found]
     assert [] == nk.ssdeep.hash_files([])
+
+
+def test_progress_of_many_files_ends_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batch by batch, with errors in their places; of a recipe, too."""
+    monkeypatch.setattr("nearkin.ssdeep.hashing._FILES", 2)
+    paths = [tmp_path / str(number) for number in range(5)]
+    for path in paths[:4]:
+        path.write_bytes(path.name.encode() * 100)
+    for call in (nk.ssdeep.hash_files, nk.ssdeep.DigestRecipe("html|ssdeep").hash_files):
+        told: list[tuple[str, int, int | None]] = []
+        found = call(paths, on_error="return", progress=lambda *event: told.append(event))  # noqa: B023
+        assert [("hash", done, 5) for done in (0, 2, 4, 5)] == told
+        assert [False] * 4 + [True] == [isinstance(one, OSError) for one in found]
+        assert found[:4] == call(paths[:4])

@@ -5,7 +5,7 @@ Texts are read batch by batch and released; `HashedDocuments.look_up` gives thos
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -22,6 +22,8 @@ from nearkin.progress import Progress
 from nearkin.search.ids import Ids
 from nearkin.text.batches import Texts, iterate_batches
 
+# Texts that are hashed by one call, after which progress is told.
+_PIECE = 1 << 16
 # Ids that are hashed at once.
 _IDS = 1 << 16
 
@@ -112,15 +114,44 @@ def hash_texts(
     # Anything but a sequence is Arrow's: one batch, which the core reads.
     batches = cast("list[TextBatch]", list(iterate_batches(texts)))
     hashed = _Hashed(candidate_source)
+    sized = all(hasattr(batch, "__len__") for batch in batches)
+    total = sum(len(batch) for batch in batches) if sized else None
     for batch in batches:
-        hashed.append(batch)
+        for piece in _pieces(batch):
+            try:
+                hashed.append(piece)
+            except Exception:
+                # The message of a bad text counts from the first text of the batch.
+                candidate_source.hash(batch)
+                raise
+            report("hash", len(hashed), total)
     n = len(hashed)
     id_column = _row_numbers(n) if ids is None else as_column(ids)
     for name, column in {"ids": id_column, **columns}.items():
         if len(column) != n:
             raise bad_parameter(name, f"{len(column)} values", f"{n} values, one per text")
-    report("hash", n, n)
+    if not n:
+        report("hash", 0, 0)
     return hashed.documents(id_column, columns, _look_up(batches))
+
+
+def _pieces(texts: TextBatch) -> Iterator[TextBatch]:
+    """Slices of many texts, over their memory, so that progress is told after each; else the texts whole."""
+    if not hasattr(texts, "__len__") or len(texts) <= _PIECE:
+        yield texts
+        return
+    starts = range(0, len(texts), _PIECE)
+    kind = str(getattr(texts, "type", getattr(texts, "dtype", "")))
+    if isinstance(texts, (list, tuple)):
+        yield from (texts[start : start + _PIECE] for start in starts)
+    elif isinstance(texts, PackedTexts) or kind.lower().startswith(("dictionary", "categor", "enum")):
+        # A slice of these would bring all strings of the dictionary along each time.
+        yield texts
+    elif hasattr(texts, "slice") and (hasattr(texts, "__arrow_c_stream__") or hasattr(texts, "__arrow_c_array__")):
+        column: Any = texts
+        yield from (column.slice(start, _PIECE) for start in starts)
+    else:
+        yield texts
 
 
 def hash_corpus(
@@ -130,6 +161,7 @@ def hash_corpus(
     hashed, ids = _Hashed(candidate_source), GrowingColumn()
     extra: dict[str, GrowingColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
+    size = _size(corpus)
     for batch in corpus.batches():
         hashed.append(batch.texts)
         if not numbered:
@@ -137,9 +169,21 @@ def hash_corpus(
         for name, column in batch.columns.items():
             extra.setdefault(name, GrowingColumn()).append(column)
         report("hash", len(hashed), None)
+        if size:
+            report("read, MB", min(corpus.bytes_read, size) >> 20, size >> 20)
+    if size:
+        report("read, MB", size >> 20, size >> 20)
     found = {name: column.joined() for name, column in extra.items()}
     ids_column = _row_numbers(len(hashed)) if numbered else ids.joined()
     return hashed.documents(ids_column, {**found, **(columns or {})}, corpus.texts)
+
+
+def _size(corpus: Corpus) -> int:
+    """Bytes of the input files, if they are a megabyte and more and all are known; else 0."""
+    if corpus.format == "files" or not all(path.is_file() for path in corpus.paths):
+        return 0
+    size = sum(path.stat().st_size for path in corpus.paths)
+    return size if size >= 1 << 20 else 0
 
 
 def _row_numbers(count: int) -> Column:

@@ -32,7 +32,7 @@ from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocume
 from nearkin.pipeline.remembering import HasSettings, RemembersDocuments, check_remembering, check_store, columns_of
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
-from nearkin.progress import Progress
+from nearkin.progress import Progress, ShowProgress, of_older, reporting, unreported
 from nearkin.search.digests import DigestIndex
 from nearkin.ssdeep import DigestRecipe
 
@@ -104,7 +104,7 @@ def dedup_files(
     links: ListedLinks = "representatives",
     skip_hubs: int | None = SKIP_HUBS,
     on_error: OnError | None = None,
-    progress: Progress | None = None,
+    progress: ShowProgress = None,
 ) -> DedupResult:
     r"""Find near-identical files and say which one of each cluster stays. No file is changed.
 
@@ -143,8 +143,8 @@ def dedup_files(
     on_error : function, optional
         Called with the path and the exception of each file that can't be read; it is left out, and its entry of
         `values` with it. None raises the first one.
-    progress : function, optional
-        Called with stage, done and total.
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
     Returns
     -------
@@ -196,29 +196,29 @@ def dedup_files(
     check_remembering(store, columns, output)
     if store is not None:
         check_store(store, against, options)
-    timer = StageTimer()
-    report = progress or _unreported
     names = path_names(paths, "paths")
     cells = {} if values is None else {"keep": as_column(values)}
     if cells and len(cells["keep"]) != len(names):
         raise bad_parameter("values", f"{len(cells['keep'])} values", f"{len(names)} values, one per path")
     remembered = columns_of(columns or {}, len(names), "path")
-    with timer("hash"):
-        dated, named = options.keep in ("oldest", "newest"), store is not None
-        new = hash_paths(
-            names, options.recipe, columns=cells, dated=dated, named=named, on_error=on_error, report=report
-        )
-        check_distinct_ids(new.ids, "ids")
-        older, older_index = _against(against, options, on_error, report)
+    timer = StageTimer()
+    with reporting(progress) as report:
+        with timer("hash"):
+            dated, named = options.keep in ("oldest", "newest"), store is not None
+            new = hash_paths(
+                names, options.recipe, columns=cells, dated=dated, named=named, on_error=on_error, report=report
+            )
+            check_distinct_ids(new.ids, "ids")
+            older, older_index = _against(against, options, on_error, report)
 
-    def decide(older: OlderDocuments | None) -> DedupResult:
-        result = run_stages(new, older, older_index, options, timer, report)
-        return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
+        def decide(older: OlderDocuments | None) -> DedupResult:
+            result = run_stages(new, older, older_index, options, timer, report)
+            return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
 
-    if store is None:
-        return decide(older)
-    remembered = _of_paths(remembered, names, new.ids)
-    return store.remember(new, options.candidate_source, decide, numbered=False, columns=remembered, output=output)
+        if store is None:
+            return decide(older)
+        remembered = _of_paths(remembered, names, new.ids)
+        return store.remember(new, options.candidate_source, decide, numbered=False, columns=remembered, output=output)
 
 
 def _against(
@@ -236,7 +236,7 @@ def _against(
         return None, index
     if isinstance(against, HoldsOlderDocuments):
         return against.older_documents(options.candidate_source), None
-    old = hash_paths(path_names(against, "against"), options.recipe, on_error=on_error, report=report)
+    old = hash_paths(path_names(against, "against"), options.recipe, on_error=on_error, report=of_older(report))
     check_distinct_ids(old.ids, "against_ids")
     return HashedOlder(old, options.candidate_source), None
 
@@ -307,10 +307,6 @@ def path_names(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
     return [os.fspath(path) for path in listed]
 
 
-def _unreported(stage: str, done: int, total: int | None) -> None:
-    """Progress that nobody asked for."""
-
-
 def hash_paths(
     names: list[str],
     recipe: DigestRecipe,
@@ -319,7 +315,7 @@ def hash_paths(
     dated: bool = False,
     named: bool = False,
     on_error: OnError | None = None,
-    report: Progress = _unreported,
+    report: Progress = unreported,
 ) -> HashedDocuments:
     """Digests and contents of the files that can be read; their ids are the names.
 

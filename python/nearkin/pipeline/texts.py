@@ -51,7 +51,7 @@ from nearkin.pipeline.remembering import (
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.pipeline.verify import TextComparison
-from nearkin.progress import Progress, ShowProgress, reporting
+from nearkin.progress import Progress, ShowProgress, of_older, reporting
 from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
 from nearkin.search.digests import DigestIndex
@@ -278,7 +278,7 @@ def _against(
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
         family = options.recipe.family
         raise bad_parameter("against", repr(against), f"texts, or an index of the recipe's family, {family}")
-    old = hash_texts(against, ids, source, report, {})
+    old = hash_texts(against, ids, source, of_older(report), {})
     check_distinct_ids(old.ids, "against_ids")
     return HashedOlder(old, source), None
 

@@ -28,7 +28,7 @@ from nearkin.io.tabular import Tabular
 from nearkin.pipeline.candidates import Values
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
-from nearkin.progress import Progress
+from nearkin.progress import ShowProgress, reporting
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sample
 from nearkin.quality.tuning import BOOTSTRAP_PAIRS, FEW, RESAMPLES, check_options, estimate_notes
@@ -129,7 +129,7 @@ def tune_bands(
     num_perms: Iterable[int] = NUM_PERMS,
     sample: int = 20_000,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: ShowProgress = None,
 ) -> BandTuning:
     """Measure which values and bands of MinHash find the wanted share of similar pairs at the lowest cost.
 
@@ -149,8 +149,8 @@ def tune_bands(
         Most documents that are measured.
     seed : int, default 0
         Of the sample and of the bootstrap.
-    progress : function, optional
-        Called with stage, done and total.
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
     Raises
     ------
@@ -176,25 +176,26 @@ def tune_bands(
     recipes = [made.with_(num_perm=count) for count in sorted(numbers)]
     if not recipes:
         raise bad_parameter("num_perms", "none", "at least one")
-    report = progress or (lambda stage, done, total: None)
-    report("sample", 0, None)
-    taken = take_sample(texts, ids, sample, seed).without_copies()
-    sets = made.with_(family="simhash", bits=64)
-    truth = similar_pairs(taken.texts, sets, threshold, lambda done: report("compare", done, None))
-    bootstrap = _Bootstrap(truth, seed)
     rows: list[BandSetting] = []
     hashing: dict[str, list[float]] = {"num_perm": [], "hash_seconds": []}
-    for each in recipes:
-        report(f"count {each}", 0, None)
-        start = time.process_time()
-        values, counts = signature(taken.texts, each, return_counts=True)
-        hashing["num_perm"].append(each.num_perm)
-        hashing["hash_seconds"].append(1e6 * (time.process_time() - start) / max(len(taken.texts), 1))
-        scale = 2 * taken.documents / max(len(taken.texts) + taken.copies, 1) / max(int((counts > 0).sum()), 1)
-        rows += [
-            _measured(each, nominal, bands, values, counts > 0, truth, scale, bootstrap)
-            for nominal, bands in _bands(threshold, each.num_perm)
-        ]
+    with reporting(progress) as report:
+        report("sample", 0, None)
+        taken = take_sample(texts, ids, sample, seed, report=report).without_copies()
+        sets = made.with_(family="simhash", bits=64)
+        truth = similar_pairs(taken.texts, sets, threshold, lambda done, total: report("compare", done, total))
+        bootstrap = _Bootstrap(truth, seed)
+        for each in recipes:
+            report(f"count {each}", 0, 1)
+            start = time.process_time()
+            values, counts = signature(taken.texts, each, return_counts=True)
+            hashing["num_perm"].append(each.num_perm)
+            hashing["hash_seconds"].append(1e6 * (time.process_time() - start) / max(len(taken.texts), 1))
+            scale = 2 * taken.documents / max(len(taken.texts) + taken.copies, 1) / max(int((counts > 0).sum()), 1)
+            rows += [
+                _measured(each, nominal, bands, values, counts > 0, truth, scale, bootstrap)
+                for nominal, bands in _bands(threshold, each.num_perm)
+            ]
+            report(f"count {each}", 1, 1)
     chosen, notes = _advice(rows, recall, len(truth.left))
     return BandTuning(
         threshold, chosen, ResultTable.of_rows(rows), ResultTable(hashing), truth.about(taken, seed), notes

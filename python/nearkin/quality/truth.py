@@ -30,6 +30,7 @@ from nearkin.errors import bad_parameter
 from nearkin.families.simhash import fingerprint
 from nearkin.io import Corpus
 from nearkin.pipeline.verify import similarity, texts_by_row
+from nearkin.progress import Progress, unreported
 from nearkin.recipe import Recipe
 from nearkin.search.hamming import HammingIndex, hamming
 from nearkin.search.ids import Ids
@@ -90,7 +91,14 @@ class Sample:
         return Sample(texts, names, self.documents, len(self.texts) - len(rows))
 
 
-def take_sample(texts: Texts | Corpus, ids: Ids | None, size: int, seed: int, wanted: set[str] | None = None) -> Sample:
+def take_sample(
+    texts: Texts | Corpus,
+    ids: Ids | None,
+    size: int,
+    seed: int,
+    wanted: set[str] | None = None,
+    report: Progress = unreported,
+) -> Sample:
     """At most `size` documents by random keys, those named in `wanted` first, in the corpus's order."""
     rng = np.random.default_rng(seed)
     keys, held, names, documents = np.zeros(0), list[str](), list[str](), 0
@@ -98,6 +106,7 @@ def take_sample(texts: Texts | Corpus, ids: Ids | None, size: int, seed: int, wa
         drawn = rng.random(len(batch))
         rows = [row for row, text in enumerate(batch) if text is not None]
         documents += len(rows)
+        report("sample", documents, None)
         if wanted is not None:
             drawn[[row for row in rows if batch_names[row] in wanted]] = -1.0
         keys = np.concatenate([keys, drawn[rows]])
@@ -229,7 +238,12 @@ def beyond(threshold: float, bits: int, radius: int) -> float:
 
 
 def similar_pairs(
-    texts: list[str], recipe: Recipe, threshold: float, report: Callable[[int], None], *, deviations: float = 4.0
+    texts: list[str],
+    recipe: Recipe,
+    threshold: float,
+    report: Callable[[int, int | None], None],
+    *,
+    deviations: float = 4.0,
 ) -> TruePairs:
     """All pairs of different rows whose features have at least this Jaccard similarity."""
     wide = SampleFingerprints.of(texts, recipe.with_(weight="binary", hash="xxh3", seed=_SEED, bits=_WIDE))
@@ -244,7 +258,7 @@ def similar_pairs(
         match = found >= threshold
         kept.append((left[match], right[match], found[match]))
         compared += len(left)
-        report(compared)
+        report(compared, n * (n - 1) // 2 if brute else None)
     method = "every pair of the sample compared"
     if not brute:
         method = f"{compared:,} pairs within {radius} of {_WIDE} bits compared"

@@ -37,7 +37,7 @@ from nearkin.io import Corpus
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import similarity
-from nearkin.progress import Progress
+from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.labels import ClusterLabels, PairLabels
 from nearkin.quality.truth import (
@@ -90,7 +90,7 @@ def tune(
     bits: Iterable[int] = BITS,
     sample: int = 20_000,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: ShowProgress = None,
 ) -> Tuning:
     """Measure which bits and radius find the wanted share of similar pairs, or which features agree with labels.
 
@@ -116,8 +116,8 @@ def tune(
         Most documents that are measured; documents of labelled pairs come first where labels judge only what they list.
     seed : int, default 0
         Of the sample and of the bootstrap.
-    progress : function, optional
-        Called with stage, done and total.
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
     Returns
     -------
@@ -149,16 +149,16 @@ def tune(
         raise bad_parameter("recipe", given[0], "recipes with simhash; nearkin.tune_bands measures those with minhash")
     if any(recipe.features == "given" for recipe in given):
         raise bad_parameter("recipe", given[0], "a recipe with char:N or word:N features, which reads texts")
-    report = progress or (lambda stage, done, total: None)
     wanted = None
     if isinstance(labels, PairLabels) and not all(labels.labels.values()):
         wanted = {name for pair in labels.labels for name in pair}
-    report("sample", 0, None)
-    taken = take_sample(texts, ids, sample, seed, wanted)
-    measure = _Tuner(taken if labels is not None else taken.without_copies(), recall, widths, seed, report)
-    if labels is None:
-        return measure.similar(given, THRESHOLD if threshold is None else threshold)
-    return measure.labelled(given, labels, threshold)
+    with reporting(progress) as report:
+        report("sample", 0, None)
+        taken = take_sample(texts, ids, sample, seed, wanted, report)
+        measure = _Tuner(taken if labels is not None else taken.without_copies(), recall, widths, seed, report)
+        if labels is None:
+            return measure.similar(given, THRESHOLD if threshold is None else threshold)
+        return measure.labelled(given, labels, threshold)
 
 
 def check_options(threshold: float, recall: float, sample: int) -> None:
@@ -323,7 +323,7 @@ class _Tuner:
             self.sample.texts,
             recipe,
             threshold,
-            lambda done: self.report(stage, done, None),
+            lambda done, total: self.report(stage, done, total),
             deviations=deviations,
         )
 
@@ -375,7 +375,8 @@ class _Tuner:
         negatives: tuple[SampleRows, SampleRows] | None,
         reach: int,
     ) -> _Counts:
-        self.report(f"count {recipe}", 0, None)
+        stage = f"count {recipe}"
+        self.report(stage, 0, 1)
         texts = self.sample.texts
         start = time.process_time()
         prints = SampleFingerprints.of(texts, recipe)
@@ -391,6 +392,7 @@ class _Tuner:
         share = _within(distances, reach) / max(len(distances), 1)
         counted = _Counts(prints, distances, share, low, high, hits, wrong, candidates, seconds)
         self._add_curve(counted, len(positives[0]))
+        self.report(stage, 1, 1)
         return counted
 
     def _interval(

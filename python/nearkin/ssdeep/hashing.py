@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nearkin._core import SsdeepHasher, ssdeep_hash, ssdeep_hash_file, ssdeep_hash_files, ssdeep_read_file
 from nearkin.errors import NearkinError, bad_parameter, impossible_name
+from nearkin.progress import ShowProgress, reporting
 from nearkin.ssdeep.text import chosen
 from nearkin.ssdeep.text import normalize as normalized
 
@@ -31,6 +32,8 @@ class Readable(Protocol):
 Data: TypeAlias = "Buffer | npt.NDArray[np.generic] | str | os.PathLike[str] | Readable"
 """What can be hashed: a buffer (an array is one), a str or path that names a file, or a binary file-like object."""
 
+# Files that are hashed by one parallel call, after which progress is told.
+_FILES = 1 << 10
 # How much of a file-like object is read at a time.
 _CHUNK = 1 << 20
 
@@ -205,6 +208,7 @@ def hash_files(
     eliminate_runs: bool = False,
     truncate: bool = True,
     normalize: str | Iterable[str] = (),
+    progress: ShowProgress = None,
 ) -> list[str]: ...
 
 
@@ -216,6 +220,7 @@ def hash_files(
     eliminate_runs: bool = False,
     truncate: bool = True,
     normalize: str | Iterable[str] = (),
+    progress: ShowProgress = None,
 ) -> list[str | Exception]: ...
 
 
@@ -226,6 +231,7 @@ def hash_files(
     eliminate_runs: bool = False,
     truncate: bool = True,
     normalize: str | Iterable[str] = (),
+    progress: ShowProgress = None,
 ) -> list[str] | list[str | Exception]:
     """The digests of many files, hashed in parallel.
 
@@ -240,6 +246,8 @@ def hash_files(
         As for `hash`.
     normalize : str or iterable of str, default none
         As for `hash`; normalised files are hashed one after the other.
+    progress : bool or function, optional
+        True shows a bar in a terminal or a notebook; a function is called with "hash", files done and all.
 
     Returns
     -------
@@ -263,17 +271,22 @@ def hash_files(
         raise bad_parameter("on_error", repr(on_error), '"raise" or "return"')
     names = [os.fspath(path) for path in paths]
     steps = chosen(normalize)
-    if steps:
-        found = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in names]
-    else:
-        found = ssdeep_hash_files(names, eliminate_runs, truncate)
     results: list[str | Exception] = []
-    for name, (digest, error) in zip(names, found, strict=True):
-        fault = impossible_name(name) or error
-        if fault is not None and on_error == "raise":
-            raise fault
-        # One of the two is given.
-        results.append(fault if digest is None and fault is not None else digest or "")
+    with reporting(progress) as report:
+        report("hash", 0, len(names))
+        for start in range(0, len(names), _FILES):
+            batch = names[start : start + _FILES]
+            if steps:
+                found = [_hash_normalised(name, steps, eliminate_runs, truncate) for name in batch]
+            else:
+                found = ssdeep_hash_files(batch, eliminate_runs, truncate)
+            for name, (digest, error) in zip(batch, found, strict=True):
+                fault = impossible_name(name) or error
+                if fault is not None and on_error == "raise":
+                    raise fault
+                # One of the two is given.
+                results.append(fault if digest is None and fault is not None else digest or "")
+            report("hash", len(results), len(names))
     return results
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal, TypedDict, overload
 
 from nearkin.errors import bad_parameter, mismatch
+from nearkin.progress import ShowProgress
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.ssdeep.hashing import Data, hash, hash_files  # noqa: A004 - the promised name
 from nearkin.ssdeep.text import chosen
@@ -123,25 +124,37 @@ class DigestRecipe(FrozenRecipe):
 
     @overload
     def hash_files(
-        self, paths: Iterable[str | os.PathLike[str]], *, on_error: Literal["raise"] = "raise"
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        *,
+        on_error: Literal["raise"] = "raise",
+        progress: ShowProgress = None,
     ) -> list[str]: ...
 
     @overload
     def hash_files(
-        self, paths: Iterable[str | os.PathLike[str]], *, on_error: Literal["raise", "return"]
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        *,
+        on_error: Literal["raise", "return"],
+        progress: ShowProgress = None,
     ) -> list[str | Exception]: ...
 
     def hash_files(
-        self, paths: Iterable[str | os.PathLike[str]], *, on_error: Literal["raise", "return"] = "raise"
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        *,
+        on_error: Literal["raise", "return"] = "raise",
+        progress: ShowProgress = None,
     ) -> list[str] | list[str | Exception]:
         """The digests of many files, as `nearkin.ssdeep.hash_files` gives them.
 
         Parameters
         ----------
-        paths, on_error
+        paths, on_error, progress
             As for `nearkin.ssdeep.hash_files`.
         """
-        return hash_files(paths, on_error=on_error, **self.flags)
+        return hash_files(paths, on_error=on_error, progress=progress, **self.flags)
 
     def check_same(self, other: DigestRecipe) -> None:
         """Raise MismatchError naming the first slot in which `other` differs.

@@ -16,7 +16,7 @@ from nearkin.errors import bad_parameter
 from nearkin.io.inputs import Compression
 from nearkin.io.output import replace_file
 from nearkin.io.streams import compressing
-from nearkin.progress import Progress
+from nearkin.progress import ShowProgress, reporting
 from nearkin.store.base import Store
 from nearkin.store.documents import StoredDocument
 
@@ -29,7 +29,7 @@ def export_corpus(
     *,
     every: bool = False,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: ShowProgress = None,
 ) -> int:
     """Write the documents that stay, in the order in which they came; how many.
 
@@ -42,8 +42,8 @@ def export_corpus(
         With documents that did not stay: they have a status, a match, and no text.
     overwrite : bool, default False
         Replace a file that is there.
-    progress : function, optional
-        Called with stage, done and total.
+    progress : bool or function, optional
+        True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
     Raises
     ------
@@ -57,7 +57,11 @@ def export_corpus(
     if target.exists() and not overwrite:
         raise bad_parameter("out", str(target), "a file that does not exist, or --overwrite")
     total, seen, written = len(store), 0, 0
-    with replace_file(target) as file, compressing(file, _ENDINGS[ending]) as stream:
+    with (
+        reporting(progress) as report,
+        replace_file(target) as file,
+        compressing(file, _ENDINGS[ending]) as stream,
+    ):
         for batch in store.iter_documents():
             kept = [one for one in batch if every or one.status == "new"]
             for one, own in zip(kept, _own_columns(store, kept), strict=True):
@@ -70,8 +74,7 @@ def export_corpus(
                     line |= {"status": one.status, "match": one.match}
                 stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
             seen, written = seen + len(batch), written + len(kept)
-            if progress is not None:
-                progress("export", seen, total)
+            report("export", seen, total)
     return written
 
 
