@@ -14,6 +14,7 @@ import pytest
 import nearkin as nk
 import reference
 from nearkin.pipeline.verify import baselines
+from nearkin.theory import permuted_tables
 
 PYPI = "simhash-pypi"
 HOW = "How are you?"
@@ -107,19 +108,33 @@ def printed_sums(weighted: list[tuple[str, float]]) -> list[float]:
     return [float(s) for s in reference.sums([(bits(h), reference.exact(w)) for h, w in weighted], width)][::-1]
 
 
+def fingerprint_of(weighted: list[tuple[str, float]]) -> str:
+    """The fingerprint, as bits are printed, of features with these hashes and weights.
+
+    Only the hashes are printed, so a name is looked for that has each of them.
+    """
+    width = len(weighted[0][0])
+    family = nk.SimHash(width)
+    names = [f"feature {number}" for number in range(5000)]
+    hashes = family.fingerprint([[name] for name in names]).tolist()
+    named = {names[hashes.index(bits(text))]: weight for text, weight in weighted}
+    assert len(named) == len(weighted)
+    return f"{int(family.fingerprint([named])[0]):0{width}b}"
+
+
 def test_8_weighted_words_of_a_page() -> None:
     """The article prints 115 in the fifth place, for 5."""
-    weighted = [("100101", 5), ("101011", 2), ("100111", 3), ("101111", 1), ("111011", 4)]
-    sums = printed_sums(weighted)  # type: ignore[arg-type]
-    assert [15, -7, -1, 3, 5, 15] == sums
-    assert "100111" == "".join("1" if s > 0 else "0" for s in sums)
+    weighted: list[tuple[str, float]] = [("100101", 5), ("101011", 2), ("100111", 3), ("101111", 1), ("111011", 4)]
+    assert [15, -7, -1, 3, 5, 15] == printed_sums(weighted)
+    assert "100111" == fingerprint_of(weighted)
 
 
 def test_9_two_cities() -> None:
     """Eight bits, weights with decimals."""
-    sums = printed_sums([("01011001", 45.11), ("11001011", 32.09)])
-    assert [-13.02, 77.20, -77.20, 13.02, 77.20, -77.20, -13.02, 77.20] == pytest.approx(sums, abs=1e-9)
-    assert "01011001" == "".join("1" if s > 0 else "0" for s in sums)
+    weighted = [("01011001", 45.11), ("11001011", 32.09)]
+    expected = [-13.02, 77.20, -77.20, 13.02, 77.20, -77.20, -13.02, 77.20]
+    assert expected == pytest.approx(printed_sums(weighted), abs=1e-9)
+    assert "01011001" == fingerprint_of(weighted)
 
 
 def test_10_hamming_distances() -> None:
@@ -133,15 +148,16 @@ def test_11_three_hyperplanes() -> None:
     document, hashes = (1, 2, 0, 3, 0), ("101", "011", "100", "001", "110")
     sums = printed_sums(list(zip(hashes, document, strict=True)))
     assert [-4, -2, 6] == sums
-    assert "001" == "".join("1" if s > 0 else "0" for s in sums)
+    assert "001" == fingerprint_of(list(zip(hashes, document, strict=True)))
     planes = np.array([[1, -1, 1, -1, 1], [-1, 1, -1, -1, 1], [1, 1, -1, 1, -1]])
     assert sums == (planes @ np.array(document)).tolist()
 
 
 def test_12_a_sparse_vector() -> None:
     """The article prints 7 for the first sum, 5."""
-    sums = printed_sums([("10", 3), ("01", 2), ("11", 4)])
-    assert [5, 3] == sums
+    weighted: list[tuple[str, float]] = [("10", 3), ("01", 2), ("11", 4)]
+    assert [5, 3] == printed_sums(weighted)
+    assert "11" == fingerprint_of(weighted)
     assert [5, 3] == (np.array([[1, -1, 1], [-1, 1, 1]]) @ np.array([3, 2, 4])).tolist()
 
 
@@ -155,8 +171,10 @@ def test_13_fingerprints_within_three_bits() -> None:
 
 def test_14_candidates_of_four_blocks() -> None:
     """Of 50 million fingerprints 763 share a block of 16 bits (the article rounds to 2^26 and says 1,024)."""
-    a_table = 50_000_000 / 2**16
-    assert (763, 3_052) == (round(a_table), round(4 * a_table))
+    found = permuted_tables(64, 3, math.log2(50_000_000), [4])
+    assert [16] * 4 == list(found.keys)
+    assert [763] * 4 == [round(candidates) for candidates in found.candidates]
+    assert 3_052 == round(sum(found.candidates))
 
 
 def test_15_fnv_of_keywords() -> None:

@@ -98,7 +98,9 @@ def test_help_lists_every_option_with_its_meaning(name: str) -> None:
     command = dict(commands())[name]
     assert " ".join((command.help or "").split("\n\n")[0].split()) in shown
     listed = re.findall(r"^│ (?:\*\s+|\s*)(--[a-z0-9-]+)", done.out, re.MULTILINE)
-    declared = [parameter.opts[0] for parameter in options(command) if parameter.opts[0] != "--help"]
+    # Panels follow one another; the one without a name is first.
+    by_panel = sorted(options(command), key=lambda parameter: getattr(parameter, "rich_help_panel", None) is not None)
+    declared = [parameter.opts[0] for parameter in by_panel if parameter.opts[0] != "--help"]
     assert declared == [option for option in listed if option != "--help"]
     for parameter in options(command):
         assert " ".join((parameter.help or "").split()) in shown, parameter.opts

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from command import ENVIRONMENT, call, run, standard_input
 from nearkin import ssdeep
 from nearkin.cli import console
-from nearkin.cli.console import Reading, Refusals, escaped, read_text, show_table, worded
+from nearkin.cli.console import Refusals, escaped, read_text, show_table, worded
+from nearkin.cli.reading import Reading
 from nearkin.errors import InputError, ParameterError, printable
 
 pty = pytest.importorskip("pty", reason="a terminal of a POSIX system")
@@ -150,7 +151,7 @@ def test_reading_reports_what_was_skipped(tmp_path: Path, capsys: pytest.Capture
     """At the end, not if an error ends the context."""
     path = tmp_path / "corpus.jsonl"
     path.write_text('{"text": "a"}\n{\n')
-    with Reading().reported([str(path)]) as corpus:
+    with Reading(max_malformed="1").reported([str(path)]) as corpus:
         assert 1 == sum(len(batch.texts) for batch in corpus.batches())
         assert "" == capsys.readouterr().err
     assert "line 2" in capsys.readouterr().err

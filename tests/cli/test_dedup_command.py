@@ -284,8 +284,8 @@ def test_a_format_is_named_where_names_do_not_tell(tmp_path: Path) -> None:
         (["--recipe", "nonsense"], 2, "'nonsense' is not one of them"),
         (["--family", "nonsense"], 2, "family"),
         (["--bits", "7.5"], 2, "Invalid value for '--bits'"),
-        (["--keep", "max"], 2, "use first, last, longest, shortest, max:COLUMN or min:COLUMN"),
-        (["--keep", "first:n"], 2, "use first, last, longest, shortest, max:COLUMN or min:COLUMN"),
+        (["--keep", "max"], 2, "max:COLUMN or min:COLUMN, or several separated by commas"),
+        (["--keep", "first:n"], 2, "max:COLUMN or min:COLUMN, or several separated by commas"),
         (["--keep", "newest"], 2, "keep"),
         (["--verify", "magic"], 2, "use jaccard, containment, indel, signature, none"),
         (["--threads", "-1"], 2, "threads"),
@@ -309,7 +309,16 @@ def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_pat
     """They are skipped and counted, the first five named, or an error with --strict."""
     corpus.write_text(corpus.read_text() + '{"id": "x", "text": \n{"id": "y"}\n')
     done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id")
+    assert (1, False) == (done.code, (tmp_path / "out").exists())
+    assert "2 of 7 records can't be read, more than 10%; the first: " in done.message
+    assert "or allow more by --max-malformed" in done.message
+    done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--max-malformed", "2")
     assert 0 == done.code
+    rejected = [json.loads(line) for line in (tmp_path / "out" / "rejected.jsonl").read_text().splitlines()]
+    assert [(str(corpus), 6), (str(corpus), 7)] == [(bad["file"], bad["line"]) for bad in rejected]
+    assert "invalid JSON" in rejected[0]["reason"]
+    assert 'no column "text"' in rejected[1]["reason"]
+    assert "rejected.jsonl" in summary(tmp_path / "out")["files"]  # type: ignore[operator]
     assert all(f"skipped: {corpus}, line {line}" in done.err for line in (6, 7))
     assert "2 records skipped that can't be read" in done.message
     assert (2, 2) == (summary(tmp_path / "out")["malformed"], len(list(summary(tmp_path / "out")["malformed_first"])))  # type: ignore[call-overload]
@@ -317,7 +326,7 @@ def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_pat
     assert (1, True) == (strict.code, "line 6" in strict.err)
     assert not (tmp_path / "strict").exists()
     corpus.write_text(corpus.read_text() + "{\n" * 10)
-    many = call("dedup", corpus, "-o", tmp_path / "many", "--id-column", "id", "-q")
+    many = call("dedup", corpus, "-o", tmp_path / "many", "--id-column", "id", "-q", "--max-malformed", "100%")
     assert (5, True) == (many.err.count("skipped: "), "skipped 12 records in all" in many.err)
 
 
@@ -382,6 +391,8 @@ def test_options_of_pairs_change_what_is_found(similar: Path) -> None:
 def test_pairs_reads_what_it_can(corpus: Path) -> None:
     """Records that can't be read are reported after the progress, or stop it."""
     corpus.write_text(corpus.read_text() + "{\n")
-    done = call("pairs", corpus, "--id-column", "id", "--threads", "1", "--format", "jsonl", "-q")
+    options = ("--id-column", "id", "--threads", "1", "--format", "jsonl", "-q")
+    assert 1 == call("pairs", corpus, *options).code
+    done = call("pairs", corpus, *options, "--max-malformed", "20%")
     assert (0, 3, True) == (done.code, len(done.lines), "line 6" in done.err)
     assert (1, []) == ((strict := call("pairs", corpus, "--strict")).code, strict.lines)

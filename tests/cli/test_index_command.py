@@ -173,7 +173,9 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
     """They are skipped and counted, or with --strict an error; a line without one is not a fingerprint."""
     listed, index = tmp_path / "codes.txt", tmp_path / "c.nks"
     listed.write_text("a\tff\nb\t-\nc\t-1\nd\t1_0\ne 10\nf\t0x10\ng\t" + "f" * 17 + "\n")
-    code, out, err = run("index", "build", listed, "-o", index, "--fingerprints", "hex", "--json")
+    code, out, err = run(
+        "index", "build", listed, "-o", index, "--fingerprints", "hex", "--json", "--max-malformed", "60%"
+    )
     assert 0 == code
     about = json.loads(out)
     assert (2, 4) == (about["added"], about["malformed"])
@@ -339,7 +341,7 @@ def test_an_id_beyond_64_bits_is_a_bad_record(tmp_path: Path, form: str) -> None
         corpus.write_text("".join(f'{{"id": {key}, "text": "text {key}"}}\n' for key in ids))
     else:
         corpus.write_text("id,text\n" + "".join(f"{key},text {key}\n" for key in ids))
-    add = ("index", "add", index, corpus, "--id-column", "id")
+    add = ("index", "add", index, corpus, "--id-column", "id", "--max-malformed", "3")
     assert (1, before) == (call(*add, "--strict").code, index.read_bytes())
     done = call(*add, "--json")
     about = done.json()

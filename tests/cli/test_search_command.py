@@ -169,7 +169,20 @@ def test_a_corpus_of_queries_is_read_as_its_options_say(index: Path, tmp_path: P
     path = tmp_path / "queries"
     rows = [{"key": f"q{i}", "body": text} for i, text in enumerate(near_texts()[:2])]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "{\n")
-    options = ("--format", "jsonl", "--text-column", "body", "--id-column", "key", "-k", 1, "--threads", 1)
+    options = (
+        "--format",
+        "jsonl",
+        "--text-column",
+        "body",
+        "--id-column",
+        "key",
+        "-k",
+        1,
+        "--threads",
+        1,
+        "--max-malformed",
+        1,
+    )
     done = call("search", index, path, *options)
     assert (0, ["q0\td0\t0", "q1\td1\t0"]) == (done.code, done.lines)
     assert "line 3" in done.err

@@ -52,7 +52,7 @@ def test_keywords_reads_columns_and_formats(tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_text('{"key": "x", "body": "red wine red"}\n{\n')
     options = ("--format", "jsonl", "--text-column", "body", "--id-column", "key", "--recipe", "word:1|count|top:1")
-    done = call("keywords", path, *options, "--threads", "1")
+    done = call("keywords", path, "--max-malformed", "50%", *options, "--threads", "1")
     assert (0, ["x\tred\t2"]) == (done.code, done.lines)
     assert f"skipped: {path}, line 2" in done.err
     assert 1 == call("keywords", path, *options, "--strict").code

@@ -27,7 +27,7 @@ def test_a_folder_of_files_is_a_document_a_file(tmp_path: Path) -> None:
     ]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
-    with open_corpus(folder) as corpus:
+    with open_corpus(folder, max_malformed=1.0) as corpus:
         assert (["first", "second", "third", ""], ["a/x.md", "b.txt", "c.txt.gz", "f.txt"]) == read_all(corpus)
         assert [("d.bin", 1), ("e.txt", 2)] == [(Path(bad.file).name, bad.line) for bad in corpus.malformed.first]
         assert ["first", "third"] == list(corpus.texts([0, 2]))
@@ -39,5 +39,5 @@ def test_a_folder_of_files_is_a_document_a_file(tmp_path: Path) -> None:
             corpus.texts([1])
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "g.txt").write_bytes(b"fourth")
-    with open_corpus([folder, tmp_path / "more"]) as corpus:
+    with open_corpus([folder, tmp_path / "more"], max_malformed=1.0) as corpus:
         assert str(tmp_path / "more" / "g.txt") == read_all(corpus)[1][-1]

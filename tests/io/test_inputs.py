@@ -24,7 +24,10 @@ from nearkin.io.inputs import _document, compression_of, format_of, resolve
         ("a.log.gz", ("txt", "gz")),
         ("a", (None, "")),
         ("a.gz", (None, "gz")),
-        ("a.txt.bz2", (None, "")),
+        ("a.txt.bz2", ("txt", "bz2")),
+        ("a.json.xz", ("jsonl", "xz")),
+        ("a.tsv.lz4", ("tsv", "lz4")),
+        ("a.txt.7z", (None, "")),
     ],
 )
 def test_a_name_says_format_and_compression(name: str, expected: tuple[str | None, str]) -> None:
@@ -86,9 +89,9 @@ def test_names_that_a_list_cannot_hold_are_refused(tmp_path: Path, name: bytes, 
     path = tmp_path / os.fsdecode(name)
     path.write_text("text")
     with pytest.raises(InputError, match=said):
-        open_corpus(path, format="files")
+        open_corpus(path, format="files", max_malformed=1.0)
     (tmp_path / "good").write_text("text")
-    with open_corpus(tmp_path, format="files") as corpus:
+    with open_corpus(tmp_path, format="files", max_malformed=1.0) as corpus:
         assert 1 == sum(len(batch.texts) for batch in corpus.batches())
         assert 1 == corpus.malformed.count
         record = str(corpus.malformed.first[0])

@@ -27,7 +27,7 @@ def test_parquet_types_arrive_as_they_are(tmp_path: Path) -> None:
     table = pa.table(columns).replace_schema_metadata({"made by": "a test"})
     pq.write_table(table, tmp_path / "a.parquet", compression={"text": "gzip", "id": "none"})
     extra = ["small", "real", "flag", "name"]
-    with open_corpus(tmp_path / "a.parquet", id_column="id", extra_columns=extra) as corpus:
+    with open_corpus(tmp_path / "a.parquet", id_column="id", extra_columns=extra, max_malformed=1.0) as corpus:
         (batch,) = corpus.batches()
         assert [2**64 - 1, 1, 2, 4] == list(batch.ids)
         assert (["a", "b", "", "e"], [2]) == (list(batch.texts), batch.texts.nulls.tolist())
@@ -52,7 +52,7 @@ def test_parquet_strings_are_checked(tmp_path: Path) -> None:
     raw = pa.array([b"good", b"b\xffd", b"fine"], pa.binary())
     strings = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
     pq.write_table(pa.table({"text": strings}), tmp_path / "a.parquet")
-    with open_corpus(tmp_path / "a.parquet") as corpus:
+    with open_corpus(tmp_path / "a.parquet", max_malformed=1.0) as corpus:
         assert ["good", "fine"] == read_all(corpus)[0]
         assert [2] == [bad.line for bad in corpus.malformed.first]
         corpus.write_kept([1], out := io.BytesIO())

@@ -18,9 +18,10 @@ from corpora import TEXTS, encode, pack, read_all
 from nearkin.errors import InputError
 from nearkin.io import Corpus, open_corpus
 from nearkin.io.inputs import Compression, resolve
-from nearkin.io.streams import GzipReader, Reader, Sink, Spool, compressing, decompressed, read_at
+from nearkin.io.spool import Spool
+from nearkin.io.streams import GzipReader, Reader, Sink, compressing, decompressed, read_at
 
-KINDS: list[Compression] = ["", "gz", "zst"]
+KINDS: list[Compression] = ["", "gz", "zst", "bz2", "xz", "lz4"]
 
 
 def whole(stream: object, size: int) -> bytes:

@@ -83,7 +83,9 @@ def test_columns_as_numbers() -> None:
     """Integers, floats, booleans and strings that write a number; None is NaN; other strings and huge integers not."""
     np.testing.assert_array_equal([1, 0.5, np.nan, 1], Column.of([1, 0.5, None, True]).numbers("n"))
     np.testing.assert_array_equal([2.5, 1e30, np.nan], Column.of(["2.5", 10**30, None]).numbers("n"))
-    with pytest.raises(InputError, match="row 1: column 'n' holds 'x', which is not a number; use a column of numbers"):
+    with pytest.raises(
+        InputError, match="row 1: column 'n' holds 'x', which is neither number nor date; use a column of numbers"
+    ):
         Column.of([1, "x"]).numbers("n")
     with pytest.raises(InputError, match="row 0: column 'n' holds 1000"):
         Column.of([10**400]).numbers("n")
@@ -117,5 +119,5 @@ def test_numbers_are_read_from_columns_of_any_kind(tmp_path: Path) -> None:
     path.write_text('{"text": "a", "n": "high"}\n')
     with open_corpus(path, extra_columns=["n"]) as corpus:
         (batch,) = corpus.batches()
-        with pytest.raises(InputError, match="row 0: column 'n' holds 'high', which is not a number"):
+        with pytest.raises(InputError, match="row 0: column 'n' holds 'high', which is neither number nor date"):
             batch.columns["n"].numbers("n")

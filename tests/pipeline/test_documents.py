@@ -69,12 +69,12 @@ def test_a_corpus_brings_its_ids_and_columns(tmp_path: Path) -> None:
     path.write_text('{"id": "a", "text": "red wine", "score": 3}\n{"id": "b", "text": "green", "score": 4}\n')
     with open_corpus(path, id_column="id", extra_columns=["score"]) as corpus:
         found = hashed(corpus)
-        name_columns(corpus, found, "score", None)
+        name_columns(corpus, found, {"keep:values": "score"})
         assert ["a", "b"] == found.ids.to_list()
-        assert [3, 4] == found.columns["keep"].to_list()
+        assert [3, 4] == found.columns["keep:values"].to_list()
         assert ["green"] == list(found.look_up(np.array([1])))
         with pytest.raises(ParameterError, match="extra column of a corpus"):
-            name_columns(corpus, found, None, "site")
+            name_columns(corpus, found, {"source": "site"})
         with pytest.raises(ParameterError, match="reads its own id column"):
             hashed(corpus, ids=[1, 2])
 

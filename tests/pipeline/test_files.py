@@ -105,7 +105,7 @@ def test_clusters_equal_the_definition(
     result = nk.dedup_files(
         paths,
         threshold=threshold,
-        keep=keep,  # type: ignore[arg-type]
+        keep=keep,
         cluster=cluster,  # type: ignore[arg-type]
         values=times if keep in ("max", "min") else None,
     )
@@ -125,7 +125,7 @@ def test_clusters_equal_the_definition(
         again = nk.dedup_files(
             result.kept,
             threshold=threshold,
-            keep=keep,  # type: ignore[arg-type]
+            keep=keep,
             values=[times[i] for i in range(count) if of.get(i, i) == i] if keep in ("max", "min") else None,
         )
         assert result.kept == again.kept
@@ -267,7 +267,7 @@ def test_ties_are_broken_by_path_whatever_the_order(place: Path, seed: int, leng
         files.append((path, when))
     draw.shuffle(files)
     values = [when for _, when in files] if keep in ("max", "min") else None
-    result = nk.dedup_files([path for path, _ in files], threshold=1, keep=keep, values=values)  # type: ignore[arg-type]
+    result = nk.dedup_files([path for path, _ in files], threshold=1, keep=keep, values=values)
     assert [min(keys, key=lambda name: keys[name])] == result.kept
 
 
@@ -284,6 +284,7 @@ def test_times_are_compared_by_the_nanosecond(tmp_path: Path) -> None:
     assert [str(paths[2])] == nk.dedup_files(paths, keep="newest").kept
 
 
+@pytest.mark.filterwarnings("ignore:.*have no value in column")
 def test_missing_values_come_last_in_both_directions(tmp_path: Path) -> None:
     """None and NaN are no number, neither large nor small; among them the smallest path stays."""
     paths = [tmp_path / name for name in "abcd"]
@@ -567,7 +568,7 @@ def test_names_of_any_bytes_come_back_as_they_were(place: Path, names: list[byte
     paths = [folder / os.fsdecode(name) for name in names]
     for path in paths:
         path.write_bytes(b"the same bytes")
-    result = nk.dedup_files(paths, keep=keep)  # type: ignore[arg-type]
+    result = nk.dedup_files(paths, keep=keep)
     kept = str(paths[0]) if keep == "first" else min(map(str, paths))
     assert [kept] == result.kept
     assert {str(path) for path in paths} - {kept} == set(result.pairs["id"])
@@ -577,8 +578,8 @@ def test_names_of_any_bytes_come_back_as_they_were(place: Path, names: list[byte
 def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> None:
     """Word for word, before any file is read."""
     missing = [tmp_path / "missing"]
-    keeps = "first, last, longest, shortest, oldest, newest, max, min"
-    values = 'numbers with keep="max" or keep="min", None otherwise'
+    keeps = "first, last, longest, shortest, oldest, newest, max:COLUMN or min:COLUMN, or several separated by commas"
+    values = 'numbers with keep="max" or keep="min"'
     for options, message in (
         ({"threshold": 0}, "threshold=0 is not allowed; use a whole score from 1 to 100, inclusive"),
         ({"threshold": 101}, "threshold=101 is not allowed; use a whole score from 1 to 100, inclusive"),
@@ -588,7 +589,9 @@ def test_messages_hold_what_was_found_and_what_is_allowed(tmp_path: Path) -> Non
         ({"cluster": None}, "cluster=None is not allowed; use absorb, components"),
         ({"links": "some"}, "links='some' is not allowed; use representatives, all"),
         ({"keep": "max"}, f"values=none is not allowed; use {values}"),
-        ({"keep": "oldest", "values": [1]}, f"values=given is not allowed; use {values}"),
+        ({"keep": "oldest", "values": [1]}, 'values=given is not allowed; use None unless keep is "max" or "min"'),
+        ({"keep": "max:a", "values": [1]}, "values=values is not allowed; use a mapping with 'a'"),
+        ({"keep": "max:a", "values": {"a": [1], "b": [1]}}, "values=b is not allowed; use columns that keep names"),
         ({"keep": "min", "values": [1, 2]}, "values=2 values is not allowed; use 1 values, one per path"),
     ):
         with pytest.raises(ParameterError) as raised:

@@ -17,6 +17,7 @@ from nearkin.pipeline.candidates import OlderIndex
 from nearkin.pipeline.candidates.base import NearestEntries
 from nearkin.pipeline.cluster import Assignment
 from nearkin.pipeline.documents import HashedDocuments
+from nearkin.pipeline.keep import keep_keys
 from nearkin.pipeline.stages import (
     Collapsed,
     IndexMatches,
@@ -51,16 +52,16 @@ class Copies:
 
 def test_copies_collapse_onto_the_first_in_keep_order() -> None:
     """Forwards, backwards, without those that have no features, and onto older documents."""
-    first = collapse(documents(COPIES), None, "first")
+    first = collapse(documents(COPIES), None, keep_keys("first"))
     assert [0, 1, 2, 3, 4, 5] == first.rows.tolist()
     assert [0, 1, 0, 3, 0, 1] == first.original.tolist()
     assert [-1] * 6 == first.older.tolist()
     assert [0, 1, 3] == first.distinct.tolist()
-    last = collapse(documents(COPIES, absent=(4,)), None, "last")
+    last = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"))
     assert [5, 3, 2, 1, 0] == last.rows.tolist()
     assert [0, 1, 2, 0, 2] == last.original.tolist()
     assert [0, 1, 2] == last.distinct.tolist()
-    older = collapse(documents(COPIES), Copies([9, 5]), "first")  # type: ignore[arg-type]
+    older = collapse(documents(COPIES), Copies([9, 5]), keep_keys("first"))  # type: ignore[arg-type]
     assert [1, -1, 1, -1, 1, -1] == older.older.tolist()
     assert [1, 3] == older.distinct.tolist()
 
@@ -68,7 +69,7 @@ def test_copies_collapse_onto_the_first_in_keep_order() -> None:
 def test_an_index_removes_distinct_documents_by_its_nearest_entry() -> None:
     """One number per entry; copies are not looked up; what no entry removes is left."""
     new = documents(COPIES)
-    collapsed = collapse(new, None, "first")
+    collapsed = collapse(new, None, keep_keys("first"))
     asked = []
 
     def nearest(values: Any) -> Any:

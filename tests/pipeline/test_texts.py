@@ -61,6 +61,7 @@ def id_columns(draw: st.DrawFn, n: int) -> list[Any]:
 # The rule
 
 
+@pytest.mark.filterwarnings("ignore:.*have no value in column")
 @settings(max_examples=150, deadline=None)
 @given(
     texts=strategies.corpora(),

@@ -8,12 +8,10 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO, cast
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from typing_extensions import Buffer
 
-    from nearkin.io import Corpus
     from nearkin.progress import Progress
 
 # Exit codes besides 0.
@@ -55,6 +52,7 @@ def told_by_summary() -> Iterator[None]:
     """Keep Python from printing what a summary lists among its warnings."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"[\d,]+ (comparisons|look-ups) were left out", RuntimeWarning)
+        warnings.filterwarnings("ignore", r"[\d,]+ of [\d,]+ documents have no value in column", RuntimeWarning)
         yield
 
 
@@ -218,67 +216,14 @@ def read_text(name: str, *, encoding: str = "utf-8") -> str:
         raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the options say that corpora are read.
-
-    Attributes
-    ----------
-    format, text_column, id_column : str or None
-        As `nearkin.io.open_corpus` takes them; without a name the column of the text is `text`.
-    strict : bool
-        Whether the first record that can't be read is an error.
-    """
-
-    format: str | None = None
-    text_column: str | None = None
-    id_column: str | None = None
-    strict: bool = False
-
-    def corpus(
-        self,
-        inputs: Sequence[str],
-        *,
-        extra_columns: Iterable[str] = (),
-        spool_dir: str | os.PathLike[str] | None = None,
-    ) -> Corpus:
-        """The corpus over files, globs, folders or standard input."""
-        from nearkin.io import open_corpus
-
-        return open_corpus(
-            inputs,
-            format=self.format,
-            text_column=self.text_column or "text",
-            id_column=self.id_column,
-            extra_columns=extra_columns,
-            strict=self.strict,
-            spool_dir=spool_dir,
-        )
-
-    @contextmanager
-    def reported(self, inputs: Sequence[str], *, extra_columns: Iterable[str] = ()) -> Iterator[Corpus]:
-        """As `corpus`; at the end of the context the records that can't be read are reported."""
-        with self.corpus(inputs, extra_columns=extra_columns) as corpus:
-            yield corpus
-            report_malformed(corpus)
-
-
-def report_malformed(corpus: Corpus) -> None:
-    """Write the first records that can't be read, and how many there are, to standard error."""
-    for record in corpus.malformed.first[:5]:
-        warn(f"skipped: {record}")
-    if corpus.malformed.count > 5:
-        warn(f"skipped {corpus.malformed.count} records in all that can't be read; --strict stops at the first")
-
-
 # What errors call an argument of Python, and what this command line says instead.
-_REMEDIES = {"strict=False": "add --lenient"}
+_REMEDIES = {"strict=False": "add --lenient for old data", "max_malformed=": "allow more by --max-malformed"}
 
 
 def worded(fault: object) -> str:
     """A fault in words, with its remedy as an option of this command line."""
     if isinstance(fault, InputError) and (remedy := _REMEDIES.get(fault.context.get("remedy", ""))):
-        return f"{fault.place}: {fault.reason}, or {remedy} for old data"
+        return f"{fault.place}: {fault.reason}, or {remedy}"
     # The core's messages name the file themselves.
     if isinstance(fault, OSError) and fault.strerror and fault.filename is None:
         return fault.strerror

@@ -12,12 +12,10 @@ import typer
 
 from nearkin._core import set_num_threads
 from nearkin.cli.console import (
-    Reading,
     console,
     data_out,
     escaped,
     progress_bars,
-    report_malformed,
     say,
     say_json,
     show_table,
@@ -29,8 +27,6 @@ from nearkin.cli.dedup_files import dedup_files
 from nearkin.cli.options import (
     Bits,
     Columns,
-    FormatOption,
-    IdColumn,
     Inputs,
     Json,
     Overwrite,
@@ -38,8 +34,6 @@ from nearkin.cli.options import (
     Radius,
     Recall,
     RecipeOption,
-    Strict,
-    TextColumn,
     Threads,
     Threshold,
     VerifyOption,
@@ -47,6 +41,7 @@ from nearkin.cli.options import (
     output,
     recipe_of,
 )
+from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.cli.remembering import Output, check_alone, remembering_store
 from nearkin.errors import bad_parameter, printable
 
@@ -73,13 +68,12 @@ _DEDUP_EXAMPLES = """
 _PAIRS_EXAMPLE = "[bold]Example[/]\n\n  nearkin pairs corpus.jsonl --id-column id --threshold 0.9 --json | head"
 
 
+@reads()
 def dedup(
     context: typer.Context,
     inputs: Inputs,
     out: Annotated[str, output("New folder for kept, clusters and summary; - prints what is kept.")],
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     recipe: RecipeOption = None,
     family: Annotated[
         str | None,
@@ -99,7 +93,8 @@ def dedup(
     keep: Annotated[
         str,
         typer.Option(
-            help="Which stays: first, last, longest, shortest, max:COLUMN, min:COLUMN; of files also oldest, newest."
+            help="Which stays: first, last, longest, shortest, max:COLUMN, min:COLUMN; of files also oldest, newest. "
+            "Several, separated by commas, decide one after another."
         ),
     ] = "first",
     source_column: Annotated[str | None, typer.Option(help="Count removals by this column, warn of outliers.")] = None,
@@ -126,7 +121,6 @@ def dedup(
             help="Of files: do not look up what more digests share; the summary counts it.", show_default="100000"
         ),
     ] = None,
-    strict: Strict = False,
     overwrite: Overwrite = False,
     threads: Threads = None,
     as_json: Json = False,
@@ -157,7 +151,7 @@ def dedup(
             store=store,
             links=links,
             skip_hubs=skip_hubs,
-            strict=strict,
+            strict=reading.strict,
             overwrite=overwrite,
             as_json=as_json,
             quiet=quiet,
@@ -166,10 +160,9 @@ def dedup(
     if skip_hubs is not None:
         raise bad_parameter("skip_hubs", skip_hubs, "with --family ssdeep alone")
     made = None if (recipe, bits, family) == (None, None, None) else recipe_of(recipe, bits, family)
-    rule, key = _keep_rule(keep)
+    by = _columns_of(keep)
     check_alone(store, against or [], out)
-    reading = Reading(format, text_column, id_column, strict)
-    names = dict.fromkeys(name for name in (key, source_column, *(columns or [])) if name is not None)
+    names = dict.fromkeys(name for name in (*by, source_column, *(columns or [])) if name is not None)
     with _opened(reading, inputs, list(names), against or [], store, out, overwrite=overwrite) as files:
         # The warnings of the summary are told at the end.
         with progress_bars(quiet=quiet) as progress, told_by_summary():
@@ -182,8 +175,7 @@ def dedup(
                 confirm=confirm,
                 verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
                 cluster=cluster,  # type: ignore[arg-type]
-                keep=rule,  # type: ignore[arg-type]
-                values=key,
+                keep=keep,
                 sources=source_column,
                 against=files.older,
                 store=files.store,
@@ -199,12 +191,14 @@ def dedup(
     _report(result, files.output.summary, kept, as_json=as_json, quiet=quiet)
 
 
-def _keep_rule(keep: str) -> tuple[str, str | None]:
-    """A rule and the column that it looks at, if it looks at one."""
-    rule, _, field = keep.partition(":")
-    if (rule in ("max", "min")) != bool(field):
-        raise bad_parameter("keep", keep, "first, last, longest, shortest, max:COLUMN or min:COLUMN")
-    return rule, field or None
+def _columns_of(keep: str) -> list[str]:
+    """The columns that a keep rule looks at."""
+    from nearkin.pipeline.keep import keep_columns, keep_keys
+
+    keys = keep_keys(keep, values="")
+    if any(key.by in ("max", "min") and not key.column for key in keys):
+        raise bad_parameter("keep", keep, "max:COLUMN or min:COLUMN")
+    return keep_columns(keys)
 
 
 @dataclass
@@ -234,6 +228,7 @@ def _opened(
     Records that can't be read are reported once the output is there.
     """
     from nearkin.io import OutputDir, table_name
+    from nearkin.io.base import REJECTED
 
     spool = None if out == "-" else _existing_parent(Path(out))
     with ExitStack() as stack:
@@ -254,7 +249,7 @@ def _opened(
             named = [*map(Path, against), *([] if store is None else [store])]
             read = [*corpus.inputs, *(getattr(older, "inputs", None) or named)]
             tables = [table_name(name, corpus.format) for name in ("clusters", "pairs")]
-            names = [corpus.kept_name, *tables, "summary.json"]
+            names = [corpus.kept_name, *tables, REJECTED, "summary.json"]
             with OutputDir(out, overwrite=overwrite, inputs=read, names=names) as target:
                 yield _Files(corpus, older, held, Output(target, write))
         report_malformed(corpus)
@@ -286,7 +281,7 @@ def _summary(result: DedupResult, corpus: Corpus, store: Path | None) -> dict[st
     return {
         **result.summary,
         **({} if store is None else {"store": escaped(str(store))}),
-        "inputs": [escaped(str(path)) for path in corpus.inputs],
+        "inputs": [escaped(str(name)) for name in (*corpus.inputs, *corpus.urls)],
         "format": corpus.format,
         "text_column": corpus.text_column,
         "id_column": corpus.id_column,
@@ -309,6 +304,7 @@ def _write(result: DedupResult, summary: dict[str, Any], corpus: Corpus, target:
     corpus.write_kept(result.kept_rows, target)
     write_table(target, "clusters", result.clusters.columns, corpus.format)
     write_table(target, "pairs", result.pairs.columns, corpus.format)
+    corpus.write_rejected(target)
     return target.write_json("summary.json", summary)
 
 
@@ -319,7 +315,7 @@ def _report(result: DedupResult, summary: Mapping[str, Any], kept: Path | None, 
     if as_json and kept is not None:
         say_json(summary)
     elif not quiet:
-        rows = [*_totals(summary, kept), *_reasons(summary), ("", f"recipe {summary['recipe']}")]
+        rows = [*_totals(summary, kept), *_reasons(summary, kept), ("", f"recipe {summary['recipe']}")]
         show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
         if (example := _example(result)) is not None:
             console(err=True).print(f"\n{printable(example)}")
@@ -341,8 +337,11 @@ def _totals(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str
     )
 
 
-def _reasons(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _reasons(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str, str]]:
     """Why documents go, and what was left out."""
+    from nearkin.io.base import REJECTED
+
+    rejected = "" if kept is None else f"; {kept.with_name(REJECTED)} says why"
     reasons = summary["removed_by_reason"]
     yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"
     near = f": {summary['verify']} similarity of at least {summary['threshold']}"
@@ -354,7 +353,7 @@ def _reasons(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if summary["without_features"]:
         yield f"{summary['without_features']:,}", "without any letter: kept, never compared"
     if summary["malformed"]:
-        yield f"{summary['malformed']:,}", "records skipped that can't be read"
+        yield f"{summary['malformed']:,}", f"records skipped that can't be read{rejected}"
     yield f"{summary['candidates']:,}", f"candidates ({_reach(summary)}); {summary['verified']:,} verified"
 
 
@@ -380,17 +379,15 @@ def _example(result: DedupResult) -> str | None:
     return None
 
 
+@reads()
 def pairs(
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     recipe: RecipeOption = None,
     bits: Bits = None,
     threshold: Threshold = None,
     radius: Radius = None,
     verify: VerifyOption = "jaccard",
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -403,7 +400,6 @@ def pairs(
     from nearkin.pipeline.texts import dedup as run
 
     set_num_threads(threads)
-    reading = Reading(format, text_column, id_column, strict)
     with reading.reported(inputs) as corpus, progress_bars(quiet=quiet) as progress:
         result = run(
             corpus,

@@ -81,7 +81,7 @@ def dedup_files(
             recipe=recipe,
             threshold=threshold,  # type: ignore[arg-type]  # checked by the call
             cluster=cluster,  # type: ignore[arg-type]
-            keep=keep,  # type: ignore[arg-type]
+            keep=keep,
             against=older,
             store=held,
             output=None if held is None else output.put,  # type: ignore[arg-type]  # There is a folder.

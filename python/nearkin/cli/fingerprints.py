@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import Reading, read_text, say, say_json, shown, warn
+from nearkin.cli.console import read_text, say, say_json, shown, warn
 from nearkin.cli.options import (
     Bits,
-    FormatOption,
-    IdColumn,
     Inputs,
     Json,
     RecipeOption,
-    Strict,
-    TextColumn,
     Threads,
     recipe_of,
 )
+from nearkin.cli.reading import Reading, reads
 
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
@@ -35,14 +32,12 @@ _COMPARE_EXAMPLES = """
 _RECIPE_EXAMPLE = "[bold]Example[/]\n\n  nearkin recipe 'word:3|count|xxh3|simhash:64'"
 
 
+@reads()
 def hash_(
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     recipe: RecipeOption = None,
     bits: Bits = None,
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -52,7 +47,7 @@ def hash_(
 
     set_num_threads(threads)
     made = recipe_of(recipe, bits)
-    with Reading(format, text_column, id_column, strict).reported(inputs) as corpus:
+    with reading.reported(inputs) as corpus:
         for batch in corpus.batches():
             values, counts = made.core.fingerprints(batch.texts)
             digits = to_hex(shape(values, made), made.bits)

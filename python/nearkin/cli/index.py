@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import progress_bars, read_text, report_malformed, say_json, show_table, warn
+from nearkin.cli.console import progress_bars, read_text, say_json, show_table, warn
 from nearkin.cli.options import (
     Bits,
     Existing,
     Fingerprints,
-    FormatOption,
-    IdColumn,
     IdsFile,
     IndexPath,
     Inputs,
@@ -30,13 +28,12 @@ from nearkin.cli.options import (
     Quiet,
     Radius,
     RecipeOption,
-    Strict,
-    TextColumn,
     Threads,
     bytes_of,
     output,
     recipe_of,
 )
+from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.errors import MismatchError, bad_parameter
 
 if TYPE_CHECKING:
@@ -69,12 +66,11 @@ _INTEGER = re.compile("(-?)0*([0-9]*)(?<=[0-9])")
 _INFO_EXAMPLE = "[bold]Example[/]\n\n  nearkin index info corpus.nks --radius 10"
 
 
+@reads()
 def build(
     inputs: Inputs,
     out: Annotated[Path, output("File of the new index.")],
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     recipe: RecipeOption = None,
     bits: Bits = None,
     fingerprints: Fingerprints = None,
@@ -89,7 +85,6 @@ def build(
         ),
     ] = None,
     existing: Existing = "error",
-    strict: Strict = False,
     overwrite: Overwrite = False,
     threads: Threads = None,
     as_json: Json = False,
@@ -114,11 +109,10 @@ def build(
             made,
             fingerprints,
             bits,
-            format=format,
-            column=text_column,
-            id_column=id_column,
             ids=ids,
-            strict=strict,
+            column=reading.text_column,
+            id_column=reading.id_column,
+            **reading.arguments(),
         ) as source,
         progress_bars(quiet=quiet) as progress,
     ):
@@ -136,17 +130,15 @@ def build(
     _report(source, {"added": added, **_state(index, out)}, as_json=as_json, quiet=quiet)
 
 
+@reads()
 def add(
     index_path: IndexPath,
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     recipe: RecipeOption = None,
     fingerprints: Fingerprints = None,
     ids: IdsFile = None,
     existing: Existing = "error",
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -166,11 +158,10 @@ def add(
                 made,
                 fingerprints,
                 index.bits,
-                format=format,
-                column=text_column,
-                id_column=id_column,
                 ids=ids,
-                strict=strict,
+                column=reading.text_column,
+                id_column=reading.id_column,
+                **reading.arguments(),
             ) as source,
             progress_bars(quiet=quiet) as progress,
         ):
@@ -276,10 +267,10 @@ def _check_new(out: Path, *, overwrite: bool) -> None:
 @contextmanager
 def _updating(path: Path) -> Iterator[HammingIndex]:
     """An open index that nobody else changes meanwhile."""
-    from nearkin.io.locks import changing
     from nearkin.search.hamming import HammingIndex
+    from nearkin.search.saved import updating
 
-    with changing(path, "index"):
+    with updating(path):
         yield HammingIndex.open(path)
 
 

@@ -33,19 +33,10 @@ def output(help: str) -> OptionInfo:
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        help="Files, globs, folders, or - for standard input: JSONL, Parquet, CSV, TSV, text; also .gz and .zst.",
+        help="Files, globs, folders, URLs, or - for standard input: JSON, Parquet, CSV, TSV, text; also compressed.",
         show_default=False,
     ),
 ]
-TextColumn = Annotated[str | None, typer.Option(help="Column of the text.", show_default="text")]
-IdColumn = Annotated[str | None, typer.Option(help="Column of the id; row numbers without it.")]
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format", help="jsonl, parquet, csv, tsv, txt (a document per line) or files; told by the names without it."
-    ),
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first record that can't be read.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; one per core without it.")]
 
 # How a text becomes a fingerprint, and what is near.

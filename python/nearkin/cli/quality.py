@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import Reading, progress_bars, say, say_json, show_table
+from nearkin.cli.console import progress_bars, say, say_json, show_table, warn
 from nearkin.cli.options import (
     AtLeast,
     ClusterColumn,
-    FormatOption,
-    IdColumn,
     Inputs,
     Json,
     LabelColumn,
     PairColumns,
     Quiet,
     Recall,
-    Strict,
-    TextColumn,
     Threads,
     Threshold,
 )
+from nearkin.cli.reading import Reading, reads
 from nearkin.errors import InputError, bad_parameter
 
 if TYPE_CHECKING:
@@ -73,7 +70,7 @@ def evaluate(
     The options that name columns are about the truth. Intervals are Wilson's, of 95%.
     """
     from nearkin.quality.evaluation import evaluate as score
-    from nearkin.quality.labels import read_labels
+    from nearkin.quality.labels import DedupRun, read_labels
 
     known = read_labels(
         truth,
@@ -83,18 +80,20 @@ def evaluate(
         id_column=id_column,
         cluster_column=cluster_column,
     )
-    result = score(read_labels(found), known, unlisted=unlisted)  # type: ignore[arg-type]  # checked by the call
+    run = read_labels(found)
+    result = score(run, known, unlisted=unlisted)  # type: ignore[arg-type]  # checked by the call
+    if isinstance(run, DedupRun) and run.numbered:
+        warn(f"{found}: its ids are row numbers, since nearkin dedup was run without --id-column")
     if as_json:
         say_json(result.to_dict())
     else:
         say(str(result))
 
 
+@reads()
 def tune(
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     pairs: Annotated[
         str | None, typer.Option(help="Table of labelled pairs or clusters; without, similar pairs.")
     ] = None,
@@ -111,7 +110,6 @@ def tune(
     ] = None,
     sample: Annotated[int, typer.Option(help="Most documents that are measured.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the sample and of the intervals.")] = 0,
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -129,7 +127,6 @@ def tune(
     labels = None
     if pairs is not None:
         labels = _labels(pairs, pair_columns, label_column, at_least, cluster_column)
-    reading = Reading(format, text_column, id_column, strict)
     measured: BandTuning | Tuning
     with reading.reported(inputs) as corpus:
         if bands:

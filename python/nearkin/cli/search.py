@@ -18,7 +18,6 @@ from nearkin.cli.console import (
     NO_MATCH,
     progress_bars,
     read_text,
-    report_malformed,
     say,
     say_json,
     show_table,
@@ -28,18 +27,15 @@ from nearkin.cli.console import (
 from nearkin.cli.index import recipe_for
 from nearkin.cli.options import (
     Fingerprints,
-    FormatOption,
-    IdColumn,
     IdsFile,
     IndexPath,
     Json,
     Quiet,
     Radius,
     RecipeOption,
-    Strict,
-    TextColumn,
     Threads,
 )
+from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
@@ -60,8 +56,10 @@ _EXAMPLES = """
 """
 
 
+@reads()
 def search(
     index_path: IndexPath,
+    reading: Reading,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -82,13 +80,9 @@ def search(
     top_k: Annotated[
         int | None, typer.Option("--top-k", "-k", help="This many nearest; with --radius those within it.")
     ] = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
     recipe: RecipeOption = None,
     fingerprints: Fingerprints = None,
     ids: IdsFile = None,
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -117,11 +111,10 @@ def search(
             made,
             fingerprints,
             index.bits,
-            format=format,
-            column=text_column,
-            id_column=id_column,
             ids=ids,
-            strict=strict,
+            column=reading.text_column,
+            id_column=reading.id_column,
+            **reading.arguments(),
         ) as source:
             asker.ask_all(source, quiet=quiet)
     asker.end(quiet=quiet)

@@ -11,7 +11,6 @@ import typer
 
 from nearkin._core import set_num_threads
 from nearkin.cli.console import (
-    Reading,
     progress_bars,
     read_text,
     say,
@@ -23,8 +22,6 @@ from nearkin.cli.console import (
 from nearkin.cli.options import (
     Bits,
     Columns,
-    FormatOption,
-    IdColumn,
     Inputs,
     Json,
     Overwrite,
@@ -33,8 +30,6 @@ from nearkin.cli.options import (
     Recall,
     RecipeOption,
     StoreMemory,
-    Strict,
-    TextColumn,
     Threads,
     Threshold,
     VerifyOrStores,
@@ -42,6 +37,7 @@ from nearkin.cli.options import (
     output,
     recipe_of,
 )
+from nearkin.cli.reading import Reading, reads
 from nearkin.cli.store_files import add_files, check_files, import_digests, refuse_of_texts
 from nearkin.errors import bad_parameter
 
@@ -125,18 +121,16 @@ def create(
         _report(store, {}, as_json=as_json, quiet=quiet)
 
 
+@reads()
 def add(
     path: StorePath,
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     columns: Columns = None,
     keep_all: Annotated[
         bool, typer.Option("--all", help="Remember every document as one that stays, whatever it is like.")
     ] = False,
     memory_limit: StoreMemory = None,
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -151,10 +145,10 @@ def add(
 
     set_num_threads(threads)
     if _is_of_files(path):
-        refuse_of_texts(text_column=text_column, id_column=id_column, format=format, column=columns)
+        refuse_of_texts(reading, column=columns)
         with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
             tell = partial(_say_answers, as_json=as_json, quiet=quiet and not as_json)
-            found, refusals = add_files(store, inputs, tell, progress, keep_all=keep_all, strict=strict)
+            found, refusals = add_files(store, inputs, tell, progress, keep_all=keep_all, strict=reading.strict)
             _report(store, {name: found[name] for name in STATUSES}, as_json=False, quiet=quiet, err=True)
         refusals.end()
         return
@@ -171,20 +165,17 @@ def add(
             progress("add", sum(counts.values()), None)
             return range(first, first + len(texts)) if ids is None else None, answers
 
-        reading = Reading(format, text_column, id_column, strict)
         _answer_each(reading, inputs, remember, columns, as_json=as_json, quiet=quiet and not as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)
 
 
+@reads()
 def check(
     path: StorePath,
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     best: Annotated[int | None, typer.Option("--best", "-k", help="Give this many of the best matches, too.")] = None,
     memory_limit: StoreMemory = None,
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -193,14 +184,13 @@ def check(
 
     set_num_threads(threads)
     if _is_of_files(path):
-        refuse_of_texts(text_column=text_column, id_column=id_column, format=format)
+        refuse_of_texts(reading)
         with Store.open(path, "r") as store:
             tell = partial(_say_answers, as_json=as_json, quiet=False)
-            refusals = check_files(store, inputs, tell, best=best, strict=strict)
+            refusals = check_files(store, inputs, tell, best=best, strict=reading.strict)
         refusals.end()
         return
     with Store.open(path, "r", memory=memory_of(memory_limit)) as store:
-        reading = Reading(format, text_column, id_column, strict)
         ask = partial(store.check, k=best)
         _answer_each(reading, inputs, lambda texts, ids, cells: (None, ask(texts)), as_json=as_json, quiet=False)
 
@@ -392,14 +382,12 @@ def backup(
         store.backup(target)
 
 
+@reads()
 def import_(
     path: StorePath,
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     columns: Columns = None,
-    strict: Strict = False,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -411,7 +399,6 @@ def import_(
     from nearkin.store.base import Store
 
     if _is_of_files(path):
-        reading = Reading(format, text_column, id_column, strict)
         with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
             import_digests(store, inputs, reading, columns or [], progress)
         if not quiet:
@@ -420,12 +407,9 @@ def import_(
     add(
         path,
         inputs,
-        text_column=text_column,
-        id_column=id_column,
-        format=format,
+        reading=reading,
         columns=columns,
         keep_all=True,
-        strict=strict,
         threads=threads,
         quiet=True,
     )

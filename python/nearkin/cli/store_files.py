@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nearkin.cli.console import Reading, Refusals, escaped, report_malformed
+from nearkin.cli.console import Refusals, escaped
 from nearkin.cli.paths import named_paths
+from nearkin.cli.reading import Reading, report_malformed
 from nearkin.errors import InputError, bad_parameter
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ class Unreadable(Refusals):
         self.refuse(error)
 
 
-def refuse_of_texts(**options: object) -> None:
+def refuse_of_texts(reading: Reading, **options: object) -> None:
     """Refuse options that are about texts."""
-    for name, value in options.items():
+    for name, value in {**vars(reading), "strict": None, **options}.items():
         if value:
             raise bad_parameter(name, "given", "not with a store of files, whose arguments are files and folders")
 
@@ -108,8 +109,9 @@ def import_digests(
     others = [path for path in inputs if path not in lists]
     if not others:
         return counts
-    reading = Reading(reading.format, reading.text_column or "digest", reading.id_column or "id", reading.strict)
-    with reading.corpus(others, extra_columns=[*columns, "content", "length", "recipe"]) as corpus:
+    with reading.with_columns("digest", "id").corpus(
+        others, extra_columns=[*columns, "content", "length", "recipe"]
+    ) as corpus:
         for batch in corpus.batches():
             counts.update(_import_batch(store, batch, columns))
             progress("import", counts.total(), None)

@@ -8,19 +8,16 @@ from typing import Annotated
 import typer
 
 from nearkin._core import set_num_threads
-from nearkin.cli.console import Reading, say, say_json, shown
+from nearkin.cli.console import say, say_json, shown
 from nearkin.cli.options import (
-    FormatOption,
-    IdColumn,
     Inputs,
     Json,
     RecipeOption,
-    Strict,
-    TextColumn,
     Threads,
     output,
     recipe_of,
 )
+from nearkin.cli.reading import Reading, reads
 
 _KEYWORDS_EXAMPLE = "[bold]Example[/]\n\n  nearkin keywords news.jsonl --id-column id --top 5"
 _FIT_EXAMPLE = (
@@ -28,14 +25,12 @@ _FIT_EXAMPLE = (
 )
 
 
+@reads()
 def keywords(
     inputs: Inputs,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     recipe: RecipeOption = "zh-keywords",
     top: Annotated[str | None, typer.Option(help="How many: a number, a share such as 10%, or all.")] = None,
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -47,7 +42,7 @@ def keywords(
     made = recipe_of(recipe)
     if top is not None:
         made = made.with_(top=top)
-    with Reading(format, text_column, id_column, strict).reported(inputs) as corpus:
+    with reading.reported(inputs) as corpus:
         for batch in corpus.batches():
             for name, found in zip(batch.ids.to_list(), made.core.keywords(batch.texts), strict=True):
                 if as_json:
@@ -57,14 +52,13 @@ def keywords(
                     say(f"{shown(name)}\t{shown(word)}\t{weight:.6g}")
 
 
+@reads(ids=False)
 def fit(
     inputs: Inputs,
     out: Annotated[Path, output("File of the table.")],
-    text_column: TextColumn = None,
-    format: FormatOption = None,
+    reading: Reading,
     recipe: RecipeOption = "zh-keywords",
     min_df: Annotated[int, typer.Option(help="Drop features of fewer documents.")] = 1,
-    strict: Strict = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -75,7 +69,7 @@ def fit(
     from nearkin.text.idf import Idf
 
     set_num_threads(threads)
-    with Reading(format, text_column, None, strict).reported(inputs) as corpus:
+    with reading.reported(inputs) as corpus:
         idf = Idf.fit(corpus, recipe_of(recipe), min_df=min_df)
     idf.save(out)
     if as_json:

@@ -23,13 +23,16 @@ from numpy.typing import NDArray
 from nearkin.errors import InputError, NearkinError, bad_parameter
 from nearkin.io.inputs import Compression, Format, InputFile
 from nearkin.io.output import OutputDir
-from nearkin.io.streams import Spool, compressing
+from nearkin.io.spool import Spool
+from nearkin.io.streams import compressing
 from nearkin.io.values import Batch, Malformed, PackedTexts
 
 # Bytes of input in one block; large enough that the cost of calls vanishes, small enough for the third-level cache.
 BLOCK = 16 << 20
 # The longest record that is read. It bounds memory against a stream that decompresses to one endless line.
 LONGEST = 1 << 28
+REJECTED = "rejected.jsonl"
+"""The file in a folder of output with the records that can't be read."""
 
 
 class Corpus(ABC):
@@ -59,14 +62,17 @@ class Corpus(ABC):
         id_column: str | None,
         extra_columns: tuple[str, ...],
         strict: bool,
+        max_malformed: float,
+        delimiter: str | None,
         spool_dir: str | os.PathLike[str] | None,
     ) -> None:
         self.format = format
         self.text_column = text_column
         self.id_column = id_column
         self.extra_columns = extra_columns
+        self.delimiter = delimiter
         self.inputs: list[Path] = []
-        self.malformed = Malformed(strict=strict)
+        self.malformed = Malformed(strict=strict, most=max_malformed, spool=Spool(spool_dir))
         self.rows = 0
         self.bytes_read = 0
         self._sources = sources
@@ -85,11 +91,17 @@ class Corpus(ABC):
     def close(self) -> None:
         """Free the spool; the corpus can't be read after that."""
         self._spool.close()
+        self.malformed.close()
 
     @property
     def paths(self) -> list[Path]:
-        """Every input file that has a name."""
+        """Every input file of this machine that has a name."""
         return [source.path for source in self._sources if source.path is not None]
+
+    @property
+    def urls(self) -> list[str]:
+        """Every remote input file."""
+        return [source.url for source in self._sources if source.url]
 
     @property
     def columns(self) -> list[str]:
@@ -103,21 +115,31 @@ class Corpus(ABC):
         Raises
         ------
         InputError
-            A file that can't be read or changes meanwhile; with `strict` a record that can't be read; and when no
-            record can be read, since then the format or a column's name is most likely wrong.
+            A file that can't be read or changes meanwhile; with `strict` a record that can't be read; more of them than
+            `max_malformed`; none that can be read, or an extra column that none has, since then the format or a
+            column's name is most likely wrong.
         """
         if self._begun and not all(source.regular for source in self._sources):
             raise NearkinError(
-                "standard input and pipes can be read once; look rows up by texts() or save them to a file"
+                "standard input, pipes and remote files are read once; look rows up by texts() or save them to a file"
             )
         self._begun = True
         self._reset()
-        yield from self._read()
-        if self.rows == 0 and self.malformed.count:
-            first = self.malformed.first[0]
-            reason = f"none of {self.malformed.count} records can be read; the first: {first}"
-            raise InputError(reason, place=first.file, file=first.file, line=first.line, reason=reason)
+        absent = set(self.extra_columns) if self.format == "jsonl" else set()
+        for batch in self._read():
+            absent -= {name for name in absent if batch.columns[name].kinds.any()}
+            yield batch
+        self.malformed.check(self.rows)
+        for name in self.extra_columns if self.rows else ():
+            if name in absent and (columns := self._columns_without(name)) is not None:
+                place = self._sources[0].name
+                reason = f"no record has a column {name!r}; the first has {', '.join(map(repr, columns))}"
+                raise InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
         self._complete = True
+
+    def _columns_without(self, name: str) -> list[str] | None:
+        """The columns of the first record if none has this one; null in all of them is a value."""
+        return None
 
     def texts(self, rows: Iterable[int] | NDArray[Any]) -> PackedTexts:
         """The texts of some rows, read again.
@@ -186,6 +208,18 @@ class Corpus(ABC):
         """The name of the file with the kept rows, such as `kept.jsonl.gz`."""
         ending = "txt" if self.format == "files" else self.format
         return f"kept.{ending}" + (f".{self.compression}" if self.compression else "")
+
+    def write_rejected(self, out: OutputDir) -> None:
+        """Write the records that can't be read, if there are any, to `rejected.jsonl`: file, line and reason.
+
+        Parameters
+        ----------
+        out : OutputDir
+            Where the file lies.
+        """
+        if self.malformed.count:
+            with out.open(REJECTED) as file:
+                self.malformed.write(file)
 
     def _reset(self) -> None:
         self.malformed.clear()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nearkin.errors import bad_parameter
 from nearkin.io.base import Corpus
 from nearkin.io.inputs import Format, InputFile, resolve
+from nearkin.io.recode import check_encoding
+from nearkin.io.values import MAX_MALFORMED
 
 
 def open_corpus(
@@ -20,19 +23,25 @@ def open_corpus(
     id_column: str | None = None,
     extra_columns: Iterable[str] = (),
     strict: bool = False,
+    max_malformed: float = MAX_MALFORMED,
+    encoding: str | None = None,
+    delimiter: str | None = None,
     spool_dir: str | os.PathLike[str] | None = None,
 ) -> Corpus:
-    r"""A corpus over files, globs, folders or standard input.
+    r"""A corpus over files, globs, folders, URLs or standard input.
 
     Parameters
     ----------
     inputs : path, or iterable of paths
-        Files, globs (`data/*.jsonl.gz`), folders, `-` for standard input; all of one format, each also .gz or .zst.
+        Files, globs (`data/*.jsonl.gz`), folders, `-` for standard input, and URLs (`s3://`, `gs://`, `hf://`,
+        `https://`) where fsspec is installed; all of one format, each also .gz, .zst, .bz2, .xz or .lz4. JSON may be
+        lines, one array, or values of several lines each.
     format : str, optional
         jsonl, parquet, csv, tsv, txt (a document per line) or files (a file per document); None to follow the file
         names.
     text_column : str, default "text"
-        The column of the text; of no meaning for txt and files.
+        The column of the text; of no meaning for txt and files. In JSON and Parquet `meta.url` is the field `url` of
+        `meta`, unless a column has that name; so for the other columns.
     id_column : str, optional
         The column of the id, an integer or string in every record; ids are row numbers without one, and the paths of
         files.
@@ -40,8 +49,15 @@ def open_corpus(
         Further columns of scalars to read.
     strict : bool, default False
         Whether the first record that can't be read is an error. Otherwise such records are left out and counted.
+    max_malformed : int or float, default 0.1
+        How many records that can't be read are too many: a number as int, a share of all records as float.
+    encoding : str, optional
+        Of JSON, CSV and text, as Python's codecs name it, such as "latin-1"; UTF-8 if not given.
+    delimiter : str, optional
+        Of CSV: one ASCII character. If not given it is comma, semicolon, tab or bar, by the header.
     spool_dir : path, optional
-        Where compressed inputs and pipes are spooled; it needs room for their decompressed bytes.
+        Where inputs that can't be read twice as they lie are spooled: compressed ones, pipes, remote files, other
+        encodings, JSON arrays. It needs room for their decompressed bytes.
 
     Returns
     -------
@@ -51,9 +67,11 @@ def open_corpus(
     Raises
     ------
     ParameterError
-        An unknown format, columns that the format does not have, one column in two roles.
+        An unknown format or encoding, columns that the format does not have, one column in two roles.
     InputError
         Missing files, inputs of two formats, one file twice.
+    MissingExtraError
+        A URL, where fsspec or its part for that protocol is not installed.
 
     Examples
     --------
@@ -70,9 +88,32 @@ def open_corpus(
     b'{"id": "y", "text": "two"}\n'
     """
     named = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-    corpus = _open(*resolve(named, format), text_column, id_column, extra_columns, strict=strict, spool_dir=spool_dir)
+    kind, sources = resolve(named, format)
+    sources = _decoded(kind, sources, encoding)
+    single = delimiter in (None, "\t") or (len(delimiter) == 1 and "!" <= delimiter <= "~" and delimiter != '"')
+    if delimiter is not None and not (kind == "csv" and single):
+        raise bad_parameter("delimiter", repr(delimiter), "one ASCII character such as ';', with csv alone")
+    corpus = _open(
+        kind,
+        sources,
+        text_column,
+        id_column,
+        extra_columns,
+        strict=strict,
+        max_malformed=max_malformed,
+        delimiter=delimiter,
+        spool_dir=spool_dir,
+    )
     corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, named) if path.exists()), *corpus.paths]))
     return corpus
+
+
+def _decoded(kind: Format, sources: list[InputFile], encoding: str | None) -> list[InputFile]:
+    """The sources with the encoding of their text."""
+    checked = check_encoding(encoding)
+    if encoding is not None and kind == "parquet":
+        raise bad_parameter("encoding", repr(encoding), "no encoding for parquet, whose texts are UTF-8")
+    return [replace(source, encoding=checked) for source in sources] if checked else sources
 
 
 def _open(

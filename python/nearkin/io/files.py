@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import invalid_utf8
+from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.streams import Reader, Spool, check_stamp
+from nearkin.io.recode import RecodeError
+from nearkin.io.spool import Spool
+from nearkin.io.streams import Reader, check_stamp
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts, offsets_of
 
 _BOM = b"\xef\xbb\xbf"
@@ -67,6 +70,11 @@ class FileCorpus(Corpus):
             with Reader(source, _Forget()) as reader:
                 text = _whole(reader)
                 reader.check_unchanged()
+        except InputError as error:
+            if not isinstance(error.__cause__, RecodeError):
+                raise
+            self.malformed.add(BadRecord(source.name, 1, error.reason))
+            return None, None
         except OSError as error:
             reason = f"can't be read: {error.strerror or error}; change its permissions or leave it out"
             self.malformed.add(BadRecord(source.name, 1, reason))

@@ -1,6 +1,6 @@
 """From what a user names to what is read: paths, globs, folders and `-` become sources of one format.
 
-The format follows from the name's ending, under `.gz` or `.zst` if need be, or given; all inputs have the same. A
+The format follows from the name's ending, under that of a compression if need be, or given; all inputs have the same. A
 folder is read for its `.jsonl`, `.parquet`, `.csv` or `.tsv` files if it has any, and otherwise every file in it is a
 document. Names that begin with a dot are skipped when a folder is read, and folders are never entered through a
 symbolic link. Order: as given; within a glob or a folder by name.
@@ -20,7 +20,7 @@ from typing import Literal, cast, get_args
 from nearkin.errors import InputError, bad_parameter, kind_of_file, printable
 
 Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files"]
-Compression = Literal["", "gz", "zst"]
+Compression = Literal["", "gz", "zst", "bz2", "xz", "lz4"]
 
 STDIN = "-"
 
@@ -36,6 +36,14 @@ _ENDINGS: dict[str, Format] = {
     ".txt": "txt",
     ".text": "txt",
     ".log": "txt",
+}
+_COMPRESSIONS: dict[str, Compression] = {
+    ".gz": "gz",
+    ".zst": "zst",
+    ".zstd": "zst",
+    ".bz2": "bz2",
+    ".xz": "xz",
+    ".lz4": "lz4",
 }
 # Endings that say "rows" so plainly that a folder with them is a folder of tables, not of documents.
 _TABLES = ("jsonl", "parquet", "csv", "tsv")
@@ -66,14 +74,18 @@ class InputFile:
         As messages show it.
     path : Path or None
         None for standard input.
-    compression : {"", "gz", "zst"}
+    compression : {"", "gz", "zst", "bz2", "xz", "lz4"}
         From the name; that of a pipe from its first bytes.
     regular : bool
-        Whether it can be read twice: a file, not a pipe.
+        Whether it can be read twice: a file, not a pipe and not remote.
     document : str
         For a file that is a document: its path relative to the folder that was named, with / on every system.
     refused : str
         Why its name can't be an id, if it can't: then it is a record that can't be read.
+    encoding : str
+        As Python's codecs name it; empty for UTF-8.
+    url : str
+        Of a remote file; it has no path.
     """
 
     name: str
@@ -82,11 +94,13 @@ class InputFile:
     regular: bool
     document: str = ""
     refused: str = ""
+    encoding: str = ""
+    url: str = ""
 
     @property
     def plain(self) -> bool:
-        """Whether its bytes can be read again as they lie: neither compressed nor a pipe."""
-        return self.regular and not self.compression
+        """Whether its bytes can be read again as they lie: a file in UTF-8 that is not compressed."""
+        return self.regular and not self.compression and not self.encoding
 
 
 # Names of what is open already: a shell's process substitution, for example.
@@ -118,7 +132,7 @@ def unreadable(file: str, reason: str) -> InputError:
 
 def compression_of(name: str) -> Compression:
     """The compression that a name says."""
-    return {".gz": "gz", ".zst": "zst"}.get(os.path.splitext(name)[1].lower(), "")  # type: ignore[return-value]  # noqa: PTH122
+    return _COMPRESSIONS.get(os.path.splitext(name)[1].lower(), "")  # noqa: PTH122
 
 
 def format_of(name: str) -> Format | None:
@@ -136,7 +150,7 @@ def resolve(
     Parameters
     ----------
     inputs : path, or iterable of paths
-        Files, globs, folders, `-` for standard input.
+        Files, globs, folders, URLs, `-` for standard input.
     format : str or None
         One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document); None to tell by names.
 
@@ -162,7 +176,7 @@ def resolve(
         if other_format != first_format:
             reason = f"is {other_format}, while {first.name} is {first_format}; give inputs of one format"
             raise unreadable(source.name, reason)
-        real = STDIN if source.path is None else os.path.realpath(source.path)
+        real = source.url or (STDIN if source.path is None else os.path.realpath(source.path))
         if real in seen:
             reason = f"is given twice (also as {seen[real]}), and all of it would be a duplicate; give each file once"
             raise unreadable(source.name, reason)
@@ -177,6 +191,10 @@ def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Fo
                 "format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt"
             )
         return [(format or "jsonl", InputFile("standard input", None, "", regular=False))]
+    from nearkin.io import remote
+
+    if remote.is_url(name):
+        return [_remote(url, format) for url in remote.expand(name)]
     path = Path(name)
     if not path.exists():
         if not any(sign in name for sign in "*?["):
@@ -204,6 +222,16 @@ def _single(name: str, format: Format | None) -> tuple[Format, InputFile]:
     return told, InputFile(
         name, path, compression_of(name), regular, document=_document(name) if told == "files" else ""
     )
+
+
+def _remote(url: str, format: Format | None) -> tuple[Format, InputFile]:
+    from nearkin.io.remote import name_in
+
+    name = name_in(url)
+    told = format or format_of(name)
+    if told is None:
+        raise unreadable(url, f"the name says no format; give format: {', '.join(get_args(Format))}")
+    return told, InputFile(url, None, compression_of(name), regular=False, document=url, url=url)
 
 
 def _document(path: str) -> str:

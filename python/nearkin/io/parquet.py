@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from nearkin._core import invalid_utf8
 from nearkin.io.base import BLOCK, Corpus
 from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.streams import Reader, Sink, Spool, check_stamp, read_at
+from nearkin.io.spool import Spool
+from nearkin.io.streams import Reader, Sink, check_stamp, read_at
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, PackedTexts, running
 
 # Decompressed bytes of a row group that is written.
@@ -277,15 +278,19 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def _is_date(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
 def _check_type(source: InputFile, name: str, kind: pa.DataType, *, text: bool) -> None:
     value = _value_type(kind)
     if text and not (_is_string(value) or pa.types.is_null(value)):
         raise unreadable(source.name, f"column {name!r} is {kind}; a text is a string")
     types = pa.types
     scalar = types.is_integer(value) or types.is_floating(value) or types.is_boolean(value) or types.is_null(value)
-    if not text and not scalar and not _is_string(value):
+    if not text and not scalar and not _is_date(value) and not _is_string(value):
         raise unreadable(
-            source.name, f"column {name!r} is {kind}; a column that is read is of strings, numbers or booleans"
+            source.name, f"column {name!r} is {kind}; a column that is read is of strings, numbers, booleans or dates"
         )
 
 
@@ -339,6 +344,10 @@ def column_of(array: pa.Array) -> Column:
     n = len(array)
     if pa.types.is_null(kind):
         return Column.of([None] * n)
+    if _is_date(kind):
+        # ISO 8601; a zone becomes Z, since the moment is what counts.
+        moments = array if pa.types.is_date(kind) or kind.tz is None else array.cast(pa.timestamp(kind.unit, "UTC"))
+        return Column.strings(texts_of(moments.cast(pa.string())))
     if pa.types.is_uint64(kind) and array.null_count < n and pc.max(array).as_py() >= 2**63:
         return Column.of(array.to_pylist())
     nulls = array.is_null().to_numpy(zero_copy_only=False)

@@ -1,12 +1,13 @@
 """Corpora whose files are records one after another: JSON lines, CSV and TSV, plain lines.
 
 The core reads blocks and says where each record lies; a record is looked up by reading these bytes again, and kept by
-copying them, so what is written is what came, byte for byte. A record that ends its file without a line end gets one
-when another follows it.
+copying them, so what is written is what came, byte for byte (in UTF-8, and of a JSON array as lines). A record that
+ends its file without a line end gets one when another follows it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_l
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.streams import Reader, check_stamp, read_at
+from nearkin.io.streams import MAGIC, PROGRAMS, Reader, check_stamp, read_at
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 _BOM = b"\xef\xbb\xbf"
@@ -48,6 +49,7 @@ class RecordCorpus(Corpus):
         super()._reset()
         self._places: list[_Places] = []
         self._stamps: dict[int, FileStamp | None] = {}
+        self._spooled: set[int] = set()
 
     def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
         """The records of a block."""
@@ -63,7 +65,9 @@ class RecordCorpus(Corpus):
 
     def _read(self) -> Iterator[Batch]:
         for number, source in enumerate(self._sources):
-            with Reader(source, self._spool) as reader:
+            with Reader(source, self._spool, json=self.format == "jsonl") as reader:
+                if reader.spooled_at is not None:
+                    self._spooled.add(number)
                 yield from self._read_source(number, reader)
                 reader.check_unchanged()
             self._stamps[number] = reader.stamp
@@ -97,7 +101,7 @@ class RecordCorpus(Corpus):
                 begin, line, skipping = found + 1, line + 1, False
             records = self._parse(buffer[begin:filled], end=end)
             if records.malformed_count:
-                self._reject(source, line, records)
+                self._reject(reader, line, records)
             if len(records.starts):
                 yield self._batch(number, base + begin, records)
             line += records.lines
@@ -107,7 +111,8 @@ class RecordCorpus(Corpus):
                 if len(buffer) < LONGEST:
                     buffer = _grown(source, buffer, filled, "record")
                     continue
-                self.malformed.add(BadRecord(source.name, line, f"the record is longer than {LONGEST >> 20} MiB"))
+                reason = f"the record is longer than {LONGEST >> 20} MiB"
+                self.malformed.add(BadRecord(source.name, line, reason, reader.unit))
                 # What was read of it is skipped up to its first line end, if it has one (a quote never closed).
                 found = buffer[:filled].tobytes().find(b"\n")
                 consumed, skipping = (filled, True) if found < 0 else (found + 1, False)
@@ -133,8 +138,9 @@ class RecordCorpus(Corpus):
         extra = {name: columns[name] for name in self.extra_columns}
         return Batch(first, PackedTexts(records.offsets, records.data, records.nulls), ids, extra)
 
-    def _reject(self, source: InputFile, line: int, records: Records) -> None:
-        first = [BadRecord(source.name, line + at, reason) for at, reason in records.malformed]
+    def _reject(self, reader: Reader, line: int, records: Records) -> None:
+        name = reader.source.name
+        first = [BadRecord(name, line + at, reason, reader.unit) for at, reason in records.malformed]
         for record in first[:-1]:
             self.malformed.add(record)
         self.malformed.add(first[-1], records.malformed_count - len(first) + 1)
@@ -143,7 +149,7 @@ class RecordCorpus(Corpus):
     def _file(self, number: int) -> Iterator[int]:
         """The descriptor under which the rows of a source can be read again."""
         source, stamp = self._sources[number], self._stamps.get(number)
-        if source.path is None or not source.plain:
+        if number in self._spooled or source.path is None:
             yield self._spool.descriptor()
             return
         # There is no stamp yet while the first pass is inside of the file.
@@ -234,6 +240,30 @@ class JsonlCorpus(RecordCorpus):
     def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
         return read_jsonl(block, *self._wanted(), lengths=lengths)
 
+    def _columns_without(self, name: str) -> list[str] | None:
+        columns: list[str] = []
+        for places in self._places:
+            with self._file(places.source) as descriptor:
+                starts = places.starts.astype(np.int64) + places.base
+                block = read_at(descriptor, starts, places.lengths, self._sources[places.source].name).tobytes()
+            at = 0
+            for length in places.lengths.tolist():
+                record = json.loads(block[at : at + length])
+                if _has_column(record, name):
+                    return None
+                columns = columns or list(record)
+                at += length
+        return columns
+
+
+def _has_column(record: dict[str, object], name: str) -> bool:
+    """Whether a record has a column, by its name or by the path of names that dots separate."""
+    if name in record:
+        return True
+    head, dot, rest = name.partition(".")
+    inner = record.get(head)
+    return bool(dot) and isinstance(inner, dict) and _has_column(inner, rest)
+
 
 class LineCorpus(RecordCorpus):
     """A document per line."""
@@ -246,17 +276,24 @@ class LineCorpus(RecordCorpus):
 
 
 class CsvCorpus(RecordCorpus):
-    """CSV or TSV with a header, the same one in every file."""
+    """CSV or TSV with a header, the same one in every file.
+
+    The delimiter of CSV is the first of comma, semicolon, tab and bar with which the first header has every column that
+    is read, unless one was given.
+    """
 
     def _reset(self) -> None:
         super()._reset()
+        self._delimiter = self._delimiters()[0]
         self._header = b""
         self._header_of = ""
         self._names: list[str] = []
 
-    @property
-    def _delimiter(self) -> int:
-        return 0x09 if self.format == "tsv" else 0x2C
+    def _delimiters(self) -> bytes:
+        """Those that the header is read with, in this order."""
+        if self.delimiter is not None:
+            return self.delimiter.encode()
+        return b"\t" if self.format == "tsv" else b",;\t|"
 
     def _layout(self) -> tuple[int, int, int, list[int]]:
         fields = [self._names.index(name) for name in self.columns]
@@ -271,15 +308,20 @@ class CsvCorpus(RecordCorpus):
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         if end and not len(block):
             raise unreadable(source.name, "the file is empty; its first line must name the columns")
-        try:
-            header = read_csv_header(block, self._delimiter, end=end)
-        except InputError as error:
-            raise unreadable(f"{source.name}, line 1", f"the header: {error.reason}") from None
-        if header is None:
-            return None
-        names, length = header
+        wanted = [self.text_column, *self.columns]
+        for delimiter in self._delimiters() if not self._names else bytes([self._delimiter]):
+            header = self._read_header(source, block, delimiter, end=end)
+            if header is None:
+                return None
+            names, length = header
+            if all(names.count(name) == 1 for name in wanted):
+                self._delimiter = delimiter
+                break
+        else:
+            # The first one's header is what the message lists.
+            names, length = self._read_header(source, block, self._delimiters()[0], end=end) or ([], 0)
         if not self._names:
-            for name in [self.text_column, *self.columns]:
+            for name in wanted:
                 if names.count(name) != 1:
                     found = "no column" if name not in names else "more than one column"
                     raise unreadable(f"{source.name}, line 1", f"{found} {name!r}; the header has {', '.join(names)}")
@@ -288,6 +330,14 @@ class CsvCorpus(RecordCorpus):
         elif names != self._names:
             raise unreadable(f"{source.name}, line 1", _first_difference(names, self._names, self._header_of))
         return length, int(np.count_nonzero(block[:length] == 0x0A))
+
+    def _read_header(
+        self, source: InputFile, block: NDArray[np.uint8], delimiter: int, *, end: bool
+    ) -> tuple[list[str], int] | None:
+        try:
+            return read_csv_header(block, delimiter, end=end)
+        except InputError as error:
+            raise unreadable(f"{source.name}, line 1", f"the header: {error.reason}") from None
 
     def _write_header(self, stream: IO[bytes]) -> None:
         stream.write(self._header)
@@ -309,13 +359,11 @@ def _byte_order_mark(source: InputFile, block: NDArray[np.uint8]) -> int:
     if head.startswith(_BOM):
         return len(_BOM)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise unreadable(source.name, "the file is UTF-16; convert it to UTF-8")
-    for magic, what in (
-        (b"\x1f\x8b", "gzip; end its name in .gz"),
-        (b"\x28\xb5\x2f\xfd", "zstd; end its name in .zst"),
-    ):
-        if head.startswith(magic):
-            raise unreadable(source.name, f"the file is compressed with {what}")
+        raise unreadable(source.name, "the file is UTF-16; convert it to UTF-8, or give encoding utf-16")
+    for magic, compression in MAGIC.items():
+        if block[: len(magic)].tobytes() == magic:
+            what = PROGRAMS[compression]
+            raise unreadable(source.name, f"the file is compressed with {what}; end its name in .{compression}")
     if head == b"PAR1":
         raise unreadable(source.name, "the file is Parquet; end its name in .parquet or give format='parquet'")
     return 0

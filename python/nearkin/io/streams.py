@@ -1,23 +1,24 @@
 """Bytes in and out: files, gzip, zstd, pipes, and the spool that lets a stream be read twice.
 
 A compressed stream is decompressed as it is read, a block at a time, so that memory does not grow with what it holds;
-a stream that ends early, or has bytes that are not part of it, is an error. gzip is zlib's (RFC 1952; several members
-follow one another as if they were one); zstd is pyarrow's.
+a stream that ends early, or has bytes that are not part of it, is an error. gzip (RFC 1952), bzip2 and xz are Python's,
+zstd and lz4 (its frame format) are pyarrow's; several members follow one another as if they were one.
 
-The spool is one temporary file without a name: the system frees it when the process ends, however it ends. It holds the
-decompressed bytes of compressed inputs and of pipes, so it needs as much room in `spool_dir` as these have.
+The spool (`io.spool`) holds the bytes of what can't be read again as it lies: compressed inputs, pipes, remote files,
+other encodings, JSON arrays. It needs as much room in `spool_dir` as these have, decompressed.
 """
 
 from __future__ import annotations
 
+import bz2
 import io
+import lzma
 import os
 import sys
-import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Literal, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ from numpy.typing import NDArray
 from nearkin._core import read_spans
 from nearkin.errors import InputError
 from nearkin.io.inputs import Compression, FileStamp, InputFile, unreadable
+from nearkin.io.recode import ByteStream, DecodedStream, JsonRecordStream, PeekedStream, RecodeError, kind_of_json
+from nearkin.io.spool import Spool
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -32,17 +35,19 @@ if TYPE_CHECKING:
 # Compressed bytes that are fetched at once, and the most that one call decompresses.
 _CHUNK = 1 << 18
 
-_MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
-
-
-class ByteStream(Protocol):
-    """A source of bytes: an unbuffered file, or one of the readers here."""
-
-    def read(self, size: int = -1, /) -> bytes | None:
-        """At most `size` bytes; none at the end."""
-
-    def readinto(self, buffer: Buffer, /) -> int | None:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end."""
+MAGIC: dict[bytes, Compression] = {
+    b"\x1f\x8b": "gz",
+    b"\x28\xb5\x2f\xfd": "zst",
+    b"\xfd7zXZ\0": "xz",
+    b"BZh": "bz2",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+"""What files of each compression begin with."""
+PROGRAMS = {"gz": "gzip", "zst": "zstd", "xz": "xz", "bz2": "bzip2", "lz4": "lz4"}
+"""What a compression is called."""
+_ARROW = {"zst": "zstd", "lz4": "lz4"}
+# xz asks for its dictionary, which a file may claim to be of 4 GiB; `xz -9` has 64 MiB.
+_XZ_MEMORY = 1 << 28
 
 
 class GzipReader(io.RawIOBase):
@@ -92,25 +97,91 @@ class GzipReader(io.RawIOBase):
                 return len(out)
 
 
+class MemberReader(io.RawIOBase):
+    """The decompressed bytes of a bzip2 or xz stream, as `GzipReader`.
+
+    Raises
+    ------
+    EOFError
+        The stream ends inside of a member.
+    OSError, lzma.LZMAError
+        Bytes that are not of this compression.
+    """
+
+    def __init__(self, raw: ByteStream, new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._raw = raw
+        self._new = new
+        self._member: bz2.BZ2Decompressor | lzma.LZMADecompressor | None = None
+        self._waiting = b""
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill the start of `buffer`; the number of bytes, 0 at the end of the stream."""
+        view = memoryview(buffer).cast("B")
+        while len(view):
+            if self._member is None or self._member.needs_input:
+                self._waiting = self._waiting or self._raw.read(_CHUNK) or b""
+                if not self._waiting:
+                    if self._member is not None:
+                        raise EOFError("the compressed stream ends too early")
+                    return 0
+            if self._member is None:
+                self._member = self._new()
+            out = self._member.decompress(self._waiting, min(len(view), _CHUNK * 4))
+            self._waiting = b""
+            if self._member.eof:
+                # xz pads its streams with zero bytes.
+                self._waiting = self._member.unused_data.lstrip(b"\0")
+                self._member = None
+            if out:
+                view[: len(out)] = out
+                return len(out)
+        return 0
+
+
 def decompressed(raw: ByteStream, compression: Compression) -> ByteStream:
     """A stream with `readinto` over the decompressed bytes of `raw`."""
     if compression == "gz":
         return GzipReader(raw)
-    if compression == "zst":
+    if compression == "bz2":
+        return MemberReader(raw, bz2.BZ2Decompressor)
+    if compression == "xz":
+        return MemberReader(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY))
+    if compression:
         import pyarrow as pa
 
-        stream: ByteStream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        stream: ByteStream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), _ARROW[compression])
         return stream
     return raw
 
 
-class Compressor(io.RawIOBase):
-    """Writes gzip to `raw`. Closing it ends the stream and leaves `raw` open."""
+class _Packer(Protocol):
+    """A compressor of the standard library."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
+    def compress(self, data: Buffer, /) -> bytes:
+        """Bytes that are ready."""
+
+    def flush(self) -> bytes:
+        """The rest of them."""
+
+
+# Levels are the programs' own. The gzip header (wbits 31) holds no name and no time.
+_PACKERS: dict[str, Callable[[], _Packer]] = {
+    "gz": lambda: zlib.compressobj(6, zlib.DEFLATED, 31),
+    "bz2": bz2.BZ2Compressor,
+    "xz": lzma.LZMACompressor,
+}
+
+
+class Compressor(io.RawIOBase):
+    """Writes gzip, bzip2 or xz to `raw`. Closing it ends the stream and leaves `raw` open."""
+
+    def __init__(self, raw: IO[bytes], compression: Compression) -> None:
         self._raw = raw
-        # Level 6 is gzip's own; wbits 31 is the gzip format, whose header holds no name and no time.
-        self._member = zlib.compressobj(6, zlib.DEFLATED, 31)
+        self._member = _PACKERS[compression]()
 
     def writable(self) -> bool:
         """True."""
@@ -137,19 +208,19 @@ class Compressor(io.RawIOBase):
 @contextmanager
 def compressing(raw: IO[bytes], compression: Compression) -> Iterator[IO[bytes]]:
     """A stream whose bytes arrive in `raw` compressed; the stream is ended only if the block succeeds."""
-    if compression == "gz":
-        stream = Compressor(raw)
+    if compression in _PACKERS:
+        stream = Compressor(raw, compression)
         try:
             yield stream  # type: ignore[misc]
         except BaseException:
             stream.give_up()
             raise
         stream.close()
-    elif compression == "zst":
+    elif compression:
         import pyarrow as pa
 
         sink = Sink(raw)
-        packed = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd")
+        packed = pa.CompressedOutputStream(pa.PythonFile(sink, "w"), _ARROW[compression])
         try:
             yield packed
         except BaseException:
@@ -192,45 +263,8 @@ class Sink:
         self._stream = None
 
 
-class Spool:
-    """A temporary file without a name, made when first written to.
-
-    Parameters
-    ----------
-    folder : path or None
-        Where it lies; the system's folder of temporary files if None.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        self.folder = folder
-        self._file: IO[bytes] | None = None
-        self.size = 0
-
-    def write(self, data: Buffer) -> None:
-        """Append."""
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self.folder, prefix="nearkin-", buffering=0)  # noqa: SIM115
-        view = memoryview(data).cast("B")
-        if sys.platform == "win32":
-            # Reading rows again moves the position there.
-            self._file.seek(self.size)
-        while len(view):
-            written = self._file.write(view)
-            self.size += written
-            view = view[written:]
-
-    def descriptor(self) -> int:
-        """The open file's number."""
-        if self._file is None:
-            self.write(b"")
-        return self._file.fileno()  # type: ignore[union-attr]
-
-    def close(self) -> None:
-        """Free the room that it takes."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        self.size = 0
+# What readers raise about bytes. pyarrow and bzip2 report a damaged stream as an OSError without a number.
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, RecodeError, OSError)
 
 
 class Reader:
@@ -241,20 +275,26 @@ class Reader:
     source : InputFile
         What to read.
     spool : Spool
-        Takes the bytes of a compressed source or pipe.
+        Takes the bytes of what can't be read again as it lies.
+    json : bool, default False
+        Whether the bytes are JSON, whose arrays become lines.
 
     Attributes
     ----------
     spooled_at : int or None
-        Where the bytes begin in the spool; None for a plain file, which is read again itself.
+        Where the bytes begin in the spool; None for a file that is read again itself.
     stamp : FileStamp or None
         What the plain file was when it was opened.
     bytes_read : int
         Bytes taken from the source, compressed if it is.
+    unit : {"line", "record"}
+        What lines of the stream are: lines of the file, or records of a JSON array.
     """
 
-    def __init__(self, source: InputFile, spool: Spool) -> None:
+    def __init__(self, source: InputFile, spool: Spool, *, json: bool = False) -> None:
         self.source = source
+        self.unit: Literal["line", "record"] = "line"
+        self._json = json
         self._spool = spool
         self.stamp: FileStamp | None = None
         self.spooled_at: int | None = None
@@ -262,17 +302,37 @@ class Reader:
 
     def __enter__(self) -> Reader:
         source = self.source
-        self._raw: io.FileIO = os.fdopen(os.dup(0), "rb", 0) if source.path is None else source.path.open("rb", 0)
+        self._raw = _opened(source)
         compression = source.compression
         self._counted = _Counted(self._raw)
         if source.regular:
             self.stamp = FileStamp.of(os.fstat(self._raw.fileno()))
-        else:
+        elif not source.url or not compression:
             compression = self._counted.peek_compression()
-        if not source.plain:
+        try:
+            self._stream: ByteStream = self._recoded(decompressed(self._counted, compression))
+        except BaseException:
+            self._raw.close()
+            raise
+        if not source.plain or self.unit == "record":
             self.spooled_at = self._spool.size
-        self._stream: ByteStream = decompressed(self._counted, compression)
         return self
+
+    def _recoded(self, stream: ByteStream) -> ByteStream:
+        """The stream in UTF-8, and in lines if it is JSON."""
+        if self.source.encoding:
+            stream = DecodedStream(stream, self.source.encoding)
+        if not self._json:
+            return stream
+        peeked = PeekedStream(stream)
+        try:
+            kind = kind_of_json(peeked.peek())
+        except _DAMAGE as error:
+            self._refuse(error)
+        if kind == "lines":
+            return peeked
+        self.unit = "record"
+        return JsonRecordStream(peeked, array=kind == "array")
 
     def __exit__(self, *_: object) -> None:
         self.bytes_read = self._counted.count
@@ -299,23 +359,31 @@ class Reader:
     def _step(self, view: memoryview) -> int:
         try:
             return self._stream.readinto(view) or 0
-        except (EOFError, zlib.error) as error:
-            raise self._damaged(error) from error
-        except OSError as error:
-            # pyarrow reports a damaged stream as an OSError without a number.
-            if error.errno is None:
-                raise self._damaged(error) from error
-            raise
+        except _DAMAGE as error:
+            self._refuse(error)
 
-    def _damaged(self, error: Exception) -> Exception:
-        return unreadable(
-            self.source.name, f"the compressed stream is damaged or cut off ({error}); fetch the file again"
-        )
+    def _refuse(self, error: Exception) -> NoReturn:
+        """Raise what a user is told of an error in the stream."""
+        if isinstance(error, RecodeError):
+            raise unreadable(self.source.name, str(error)) from error
+        if isinstance(error, OSError) and error.errno is not None:
+            raise error
+        reason = f"the compressed stream is damaged or cut off ({error}); fetch the file again"
+        raise unreadable(self.source.name, reason) from error
 
     def check_unchanged(self) -> None:
         """Raise InputError when the plain file is no longer what it was when it was opened."""
         if self.stamp is not None:
             check_stamp(self.source, self.stamp, os.fstat(self._raw.fileno()))
+
+
+def _opened(source: InputFile) -> io.RawIOBase:
+    """The bytes of a source as they lie."""
+    if source.url:
+        from nearkin.io.remote import RemoteFile
+
+        return RemoteFile(source.url)
+    return os.fdopen(os.dup(0), "rb", 0) if source.path is None else source.path.open("rb", 0)
 
 
 def check_stamp(source: InputFile, stamp: FileStamp, status: os.stat_result) -> None:
@@ -336,9 +404,9 @@ class _Counted(io.RawIOBase):
         return True
 
     def peek_compression(self) -> Compression:
-        while len(self._ahead) < 4 and (more := self._raw.read(4 - len(self._ahead))):
+        while len(self._ahead) < 6 and (more := self._raw.read(6 - len(self._ahead))):
             self._ahead += more
-        return next((kind for magic, kind in _MAGIC.items() if self._ahead.startswith(magic)), "")
+        return next((kind for magic, kind in MAGIC.items() if self._ahead.startswith(magic)), "")
 
     def readinto(self, buffer: Buffer) -> int:
         view = memoryview(buffer).cast("B")

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from nearkin.errors import InputError
 from nearkin.io.inputs import InputFile, resolve, unreadable
-from nearkin.io.streams import Reader, Spool
+from nearkin.io.spool import Spool
+from nearkin.io.streams import Reader
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -7,15 +7,19 @@ strings.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import InputError
+from nearkin.errors import InputError, bad_parameter
+from nearkin.io.spool import Spool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,13 +166,13 @@ class Column(Sequence[Scalar]):
         self.data = data
 
     @classmethod
-    def of(cls, values: Sequence[Scalar]) -> Column:
+    def of(cls, values: Sequence[Scalar | date | np.datetime64]) -> Column:
         """A column from Python values.
 
         Parameters
         ----------
         values : iterable of int, float, str, bool or None
-            In the order of rows.
+            In the order of rows. Dates and times become strings of ISO 8601.
         """
         kinds = np.zeros(len(values), np.uint8)
         numbers = np.zeros(len(values), np.int64)
@@ -183,6 +187,11 @@ class Column(Sequence[Scalar]):
                     kinds[i], strings[i] = BIG_INT, str(value).encode()
             elif isinstance(value, (float, np.floating)):
                 kinds[i], numbers[i] = FLOAT, np.float64(value).view(np.int64)
+            elif isinstance(value, (date, np.datetime64)):
+                # Not-a-time, of NumPy and pandas, differs from itself.
+                if value == value:
+                    text = value.isoformat() if isinstance(value, date) else str(value)
+                    kinds[i], strings[i] = TEXT, text.encode()
             elif value is not None:
                 kinds[i], strings[i] = TEXT, value.encode()
         return cls(kinds, numbers, offsets_of(strings), np.frombuffer(b"".join(strings), np.uint8))
@@ -291,7 +300,10 @@ class Column(Sequence[Scalar]):
         return [self[row] for row in range(len(self))]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """The values as (n,) float64, NaN for None; strings that write a number count as that number.
+        """The values as (n,) float64, NaN for None.
+
+        Strings count as the numbers that they write; if they write dates and times (ISO 8601), as seconds since 1970 in
+        UTC, which is also what a time without a zone is in.
 
         Parameters
         ----------
@@ -301,20 +313,78 @@ class Column(Sequence[Scalar]):
         Raises
         ------
         InputError
-            A value that is not a number.
+            A value that is neither, or numbers and dates in one column.
         """
         if not np.any((self.kinds == TEXT) | (self.kinds == BIG_INT)):
             numbers = np.where(self.kinds == FLOAT, self.values.view(np.float64), self.values.astype(np.float64))
             numbers[self.kinds == NULL] = np.nan
             return numbers
+        values = self.to_list()
         numbers = np.empty(len(self), np.float64)
-        for row, value in enumerate(self.to_list()):
+        dates = 0
+        for row, value in enumerate(values):
             try:
                 numbers[row] = np.nan if value is None else float(value)
             except (ValueError, OverflowError):  # noqa: PERF203 - the message names the value's row
-                reason = f"column {name!r} holds {value!r}, which is not a number; use a column of numbers"
-                raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason) from None
+                seconds = seconds_of(value) if isinstance(value, str) else None
+                if seconds is None or (dates == 0 and not np.isnan(numbers[:row]).all()):
+                    mixed = ", a date, beside numbers"
+                    self._refuse(name, row, value, ", which is neither number nor date" if seconds is None else mixed)
+                dates += 1
+                numbers[row] = seconds
+            else:
+                if dates and value is not None:
+                    self._refuse(name, row, value, ", a number, beside dates")
         return numbers
+
+    @staticmethod
+    def _refuse(name: str, row: int, value: object, why: str) -> NoReturn:
+        reason = f"column {name!r} holds {value!r}{why}; use a column of numbers, or one of dates"
+        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
+
+
+_ISO = re.compile(
+    r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?)? ?(Z|UTC|[+-]\d\d(?::?\d\d)?)?",
+    re.ASCII,
+)
+
+
+def seconds_of(text: str) -> float | None:
+    """Seconds from 1970-01-01 in UTC to a date, or a date and time, of ISO 8601; None for what is neither.
+
+    Parameters
+    ----------
+    text : str
+        Such as "2024-03-01", "2024-03-01T12:30:00Z" or "2024-03-01 12:30:00.25+01:00".
+
+    Examples
+    --------
+    >>> from nearkin.io.values import seconds_of
+    >>> seconds_of("1970-01-02"), seconds_of("1970-01-01T01:00:00.5+01:00"), seconds_of("soon")
+    (86400.0, 0.5, None)
+    """
+    match = _ISO.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.group(1, 2, 3, 4, 5, 6))
+    try:
+        # A leap second counts as the one after it.
+        moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone.utc)
+    except ValueError:
+        return None
+    if second > 60:
+        return None
+    zone = match[8] or "Z"
+    offset = 0
+    if zone not in ("Z", "UTC"):
+        hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
+        offset = (1 if zone[0] == "+" else -1) * (60 * hours + minutes) * 60
+    fraction = float(f"0.{match[7]}") if match[7] else 0.0
+    # Whole seconds are exact, and a microsecond is far above the last digit of a double until the year 2250.
+    return (moment - _EPOCH) // timedelta(seconds=1) + max(second - 59, 0) - offset + fraction
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -346,34 +416,65 @@ class Batch:
 class BadRecord:
     """A record that can't be read: its file, its place there from 1, and why.
 
-    `unit` says what `line` counts: lines of a text file, or rows of a Parquet file.
+    `unit` says what `line` counts: lines of a text file, rows of a Parquet file, or records of a JSON array.
     """
 
     file: str
     line: int
     reason: str
-    unit: Literal["line", "row"] = "line"
+    unit: Literal["line", "row", "record"] = "line"
 
     def __str__(self) -> str:
         return f"{self.file}, {self.unit} {self.line}: {self.reason}"
 
+    def to_json(self) -> bytes:
+        """A line of `rejected.jsonl`."""
+        return json.dumps({"file": self.file, self.unit: self.line, "reason": self.reason}).encode() + b"\n"
+
+
+MAX_MALFORMED = 0.1
+"""Share of records that may be unreadable unless the caller says otherwise."""
+
 
 class Malformed:
-    """The records of a corpus that can't be read: how many, and the first of them.
+    """The records of a corpus that can't be read: how many, the first of them, and all of them in a temporary file.
 
-    With `strict` the first one is an error.
+    Parameters
+    ----------
+    strict : bool
+        Whether the first one is an error.
+    most : int or float
+        How many there may be: a number of records as int, a share of all records from 0 to 1 as float.
+    spool : Spool
+        Takes one line of JSON for each.
+
+    Raises
+    ------
+    ParameterError
+        `most` out of its range.
     """
 
     LIMIT = 20
 
-    def __init__(self, *, strict: bool = False) -> None:
+    def __init__(self, *, strict: bool = False, most: float = MAX_MALFORMED, spool: Spool | None = None) -> None:
+        whole = isinstance(most, int) and not isinstance(most, bool)
+        if not (whole and most >= 0) and not (isinstance(most, float) and 0 <= most <= 1):
+            raise bad_parameter("max_malformed", repr(most), "a number of records, or a share from 0.0 to 1.0")
         self.strict = strict
+        self.most = most
+        self._spool = Spool() if spool is None else spool
         self.clear()
 
     def clear(self) -> None:
         """Forget all."""
         self.count = 0
+        self.of_rows = 0
         self.first: list[BadRecord] = []
+        self._spool.close()
+
+    def close(self) -> None:
+        """Free the temporary file."""
+        self._spool.close()
 
     def add(self, record: BadRecord, count: int = 1) -> None:
         """Count a record, or `count` of them of which this is the first.
@@ -388,13 +489,66 @@ class Malformed:
         Raises
         ------
         InputError
-            In strict mode.
+            In strict mode, or if there are more than a given number.
         """
         if self.strict:
             raise input_error(record)
         self.count += count
         if len(self.first) < self.LIMIT:
             self.first.append(record)
+        line = record.to_json()
+        if count > 1:
+            more = f"{record.reason} (and {count - 1} more records after it)"
+            line = replace(record, reason=more).to_json()
+        self._spool.write(line)
+        if isinstance(self.most, int) and self.count > self.most:
+            self._refuse(f"more than {self.most} records can't be read", remedy="max_malformed=")
+
+    def refuse(self, record: BadRecord) -> None:
+        """As `add`, for a record that was read as a row and then found to be unusable.
+
+        Parameters
+        ----------
+        record : BadRecord
+        """
+        self.of_rows += 1
+        self.add(record)
+
+    def check(self, rows: int) -> None:
+        """Raise InputError if too large a share of the records can't be read.
+
+        Parameters
+        ----------
+        rows : int
+            How many records were read; those that were refused afterwards (`refuse`) among them.
+        """
+        total = rows + self.count - self.of_rows
+        if not self.count:
+            return
+        if not rows:
+            self._refuse(f"none of {self.count} records can be read")
+        if isinstance(self.most, float) and self.count > self.most * total:
+            self._refuse(
+                f"{self.count} of {total} records can't be read, more than {100 * self.most:.4g}%",
+                remedy="max_malformed=",
+            )
+
+    def _refuse(self, what: str, **remedy: str) -> NoReturn:
+        first = self.first[0]
+        reason = f"{what}; the first: {first}"
+        message = f"{reason}, or allow more by max_malformed=" if remedy else reason
+        raise InputError(message, place=first.file, file=first.file, line=first.line, reason=reason, **remedy)
+
+    def write(self, out: IO[bytes]) -> None:
+        """Write all of them as lines of JSON: file, line (row, record), reason.
+
+        Parameters
+        ----------
+        out : binary stream
+            Where they go.
+        """
+        for piece in self._spool.pieces():
+            out.write(piece)
 
 
 def input_error(record: BadRecord) -> InputError:

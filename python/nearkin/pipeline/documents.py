@@ -5,7 +5,7 @@ Texts are read batch by batch and released; `HashedDocuments.look_up` gives thos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -47,7 +47,7 @@ class HashedDocuments:
         Characters of each text, bytes of each file.
     ids : Column
     columns : dict of str to Column
-        `keep`, by which documents are ordered, and `source`, where they come from; each where it was given.
+        `keep:NAME`, by which documents are ordered, and `source`, where they come from; each where it was given.
     look_up : function
         Gives the texts of ascending rows again.
     """
@@ -70,20 +70,31 @@ class HashedDocuments:
         return HashedDocuments(*parts, Column.of([]), {}, lambda places: look_up(rows[places]))
 
 
-def name_columns(
-    texts: Texts | Corpus, hashed: HashedDocuments, values: Cells | str | None, sources: Cells | str | None
-) -> None:
-    """Give the columns of a corpus that stand for values and sources these names; leave the others out."""
+def name_columns(texts: Texts | Corpus, hashed: HashedDocuments, uses: Mapping[str, str | None]) -> None:
+    """Give the columns of a corpus the names of their uses; leave the others out.
+
+    Parameters
+    ----------
+    texts : texts or Corpus
+    hashed : HashedDocuments
+        It has the columns of a corpus by their names, and those that were given as values by their uses.
+    uses : mapping of str to str or None
+        For each use the name of an extra column of the corpus; None where values were given.
+
+    Raises
+    ------
+    ParameterError
+        There is no such extra column.
+    """
     read, hashed.columns = hashed.columns, {}
-    for role, name in (("keep", values), ("source", sources)):
-        if not isinstance(name, str):
-            if role in read and name is not None:
-                hashed.columns[role] = read[role]
+    for use, name in uses.items():
+        if name is None:
+            hashed.columns[use] = read[use]
             continue
         if name not in getattr(texts, "extra_columns", ()):
-            role = "values" if role == "keep" else "sources"
+            role = "sources" if use == "source" else "values"
             raise bad_parameter(role, repr(name), "a list as long as the texts, or an extra column of a corpus")
-        hashed.columns[role] = read.get(name, Column.of([]))
+        hashed.columns[use] = read.get(name, Column.of([]))
 
 
 def as_column(values: Cells) -> Column:
@@ -92,6 +103,8 @@ def as_column(values: Cells) -> Column:
         return values
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.dtype != np.uint64:
         return Column.integers(np.ascontiguousarray(values, np.int64))
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        return Column.of(list(values))
     if hasattr(values, "to_pylist"):
         return Column.of(values.to_pylist())
     # NumPy's numbers among them become Python's in the column.
@@ -157,7 +170,7 @@ def _pieces(texts: TextBatch) -> Iterator[TextBatch]:
 def hash_corpus(
     corpus: Corpus, candidate_source: TextCandidateSource, report: Progress, columns: dict[str, Column] | None = None
 ) -> HashedDocuments:
-    """Read and hash a corpus; its extra columns `keep` and `source` are renamed by the caller."""
+    """Read and hash a corpus; its extra columns are named after their use by the caller."""
     hashed, ids = _Hashed(candidate_source), GrowingColumn()
     extra: dict[str, GrowingColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"

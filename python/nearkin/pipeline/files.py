@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import Cells, HashedDocuments, as_column, check_distinct_ids
-from nearkin.pipeline.keep import KeepRule
+from nearkin.pipeline.keep import VALUES, KeepKey, check_values, column_key, keep_columns, keep_keys
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.remembering import HasSettings, RemembersDocuments, check_remembering, check_store, columns_of
 from nearkin.pipeline.results import DedupResult
@@ -44,8 +44,8 @@ THRESHOLD = 80
 SKIP_HUBS = 100_000
 """Digests that share a 7-gram, from which on it is not looked up when the caller says nothing."""
 
-KeepFile = Literal["first", "last", "longest", "shortest", "oldest", "newest", "max", "min"]
-"""Which file of a cluster stays."""
+_CHANGED = "time of the last change"
+_BY_TIME = {"oldest": KeepKey("min", _CHANGED), "newest": KeepKey("max", _CHANGED)}
 
 # Files that are hashed by one parallel call; progress moves on after each.
 _BATCH = 256
@@ -58,16 +58,18 @@ class _Options:
     recipe: DigestRecipe
     threshold: int
     cluster: ClusterRule
-    keep: KeepFile
+    keep: str
     links: ListedLinks
     skip_hubs: int | None
     max_comparisons: int = field(default=MAX_COMPARISONS, init=False)
     verify: str = field(default="score", init=False)
     comparison: None = field(default=None, init=False)
     candidate_source: DigestCandidates = field(init=False)
+    order: tuple[KeepKey, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        rules = {"cluster": ClusterRule, "links": ListedLinks, "keep": KeepFile}
+        object.__setattr__(self, "order", keep_keys(self.keep, _BY_TIME))
+        rules = {"cluster": ClusterRule, "links": ListedLinks}
         for name, rule in rules.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
@@ -81,13 +83,6 @@ class _Options:
             "Raise skip_hubs, or pass None"
         )
 
-    @property
-    def order(self) -> KeepRule:
-        """The rule of the order of visits: times of the last change are in the column `keep`."""
-        if self.keep == "oldest":
-            return "min"
-        return "max" if self.keep == "newest" else self.keep
-
 
 def dedup_files(
     paths: Iterable[str | os.PathLike[str]],
@@ -95,8 +90,8 @@ def dedup_files(
     recipe: DigestRecipe | str | None = None,
     threshold: int | None = None,
     cluster: ClusterRule = "absorb",
-    keep: KeepFile = "first",
-    values: Cells | None = None,
+    keep: str = "first",
+    values: Cells | Mapping[str, Cells] | None = None,
     against: Iterable[str | os.PathLike[str]] | DigestIndex | HoldsOlderDocuments | None = None,
     store: RemembersDocuments | None = None,
     columns: Mapping[str, Cells] | None = None,
@@ -120,9 +115,10 @@ def dedup_files(
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
         Which file of a cluster stays: first, last, longest, shortest, oldest, newest (by the time of its last
-        change); `max` or `min` of `values`. Ties by path.
-    values : numbers, one per path; optional
-        For `keep="max"` and `keep="min"`; missing values (None, NaN) come last.
+        change), `max:NAME`, `min:NAME`; `max` or `min` of `values`. Several, separated by commas, decide one after
+        another. Ties by path.
+    values : numbers or dates, one per path; or a mapping of names to such; optional
+        For `max` and `min`. Missing values (None, NaN) come last, counted in a warning.
     against : iterable of paths, a DigestIndex, or a Store of files; optional
         Older files: what matches one of them is removed, and the result names it. Recipe and threshold that are not
         given are a store's.
@@ -190,21 +186,21 @@ def dedup_files(
         skip_hubs = check_count("skip_hubs", skip_hubs, 1, (1 << 63) - 1, "1 or more, or None")
     held = against if store is None else store
     options = _Options(*_following(held, recipe, threshold), cluster, keep, links, skip_hubs)
-    if (values is None) != (keep not in ("max", "min")):
-        found = "none" if values is None else "given"
-        raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
     check_remembering(store, columns, output)
     if store is not None:
         check_store(store, against, options)
     names = path_names(paths, "paths")
-    cells = {} if values is None else {"keep": as_column(values)}
-    if cells and len(cells["keep"]) != len(names):
-        raise bad_parameter("values", f"{len(cells['keep'])} values", f"{len(names)} values, one per path")
+    given = values if isinstance(values, Mapping) else {} if values is None else {VALUES: values}
+    check_values([name for name in keep_columns(options.order) if name != _CHANGED], given)
+    cells = {column_key(name): as_column(one) for name, one in given.items()}
+    for column in cells.values():
+        if len(column) != len(names):
+            raise bad_parameter("values", f"{len(column)} values", f"{len(names)} values, one per path")
     remembered = columns_of(columns or {}, len(names), "path")
     timer = StageTimer()
     with reporting(progress) as report:
         with timer("hash"):
-            dated, named = options.keep in ("oldest", "newest"), store is not None
+            dated, named = _CHANGED in keep_columns(options.order), store is not None
             new = hash_paths(
                 names, options.recipe, columns=cells, dated=dated, named=named, on_error=on_error, report=report
             )
@@ -327,7 +323,7 @@ def hash_paths(
     columns : dict of str to Column, optional
         Values of the paths.
     dated : bool, default False
-        Whether the column `keep` is to be the order of their last changes.
+        Whether the order of their last changes is to be a column.
     named : bool, default False
         Whether the names are to be ids of a store: one that is not UTF-8 is then a file that can't be read.
     on_error : function, optional
@@ -378,7 +374,7 @@ def hash_paths(
     if dated:
         # Ranks, since the order compares floats, and nanoseconds of today need 61 bits.
         ranks = np.unique(np.array(times, np.int64), return_inverse=True)[1]
-        columns = {"keep": Column.integers(ranks.reshape(-1).astype(np.int64))}
+        columns = {**(columns or {}), column_key(_CHANGED): Column.integers(ranks.reshape(-1).astype(np.int64))}
     sizes = np.array(lengths, np.uint64)
     return HashedDocuments(
         digest_rows(digests),

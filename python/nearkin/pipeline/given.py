@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
 from nearkin.errors import bad_parameter
 from nearkin.io import Corpus, open_corpus
 from nearkin.io.frames import is_frame, read_columns, scalar_column, text_column
 from nearkin.pipeline.documents import Cells
+from nearkin.pipeline.keep import VALUES
 from nearkin.search.ids import Ids
 from nearkin.text.batches import ArrowStream, Texts
 
@@ -96,13 +97,15 @@ class Documents:
     texts : texts or Corpus
     ids : ids or None
         None for row numbers, and for a corpus.
-    values, sources : one value per text, or the name of a column of the corpus; optional
+    values : mapping of str to one value per text, or to the name of a column
+        For each column of the keep rule.
+    sources : one value per text, or the name of a column; optional
     columns : mapping of str to one value per text, or names of columns of the corpus; optional
     """
 
     texts: Texts | Corpus
     ids: Ids | None = None
-    values: Cells | str | None = None
+    values: Mapping[str, Cells | str] = field(default_factory=dict)
     sources: Cells | str | None = None
     columns: Mapping[str, Cells] | Iterable[str] | None = None
 
@@ -136,7 +139,7 @@ def opened(documents: Documents, named: Columns, argument: str = "texts") -> Ite
         yield _of_frame(found, documents, named)
     elif in_files:
         columns = _names(documents.columns)
-        extra = [one for one in (documents.values, documents.sources, *columns) if isinstance(one, str)]
+        extra = [one for one in (*documents.values.values(), documents.sources, *columns) if isinstance(one, str)]
         with open_corpus(found, text_column=named.text or TEXT, id_column=named.id, extra_columns=extra) as corpus:
             yield _with(documents, texts=corpus)
     else:
@@ -161,7 +164,8 @@ def _of_frame(frame: object, documents: Documents, named: Columns) -> Documents:
     wanted = {"text": named.text or TEXT}
     if named.id is not None:
         wanted["id"] = named.id
-    roles = {"values": documents.values, "sources": documents.sources}
+    uses = {"values" if name == VALUES else f"keep={name!r}": name for name in documents.values}
+    roles = {**{use: documents.values[name] for use, name in uses.items()}, "sources": documents.sources}
     wanted |= {argument: name for argument, name in roles.items() if isinstance(name, str)}
     extra = _names(documents.columns)
     found = read_columns(frame, {**wanted, **{f"columns={name!r}": name for name in extra}})
@@ -170,7 +174,9 @@ def _of_frame(frame: object, documents: Documents, named: Columns) -> Documents:
         return scalar_column(found[wanted[argument]], argument, wanted[argument])
 
     changed: dict[str, Any] = {"texts": cast("ArrowStream", text_column(found[wanted["text"]], wanted["text"]))}
-    changed |= {argument: scalars(argument) for argument in ("values", "sources") if argument in wanted}
+    changed["values"] = {name: scalars(use) if use in wanted else documents.values[name] for use, name in uses.items()}
+    if "sources" in wanted:
+        changed["sources"] = scalars("sources")
     if "id" in wanted:
         changed["ids"] = scalars("id")
     if extra:

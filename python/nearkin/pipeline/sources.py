@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.simhash import shape
 from nearkin.io import BadRecord, Batch, Corpus, open_corpus
+from nearkin.io.values import MAX_MALFORMED
 from nearkin.recipe import Recipe
 from nearkin.search.fingerprints import from_bytes, from_signed
 
@@ -100,7 +101,7 @@ class FingerprintSource:
         """Count a row of the corpus, from 0, as a record that can't be read; an error in strict mode."""
         if self.corpus is not None:
             place = str(self.corpus.paths[0]) if len(self.corpus.paths) == 1 else "the inputs"
-            self.corpus.malformed.add(BadRecord(place, row + 1, reason, unit="row"))
+            self.corpus.malformed.refuse(BadRecord(place, row + 1, reason, unit="row"))
 
     @property
     def malformed(self) -> int:
@@ -250,6 +251,9 @@ def open_fingerprints(
     id_column: str | None = None,
     ids: Path | None = None,
     strict: bool = False,
+    max_malformed: float = MAX_MALFORMED,
+    encoding: str | None = None,
+    delimiter: str | None = None,
 ) -> FingerprintSource:
     r"""A corpus as fingerprints.
 
@@ -263,7 +267,7 @@ def open_fingerprints(
         None for texts.
     bits : int, optional
         Width of given fingerprints; 64 for numbers, the array's for npy, if not given.
-    format, id_column, strict
+    format, id_column, strict, max_malformed, encoding, delimiter
         As `nearkin.io.open_corpus` takes them; given numbers are lines of text unless the names say otherwise.
     column : str, optional
         Column of the text (`text` if not given) or of the fingerprint (`fingerprint`).
@@ -308,6 +312,9 @@ def open_fingerprints(
         text_column=column or ("text" if fingerprints is None else "fingerprint"),
         id_column=id_column,
         strict=strict,
+        max_malformed=max_malformed,
+        encoding=encoding,
+        delimiter=delimiter,
     )
     if fingerprints is not None and corpus.format == "files":
         corpus.close()

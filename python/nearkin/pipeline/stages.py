@@ -12,7 +12,7 @@ batch can call the first three alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -25,7 +25,7 @@ from nearkin.errors import bad_parameter, warn_caller
 from nearkin.pipeline.candidates import CandidateSource, OlderIndex, Places
 from nearkin.pipeline.cluster import Assignment, Clusterer
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
-from nearkin.pipeline.keep import KeepRule, keep_order
+from nearkin.pipeline.keep import KeepKey, keep_order, tell_missing
 from nearkin.pipeline.memory import peak_memory_bytes
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.results import (
@@ -73,8 +73,8 @@ class RunOptions(Protocol):
         """The rule of clusters."""
 
     @property
-    def order(self) -> KeepRule:
-        """The rule of the order of visits."""
+    def order(self) -> Sequence[KeepKey]:
+        """The keys of the order of visits."""
 
     @property
     def keep(self) -> str:
@@ -186,7 +186,7 @@ class Collapsed:
     distinct: Places
 
 
-def collapse(new: HashedDocuments, older: OlderDocuments | None, order: KeepRule) -> Collapsed:
+def collapse(new: HashedDocuments, older: OlderDocuments | None, order: Sequence[KeepKey]) -> Collapsed:
     """The documents in keep order, copies with their original."""
     rows = keep_order(new, order)
     rows = rows[new.counts[rows] > 0]
@@ -400,6 +400,10 @@ def _summary(
     }
     if "source" in new.columns:
         summary["sources"], summary["warnings"] = by_source(new.columns["source"], kept)
+    if missing := tell_missing(new, options.order):
+        summary["warnings"] = [*summary.get("warnings", []), *missing]
+        for message in missing:
+            warn_caller(message)
     if skipped:
         message = options.tell_skipped(skipped)
         summary["warnings"] = [*summary.get("warnings", []), message]

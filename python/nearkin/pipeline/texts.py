@@ -38,7 +38,7 @@ from nearkin.pipeline.documents import (
     name_columns,
 )
 from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
-from nearkin.pipeline.keep import KeepRule
+from nearkin.pipeline.keep import KeepKey, column_key, keep_keys, values_by_column
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.remembering import (
     HasSettings,
@@ -78,8 +78,8 @@ def dedup(
     confirm: Recipe | str | None = None,
     verify: Verify | None = None,
     cluster: ClusterRule = "absorb",
-    keep: KeepRule = "first",
-    values: Cells | str | None = None,
+    keep: str = "first",
+    values: Cells | str | Mapping[str, Cells] | None = None,
     sources: Cells | str | None = None,
     against: Texts | Corpus | Frame | Paths | HoldsOlderDocuments | HammingIndex | BandIndex | None = None,
     against_ids: Ids | None = None,
@@ -126,9 +126,11 @@ def dedup(
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
-        Which document of a cluster stays: first, last, longest, shortest; `max` or `min` of `values`. Ties by id.
-    values : numbers, one per text, or the name of a column of a frame, files or a Corpus; optional
-        For `keep="max"` and `keep="min"`; missing values (None, NaN) come last. Dates and times of a frame are numbers.
+        Which document of a cluster stays: first, last, longest, shortest, `max:COLUMN`, `min:COLUMN`; `max` or `min`
+        of `values`. Several, separated by commas, decide one after another: "max:score,longest". Ties by id.
+    values : numbers or dates, one per text; a mapping of names to such; or the name of a column; optional
+        For `max` and `min`. A frame, files and a Corpus have the columns that `keep` names. Strings of dates and times
+        (ISO 8601; without a zone in UTC) count as such. Missing values (None, NaN) come last, counted in a warning.
     sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         Where each text comes from: the summary counts removals by source and warns of one that loses far more than the
         rest.
@@ -205,7 +207,8 @@ def dedup(
     options = _Options.following(held, recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
     options = replace(options, max_comparisons=most)
     check_remembering(store, columns, output)
-    given, older = Documents(texts, ids, values, sources, columns), Documents(against, against_ids)  # type: ignore[arg-type]
+    by_column = values_by_column(options.order, values)
+    given, older = Documents(texts, ids, by_column, sources, columns), Documents(against, against_ids)  # type: ignore[arg-type]
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         given = stack.enter_context(opened(given, named))
@@ -225,9 +228,13 @@ def _dedup(
     source, timer = options.candidate_source, StageTimer()
     texts, ids = given.texts, given.ids
     with timer("hash"):
-        new = hash_texts(texts, ids, source, report, _columns(given.values, given.sources, options))
+        uses = {column_key(name): cells for name, cells in given.values.items()}
+        if given.sources is not None:
+            uses["source"] = given.sources
+        cells = {use: as_column(found) for use, found in uses.items() if not isinstance(found, str)}
+        new = hash_texts(texts, ids, source, report, cells)
         remembered = _remembered(texts, new, given.columns)
-        name_columns(texts, new, given.values, given.sources)
+        name_columns(texts, new, {use: found if isinstance(found, str) else None for use, found in uses.items()})
         check_distinct_ids(new.ids, "ids")
         old, older_index = (None, None) if store is not None else _against(older.texts, older.ids, options, report)
     if store is None:
@@ -294,17 +301,19 @@ class _Options:
     confirm: Recipe | str | None
     verify: Verify
     cluster: ClusterRule
-    keep: KeepRule
+    keep: str
     links: ListedLinks
     max_comparisons: int = MAX_COMPARISONS
+    order: tuple[KeepKey, ...] = field(init=False)
     comparison: TextComparison | None = field(init=False)
     candidate_source: TextCandidateSource = field(init=False)
 
     def __post_init__(self) -> None:
-        rules = {"verify": Verify, "cluster": ClusterRule, "links": ListedLinks, "keep": KeepRule}
+        rules = {"verify": Verify, "cluster": ClusterRule, "links": ListedLinks}
         for name, rule in rules.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
+        object.__setattr__(self, "order", keep_keys(self.keep))
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if not number or not 0 < self.threshold <= 1:
             raise bad_parameter("threshold", repr(self.threshold), "a similarity above 0 and up to 1")
@@ -330,7 +339,7 @@ class _Options:
         confirm: Recipe | str | None,
         verify: Verify | None,
         cluster: ClusterRule,
-        keep: KeepRule,
+        keep: str,
         links: ListedLinks,
     ) -> _Options:
         """Options of which those that are not given are a collection's, or the defaults."""
@@ -345,11 +354,6 @@ class _Options:
         verify = verify or held.verify  # type: ignore[assignment]  # The names are the same.
         held.check_verify(verify or held.verify)
         return cls(made, threshold, radius, recall, confirm, verify, cluster, keep, links)  # type: ignore[arg-type]
-
-    @property
-    def order(self) -> KeepRule:
-        """The rule of the order of visits."""
-        return self.keep
 
     def tell_skipped(self, skipped: int) -> str:
         """That comparisons were left out."""
@@ -383,15 +387,3 @@ class _Options:
         if radius is not None and self.confirm is None:
             raise bad_parameter("radius", radius, "None with minhash, which has no radius; recall= instead")
         return MinHashCandidates(recipe, self.threshold, self.recall, by_share=by_share)
-
-
-def _columns(values: Cells | str | None, sources: Cells | str | None, options: _Options) -> dict[str, Column]:
-    if (values is None) != (options.keep not in ("max", "min")):
-        found = "none" if values is None else "given"
-        raise bad_parameter("values", found, 'numbers with keep="max" or keep="min", None otherwise')
-    columns = {"keep": values, "source": sources}
-    return {
-        name: as_column(column)
-        for name, column in columns.items()
-        if column is not None and not isinstance(column, str)
-    }

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import components
-from nearkin.errors import bad_parameter
+from nearkin.errors import InputError, bad_parameter
 from nearkin.io.tabular import Tabular
 from nearkin.pipeline.results import DedupResult
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels
@@ -364,7 +364,7 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
     ParameterError
         For something that is neither pairs nor clusters.
     InputError
-        For invalid ids, or an id in two clusters.
+        For invalid ids, an id in two clusters, or labels of other documents than the rows of a run without ids.
 
     Examples
     --------
@@ -382,6 +382,8 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
     if unlisted not in get_args(Unlisted):
         raise bad_parameter("unlisted", repr(unlisted), ", ".join(get_args(Unlisted)))
     run, known = _labels(found, "found"), _labels(truth, "truth")
+    if isinstance(run, DedupRun):
+        _check_ids(run, known)
     complete = unlisted == "false"
     if isinstance(known, DedupRun):
         # A run saw every document; those outside its clusters are alone.
@@ -391,6 +393,20 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
     elif isinstance(known, PairLabels) and unlisted == "auto":
         complete = all(known.labels.values())
     return _Comparison(run, known, complete=complete).evaluation()
+
+
+def _check_ids(run: DedupRun, truth: PairLabels | ClusterLabels | DedupRun) -> None:
+    """Raise InputError if labels name other ids than row numbers of a run that has no others."""
+    labelled = _ids(truth)
+    unknown = labelled - _ids(run)
+    if not unknown or not run.numbered:
+        return
+    reason = (
+        f"the run's ids are row numbers from 0 to {len(run.documents) - 1}, and {len(unknown):,} of {len(labelled):,} "
+        f"labelled ids are not among them, such as {min(unknown)!r}; run nearkin dedup again with --id-column and the "
+        "column of these ids"
+    )
+    raise InputError(reason, place="truth", reason=reason)
 
 
 def _labels(value: object, what: str) -> PairLabels | ClusterLabels | DedupRun:

@@ -213,6 +213,8 @@ class DedupRun:
         Documents that were removed for an older one.
     pairs : PairLabels or None
         All verified links, if the run listed them (`links="all"`).
+    numbered : bool
+        Whether its ids are row numbers, since no column of ids was named.
     """
 
     clusters: ClusterLabels
@@ -220,9 +222,12 @@ class DedupRun:
     links: list[tuple[str, str]]
     older: int
     pairs: PairLabels | None
+    numbered: bool = False
 
     @classmethod
-    def of_tables(cls, clusters: Columns, pairs: Columns, documents: Iterable[object]) -> DedupRun:
+    def of_tables(
+        cls, clusters: Columns, pairs: Columns, documents: Iterable[object], *, numbered: bool = False
+    ) -> DedupRun:
         """The run of its two tables and its documents' ids."""
         new = [not reason.endswith("-old") for reason in clusters["reason"]]
         removed = [own and reason != "kept" for reason, own in zip(clusters["reason"], new, strict=True)]
@@ -240,7 +245,8 @@ class DedupRun:
         if "left" in pairs and all(new):
             listed = PairLabels([pairs["left"][row] for row in known], [pairs["right"][row] for row in known])
         links = list(zip(flat[::2], flat[1::2], strict=True))
-        return cls(ClusterLabels(clusters["id"], clusters["cluster"]), seen, links, len(new) - sum(new), listed)
+        labels = ClusterLabels(clusters["id"], clusters["cluster"])
+        return cls(labels, seen, links, len(new) - sum(new), listed, numbered)
 
 
 def read_labels(
@@ -337,7 +343,8 @@ def _read_run(folder: Path) -> DedupRun:
     clusters, pairs = (read_table(folder / f"{name}.{ending}") for name in ("clusters", "pairs"))
     columns = {name: clusters.get(name, []) for name in ("id", "cluster", "representative", "reason")}
     ids: list[Scalar] = []
-    if id_column is None and form != "files":
+    numbered = id_column is None and form != "files"
+    if numbered:
         ids = list(range(documents))
     elif documents > sum(reason != "kept" for reason in columns["reason"]):
         is_list = form == "files"
@@ -349,4 +356,4 @@ def _read_run(folder: Path) -> DedupRun:
         ) as corpus:
             for batch in corpus.batches():
                 ids += list(batch.texts) if is_list else batch.ids.to_list()
-    return DedupRun.of_tables(columns, pairs, ids)
+    return DedupRun.of_tables(columns, pairs, ids, numbered=numbered)

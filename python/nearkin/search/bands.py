@@ -30,6 +30,7 @@ from nearkin.recipe import Recipe
 from nearkin.search.copies import CopiedByFile
 from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.results import Clusters, Linkage, Pairs, SearchResult, first_of_each
+from nearkin.search.saved import Origin
 from nearkin.theory import Banding, banding_probability, choose_bands
 
 __all__ = ["BandIndex"]
@@ -310,16 +311,22 @@ class BandIndex(CopiedByFile):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
         return Clusters(*self._core.clusters(self._least(threshold), linkage))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
 
         Parameters
         ----------
         path : str or os.PathLike
             The file; one of that name is replaced.
+        overwrite : bool, default False
+            Whether it is replaced even if it has changed since this index was opened from it, or saved to it.
 
         Raises
         ------
+        OutputError
+            The file has changed since this index was opened from it, or saved to it.
+        StoreLockedError
+            Somebody else is changing the file.
         OSError
             The file system refuses; an old file is as it was.
         """
@@ -327,7 +334,8 @@ class BandIndex(CopiedByFile):
             "threshold": self.threshold,
             "recipe": None if self.recipe is None else json.loads(self.recipe.to_json()),
         }
-        self._core.save(os.fspath(path), json.dumps(note, sort_keys=True, ensure_ascii=False).encode())
+        with self._replacing(path, overwrite=overwrite) as place:
+            self._core.save(place, json.dumps(note, sort_keys=True, ensure_ascii=False).encode())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> BandIndex:
@@ -361,6 +369,7 @@ class BandIndex(CopiedByFile):
         [0, 1]
         """
         check_regular(path)
+        origin = Origin.of(path)
         core, value_bits, num_perm, num_bands, num_rows, note = BandCore.open(os.fspath(path))
         try:
             content = json.loads(note)
@@ -378,6 +387,7 @@ class BandIndex(CopiedByFile):
         index.num_perm, index.num_bands, index.num_rows = num_perm, num_bands, num_rows
         index.value_bits = 64 if value_bits == 64 else 32
         index._core = core
+        index._remember(origin)
         return index
 
     def check_recipe(self, recipe: Recipe | str) -> None:

@@ -102,8 +102,11 @@ class Index(Protocol[_Values, _Limit]):
     def clusters(self, limit: _Limit, /) -> ClusterList:
         """Groups that the pairs make: in order of addition a free id opens one and takes in its free neighbours."""
 
-    def save(self, path: str | os.PathLike[str], /) -> None:
-        """Saves the index as one file with a checksum for every part, written aside, synced and renamed."""
+    def save(self, path: str | os.PathLike[str], /, *, overwrite: bool = False) -> None:
+        """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
+
+        A file that has changed since this index was opened from it is refused unless `overwrite` is set.
+        """
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], /) -> Self:

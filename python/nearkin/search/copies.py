@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearkin.search.ids import HeldByIds
+from nearkin.search.saved import KnowsItsFiles
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["CopiedByFile"]
 
 
-class CopiedByFile(HeldByIds):
+class CopiedByFile(KnowsItsFiles, HeldByIds):
     """An index that is pickled and copied by way of its file."""
 
     if TYPE_CHECKING:
 
-        def save(self, path: str | os.PathLike[str], /) -> None:
+        def save(self, path: str | os.PathLike[str], /, *, overwrite: bool = False) -> None:
             """As every index has it."""
 
         @classmethod
@@ -38,6 +39,7 @@ class CopiedByFile(HeldByIds):
     def _save_core(self, place: str) -> None:
         """Write the file whose bytes stand for the core."""
         self.save(place)
+        self._forget(place)
 
     def _open_core(self, place: str) -> Any:
         """The core of such a file."""
@@ -45,7 +47,7 @@ class CopiedByFile(HeldByIds):
 
     def __getstate__(self) -> dict[str, Any]:
         """What `pickle` keeps: the attributes, and the index as the bytes of its file."""
-        state = {name: value for name, value in vars(self).items() if name != "_core"}
+        state = {name: value for name, value in vars(self).items() if name not in ("_core", "_stamps")}
         # An index of vectors has none before it is fitted.
         if vars(self)["_core"] is not None:
             with _temporary() as path:

@@ -23,6 +23,7 @@ from nearkin.search.copies import CopiedByFile
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
 from nearkin.search.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
 from nearkin.search.results import Linkage, first_of_each
+from nearkin.search.saved import Origin
 from nearkin.ssdeep import DigestRecipe
 
 __all__ = ["DigestClusters", "DigestIndex", "DigestPairs", "DigestResult", "Hub", "is_digest_index"]
@@ -305,7 +306,7 @@ class DigestIndex(CopiedByFile):
         most = check_count("most", most, 0, _MOST, "0 or more")
         return [Hub(*hub) for hub in self._core.hubs(least, most)]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Saves the index as one file with a checksum for every part, written aside, synced and renamed.
 
         `docs/format-digests.md` describes it.
@@ -314,13 +315,20 @@ class DigestIndex(CopiedByFile):
         ----------
         path : str or os.PathLike
             The file; one of that name is replaced.
+        overwrite : bool, default False
+            Whether it is replaced even if it has changed since this index was opened from it, or saved to it.
 
         Raises
         ------
+        OutputError
+            The file has changed since this index was opened from it, or saved to it.
+        StoreLockedError
+            Somebody else is changing the file.
         OSError
             The file system refuses; an old file is as it was.
         """
-        self._core.save(os.fspath(path), not self.strict, self.recipe.to_json().encode())
+        with self._replacing(path, overwrite=overwrite) as place:
+            self._core.save(place, not self.strict, self.recipe.to_json().encode())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> DigestIndex:
@@ -352,6 +360,7 @@ class DigestIndex(CopiedByFile):
         """
         place = os.fspath(path)
         check_regular(path)
+        origin = Origin.of(path)
         core, lenient, recipe = DigestCore.open(place)
         try:
             # Version 1 knew one recipe.
@@ -362,6 +371,7 @@ class DigestIndex(CopiedByFile):
             ) from None
         index = cls(recipe=made, strict=not lenient)
         index._core = core
+        index._remember(origin)
         return index
 
     def explain(self) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from nearkin.search.fingerprints import (
 from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.memory import INDEX_SHARE, share_of_memory
 from nearkin.search.results import Clusters, Linkage, Matches, Pairs, SearchResult
+from nearkin.search.saved import Origin
 
 __all__ = [
     "Clusters",
@@ -502,7 +503,7 @@ class HammingIndex(CopiedByFile):
         offsets, ids, distances = self._core.clusters(self._check_radius(radius), linkage)
         return Clusters(offsets, ids, distances)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Saves the index as one file with a checksum for every part.
 
         The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
@@ -512,13 +513,20 @@ class HammingIndex(CopiedByFile):
         ----------
         path : str or os.PathLike
             The file; one of that name is replaced.
+        overwrite : bool, default False
+            Whether it is replaced even if it has changed since this index was opened from it, or saved to it.
 
         Raises
         ------
+        OutputError
+            The file has changed since this index was opened from it, or saved to it.
+        StoreLockedError
+            Somebody else is changing the file.
         OSError
             The file system refuses; an old file is as it was.
         """
-        self._core.save(os.fspath(path))
+        with self._replacing(path, overwrite=overwrite) as place:
+            self._core.save(place)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> HammingIndex:
@@ -553,6 +561,7 @@ class HammingIndex(CopiedByFile):
         Matches([('a', 1), ('b', 1)])
         """
         check_regular(path)
+        origin = Origin.of(path)
         core, bits, method, radius, memory_limit = HammingCore.open(os.fspath(path))
         index = cls.__new__(cls)
         index.bits = bits
@@ -561,6 +570,7 @@ class HammingIndex(CopiedByFile):
         index.memory_limit = memory_limit
         index._core = core
         index._bound()
+        index._remember(origin)
         return index
 
     def explain(self, radius: int | None = None) -> dict[str, Any]:

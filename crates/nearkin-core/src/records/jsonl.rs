@@ -8,7 +8,8 @@
 //! trailing comma, ...); not an object; no such text or id column, or the same wanted column twice; a text that is
 //! neither string nor null; an id that is neither string nor integer; a wanted column that is nested, or a number
 //! beyond the range of a double, or an integer of more than [`DIGITS`] digits; a lone surrogate escape in a wanted
-//! string. An escaped NUL (`\u0000`) is a character like any other. Blank lines are not records. A byte order mark is
+//! string. A wanted name with dots is a column of that name, or a member of an object: `meta.url` is `url` in `meta`; what
+//! is no object there has no such member. An escaped NUL (`\u0000`) is a character like any other. Blank lines are not records. A byte order mark is
 //! the caller's to strip.
 //!
 //! Most records are of ordinary form, and [`quick`] reads these in one walk over the line, jumping from quote to quote
@@ -55,11 +56,21 @@ impl Wanted {
         }
     }
 
-    fn find(&self, key: &str) -> Member {
-        if key == self.text {
+    /// What a key is of an object whose own place is `within`: empty for the record, else names that end in a dot.
+    fn find(&self, within: &str, key: &str) -> Member {
+        fn after<'n>(name: &'n str, within: &str, key: &str) -> Option<&'n str> {
+            name.strip_prefix(within)?.strip_prefix(key)
+        }
+        let is = |name: &str| after(name, within, key) == Some("");
+        let names = || (0..self.scalars()).map(|i| self.name(i));
+        if is(&self.text) {
             return Member::Text;
         }
-        (0..self.scalars()).find(|&i| key == self.name(i)).map_or(Member::Other, Member::Scalar)
+        if let Some(i) = names().position(is) {
+            return Member::Scalar(i);
+        }
+        let inside = |name: &str| after(name, within, key).is_some_and(|rest| rest.starts_with('.'));
+        if inside(&self.text) || names().any(inside) { Member::Inside } else { Member::Other }
     }
 }
 
@@ -117,7 +128,7 @@ fn read_line(line: &Line<'_>, wanted: &Wanted, records: &mut Records) -> std::re
 fn thorough<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> std::result::Result<Found<'a>, String> {
     let mut parser = serde_json::Deserializer::from_str(text);
     parser
-        .deserialize_map(RowVisitor { wanted, data })
+        .deserialize_map(RowVisitor { wanted, data, within: "" })
         .and_then(|found| parser.end().map(|()| found))
         .map_err(|error| explain(&error))
 }
@@ -138,7 +149,7 @@ fn quick<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> Option<Found
             return None;
         }
         at = skip_spaces(bytes, after(bytes, end + 1, b':')?);
-        match wanted.find(&text[start..end]) {
+        match wanted.find("", &text[start..end]) {
             Member::Text if found.text.is_some() => return None,
             Member::Text if bytes.get(at) == Some(&b'"') => {
                 at = unescape(bytes, at + 1, data)?;
@@ -149,6 +160,12 @@ fn quick<'a>(text: &'a str, wanted: &Wanted, data: &mut Vec<u8>) -> Option<Found
                 found.text = Some(true);
             }
             Member::Text => return None,
+            Member::Inside => {
+                let value = &text[at..skip_value(text, at)?];
+                at += value.len();
+                let row = RowVisitor { wanted, data: &mut *data, within: &format!("{}.", &text[start..end]) };
+                row.inside(value, &mut found).ok()?;
+            }
             key => {
                 let end = skip_value(text, at)?;
                 if let Member::Scalar(i) = key
@@ -387,28 +404,35 @@ impl<'de> serde::Deserialize<'de> for JsonString<'de> {
 enum Member {
     Text,
     Scalar(usize),
+    /// The object of this name may hold wanted columns.
+    Inside,
     Other,
 }
 
-struct KeySeed<'w>(&'w Wanted);
+struct KeySeed<'w> {
+    wanted: &'w Wanted,
+    within: &'w str,
+}
 
 impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
-    type Value = Member;
+    type Value = (Member, String);
 
-    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<Member, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<Self::Value, D::Error> {
         parser.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for KeySeed<'_> {
-    type Value = Member;
+    type Value = (Member, String);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name in quotes")
     }
 
-    fn visit_str<E>(self, name: &str) -> std::result::Result<Member, E> {
-        Ok(self.0.find(name))
+    fn visit_str<E>(self, name: &str) -> std::result::Result<Self::Value, E> {
+        let member = self.wanted.find(self.within, name);
+        let place = if matches!(member, Member::Inside) { format!("{}{name}.", self.within) } else { String::new() };
+        Ok((member, place))
     }
 }
 
@@ -424,6 +448,8 @@ struct Found<'de> {
 struct RowVisitor<'w, 'o> {
     wanted: &'w Wanted,
     data: &'o mut Vec<u8>,
+    /// The place of the object in its record, as [`Wanted::find`] takes it.
+    within: &'w str,
 }
 
 impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
@@ -433,10 +459,17 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
         f.write_str("an object, one per line")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Found<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Found<'de>, A::Error> {
+        let mut found = Found { text: None, raw: vec![None; self.wanted.scalars()] };
+        self.members(map, &mut found)?;
+        Ok(found)
+    }
+}
+
+impl RowVisitor<'_, '_> {
+    fn members<'de, A: MapAccess<'de>>(self, mut map: A, found: &mut Found<'de>) -> std::result::Result<(), A::Error> {
         let wanted = self.wanted;
-        let mut found = Found { text: None, raw: vec![None; wanted.scalars()] };
-        while let Some(key) = map.next_key_seed(KeySeed(wanted))? {
+        while let Some((key, within)) = map.next_key_seed(KeySeed { wanted, within: self.within })? {
             match key {
                 Member::Text if found.text.is_some() => return Err(twice(&wanted.text)),
                 Member::Text => {
@@ -444,12 +477,37 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
                 }
                 Member::Scalar(i) if found.raw[i].is_some() => return Err(twice(wanted.name(i))),
                 Member::Scalar(i) => found.raw[i] = Some(map.next_value::<&RawValue>()?.get()),
+                Member::Inside => {
+                    let value = map.next_value::<&RawValue>()?.get();
+                    let inner = RowVisitor { wanted, data: &mut *self.data, within: &within };
+                    inner.inside(value, found).map_err(A::Error::custom)?;
+                }
                 Member::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// Reads the columns in a value that is valid JSON, if it is an object.
+    fn inside<'de>(self, value: &'de str, found: &mut Found<'de>) -> std::result::Result<(), String> {
+        struct Inner<'w, 'o, 'f, 'de>(RowVisitor<'w, 'o>, &'f mut Found<'de>);
+        impl<'de> Visitor<'de> for Inner<'_, '_, '_, 'de> {
+            type Value = ();
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<(), A::Error> {
+                self.0.members(map, self.1)
+            }
+        }
+        if !value.starts_with('{') {
+            return Ok(());
+        }
+        serde_json::Deserializer::from_str(value).deserialize_map(Inner(self, found)).map_err(|error| explain(&error))
     }
 }
 
@@ -544,6 +602,47 @@ mod tests {
         assert_eq!((0, 1), (records.len(), records.malformed_count), "{line}");
         assert!(records.data.is_empty() && records.columns.iter().all(|column| column.kinds.is_empty()));
         records.malformed[0].reason.clone()
+    }
+
+    #[test]
+    fn names_with_dots_are_members_of_objects() {
+        let nested = Wanted {
+            text: "doc.body".to_owned(),
+            id: Some("meta.url".to_owned()),
+            extra: vec!["meta.crawl.at".to_owned(), "meta.url.x".to_owned()],
+        };
+        let block =
+            br#"{"meta": {"x": [1], "url": "a", "crawl": {"at": 5}}, "doc": {"body": "one\n"}, "more": {"url": 1}}
+{"meta.url": "b", "doc": {"title": {"body": 1}, "body": null}, "meta": {"crawl": "never"}}
+{"doc.body": "three", "meta": {"url": "c", "crawl": {"at": null, "url": 3}}}
+{"doc": {"body": "x"}, "meta": null}
+{"doc": "x", "meta": {"url": "e"}}
+{"doc": {"body": "x"}, "meta": {"url": "f"}, "meta.url": "g"}
+{"doc": {"body": 3}, "meta": {"url": "h"}}
+{"doc": {"body": "x", "body": "y"}, "meta": {"url": "h"}}"#;
+        for spaced in [false, true] {
+            // A tab makes the whole parser read a line.
+            let block = if spaced {
+                String::from_utf8_lossy(block).replace("{\"", "{\t\"").into_bytes()
+            } else {
+                block.to_vec()
+            };
+            let records = read(&block, true, &nested).unwrap();
+            assert_eq!(vec!["one\n", "", "three"], texts(&records));
+            assert_eq!((vec![1], b"abc".as_slice()), (records.nulls.clone(), &*records.columns[0].data));
+            assert_eq!(vec![Column::INT, Column::NULL, Column::NULL], records.columns[1].kinds);
+            let reasons: Vec<_> = records.malformed.iter().map(|bad| (bad.line, bad.reason.as_str())).collect();
+            assert_eq!(
+                vec![
+                    (3, "no column \"meta.url\"; this record has doc, meta"),
+                    (4, "no column \"doc.body\"; this record has doc, meta"),
+                    (5, "column \"meta.url\" occurs twice in one record"),
+                    (6, "column \"doc.body\" holds a number; a text is a string or null"),
+                    (7, "column \"doc.body\" occurs twice in one record"),
+                ],
+                reasons
+            );
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! whole.
 //!
 //! A record that can't be read is never an error of the call: it leaves a line number and a reason in `malformed`, and
-//! nothing in the columns. At most [`REASONS`] reasons are kept, so that a block of garbage costs no more memory than
-//! its bytes; `malformed_count` counts all.
+//! nothing in the columns. At most [`REASONS`] reasons are kept, so that a block of garbage costs a bounded
+//! amount of memory; `malformed_count` counts all.
 //!
 //! Lines are found by `memchr` and read in parallel in pieces of [`PIECE`] bytes, cut at line ends; the pieces are
 //! joined in order, so the result does not depend on the number of threads. Cost: one pass over the bytes, and a copy
@@ -21,8 +21,8 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
-/// Reasons that are kept for one block; the rest are only counted.
-pub const REASONS: usize = 64;
+/// Reasons that are kept for one block; the rest are only counted. A corpus of ordinary records has fewer lines in one.
+pub const REASONS: usize = 1 << 20;
 
 /// Bytes of a block that one task reads: its texts still lie in the second-level cache when they are joined.
 const PIECE: usize = 1 << 18;
@@ -409,9 +409,9 @@ mod tests {
     }
 
     #[test]
-    fn garbage_keeps_few_reasons_and_counts_all() {
-        let records = read_lines(&b"\xff\n".repeat(300_000), true).unwrap();
-        assert_eq!((0, 300_000, REASONS), (records.len(), records.malformed_count, records.malformed.len()));
+    fn garbage_keeps_so_many_reasons_and_counts_all() {
+        let records = read_lines(&b"\xff\n".repeat(REASONS + 7), true).unwrap();
+        assert_eq!((0, REASONS as u64 + 7, REASONS), (records.len(), records.malformed_count, records.malformed.len()));
         assert_eq!(63, records.malformed[63].line);
     }
 

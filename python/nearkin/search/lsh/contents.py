@@ -106,7 +106,7 @@ class Contents(CopiedByFile):
         """Bytes of tables or codes, vectors and ids."""
         return sum(self._fitted().info()[4:])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Saves the index with its hash functions as one file with a checksum for every part.
 
         The file is written aside, synced and renamed: after a crash at any moment there is the old file or the new one.
@@ -116,6 +116,8 @@ class Contents(CopiedByFile):
         ----------
         path : str or os.PathLike
             The file; one of that name is replaced.
+        overwrite : bool, default False
+            Whether it is replaced even if it has changed since this index was opened from it, or saved to it.
 
         Raises
         ------
@@ -123,10 +125,16 @@ class Contents(CopiedByFile):
             Before `fit`.
         ParameterError
             A family that can't be saved, such as one with a kernel that is a function.
+        OutputError
+            The file has changed since this index was opened from it, or saved to it.
+        StoreLockedError
+            Somebody else is changing the file.
         OSError
             The file system refuses; an old file is as it was.
         """
-        save(self._fitted(), os.fspath(path), self.given, self.settings_, self.family_)
+        core = self._fitted()
+        with self._replacing(path, overwrite=overwrite) as place:
+            save(core, place, self.given, self.settings_, self.family_)
 
     def _save_core(self, place: str) -> None:
         # What the core does not know is pickled as attributes, also a kernel that no file holds.

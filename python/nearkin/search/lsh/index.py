@@ -51,6 +51,7 @@ from nearkin.search.lsh.settings import (
 )
 from nearkin.search.lsh.tuning import Plan, Sample, Wish, tune
 from nearkin.search.results import Candidates
+from nearkin.search.saved import Origin
 from nearkin.vectors.rows import Rows, Vectors, as_rows
 
 if TYPE_CHECKING:
@@ -451,10 +452,11 @@ class LSHIndex(Links):
         ...     opened.nearest(X[:1], k=1).ids
         array([0])
         """
-        opened = open_file(os.fspath(path))
+        origin, opened = Origin.of(path), open_file(os.fspath(path))
         index = cls(**{field.name: getattr(opened.given, field.name) for field in fields(Given)})
         index.settings_, index.family_ = opened.settings, opened.family
         index.vectors_, index.dimension_, index._core = opened.vectors, opened.dimension, opened.core
+        index._remember(origin)
         return index
 
 

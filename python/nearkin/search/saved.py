@@ -1,0 +1,107 @@
+"""The files that an index was opened from or saved to: what somebody else has saved there meanwhile is not overwritten.
+
+A file is known by its stamp (device, inode, size, time of change). `updating` keeps others from saving over a file for
+as long as it takes to change what it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearkin.errors import OutputError
+from nearkin.io.inputs import FileStamp
+from nearkin.io.locks import changing
+
+__all__ = ["KnowsItsFiles", "Origin", "updating"]
+
+# Files that a thread has locked by `updating`: thread and path.
+_held: set[tuple[int, str]] = set()
+
+
+@contextmanager
+def updating(path: str | os.PathLike[str]) -> Iterator[None]:
+    """A context in which nobody else saves over the file of an index; this thread may.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+
+    Raises
+    ------
+    StoreLockedError
+        Somebody else is changing the file.
+    OSError
+        It is not there.
+    """
+    key = threading.get_ident(), os.path.realpath(path)
+    with changing(path, "index"):
+        _held.add(key)
+        try:
+            yield
+        finally:
+            _held.discard(key)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file as it was before it was opened."""
+
+    place: str
+    stamp: FileStamp | None
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Origin:
+        """A file as it is; opening it says what is wrong with it, if anything is."""
+        place = os.path.realpath(path)
+        try:
+            return cls(place, FileStamp.of(Path(place).stat()))
+        except OSError:
+            return cls(place, None)
+
+
+class KnowsItsFiles:
+    """An index that remembers as what it has left each of its files."""
+
+    def _files(self) -> dict[str, FileStamp]:
+        files: dict[str, FileStamp] = vars(self).setdefault("_stamps", {})
+        return files
+
+    def _remember(self, origin: Origin) -> None:
+        """Take this state of a file for what this index holds."""
+        if origin.stamp is not None:
+            self._files()[origin.place] = origin.stamp
+
+    def _forget(self, path: str | os.PathLike[str]) -> None:
+        """The file is nobody's."""
+        self._files().pop(os.path.realpath(path), None)
+
+    @contextmanager
+    def _replacing(self, path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[str]:
+        """A context in which this index saves to a file, alone; the file's name.
+
+        Raises
+        ------
+        OutputError
+            The file has changed since this index was opened from it, or saved to it, and `overwrite` is not set.
+        StoreLockedError
+            Somebody else is changing the file.
+        """
+        place = os.path.realpath(path)
+        with ExitStack() as stack:
+            if Path(place).is_file() and (threading.get_ident(), place) not in _held:
+                stack.enter_context(changing(path, "index"))
+            known, found = self._files().get(place), Origin.of(path).stamp
+            if not overwrite and known is not None and found not in (None, known):
+                message = (
+                    f"{path}: the file has changed since this index was opened from it, or saved to it; "
+                    "open it and add to what is there, or give overwrite=True to lose that"
+                )
+                raise OutputError(message, place=str(path), in_place="other", errno=None)
+            yield os.fspath(path)
+            self._remember(Origin.of(path))

@@ -1,0 +1,92 @@
+"""nearkin.io.remote: inputs by URL, read once, over a file system in memory and over HTTP on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from corpora import TEXTS, encode, read_all
+from nearkin.errors import InputError, MissingExtraError, NearkinError
+from nearkin.io import open_corpus
+from nearkin.io.remote import expand, is_url, name_in
+
+
+@pytest.fixture
+def bucket() -> Iterator[str]:
+    """A bucket with two files, and one in a folder."""
+    system = fsspec.filesystem("memory")
+    for name, kind in (("b/one.jsonl.gz", "jsonl"), ("b/two.jsonl", "jsonl"), ("b/more/x.parquet", "parquet")):
+        data = encode(kind, TEXTS)
+        system.pipe(f"/{name}", gzip.compress(data) if name.endswith("gz") else data)
+    yield "memory://b"
+    system.rm("/b", recursive=True)
+
+
+def test_names() -> None:
+    """A URL has a protocol; the query of a web address is not part of the file's name."""
+    assert [True, True, False, False] == [is_url(n) for n in ("s3://a/b", "https://a", "C:\\a", "a/b")]
+    assert "/a.jsonl.gz" == name_in("https://h/a.jsonl.gz?sig=x.y#z")
+
+
+def test_files_globs_and_folders(bucket: str) -> None:
+    """By name."""
+    assert [f"{bucket}/two.jsonl"] == expand(f"{bucket}/two.jsonl")
+    assert ["memory:///b/one.jsonl.gz", "memory:///b/two.jsonl"] == [
+        url.replace("memory://b", "memory:///b") for url in expand(f"{bucket}/*.jsonl*")
+    ]
+    assert 3 == len(expand(bucket))
+    with pytest.raises(InputError, match="no file matches"):
+        expand(f"{bucket}/*.csv")
+
+
+@pytest.mark.parametrize("name", ["one.jsonl.gz", "two.jsonl", "more/x.parquet"])
+def test_a_remote_file_is_a_corpus(bucket: str, name: str) -> None:
+    """Its rows can be read again, from the spool; a second pass is refused."""
+    with open_corpus(f"{bucket}/{name}") as corpus:
+        texts, _ = read_all(corpus)
+        assert TEXTS == texts
+        assert [TEXTS[1]] == list(corpus.texts([1]))
+        assert [f"{bucket}/{name}"] == corpus.urls
+        assert [] == corpus.paths
+        with pytest.raises(NearkinError, match="are read once"):
+            read_all(corpus)
+
+
+def test_over_http(tmp_path: Path) -> None:
+    """A file that is there, and one that is not."""
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(encode("csv", TEXTS)))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    handler.func.log_message = lambda *_: None  # type: ignore[attr-defined]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        root = f"http://127.0.0.1:{server.server_address[1]}"
+        with open_corpus(f"{root}/a.csv.gz?token=x") as corpus:
+            assert TEXTS == read_all(corpus)[0]
+        with open_corpus(f"{root}/b.csv") as corpus, pytest.raises(InputError, match="no such file"):
+            read_all(corpus)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package fsspec itself, and its part for a protocol; an unknown protocol is an error of the input."""
+    with pytest.raises(InputError, match="protocol"):
+        open_corpus("gopher2://x/a.jsonl")
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(MissingExtraError, match="s3"):
+        open_corpus("s3://bucket/a.jsonl")
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\[remote\]'"):
+        open_corpus("memory://b/a.jsonl")
