@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import date, datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpora import read_all
+from nearkin.errors import InputError
 from nearkin.io import open_corpus
 
 
@@ -99,3 +101,44 @@ def test_files_without_rows(tmp_path: Path) -> None:
     assert ["text"] == pq.read_schema(io.BytesIO(out.getvalue())).names
     with open_corpus(tmp_path / "*.parquet") as corpus:
         assert ["x"] == read_all(corpus)[0]
+
+
+def test_nested_fields_bytes_and_dates(tmp_path: Path) -> None:
+    """Paths through structs, texts as bytes, times as ISO 8601; kept rows have the schema of the file."""
+    moments = [datetime(2024, 3, 1, 12, tzinfo=timezone.utc), None, datetime(2023, 1, 1, tzinfo=timezone.utc)]
+    table = pa.table(
+        {
+            "doc": pa.array([{"body": b"one"}, {"body": "zwei ü".encode()}, None], pa.struct([("body", pa.binary())])),
+            "meta": pa.array(
+                [{"url": "x", "in": {"at": t}} for t in moments],
+                pa.struct([("url", pa.string()), ("in", pa.struct([("at", pa.timestamp("us", "UTC"))]))]),
+            ),
+            "day": pa.array([date(2024, 3, 1), None, date(2023, 1, 1)]),
+            "meta.n": pa.array([1, 2, 3]),
+        }
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path)
+    extra = ["meta.in.at", "day", "meta.n"]
+    with open_corpus(path, text_column="doc.body", id_column="meta.url", extra_columns=extra) as corpus:
+        (batch,) = corpus.batches()
+        assert (["one", "zwei ü", ""], [2]) == (list(batch.texts), batch.texts.nulls.tolist())
+        assert ["x", "x", "x"] == list(batch.ids)
+        assert ["2024-03-01 12:00:00.000000Z", None, "2023-01-01 00:00:00.000000Z"] == list(batch.columns["meta.in.at"])
+        assert [1709294400.0, 1672531200.0] == batch.columns["meta.in.at"].numbers("at")[[0, 2]].tolist()
+        assert ["2024-03-01", None, "2023-01-01"] == list(batch.columns["day"])
+        assert [1, 2, 3] == list(batch.columns["meta.n"])
+        corpus.write_kept([1], out := io.BytesIO())
+    assert table.slice(1, 1).equals(pq.read_table(io.BytesIO(out.getvalue())))
+    with (
+        open_corpus(path, text_column="doc.text") as corpus,
+        pytest.raises(
+            InputError, match=r"no column .doc.text.; the file has doc.body, meta.url, meta.in.at, day, meta.n"
+        ),
+    ):
+        list(corpus.batches())
+    pq.write_table(pa.table({"text": pa.array([b"good"] * 20 + [b"\xff"])}), path)
+    with open_corpus(path) as corpus:
+        (batch,) = corpus.batches()
+        assert ["good"] * 20 == list(batch.texts)
+        assert "not UTF-8" in corpus.malformed.first[0].reason

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpora import encode, pack, read_all
-from nearkin.errors import InputError
+from nearkin.errors import InputError, ParameterError
 from nearkin.io import Corpus, open_corpus
 from nearkin.io import base as base_module
 from nearkin.io import records as records_module
@@ -279,3 +279,89 @@ def test_json_lines_are_what_json_says(tmp_path: Path, rows: list[dict[str, Any]
         corpus.write_kept(mask, out := io.BytesIO())
         assert [texts[row] for row in np.flatnonzero(mask)] == list(corpus.texts(np.flatnonzero(mask)))
     assert b"".join(line for line, kept in zip(lines, mask, strict=True) if kept) == out.getvalue()
+
+
+def test_a_column_that_no_record_has_is_an_error(tmp_path: Path) -> None:
+    """Null in every record is a value; the message lists the columns that there are."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a", "score": null, "meta": {"url": null}}\n{"text": "b"}\n')
+    with open_corpus(path, extra_columns=["score", "meta.url"]) as corpus:
+        (batch,) = corpus.batches()
+        assert [None, None] == list(batch.columns["score"]) == list(batch.columns["meta.url"])
+    for name in ("scor", "meta.uri", "text.length"):
+        with (
+            open_corpus(path, extra_columns=[name]) as corpus,
+            pytest.raises(InputError, match=f"no record has a column '{name}'; the first has 'text', 'score', 'meta'"),
+        ):
+            list(corpus.batches())
+
+
+def test_nested_columns(tmp_path: Path) -> None:
+    """Text, id and further columns may be fields of objects."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"doc": {"body": "one"}, "meta": {"url": "x", "n": 1}}\n{"doc": {"body": "two"}, "meta": {"url": "y"}}\n'
+    )
+    with open_corpus(path, text_column="doc.body", id_column="meta.url", extra_columns=["meta.n"]) as corpus:
+        (batch,) = corpus.batches()
+        assert (["one", "two"], ["x", "y"], [1, None]) == (
+            list(batch.texts),
+            list(batch.ids),
+            list(batch.columns["meta.n"]),
+        )
+        assert ["two"] == list(corpus.texts([1]))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_is_told_by_the_header(tmp_path: Path, delimiter: str) -> None:
+    """Or named; one with which the header lacks a wanted column is not it."""
+    path = tmp_path / "a.csv"
+    path.write_text(
+        delimiter.join(["id", "text"])
+        + "\n"
+        + delimiter.join(["x", "one, two"]).replace("one, two", '"one, two"')
+        + "\n"
+    )
+    for named in (None, delimiter):
+        with open_corpus(path, id_column="id", delimiter=named) as corpus:
+            assert (["one, two"], ["x"]) == read_all(corpus)
+    with (
+        open_corpus(path, id_column="id", delimiter="#") as corpus,
+        pytest.raises(InputError, match="no column 'text'"),
+    ):
+        read_all(corpus)
+    for bad in ("", "::", '"', "é", "\n"):
+        with pytest.raises(ParameterError, match="delimiter="):
+            open_corpus(path, delimiter=bad)
+    with pytest.raises(ParameterError, match="with csv alone"):
+        open_corpus(tmp_path, format="files", delimiter=";")
+
+
+def test_too_many_bad_records_are_an_error(tmp_path: Path) -> None:
+    """A share at the end, a number as soon as it is passed; all of them are written."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a"}\n{\n' * 30)
+    for most, said in (
+        (0.1, "30 of 60 records can't be read, more than 10%"),
+        (29, "more than 29 records"),
+        (0, "more than 0"),
+    ):
+        with open_corpus(path, max_malformed=most) as corpus, pytest.raises(InputError, match=said):
+            read_all(corpus)
+    for most in (0.5, 30, 1.0):
+        with open_corpus(path, max_malformed=most) as corpus:
+            assert 30 == len(read_all(corpus)[0])
+            corpus.malformed.write(out := io.BytesIO())
+        lines = [json.loads(line) for line in out.getvalue().splitlines()]
+        assert [2 * i + 2 for i in range(30)] == [line["line"] for line in lines]
+        assert {str(path)} == {line["file"] for line in lines}
+    bad: Any
+    for bad in (-1, 1.5, "10%", True):
+        with pytest.raises(ParameterError, match="max_malformed="):
+            open_corpus(path, max_malformed=bad)
+    path.write_text("{\n{\n")
+    with (
+        open_corpus(path, max_malformed=1.0) as corpus,
+        pytest.raises(InputError, match="none of 2 records can be read"),
+    ):
+        read_all(corpus)

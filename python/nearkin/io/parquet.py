@@ -116,24 +116,26 @@ class ParquetCorpus(Corpus):
             group = metadata.row_group(i)
             # A group counts the leaves of nested columns, so the text's place there is not its place in the schema.
             leaves = [group.column(leaf) for leaf in range(group.num_columns)]
-            size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema == self.text_column)
+            size += sum(leaf.total_uncompressed_size for leaf in leaves if leaf.path_in_schema == names[0])
         # Dictionary pages may hide how large texts are, hence the cap.
         rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, size))))
         for batch in file.iter_batches(batch_size=rows, columns=names):
-            yield from _split(batch, names[0])
+            columns = [_field(batch, name) for name in names]
+            flat = pa.RecordBatch.from_arrays(columns, names=names)
+            yield from _split(flat, names[0])
 
     def _check_schema(self, source: InputFile, schema: pa.Schema) -> None:
         if self._schema is None:
+            kinds: dict[str, pa.DataType] = {}
             for name in [self.text_column, *self.columns]:
-                count = len(schema.get_all_field_indices(name))
-                if count != 1:
-                    found = "more than one column" if count else "no column"
-                    raise unreadable(source.name, f"{found} {name!r}; the file has {', '.join(schema.names)}")
-            _check_type(source, self.text_column, schema.field(self.text_column).type, text=True)
-            for name in self.columns:
-                _check_type(source, name, schema.field(name).type, text=False)
+                found = _types_of(schema, name)
+                if len(found) != 1:
+                    what = "more than one column" if found else "no column"
+                    raise unreadable(source.name, f"{what} {name!r}; the file has {', '.join(_paths(schema))}")
+                kinds[name] = found[0]
+                _check_type(source, name, kinds[name], text=name == self.text_column)
             if self.id_column is not None:
-                kind = _value_type(schema.field(self.id_column).type)
+                kind = _value_type(kinds[self.id_column])
                 if not (pa.types.is_integer(kind) or _is_string(kind)):
                     raise unreadable(
                         source.name, f"column {self.id_column!r} is {kind}; an id is an integer or a string"
@@ -260,6 +262,37 @@ def _options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
     return {"compression": known}
 
 
+def _types_of(schema: pa.Schema, name: str) -> list[pa.DataType]:
+    """The types of the columns of a name: its own, or that of a field within structs, by the path with dots."""
+    found = [schema.field(i).type for i in schema.get_all_field_indices(name)]
+    for at, sign in enumerate(name):
+        if sign == ".":
+            for i in schema.get_all_field_indices(name[:at]):
+                kind = schema.field(i).type
+                if pa.types.is_struct(kind):
+                    found += _types_of(pa.schema(list(kind)), name[at + 1 :])
+    return found
+
+
+def _paths(schema: pa.Schema) -> list[str]:
+    """The names of columns, and of the fields within structs."""
+    names = []
+    for field in schema:
+        inner = pa.schema(list(field.type)) if pa.types.is_struct(field.type) else None
+        names += [field.name] if inner is None else [f"{field.name}.{path}" for path in _paths(inner)]
+    return names
+
+
+def _field(batch: pa.RecordBatch | pa.StructArray, name: str) -> pa.Array:
+    """The column of a name or path; null where a struct around it is null."""
+    names = batch.schema.names if isinstance(batch, pa.RecordBatch) else [field.name for field in batch.type]
+    if name in names:
+        return batch.column(name) if isinstance(batch, pa.RecordBatch) else pc.struct_field(batch, name)
+    head = next(name[:at] for at, sign in enumerate(name) if sign == "." and name[:at] in names)
+    inner = batch.column(head) if isinstance(batch, pa.RecordBatch) else pc.struct_field(batch, head)
+    return _field(inner, name[len(head) + 1 :])
+
+
 def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
     """The batch, halved until no part has more than two blocks of text, or one row."""
     if batch.num_rows > 1 and batch.column(name).nbytes > 2 * BLOCK:
@@ -278,14 +311,18 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+
+
 def _is_date(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def _check_type(source: InputFile, name: str, kind: pa.DataType, *, text: bool) -> None:
     value = _value_type(kind)
-    if text and not (_is_string(value) or pa.types.is_null(value)):
-        raise unreadable(source.name, f"column {name!r} is {kind}; a text is a string")
+    if text and not (_is_string(value) or _is_binary(value) or pa.types.is_null(value)):
+        raise unreadable(source.name, f"column {name!r} is {kind}; a text is a string, or bytes of UTF-8")
     types = pa.types
     scalar = types.is_integer(value) or types.is_floating(value) or types.is_boolean(value) or types.is_null(value)
     if not text and not scalar and not _is_date(value) and not _is_string(value):
@@ -313,6 +350,10 @@ def texts_of(array: pa.Array) -> PackedTexts:
     """An Arrow column of strings as texts, over its own memory where it is a (large) string array."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if _is_binary(array.type):
+        # The same bytes under another name: whether they are UTF-8 is for the caller to find out.
+        plain = array if not pa.types.is_binary_view(array.type) else array.cast(pa.large_binary())
+        array = plain.view(pa.string() if pa.types.is_binary(plain.type) else pa.large_string())
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         array = array.cast(pa.large_string())
     width = np.dtype(np.int32) if pa.types.is_string(array.type) else np.dtype(np.int64)
