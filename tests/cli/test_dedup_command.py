@@ -284,7 +284,7 @@ def test_a_format_is_named_where_names_do_not_tell(tmp_path: Path) -> None:
         (["--recipe", "nonsense"], 2, "'nonsense' is not one of them"),
         (["--family", "nonsense"], 2, "family"),
         (["--bits", "7.5"], 2, "Invalid value for '--bits'"),
-        (["--keep", "max"], 2, "max:COLUMN or min:COLUMN, or several separated by commas"),
+        (["--keep", "max"], 2, "keep=max is not allowed; use max:COLUMN or min:COLUMN"),
         (["--keep", "first:n"], 2, "max:COLUMN or min:COLUMN, or several separated by commas"),
         (["--keep", "newest"], 2, "keep"),
         (["--verify", "magic"], 2, "use jaccard, containment, indel, signature, none"),

@@ -49,15 +49,15 @@ def test_columns_must_exist_and_agree(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("id,text,more\n1,a,b\n")
     pq.write_table(pa.table({"id": [1], "text": ["a"]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"id": ["1"], "text": ["a"]}), tmp_path / "b.parquet")
-    pq.write_table(pa.table({"id": [[1]], "text": [b"a"]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"id": [[1]], "text": [0.5]}), tmp_path / "c.parquet")
     for names, options, said in [
         (["b.csv"], {}, "b.csv, line 1: no column 'text'; the header has id, body"),
         (["a.csv", "b.csv"], {}, "b.csv, line 1: column 2 is 'body', while it is 'text' in .*a.csv"),
         (["a.csv", "c.csv"], {}, "the header has 3 columns, while that of .*a.csv has 2"),
         (["a.parquet", "b.parquet"], {}, "column 1 is id .string., while it is id .int64. in .*a.parquet"),
         (["a.parquet"], {"text_column": "body"}, "no column 'body'; the file has id, text"),
-        (["a.parquet"], {"text_column": "id"}, "column 'id' is int64; a text is a string"),
-        (["c.parquet"], {}, "column 'text' is binary; a text is a string"),
+        (["a.parquet"], {"text_column": "id"}, "column 'id' is int64; a text is a string, or bytes of UTF-8"),
+        (["c.parquet"], {}, "column 'text' is double; a text is a string"),
     ]:
         with (
             open_corpus([tmp_path / name for name in names], **options) as corpus,  # type: ignore[arg-type]

@@ -47,6 +47,7 @@ def of_frame(frame: Any, **options: Any) -> nk.DedupResult:
     return nk.dedup(frame, text="body", id="url", values="n", sources="host", keep="max", **options)
 
 
+@pytest.mark.filterwarnings("ignore:.*have no value in column")
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames_give_the_result_of_lists(kind: str) -> None:
     """Whatever texts, nulls, and similarities: ids, values and sources by name, and rows that stay of the frame."""
@@ -210,6 +211,7 @@ def files(tmp_path: Path) -> tuple[Path, dict[str, list[Any]]]:
     return tmp_path, columns
 
 
+@pytest.mark.filterwarnings("ignore:.*have no value in column")
 @pytest.mark.parametrize("make", [
     lambda folder: folder, str, lambda folder: folder / "*.jsonl", lambda folder: f"{folder}/*.jsonl",
     lambda folder: sorted(folder.iterdir()), lambda folder: tuple(sorted(folder.iterdir())),

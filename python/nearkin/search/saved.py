@@ -78,8 +78,11 @@ class KnowsItsFiles:
             self._files()[origin.place] = origin.stamp
 
     def _forget(self, path: str | os.PathLike[str]) -> None:
-        """The file is nobody's."""
-        self._files().pop(os.path.realpath(path), None)
+        """The file is not one of this index's."""
+        files = self._files()
+        files.pop(os.path.realpath(path), None)
+        if not files:
+            del vars(self)["_stamps"]
 
     @contextmanager
     def _replacing(self, path: str | os.PathLike[str], *, overwrite: bool) -> Iterator[str]:
