@@ -396,3 +396,32 @@ def test_pairs_reads_what_it_can(corpus: Path) -> None:
     done = call("pairs", corpus, *options, "--max-malformed", "20%")
     assert (0, 3, True) == (done.code, len(done.lines), "line 6" in done.err)
     assert (1, []) == ((strict := call("pairs", corpus, "--strict")).code, strict.lines)
+
+
+@pytest.mark.parametrize("family", ["simhash", "minhash"])
+def test_against_an_index(corpus: Path, tmp_path: Path, family: str) -> None:
+    """What is near an entry goes, and its id is named; an index has no texts to verify by."""
+    recipe = nk.Recipe.of(None).with_(family=family)
+    texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]
+    index: nk.HammingIndex | nk.BandIndex
+    if family == "simhash":
+        index = nk.HammingIndex(recipe=recipe)
+        index.add(["old"], nk.fingerprint(texts[:1], recipe))
+    else:
+        index = nk.BandIndex(recipe=recipe)
+        index.add(["old"], nk.signature(texts[:1], recipe))
+    path = tmp_path / "old.nks"
+    index.save(path)
+    verify = ("--verify", "none" if family == "simhash" else "signature", "--family", family)
+    command = ("dedup", corpus, "--against", path, "--id-column", "id")
+    assert 0 == call(*command, "-o", tmp_path / "out", *verify).code
+    clusters = [json.loads(line) for line in (tmp_path / "out" / "clusters.jsonl").read_text().splitlines()]
+    assert "old" in {row["representative"] for row in clusters}
+    refused = call(*command, "-o", tmp_path / "x", "--family", family)
+    assert (2, True) == (refused.code, "an index in against" in refused.message)
+    two = call(*command, "--against", corpus, "-o", tmp_path / "x", *verify)
+    assert (2, True) == (two.code, "one store, one index, or any number of corpora" in two.message)
+    assert not (tmp_path / "x").exists()
+    # An index without entries removes nothing.
+    type(index)(recipe=recipe).save(tmp_path / "empty.nks")
+    assert 0 == call("dedup", corpus, "--against", tmp_path / "empty.nks", "-o", tmp_path / "all", *verify).code

@@ -48,6 +48,8 @@ from nearkin.errors import bad_parameter, printable
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
     from nearkin.pipeline.results import DedupResult
+    from nearkin.search.bands import BandIndex
+    from nearkin.search.hamming import HammingIndex
     from nearkin.store.base import Store
 
 _DEDUP_EXAMPLES = """
@@ -100,7 +102,10 @@ def dedup(
     source_column: Annotated[str | None, typer.Option(help="Count removals by this column, warn of outliers.")] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(help="Older corpus, may be repeated, or a store: remove what matches it, too."),
+        typer.Option(
+            help="Older corpus, may be repeated, a store, or an index (with --verify none or signature): remove what "
+            "matches it, too."
+        ),
     ] = None,
     store: Annotated[
         Path | None,
@@ -206,7 +211,7 @@ class _Files:
     """What a run reads and writes: the corpus, an older one, a store that remembers, the output folder; its summary."""
 
     corpus: Corpus
-    older: Corpus | Store | None
+    older: Corpus | Store | HammingIndex | BandIndex | None
     store: Store | None
     output: Output
 
@@ -234,11 +239,7 @@ def _opened(
     with ExitStack() as stack:
         held = stack.enter_context(remembering_store(store, out))
         corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool))
-        older: Corpus | Store | None = _store(against)
-        if older is not None:
-            stack.enter_context(older)
-        elif against:
-            older = stack.enter_context(reading.corpus(against, spool_dir=spool))
+        older = stack.enter_context(_older(against, reading, spool))
 
         def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:
             return _write(result, _summary(result, corpus, None if held is None else held.path), corpus, target)
@@ -255,17 +256,29 @@ def _opened(
         report_malformed(corpus)
 
 
-def _store(against: Sequence[str]) -> Store | None:
-    """The store that is named, opened for reading; None if none is."""
+@contextmanager
+def _older(
+    against: Sequence[str], reading: Reading, spool: Path | None
+) -> Iterator[Corpus | Store | HammingIndex | BandIndex | None]:
+    """What is named, opened for reading: corpora, a store, or an index; None if nothing is."""
+    from nearkin.search.files import index_class, open_index
+    from nearkin.store.base import Store
     from nearkin.store.log import NAME
 
-    if not any((Path(name) / NAME).is_file() for name in against):
-        return None
-    if len(against) > 1:
-        raise bad_parameter("against", ", ".join(against), "one store, or any number of corpora")
-    from nearkin.store.base import Store
-
-    return Store.open(against[0], "r")
+    stores = [name for name in against if (Path(name) / NAME).is_file()]
+    indexes = [name for name in against if index_class(name) is not None]
+    if (stores or indexes) and len(against) > 1:
+        raise bad_parameter("against", ", ".join(against), "one store, one index, or any number of corpora")
+    if indexes:
+        yield open_index(indexes[0])
+    elif stores:
+        with Store.open(stores[0], "r") as store:
+            yield store
+    elif against:
+        with reading.corpus(against, spool_dir=spool) as corpus:
+            yield corpus
+    else:
+        yield None
 
 
 def _existing_parent(path: Path) -> Path:
