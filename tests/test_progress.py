@@ -142,16 +142,34 @@ def test_an_error_ends_the_bars() -> None:
     assert "\x1b[?25h" in told(shown)
 
 
+def in_store(call: Callable[[nk.Store], Any], recipe: str | None = None) -> None:
+    """With a new store that holds a few of the texts."""
+    with tempfile.TemporaryDirectory() as folder, nk.Store.create(Path(folder, "store"), recipe) as store:
+        if recipe is None:
+            store.add(TEXTS[:5])
+        call(store)
+
+
 def everything(folder: Path) -> dict[str, Callable[[Any], Any]]:
     """Every call that takes progress, by the stage that it ends with."""
     path = folder / "a.jsonl"
     path.write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
+    codes = nk.fingerprint(TEXTS, "char:4|count|xxh3|simhash:64")
+    index = nk.HammingIndex()
+    index.add(None, codes)
     return {
         "dedup": lambda progress: nk.dedup(TEXTS, progress=progress),
         "dedup of files": lambda progress: nk.dedup(path, progress=progress),
         "dedup_files": lambda progress: nk.dedup_files([path], progress=progress),
         "tune": lambda progress: nk.tune(TEXTS, threshold=0.5, bits=[64], progress=progress),
         "tune_bands": lambda progress: nk.tune_bands(TEXTS, threshold=0.5, num_perms=[32], progress=progress),
+        "check_and_add": lambda progress: in_store(lambda store: store.check_and_add(TEXTS, progress=progress)),
+        "add": lambda progress: in_store(lambda store: store.add(TEXTS, progress=progress)),
+        "check": lambda progress: in_store(lambda store: store.check(TEXTS, progress=progress)),
+        "add files": lambda progress: in_store(
+            lambda store: store.check_and_add([path], kind="paths", progress=progress), "ssdeep"
+        ),
+        "search": lambda progress: index.search(codes, 3, progress=progress),
         "hash_files": lambda progress: nk.ssdeep.hash_files([path], progress=progress),
     }
 
@@ -175,3 +193,24 @@ def test_every_long_call_takes_progress_alike(name: str, tmp_path: Path, monkeyp
     assert next(iter(told_last)) in stream.getvalue()
     with pytest.raises(ParameterError, match="progress='yes'"):
         call("yes")
+
+
+def test_a_store_tells_progress_and_an_error_of_it_adds_nothing() -> None:
+    """Hashing, the search among stored documents, then among those of the call."""
+
+    def check(store: nk.Store) -> None:
+        told_of: list[tuple[str, int, int | None]] = []
+        store.check_and_add([*TEXTS[:3], "quite another one"], progress=lambda *event: told_of.append(event))
+        assert [("hash", 4, 4), ("search", 0, 1), ("search", 1, 1), ("absorb", 0, 1), ("absorb", 1, 1)] == told_of
+        before = len(store)
+
+        def fail(stage: str, done: int, total: int | None) -> None:
+            if stage == "absorb":
+                raise KeyError(stage)
+
+        with pytest.raises(KeyError, match="absorb"):
+            store.check_and_add(["one more text of some words", "and another of others"], progress=fail)
+        assert before == len(store)
+        assert ["new"] == store.check_and_add(["one more text of some words"]).status
+
+    in_store(check)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Task, TaskID
     from rich.text import Text
 
-__all__ = ["Progress", "ShowProgress", "bars", "of_older", "reporting", "unreported"]
+__all__ = ["Progress", "ShowProgress", "bars", "of_older", "reporting", "ticker", "unreported"]
 
 Progress: TypeAlias = "Callable[[str, int, int | None], None]"
 """Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
@@ -35,6 +35,35 @@ def unreported(stage: str, done: int, total: int | None) -> None:
 def of_older(report: Progress) -> Progress:
     """Progress of older documents, whose stages have names of their own."""
     return lambda stage, done, total: report(f"{stage} older", done, total)
+
+
+def ticker(report: Progress, stage: str, total: int) -> Callable[[int], None]:
+    """A function that is called with how many more are done of a stage.
+
+    Parameters
+    ----------
+    report : function
+    stage : str
+    total : int
+        Of how many.
+
+    Examples
+    --------
+    >>> from nearkin.progress import ticker
+    >>> tick = ticker(lambda *event: print(*event), "search", 3)
+    search 0 3
+    >>> tick(2)
+    search 2 3
+    """
+    done = 0
+
+    def tick(count: int) -> None:
+        nonlocal done
+        done += count
+        report(stage, done, total)
+
+    tick(0)
+    return tick
 
 
 @contextmanager

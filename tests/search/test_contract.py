@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.errors import CorruptStoreError, ParameterError
+from nearkin.errors import CorruptStoreError, InputError, ParameterError
 from nearkin.search.contract import Index
 from nearkin.search.ids import Id
 from strategies import random_fingerprints
@@ -372,6 +372,59 @@ def test_an_index_goes_to_another_process_and_back(
     check(case, index, model)
     del model.places[next(iter(model.places))]
     check(case, back, model)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1, 2, COUNT - 1, COUNT, 100])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_progress_changes_no_answer(case: Case, size: int, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries that are asked some at a time have the answers of one call; the last event says that all is done."""
+    monkeypatch.setattr("nearkin.search.results._QUERIES", size)
+    index, model = start(case, kind)
+    events: list[tuple[str, int, int | None]] = []
+
+    def report(*event: Any) -> None:
+        events.append(event)
+
+    for keys in ([], list(range(8))):
+        add(case, index, model, [(key, key % COUNT) for key in keys], "error")
+        for places in (range(COUNT), range(0)):
+            queries = case.batch(places)
+            for asked, progressed in (
+                (index.search(queries, case.limit), index.search(queries, case.limit, progress=report)),
+                (index.nearest(queries, 3), index.nearest(queries, 3, progress=report)),
+            ):
+                assert type(asked) is type(progressed)
+                for name, value in vars(asked).items():
+                    other = getattr(progressed, name)
+                    assert type(value) is type(other)
+                    assert np.array_equal(value, other)
+                    assert getattr(value, "dtype", None) == getattr(other, "dtype", None)
+                assert ("search", len(places), len(places)) == events[-1]
+        if isinstance(index, nk.LSHIndex):
+            for call in (index.pairs, index.clusters):
+                assert call(case.limit).to_arrow() == call(case.limit, progress=report).to_arrow()
+                assert ("search", len(index), len(index)) == events[-1]
+    with pytest.raises(ParameterError, match="progress='yes'"):
+        index.search(case.batch([0]), case.limit, progress="yes")
+
+
+def test_progress_keeps_limits_and_the_numbers_of_bad_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which queries had more, how many look-ups were skipped, and which digest is none."""
+    monkeypatch.setattr("nearkin.search.results._QUERIES", 2)
+    index = nk.HammingIndex(bits=8)
+    index.add(None, [0, 0, 1, 3])
+    hits = index.search([0, 255, 1, 3, 0], 1, limit=1, progress=lambda *event: None)
+    assert hits.truncated is not None
+    assert [True, False, True, True, True] == hits.truncated.tolist()
+    digests = nk.DigestIndex()
+    digest = "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"
+    digests.add(None, [digest] * 5)
+    plain = digests.search([digest] * 5, skip_hubs=2)
+    assert plain.skipped > 0
+    assert plain.skipped == digests.search(iter([digest] * 5), skip_hubs=2, progress=lambda *event: None).skipped
+    with pytest.raises(InputError, match=r"row 3|digest 3"):
+        digests.search([digest] * 3 + ["no digest"], progress=lambda *event: None)
 
 
 @pytest.mark.parametrize("how", ["pickle", "copy", "deepcopy"])

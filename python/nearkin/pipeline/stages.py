@@ -42,7 +42,7 @@ from nearkin.pipeline.results import (
 )
 from nearkin.pipeline.summary import REASONS, Summary, Timing, by_source
 from nearkin.pipeline.verify import TextComparison
-from nearkin.progress import Progress
+from nearkin.progress import Progress, ticker
 from nearkin.recipe.base import FrozenRecipe
 
 ClusterRule = Literal["absorb", "components"]
@@ -135,7 +135,7 @@ def run_stages(
     """Collapse, search an older index, cluster and keep what was hashed. Ids must differ."""
     with timer("collapse"):
         collapsed = collapse(new, older, options.order)
-    tick = _ticker(report, len(collapsed.distinct))
+    tick = ticker(report, "cluster", len(collapsed.distinct))
     with timer("search older"):
         matches = match_index(new, older_index, collapsed)
         tick(len(collapsed.distinct) - len(matches.left(collapsed)))
@@ -146,19 +146,6 @@ def run_stages(
     result.summary["timings"] = timer.seconds
     result.summary["peak_memory_bytes"] = peak_memory_bytes()
     return result
-
-
-def _ticker(report: Progress, total: int) -> Callable[[int], None]:
-    """Reports how many of the distinct documents are decided."""
-    done = 0
-
-    def tick(count: int) -> None:
-        nonlocal done
-        done += count
-        report("cluster", done, total)
-
-    tick(0)
-    return tick
 
 
 # Collapse

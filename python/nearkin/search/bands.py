@@ -26,10 +26,11 @@ import numpy.typing as npt
 from nearkin._core import BandCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
 from nearkin.families.minhash import Signatures, as_signatures
+from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 from nearkin.search.copies import CopiedByFile
 from nearkin.search.ids import Existing, Ids, check_existing, new_ids
-from nearkin.search.results import Clusters, Linkage, Pairs, SearchResult, first_of_each
+from nearkin.search.results import Clusters, Linkage, Pairs, SearchResult, ask, first_of_each
 from nearkin.search.saved import Origin
 from nearkin.theory import Banding, banding_probability, choose_bands
 
@@ -199,7 +200,9 @@ class BandIndex(CopiedByFile):
         rows = self._rows(signatures, "signatures")
         return self._core.add(new_ids(ids), rows, check_existing(existing))
 
-    def search(self, queries: npt.ArrayLike, threshold: float | None = None) -> SearchResult:
+    def search(
+        self, queries: npt.ArrayLike, threshold: float | None = None, *, progress: ShowProgress = None
+    ) -> SearchResult:
         """Signatures that share a band and enough of all values with each query, nearest first, ties by id.
 
         Parameters
@@ -215,10 +218,16 @@ class BandIndex(CopiedByFile):
         SearchResult
             A distance is the number of values that differ: a share is 1 - distance / num_perm.
         """
-        offsets, ids, distances = self._core.search(self._rows(queries, "queries"), self._least(threshold))
-        return SearchResult(offsets, ids, distances)
+        rows, least, k = self._rows(queries, "queries"), self._least(threshold), self.num_perm
+        return ask(
+            lambda start, stop: SearchResult(*self._core.search(rows[start * k : stop * k], least)),
+            len(rows) // k,
+            progress,
+        )
 
-    def nearest(self, queries: npt.ArrayLike, k: int = 10, *, threshold: float = 0.0) -> SearchResult:
+    def nearest(
+        self, queries: npt.ArrayLike, k: int = 10, *, threshold: float = 0.0, progress: ShowProgress = None
+    ) -> SearchResult:
         """The k nearest of the signatures that share a band with each query; at the last distance the smallest ids.
 
         Parameters
@@ -228,6 +237,8 @@ class BandIndex(CopiedByFile):
             1 or more; fewer are returned where fewer share a band.
         threshold : float, default=0
             Smallest share of equal values, inclusive, 0 to 1.
+        progress : bool or function, optional
+            As for `search`.
 
         Raises
         ------
@@ -235,7 +246,7 @@ class BandIndex(CopiedByFile):
             A k below 1, a threshold out of its range.
         """
         k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
-        found = self.search(queries, threshold)
+        found = self.search(queries, threshold, progress=progress)
         offsets, kept = first_of_each(found.offsets, k)
         return SearchResult(offsets, found.ids[kept], found.distances[kept])
 

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nearkin._core import DigestCore
-from nearkin.errors import CorruptStoreError, ParameterError, bad_parameter, check_count, check_regular
+from nearkin.errors import CorruptStoreError, InputError, ParameterError, bad_parameter, check_count, check_regular
+from nearkin.progress import ShowProgress
 from nearkin.search.copies import CopiedByFile
 from nearkin.search.digest_results import DigestClusters, DigestPairs, DigestResult, Hub
 from nearkin.search.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
-from nearkin.search.results import Linkage, first_of_each
+from nearkin.search.results import Linkage, ask, first_of_each
 from nearkin.search.saved import Origin
 from nearkin.ssdeep import DigestRecipe
 
@@ -181,6 +182,7 @@ class DigestIndex(CopiedByFile):
         *,
         skip_hubs: int | None = None,
         recipe: DigestRecipe | str | None = None,
+        progress: ShowProgress = None,
     ) -> DigestResult:
         """Everything that scores at least `threshold` with each query, highest score first, ties by id.
 
@@ -194,6 +196,9 @@ class DigestIndex(CopiedByFile):
             that were left out. Default: none is left out.
         recipe : DigestRecipe or str, optional
             How the queries were made, to be checked.
+        progress : bool or function, optional
+            True shows a bar in a terminal or a notebook; a function is called with "search", queries done and all. The
+            queries are then asked some thousand at a time, each time of the index as it is.
 
         Raises
         ------
@@ -205,7 +210,20 @@ class DigestIndex(CopiedByFile):
             A threshold outside its range.
         """
         self._check_recipe(recipe)
-        return DigestResult(*self._core.search(queries, self.strict, *self._limit(threshold, skip_hubs)))
+        limits = self._limit(threshold, skip_hubs)
+        if progress is None or isinstance(queries, (str, bytes)):
+            return DigestResult(*self._core.search(queries, self.strict, *limits))
+        listed = list(queries)
+
+        def search(start: int, stop: int) -> DigestResult:
+            try:
+                return DigestResult(*self._core.search(listed[start:stop], self.strict, *limits))
+            except InputError:
+                # The number of a bad query counts from the first of all.
+                self._core.search(listed, self.strict, *limits)
+                raise
+
+        return ask(search, len(listed), progress)
 
     def nearest(
         self,
@@ -215,6 +233,7 @@ class DigestIndex(CopiedByFile):
         threshold: int = 1,
         skip_hubs: int | None = None,
         recipe: DigestRecipe | str | None = None,
+        progress: ShowProgress = None,
     ) -> DigestResult:
         """The k highest scores of each query; of those at the last score, the smallest ids.
 
@@ -223,7 +242,7 @@ class DigestIndex(CopiedByFile):
         queries : iterable of str or bytes
         k : int, default=10
             1 or more; fewer are returned where fewer score at least `threshold`.
-        threshold, skip_hubs, recipe
+        threshold, skip_hubs, recipe, progress
             As for `search`.
 
         Raises
@@ -236,7 +255,7 @@ class DigestIndex(CopiedByFile):
             A k below 1, a threshold outside its range.
         """
         k = check_count("k", k, 1, _MOST, "1 or more")
-        found = self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe)
+        found = self.search(queries, threshold, skip_hubs=skip_hubs, recipe=recipe, progress=progress)
         offsets, kept = first_of_each(found.offsets, k)
         return DigestResult(offsets, found.ids[kept], found.scores[kept], found.skipped)
 

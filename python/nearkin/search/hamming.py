@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from nearkin._core import KERNEL, HammingCore
 from nearkin.errors import CorruptStoreError, bad_parameter, check_count, check_regular, mismatch
+from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 from nearkin.search.copies import CopiedByFile
 from nearkin.search.fingerprints import (
@@ -39,7 +40,7 @@ from nearkin.search.fingerprints import (
 )
 from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.memory import INDEX_SHARE, share_of_memory
-from nearkin.search.results import Clusters, Linkage, Matches, Pairs, SearchResult
+from nearkin.search.results import Clusters, Linkage, Matches, Pairs, SearchResult, ask
 from nearkin.search.saved import Origin
 
 __all__ = [
@@ -272,7 +273,9 @@ class HammingIndex(CopiedByFile):
         rows = flat_rows(fps, self.bits, "fps")
         return self._core.add(new_ids(ids), rows, check_existing(existing))
 
-    def search(self, queries: npt.ArrayLike, radius: int, *, limit: int | None = None) -> SearchResult:
+    def search(
+        self, queries: npt.ArrayLike, radius: int, *, limit: int | None = None, progress: ShowProgress = None
+    ) -> SearchResult:
         """Everything within a radius of each query, nearest first, ties by id.
 
         Parameters
@@ -284,6 +287,9 @@ class HammingIndex(CopiedByFile):
         limit : int, optional
             Most matches of a query, 1 or more: the first ones in the order of results. `hits.truncated` tells which
             queries had more. No limit by default.
+        progress : bool or function, optional
+            True shows a bar in a terminal or a notebook; a function is called with "search", queries done and all. The
+            queries are then asked some thousand at a time, each time of the index as it is.
 
         Raises
         ------
@@ -299,7 +305,13 @@ class HammingIndex(CopiedByFile):
         >>> hits.ids, hits.truncated
         (array([0, 1, 3]), array([ True, False]))
         """
-        return self._search(flat_rows(queries, self.bits, "queries"), self._check_radius(radius), _check_limit(limit))
+        rows, words = flat_rows(queries, self.bits, "queries"), words_of(self.bits)
+        radius, limit = self._check_radius(radius), _check_limit(limit)
+        return ask(
+            lambda start, stop: self._search(rows[start * words : stop * words], radius, limit),
+            len(rows) // words,
+            progress,
+        )
 
     def iter_search(
         self, queries: npt.ArrayLike, radius: int, *, batch_size: int = 4096, limit: int | None = None
@@ -327,7 +339,9 @@ class HammingIndex(CopiedByFile):
         offsets, ids, distances, truncated = self._core.search(rows, radius, limit)
         return SearchResult(offsets, ids, distances, None if limit is None else truncated)
 
-    def nearest(self, queries: npt.ArrayLike, k: int = 10, *, rank: Rank = "hamming") -> SearchResult:
+    def nearest(
+        self, queries: npt.ArrayLike, k: int = 10, *, rank: Rank = "hamming", progress: ShowProgress = None
+    ) -> SearchResult:
         """The k nearest of each query; of those at the last distance, the smallest ids.
 
         Parameters
@@ -339,6 +353,8 @@ class HammingIndex(CopiedByFile):
             The distance: `|a xor b|`, the bits that differ; `|a xor b| / |a or b|`; or `|a xor b| / |a and b|` [1]_,
             for codes whose 1 means "inside" (of a set, of a sphere). The latter two are float64, always take a scan,
             and rank alike. Without a common bit they are 1 and infinity; two empty fingerprints are at 0.
+        progress : bool or function, optional
+            As for `search`.
 
         Raises
         ------
@@ -358,14 +374,18 @@ class HammingIndex(CopiedByFile):
         Matches([(1, 0.125), (0, 0.875)])
         """
         k = check_count("k", k, 1, _MOST, "1 or more")
-        rows = flat_rows(queries, self.bits, "queries")
-        if rank != "hamming":
-            if not isinstance(rank, str):
-                raise bad_parameter("rank", repr(rank), '"hamming", "jaccard" or "spherical"')
-            offsets, ids, quotients = self._core.ranked(rows, k, rank)
-            return SearchResult(offsets, ids, quotients)
-        offsets, ids, distances, _ = self._core.nearest(rows, k)
-        return SearchResult(offsets, ids, distances)
+        rows, words = flat_rows(queries, self.bits, "queries"), words_of(self.bits)
+        if not isinstance(rank, str):
+            raise bad_parameter("rank", repr(rank), '"hamming", "jaccard" or "spherical"')
+
+        def nearest(start: int, stop: int) -> SearchResult:
+            some = rows[start * words : stop * words]
+            if rank != "hamming":
+                return SearchResult(*self._core.ranked(some, k, rank))
+            offsets, ids, distances, _ = self._core.nearest(some, k)
+            return SearchResult(offsets, ids, distances)
+
+        return ask(nearest, len(rows) // words, progress)
 
     def pairs(self, radius: int) -> Pairs:
         """All pairs within a radius (0 to bits, inclusive), each once.

@@ -8,14 +8,15 @@ one of them. Ids are 64-bit integers or strings, one kind in an index.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin.io.tabular import Tabular
+from nearkin.progress import ShowProgress, reporting, ticker, unreported
 from nearkin.search.ids import Id, IdArray, plain_id
 
 if TYPE_CHECKING:
@@ -65,6 +66,35 @@ class QueryMatches(Tabular, Generic[_Rows]):
         values: Column = getattr(self, f"{self._measure}s")
         return values
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The results of several batches of queries, one after another, as of one batch.
+
+        Parameters
+        ----------
+        parts : sequence of results
+            One or more, of one index and one kind of search.
+
+        Examples
+        --------
+        >>> from nearkin import HammingIndex, SearchResult
+        >>> index = HammingIndex(bits=8)
+        >>> _ = index.add(["a", "b"], [0b1100, 0b1111])
+        >>> SearchResult.joined(list(index.iter_search([0b1100, 0b1110], radius=1, batch_size=1))).ids
+        array(['a', 'a', 'b'], dtype=object)
+        """
+        ends = np.cumsum([0, *(int(part.offsets[-1]) for part in parts)], dtype=np.int64)
+        offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends.tolist(), strict=False)]
+        made: dict[str, Any] = {"offsets": np.concatenate([*offsets, ends[-1:]])}
+        for name in (field.name for field in fields(cls) if field.name != "offsets"):  # type: ignore[arg-type]  # Subclasses are dataclasses.
+            cells = [getattr(part, name) for part in parts]
+            if isinstance(cells[0], np.ndarray):
+                made[name] = np.concatenate(cells)
+            else:
+                # How many look-ups were skipped; or nothing.
+                made[name] = None if cells[0] is None else sum(cells)
+        return cls(**made)
+
     def __len__(self) -> int:
         """How many queries were asked."""
         return len(self.offsets) - 1
@@ -92,6 +122,35 @@ class QueryMatches(Tabular, Generic[_Rows]):
 
     def _columns(self) -> dict[str, Column]:
         return {"query": self.queries, "id": self.ids, self._measure: self._values()}
+
+
+_Asked = TypeVar("_Asked", bound="QueryMatches[Any]")
+
+_QUERIES = 1 << 12
+"""Queries that are asked at once where progress is told."""
+
+
+def ask(search: Callable[[int, int], _Asked], count: int, progress: ShowProgress) -> _Asked:
+    """The answers of a batch of queries: of all at once, or some at a time where progress is to be told.
+
+    Parameters
+    ----------
+    search : function
+        Answers queries from one place to another (exclusive).
+    count : int
+        How many queries there are.
+    progress : function, bool or None
+        As the caller gave it.
+    """
+    with reporting(progress) as report:
+        if report is unreported:
+            return search(0, count)
+        tick, parts = ticker(report, "search", count), []
+        for start in range(0, max(count, 1), _QUERIES):
+            stop = min(start + _QUERIES, count)
+            parts.append(search(start, stop))
+            tick(stop - start)
+    return type(parts[0]).joined(parts)
 
 
 class IdMatches(Sequence[_One]):

@@ -37,6 +37,7 @@ from nearkin.pipeline.candidates import CandidateSource, DigestCandidates, Place
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.results import DedupResult, PairTable
+from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.search.ids import Id, IdKeys, Ids, check_ids, plain_id
@@ -353,7 +354,9 @@ class Store:
 
     # Questions
 
-    def check(self, texts: Items, *, k: int | None = None, kind: Kind | None = None) -> Answers:
+    def check(
+        self, texts: Items, *, k: int | None = None, kind: Kind | None = None, progress: ShowProgress = None
+    ) -> Answers:
         """What each document would be if it came now; nothing is remembered.
 
         Parameters
@@ -364,6 +367,8 @@ class Store:
             Give the k best matches of each text, too, most similar first, with their columns.
         kind : {"digests", "bytes", "paths"}, optional
             As for `check_and_add`.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
         Returns
         -------
@@ -380,15 +385,16 @@ class Store:
         if k is not None:
             check_count("k", k, 1, 1 << 20, "1 or more")
         self._check_texts()
-        hashed = self._hash(texts, None, kind)
-        batch = Batch(hashed, None, self._settings, self._cache)
-        # Texts do not meet one another: each is its own original.
-        batch.original = np.arange(len(hashed))
-        decision = batch.open()
-        with self._reading() as state:
-            batch.decide(self._contents, 0, state.next_row, decision)
-            matches = None if k is None else self._best(batch, k)
-            return self._answers(batch, decision, [], matches)
+        with reporting(progress) as report:
+            hashed = self._hash(texts, None, kind, report)
+            batch = Batch(hashed, None, self._settings, self._cache, report)
+            # Texts do not meet one another: each is its own original.
+            batch.original = np.arange(len(hashed))
+            decision = batch.open()
+            with self._reading() as state:
+                batch.decide(self._contents, 0, state.next_row, decision)
+                matches = None if k is None else self._best(batch, k)
+                return self._answers(batch, decision, [], matches)
 
     def _best(self, batch: Batch, k: int) -> list[list[StoredMatch]]:
         """The k best matches of each document among the stored ones."""
@@ -556,7 +562,13 @@ class Store:
     # Changes
 
     def check_and_add(
-        self, texts: Items, ids: Ids | None = None, *, columns: Columns | None = None, kind: Kind | None = None
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        progress: ShowProgress = None,
     ) -> Answers:
         """Say of each document whether it is new, and remember it: one atomic, durable step.
 
@@ -572,6 +584,9 @@ class Store:
         kind : {"digests", "bytes", "paths"}, optional
             What is given to a store of files; None stands for digests. A digest that is given alone is the content of
             its document: equal ones are exact copies.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total, also
+            while the store is locked for this call: it must not use the store.
 
         Returns
         -------
@@ -589,30 +604,45 @@ class Store:
         StoreLockedError
             Other writers did not end in time.
         """
-        return self._add(texts, ids, columns, kind, absorb=True)
+        with reporting(progress) as report:
+            return self._add(texts, ids, columns, kind, report, absorb=True)
 
     def add(
-        self, texts: Items, ids: Ids | None = None, *, columns: Columns | None = None, kind: Kind | None = None
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        progress: ShowProgress = None,
     ) -> Answers:
         """Remember documents that are known to be wanted: all stay, whatever they are like.
 
         Parameters, errors and durability are those of `check_and_add`; an id that is there with the same text is
         "known", all others are "new".
         """
-        return self._add(texts, ids, columns, kind, absorb=False)
+        with reporting(progress) as report:
+            return self._add(texts, ids, columns, kind, report, absorb=False)
 
     def _add(
-        self, texts: Items, ids: Ids | None, columns: Columns | None, kind: Kind | None, *, absorb: bool
+        self,
+        texts: Items,
+        ids: Ids | None,
+        columns: Columns | None,
+        kind: Kind | None,
+        report: Progress,
+        *,
+        absorb: bool,
     ) -> Answers:
         self._check_writable()
         keys = None if ids is None else check_ids(ids)
-        hashed = self._hash(texts, keys, kind)
+        hashed = self._hash(texts, keys, kind, report)
         if keys is None and kind == "paths":
             names: list[Any] = hashed.ids.to_list()
             keys = check_ids(names)
         count = len(hashed)
         extra = columns_by_row(columns, count)
-        batch = Batch(hashed, keys, self._settings, self._cache)
+        batch = Batch(hashed, keys, self._settings, self._cache, report)
         if absorb:
             self._check_texts()
         blobs = self._kept_of(hashed)
@@ -1046,9 +1076,9 @@ class Store:
         if waiting >= 4 * self._most_waiting:
             self._keeper.finish()
 
-    def _hash(self, texts: Items, keys: IdKeys | None, kind: Kind | None) -> HashedDocuments:
+    def _hash(self, texts: Items, keys: IdKeys | None, kind: Kind | None, report: Progress) -> HashedDocuments:
         self._check_open()
-        hashed = self._settings.hash(texts, kind)
+        hashed = self._settings.hash(texts, kind, report)
         if keys is not None and len(keys) != len(hashed):
             noun = self._settings.noun
             raise bad_parameter("ids", f"{len(keys)} ids", f"{len(hashed)} ids, one per {noun}")

@@ -25,6 +25,7 @@ from nearkin.errors import InputError, warn_caller
 from nearkin.pipeline.candidates import Places
 from nearkin.pipeline.cluster import Assignment, Clusterer
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
+from nearkin.progress import Progress, ticker, unreported
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import EXACT, KNOWN, NEAR, NEW
@@ -101,9 +102,19 @@ class Batch:
         None where documents have no ids yet: then none is known.
     settings : StoreSettings
     cache : Cache
+    report : function, optional
+        Called with progress.
     """
 
-    def __init__(self, hashed: HashedDocuments, ids: IdKeys | None, settings: StoreSettings, cache: Cache) -> None:
+    def __init__(
+        self,
+        hashed: HashedDocuments,
+        ids: IdKeys | None,
+        settings: StoreSettings,
+        cache: Cache,
+        report: Progress = unreported,
+    ) -> None:
+        self._report = report
         self.hashed, self.ids, self._settings = hashed, ids, settings
         count = len(hashed)
         self.original = first_with_same_content(hashed.contents) if count else np.zeros(0, np.int64)
@@ -164,7 +175,7 @@ class Batch:
             return Assignment.of_none(0)
         place, texts = self._cache.take(len(numbers))
         older = StoreView(contents, start, place)
-        return self._told(self._clusterer(numbers, older, texts).match_older())
+        return self._told(self._clusterer(numbers, older, texts, "search").match_older())
 
     def _firsts(self, decision: Decision) -> NDArray[np.int64]:
         """The first document of each content that has features and is not known."""
@@ -216,7 +227,7 @@ class Batch:
         original = self._originals(decision)
         firsts = self._firsts(decision)
         left = firsts[decision.status[firsts] == NEW]
-        found = self._told(self._clusterer(left, None, None).absorb())
+        found = self._told(self._clusterer(left, None, None, "absorb").absorb())
         absorbed = found.by >= 0
         decision.status[left[absorbed]] = NEAR
         decision.other[left[absorbed]] = left[found.by[absorbed]]
@@ -240,8 +251,12 @@ class Batch:
         found = first[self.original]
         return np.where(known, numbers, found)
 
-    def _clusterer(self, numbers: NDArray[np.int64], older: StoreView | None, texts: TextCache | None) -> Clusterer:
+    def _clusterer(
+        self, numbers: NDArray[np.int64], older: StoreView | None, texts: TextCache | None, stage: str | None = None
+    ) -> Clusterer:
+        report = unreported if stage is None else self._report
         return Clusterer(
+            tick=ticker(report, stage or "", len(numbers)),
             candidate_source=self._settings.source,
             comparison=self._settings.comparison,
             threshold=float(self._settings.threshold),

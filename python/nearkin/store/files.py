@@ -24,6 +24,7 @@ from nearkin.pipeline.candidates import DigestCandidates
 from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
+from nearkin.progress import Progress, unreported
 from nearkin.ssdeep import DigestRecipe, compare_many
 from nearkin.ssdeep.hashing import content
 from nearkin.store.settings import VERSION, FileKind, Kind, TextRule
@@ -64,7 +65,7 @@ class FileSettings:
         object.__setattr__(self, "source", source)
         object.__setattr__(self, "threshold", source.threshold)
 
-    def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
+    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
         """Digests and contents of digests, bytes or paths, or documents that were hashed by the recipe before.
 
         Raises
@@ -80,7 +81,7 @@ class FileSettings:
         if found not in get_args(FileKind):
             raise bad_parameter("kind", repr(kind), '"digests", "bytes" or "paths" for a store of files')
         if found == "paths":
-            return hash_paths(path_names(items, "paths"), self.recipe)
+            return hash_paths(path_names(items, "paths"), self.recipe, report=report)
         if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
             raise bad_parameter(found, repr(items)[:40], f"an iterable of {found}, such as a list")
         return hash_buffers(list(items), self.recipe) if found == "bytes" else hash_digests(list(items))

@@ -23,6 +23,7 @@ from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import HashedDocuments, hash_texts
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import TextComparison
+from nearkin.progress import Progress, unreported
 from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class StoreSettings(Protocol):
     def tell_skipped(self, skipped: int) -> str:
         """The warning of a batch of which something was skipped: what, and by which bound."""
 
-    def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
+    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
         """What is given, hashed; its ids where it has some."""
 
     def about(self) -> dict[str, Any]:
@@ -240,7 +241,7 @@ class TextSettings:
         """That comparisons were left out."""
         return comparisons_left_out(skipped)
 
-    def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
+    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
         """Texts, hashed."""
         if kind not in (None, "texts"):
             raise bad_parameter("kind", repr(kind), '"texts" or None for a store of texts')
@@ -248,7 +249,7 @@ class TextSettings:
             raise bad_parameter("texts", repr(items)[:40], "an iterable of texts; [text] for one")
         if isinstance(items, Corpus):
             raise bad_parameter("texts", "a Corpus", "the texts of its batches, one call each")
-        return hash_texts(items, None, self.source, lambda stage, done, total: None, {})
+        return hash_texts(items, None, self.source, report, {})
 
     def about(self) -> dict[str, Any]:
         """All settings by name."""

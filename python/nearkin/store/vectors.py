@@ -26,6 +26,7 @@ from nearkin.families.base import Family, load, unfitted
 from nearkin.io import Column
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.files import no_texts
+from nearkin.progress import Progress, unreported
 from nearkin.store.settings import FAMILY_FILE, VERSION, Kind, TextRule, comparisons_left_out
 from nearkin.store.vector_search import MOST_BITS, VectorMetric, VectorSource, largest_tables, smallest_radius
 from nearkin.vectors.rows import Rows, as_rows
@@ -113,7 +114,7 @@ class VectorSettings:
         names = {"cosine": "the cosine", "l2": "the Euclidean distance", "l1": "the Manhattan distance"}
         return f"{names[self.source.metric]} of the vectors"
 
-    def hash(self, items: Any, kind: Kind | None) -> HashedDocuments:
+    def hash(self, items: Any, kind: Kind | None, report: Progress = unreported) -> HashedDocuments:
         """Vectors as float32, and the hashes of their bytes.
 
         Raises

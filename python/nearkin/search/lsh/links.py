@@ -21,6 +21,7 @@ import numpy as np
 
 from nearkin._core import components
 from nearkin.errors import bad_parameter
+from nearkin.progress import ShowProgress, reporting, ticker
 from nearkin.search.ids import IdArray
 from nearkin.search.lsh.forms import flat, from_flat
 from nearkin.search.lsh.queries import Queries, check_radius
@@ -46,7 +47,14 @@ class Edges:
 class Links(Queries):
     """The part of `LSHIndex` that finds what is near among its own vectors."""
 
-    def pairs(self, radius: float, *, num_probes: int | None = None, num_candidates: int | None = None) -> Pairs:
+    def pairs(
+        self,
+        radius: float,
+        *,
+        num_probes: int | None = None,
+        num_candidates: int | None = None,
+        progress: ShowProgress = None,
+    ) -> Pairs:
         """Pairs of indexed vectors within a distance, each once.
 
         Parameters
@@ -55,6 +63,8 @@ class Links(Queries):
             Largest distance that counts, inclusive, in units of the metric.
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        progress : bool or function, optional
+            True shows a bar in a terminal or a notebook; a function is called with "search", vectors done and all.
 
         Returns
         -------
@@ -83,7 +93,7 @@ class Links(Queries):
         >>> list(zip(pairs.left, pairs.right, pairs.distances.round(2).tolist()))
         [('a', 'b', 0.1), ('c', 'd', 0.2)]
         """
-        rows, edges = self._edges(radius, num_probes, num_candidates)
+        rows, edges = self._edges(radius, num_probes, num_candidates, progress)
         ids = self._ids_of(rows)
         left, right = ids[edges.left], ids[edges.right]
         turned = np.asarray(left > right, dtype=bool)
@@ -99,6 +109,7 @@ class Links(Queries):
         linkage: Linkage = "centred",
         num_probes: int | None = None,
         num_candidates: int | None = None,
+        progress: ShowProgress = None,
     ) -> Clusters:
         """Groups of indexed vectors within a distance; vectors near no other are left out.
 
@@ -112,6 +123,8 @@ class Links(Queries):
             whose ends may be any distance apart.
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        progress : bool or function, optional
+            True shows a bar in a terminal or a notebook; a function is called with "search", vectors done and all.
 
         Returns
         -------
@@ -133,7 +146,7 @@ class Links(Queries):
         """
         if linkage not in ("centred", "connected"):
             raise bad_parameter("linkage", repr(linkage), '"centred" or "connected"')
-        rows, edges = self._edges(radius, num_probes, num_candidates)
+        rows, edges = self._edges(radius, num_probes, num_candidates, progress)
         first = _centred(len(rows), edges) if linkage == "centred" else _connected(len(rows), edges)
         sizes = np.bincount(first, minlength=len(rows))
         members = np.flatnonzero(sizes[first] > 1)
@@ -161,7 +174,9 @@ class Links(Queries):
             yield rows, from_flat(vectors, self.dimension_)
             start = int(rows[-1]) + 1
 
-    def _edges(self, radius: float, num_probes: int | None, num_candidates: int | None) -> tuple[Ints, Edges]:
+    def _edges(
+        self, radius: float, num_probes: int | None, num_candidates: int | None, progress: ShowProgress
+    ) -> tuple[Ints, Edges]:
         """Row numbers of what is there, in order of addition, and the pairs of their places."""
         self._fitted()
         if self.settings_.metric == "inner_product":
@@ -170,7 +185,12 @@ class Links(Queries):
             )
         limit = check_radius(radius)
         settings = with_effort(self.settings_, num_probes, num_candidates)
-        parts = [(rows, *self._near(rows, vectors, limit, settings)) for rows, vectors in self._batches()]
+        parts = []
+        with reporting(progress) as report:
+            tick = ticker(report, "search", len(self))
+            for rows, vectors in self._batches():
+                parts.append((rows, *self._near(rows, vectors, limit, settings)))
+                tick(len(rows))
         rows = np.concatenate([part[0] for part in parts]) if parts else np.zeros(0, np.int64)
         # Ids lead back to places through their own order.
         ids = self._ids_of(rows)

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, check_count
+from nearkin.progress import ShowProgress
 from nearkin.search.ids import IdArray
 from nearkin.search.lsh.contents import Contents, Hashes
 from nearkin.search.lsh.forms import flat
 from nearkin.search.lsh.settings import CodeRank, Settings, with_effort
-from nearkin.search.results import Candidates, SearchResult
+from nearkin.search.results import Candidates, SearchResult, ask
 from nearkin.vectors.projection import pack_bits
 from nearkin.vectors.rows import Floats, Ints, Rows, Vectors
 
@@ -26,7 +27,13 @@ class Queries(Contents):
     """The part of `LSHIndex` that answers queries."""
 
     def nearest(
-        self, Q: Vectors, k: int = 10, *, num_probes: int | None = None, num_candidates: int | None = None
+        self,
+        Q: Vectors,
+        k: int = 10,
+        *,
+        num_probes: int | None = None,
+        num_candidates: int | None = None,
+        progress: ShowProgress = None,
     ) -> SearchResult:
         """The k nearest of each query's candidates; of those at the last distance, the smallest ids.
 
@@ -38,6 +45,9 @@ class Queries(Contents):
             1 or more. A query with fewer candidates has fewer matches.
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        progress : bool or function, optional
+            True shows a bar in a terminal or a notebook; a function is called with "search", queries done and all. The
+            queries are then asked some thousand at a time, each time of the index as it is.
 
         Returns
         -------
@@ -55,10 +65,21 @@ class Queries(Contents):
         k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
         settings = with_effort(self.settings_, num_probes, num_candidates)
         rows = self._stored_form(Q, "Q")
-        return self._result(core.nearest(*self._asked(rows, settings), flat(rows), k))
+
+        def nearest(start: int, stop: int) -> SearchResult:
+            some = rows.part(start, stop)
+            return self._result(core.nearest(*self._asked(some, settings), flat(some), k))
+
+        return ask(nearest, len(rows), progress)
 
     def search(
-        self, Q: Vectors, radius: float, *, num_probes: int | None = None, num_candidates: int | None = None
+        self,
+        Q: Vectors,
+        radius: float,
+        *,
+        num_probes: int | None = None,
+        num_candidates: int | None = None,
+        progress: ShowProgress = None,
     ) -> SearchResult:
         """The candidates of each query within a distance, nearest first, ties by id.
 
@@ -69,6 +90,8 @@ class Queries(Contents):
             Largest distance that counts, inclusive; in units of the metric (negative products for "inner_product").
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        progress : bool or function, optional
+            As for `nearest`.
 
         Returns
         -------
@@ -86,7 +109,12 @@ class Queries(Contents):
         limit = check_radius(radius)
         settings = with_effort(self.settings_, num_probes, num_candidates)
         rows = self._stored_form(Q, "Q")
-        return self._result(core.search(*self._asked(rows, settings), flat(rows), limit))
+
+        def search(start: int, stop: int) -> SearchResult:
+            some = rows.part(start, stop)
+            return self._result(core.search(*self._asked(some, settings), flat(some), limit))
+
+        return ask(search, len(rows), progress)
 
     def candidates(self, Q: Vectors, *, num_probes: int | None = None, num_candidates: int | None = None) -> Candidates:
         """The candidates of each query, without distances.
