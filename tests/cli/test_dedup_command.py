@@ -425,3 +425,27 @@ def test_against_an_index(corpus: Path, tmp_path: Path, family: str) -> None:
     # An index without entries removes nothing.
     type(index)(recipe=recipe).save(tmp_path / "empty.nks")
     assert 0 == call("dedup", corpus, "--against", tmp_path / "empty.nks", "-o", tmp_path / "all", *verify).code
+
+
+def test_shards_in_shards_out(corpus: Path, tmp_path: Path) -> None:
+    """One kept file per input, all of them listed; what evaluates the run reads them."""
+    lines = corpus.read_text().splitlines(keepends=True)
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    (shards / "a.jsonl").write_text("".join(lines[:3]))
+    (shards / "b.jsonl.gz").write_bytes(gzip.compress("".join(lines[3:]).encode()))
+    out = tmp_path / "out"
+    done = call("dedup", shards, "-o", out, "--id-column", "id", "--out-layout", "input")
+    assert (0, True) == (done.code, "kept-*" in done.message), done.err
+    assert 0 == call("dedup", shards, "-o", tmp_path / "one", "--id-column", "id").code
+    kept = (out / "kept-a.jsonl").read_bytes() + gzip.decompress((out / "kept-b.jsonl.gz").read_bytes())
+    assert (tmp_path / "one" / "kept.jsonl").read_bytes() == kept
+    about = summary(out)
+    assert ["kept-a.jsonl", "kept-b.jsonl.gz"] == about["kept_files"]
+    assert {"kept-a.jsonl", "kept-b.jsonl.gz"} <= set(about["files"])  # type: ignore[call-overload]
+    assert 0 == call("evaluate", out, "--truth", tmp_path / "one").code
+    again = call("dedup", shards, "-o", out, "--id-column", "id", "--overwrite", "-q")
+    assert (0, False) == (again.code, (out / "kept-a.jsonl").exists())
+    refused = call("dedup", "-", "-o", tmp_path / "x", "--out-layout", "input")
+    assert (2, True) == (refused.code, "single for standard input" in refused.message)
+    assert 2 == call("dedup", shards, "-o", tmp_path / "x", "--out-layout", "both").code

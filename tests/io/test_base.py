@@ -196,3 +196,60 @@ def test_any_bytes_give_rows_or_an_input_error(tmp_path: Path, data: bytes, kind
         assert texts == list(corpus.texts(range(len(texts))))
     if kind == "txt" and not corpus.malformed.count and not data.startswith(b"\xef\xbb\xbf"):
         assert (b"text\n" + data if pipe else data) == out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "txt"])
+def test_a_file_per_input(tmp_path: Path, kind: str) -> None:
+    """Each has its own rows, compression and groups; together they are what one file has."""
+    parts = [[f"text {i} of part {part}" for i in range(3 * part)] for part in range(3)]
+    paths = []
+    for number, texts in enumerate(parts):
+        (tmp_path / str(number)).mkdir()
+        path = tmp_path / str(number) / (f"same.{kind}" + (".gz" if number == 1 and kind != "parquet" else ""))
+        if kind == "parquet":
+            pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), path, row_group_size=2)
+        else:
+            data = encode(kind, texts)
+            path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+        paths.append(path)
+    with open_corpus(paths) as corpus:
+        texts, _ = read_all(corpus)
+        mask = np.array([not text.startswith("text 1") for text in texts], bool)
+        names = corpus.kept_names("input")
+        assert 3 == len(set(names))
+        assert ["kept-0", "kept-1", "kept-2"] == [name[:6] for name in names]
+        with OutputDir(tmp_path / "out", names=names) as out:
+            corpus.write_kept(mask, out, layout="input")
+    found = []
+    for name, part in zip(names, parts, strict=True):
+        if kind == "parquet":
+            file = pq.ParquetFile(tmp_path / "out" / name)
+            groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+            # Of each group of two the rows that stay.
+            assert [
+                n
+                for n in (sum(row != 1 for row in range(at, min(at + 2, len(part)))) for at in range(0, len(part), 2))
+                if n
+            ] == groups
+        with open_corpus(tmp_path / "out" / name) as kept:
+            found.append(read_all(kept)[0])
+    assert [[text for text in part if not text.startswith("text 1")] for part in parts] == found
+    with open_corpus(paths) as corpus:
+        read_all(corpus)
+        with pytest.raises(ParameterError, match="single for a stream"):
+            corpus.write_kept([], io.BytesIO(), layout="input")
+
+
+def test_names_of_files_per_input(tmp_path: Path) -> None:
+    """Names of inputs, of JSON arrays as lines; what has no names can't be told apart."""
+    for name in ("a.json.gz", "b.jsonl"):
+        data = b'[{"text": "a"}]'
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    with open_corpus(tmp_path) as corpus:
+        assert ["kept-a.jsonl.gz", "kept-b.jsonl"] == corpus.kept_names("input")
+        assert ["kept.jsonl.gz"] == corpus.kept_names()
+        with pytest.raises(ParameterError, match="layout='both'"):
+            corpus.kept_names("both")  # type: ignore[arg-type]
+    for inputs, options in (("-", {}), (tmp_path, {"format": "files"})):
+        with open_corpus(inputs, **options) as corpus, pytest.raises(ParameterError, match="single for standard input"):  # type: ignore[arg-type]
+            corpus.kept_names("input")

@@ -44,6 +44,7 @@ from nearkin.cli.options import (
 from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.cli.remembering import Output, check_alone, remembering_store
 from nearkin.errors import bad_parameter, printable
+from nearkin.io.base import Layout
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
@@ -114,6 +115,9 @@ def dedup(
         ),
     ] = None,
     columns: Columns = None,
+    out_layout: Annotated[
+        Layout, typer.Option(help="One file of what is kept, or one per input, as it is compressed and grouped.")
+    ] = "single",
     links: Annotated[
         str, typer.Option(help="Pairs written: representatives (removed ones) or all verified ones.")
     ] = "representatives",
@@ -168,7 +172,7 @@ def dedup(
     by = _columns_of(keep)
     check_alone(store, against or [], out)
     names = dict.fromkeys(name for name in (*by, source_column, *(columns or [])) if name is not None)
-    with _opened(reading, inputs, list(names), against or [], store, out, overwrite=overwrite) as files:
+    with _opened(reading, inputs, list(names), against or [], store, out, out_layout, overwrite=overwrite) as files:
         # The warnings of the summary are told at the end.
         with progress_bars(quiet=quiet) as progress, told_by_summary():
             result = run(
@@ -192,7 +196,8 @@ def dedup(
             )
         if store is None:
             files.output.put(result)
-        kept = None if files.output.target is None else Path(out) / files.corpus.kept_name
+        single = files.corpus.kept_name if out_layout == "single" else "kept-*"
+        kept = None if files.output.target is None else Path(out) / single
     _report(result, files.output.summary, kept, as_json=as_json, quiet=quiet)
 
 
@@ -224,6 +229,7 @@ def _opened(
     against: Sequence[str],
     store: Path | None,
     out: str,
+    layout: Layout,
     *,
     overwrite: bool,
 ) -> Iterator[_Files]:
@@ -242,15 +248,17 @@ def _opened(
         older = stack.enter_context(_older(against, reading, spool))
 
         def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:
-            return _write(result, _summary(result, corpus, None if held is None else held.path), corpus, target)
+            summary = _summary(result, corpus, layout, None if held is None else held.path)
+            return _write(result, summary, corpus, layout, target)
 
+        corpus.kept_names(layout)
         if out == "-":
             yield _Files(corpus, older, None, Output(None, write))
         else:
             named = [*map(Path, against), *([] if store is None else [store])]
             read = [*corpus.inputs, *(getattr(older, "inputs", None) or named)]
             tables = [table_name(name, corpus.format) for name in ("clusters", "pairs")]
-            names = [corpus.kept_name, *tables, REJECTED, "summary.json"]
+            names = [*corpus.kept_names(layout), *tables, REJECTED, "summary.json"]
             with OutputDir(out, overwrite=overwrite, inputs=read, names=names) as target:
                 yield _Files(corpus, older, held, Output(target, write))
         report_malformed(corpus)
@@ -289,7 +297,7 @@ def _existing_parent(path: Path) -> Path:
     return path
 
 
-def _summary(result: DedupResult, corpus: Corpus, store: Path | None) -> dict[str, Any]:
+def _summary(result: DedupResult, corpus: Corpus, layout: Layout, store: Path | None) -> dict[str, Any]:
     """What `summary.json` says: the job's summary, what was read, and which store remembers what is kept."""
     return {
         **result.summary,
@@ -298,23 +306,25 @@ def _summary(result: DedupResult, corpus: Corpus, store: Path | None) -> dict[st
         "format": corpus.format,
         "text_column": corpus.text_column,
         "id_column": corpus.id_column,
-        "kept_file": corpus.kept_name,
+        **({"kept_file": corpus.kept_name} if layout == "single" else {"kept_files": corpus.kept_names(layout)}),
         "bytes_read": corpus.bytes_read,
         "malformed": corpus.malformed.count,
         "malformed_first": [str(record) for record in corpus.malformed.first],
     }
 
 
-def _write(result: DedupResult, summary: dict[str, Any], corpus: Corpus, target: OutputDir | None) -> dict[str, Any]:
+def _write(
+    result: DedupResult, summary: dict[str, Any], corpus: Corpus, layout: Layout, target: OutputDir | None
+) -> dict[str, Any]:
     """Write what is kept: with tables and summary in a folder, alone on standard output."""
     from nearkin.io import write_table
 
     if target is None:
         out = data_out()
-        corpus.write_kept(result.kept_rows, out)
+        corpus.write_kept(result.kept_rows, out, layout=layout)
         out.flush()
         return summary
-    corpus.write_kept(result.kept_rows, target)
+    corpus.write_kept(result.kept_rows, target, layout=layout)
     write_table(target, "clusters", result.clusters.columns, corpus.format)
     write_table(target, "pairs", result.pairs.columns, corpus.format)
     corpus.write_rejected(target)

@@ -34,6 +34,7 @@ _OF_TEXTS = (
     "source_column",
     "columns",
     "max_comparisons",
+    "out_layout",
 )
 
 

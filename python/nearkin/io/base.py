@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, NearkinError, bad_parameter
-from nearkin.io.inputs import Compression, Format, InputFile
+from nearkin.io.inputs import Compression, Format, InputFile, compression_of
 from nearkin.io.output import OutputDir
+from nearkin.io.remote import name_in
 from nearkin.io.spool import Spool
 from nearkin.io.streams import compressing
 from nearkin.io.values import Batch, Malformed, PackedTexts
@@ -33,6 +34,10 @@ BLOCK = 16 << 20
 LONGEST = 1 << 28
 REJECTED = "rejected.jsonl"
 """The file in a folder of output with the records that can't be read."""
+
+
+Layout = Literal["single", "input"]
+"""Whether kept rows are one file, or one per input."""
 
 
 class Corpus(ABC):
@@ -164,7 +169,9 @@ class Corpus(ABC):
             raise bad_parameter("rows", found, f"row numbers from 0 to {self.rows - 1}, which have been read")
         return self._texts(numbers)
 
-    def write_kept(self, kept: NDArray[Any] | Iterable[int], out: OutputDir | IO[bytes]) -> None:
+    def write_kept(
+        self, kept: NDArray[Any] | Iterable[int], out: OutputDir | IO[bytes], *, layout: Layout = "single"
+    ) -> None:
         """Write some rows in the input's format, order and schema.
 
         Parameters
@@ -173,11 +180,14 @@ class Corpus(ABC):
             Which rows.
         out : OutputDir or binary stream
             In a folder the file is called `kept_name` and compressed as the first input; a stream gets it uncompressed.
+        layout : {"single", "input"}, default "single"
+            With "input" a folder gets a file per input, by `kept_names`: compressed as that one, and of Parquet with
+            its codecs and groups of rows. An input of which nothing is kept has a file without rows.
 
         Raises
         ------
         ParameterError
-            A mask of another length, rows that don't exist.
+            A mask of another length, rows that don't exist, a layout that the inputs or the output can't have.
         InputError
             A file that changed since it was read.
         """
@@ -192,11 +202,56 @@ class Corpus(ABC):
             mask[rows] = True
         if mask.shape != (self.rows,):
             raise bad_parameter("kept", f"a mask of shape {mask.shape}", f"a mask of {self.rows} rows")
-        if isinstance(out, OutputDir):
-            with out.open(self.kept_name) as file, compressing(file, self.compression) as stream:
-                self._write(mask, stream)
-        else:
-            self._write(mask, out)
+        everything = range(len(self._sources))
+        if not isinstance(out, OutputDir):
+            if layout != "single":
+                raise bad_parameter("layout", repr(layout), "single for a stream")
+            self._write(mask, out, everything)
+            return
+        names = self.kept_names(layout)
+        for number, name in enumerate(names):
+            compression = self.compression if layout == "single" else self._sources[number].compression
+            with out.open(name) as file, compressing(file, compression) as stream:
+                self._write(mask, stream, everything if layout == "single" else [number])
+
+    def kept_names(self, layout: Layout = "single") -> list[str]:
+        """The names of the files that `write_kept` writes.
+
+        Parameters
+        ----------
+        layout : {"single", "input"}, default "single"
+            With "input" `kept-NAME` for each input, NAME being its name, or where two have the same the path from the
+            folder that all have in common, with - for /.
+
+        Raises
+        ------
+        ParameterError
+            An unknown layout; with "input" standard input, pipes, and files that are documents.
+        """
+        if layout not in get_args(Layout):
+            raise bad_parameter("layout", repr(layout), " or ".join(get_args(Layout)))
+        if layout == "single":
+            return [self.kept_name]
+        if self.format == "files" or not all(
+            source.url or (source.path and source.regular) for source in self._sources
+        ):
+            raise bad_parameter("layout", "'input'", "single for standard input, pipes, and files that are documents")
+        places = [PurePath(name_in(source.url) if source.url else source.path or "") for source in self._sources]
+        names = [place.name for place in places]
+        if len(set(names)) < len(names):
+            common = Path(os.path.commonpath([str(place.parent) for place in places]))
+            names = ["-".join(place.relative_to(common).parts) for place in places]
+        if len(set(names)) < len(names):
+            raise bad_parameter("layout", "'input'", "single for inputs whose names are not distinct")
+        return [self._kept_name_of(name) for name in names]
+
+    def _kept_name_of(self, name: str) -> str:
+        """The name of the rows that are kept of an input: a JSON array becomes lines."""
+        path = PurePath(name)
+        compressed = path.suffix if compression_of(name) else ""
+        path = path.with_suffix("") if compressed else path
+        stem, ending = path.stem, path.suffix
+        return f"kept-{stem}{'.jsonl' if ending.lower() == '.json' else ending}{compressed}"
 
     @property
     def compression(self) -> Compression:
@@ -235,4 +290,5 @@ class Corpus(ABC):
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts: ...
 
     @abstractmethod
-    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None: ...
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
+        """Write the rows of a mask over all rows that these sources have."""

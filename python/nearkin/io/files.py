@@ -10,7 +10,7 @@ can't be read; so is a file that the system refuses to open or read, or whose na
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 import numpy as np
@@ -116,7 +116,7 @@ class FileCorpus(Corpus):
         """None: a list of paths is not compressed."""
         return ""
 
-    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         for row in np.flatnonzero(mask).tolist():
             source, stamp = self._sources[self._rows_sources[row]], self._stamps[row]
             if stamp is not None and source.path is not None:

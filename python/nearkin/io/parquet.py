@@ -11,7 +11,7 @@ A row whose id is null, or whose text is not UTF-8, can't be read; its place is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
@@ -192,9 +192,9 @@ class ParquetCorpus(Corpus):
             parts.append(PackedTexts(running(lengths), data, np.flatnonzero(np.isin(local, place.nulls))))
         return PackedTexts.concat(parts)
 
-    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         first = 0
-        with self._open(0) as (file, _):
+        with self._open(sources[0]) as (file, _):
             options = _options(file.metadata)
         writer = pq.ParquetWriter(pa.PythonFile(Sink(stream), "w"), self._schema, **options)
         try:
@@ -209,28 +209,36 @@ class ParquetCorpus(Corpus):
                     count = int(good.sum())
                     good[good] = mask[first : first + count]
                     first += count
-                    _write_rows(file, good, writer)
+                    if number in sources:
+                        _write_rows(file, good, writer, groups=len(sources) == 1 < len(self._sources))
         finally:
             writer.close()
 
 
-def _write_rows(file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.ParquetWriter) -> None:
+def _write_rows(
+    file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.ParquetWriter, *, groups: bool = False
+) -> None:
+    """Write the rows of a file that are kept, in groups of 64 MiB, or with `groups` in those of the file."""
     waiting: list[pa.RecordBatch] = []
     size, at = 0, 0
     metadata = file.metadata
     total = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, total))))
-    for batch in file.iter_batches(batch_size=rows):
-        part = _filtered(batch, kept[at : at + batch.num_rows])
-        at += batch.num_rows
-        if part.num_rows:
-            waiting.append(part)
-            size += part.nbytes
-        if size >= _GROUP:
-            writer.write_table(pa.Table.from_batches(waiting))
+    parts = [[number] for number in range(metadata.num_row_groups)] if groups else [[*range(metadata.num_row_groups)]]
+    for part_groups in parts:
+        for batch in file.iter_batches(batch_size=rows, row_groups=part_groups):
+            part = _filtered(batch, kept[at : at + batch.num_rows])
+            at += batch.num_rows
+            if part.num_rows:
+                waiting.append(part)
+                size += part.nbytes
+            if size >= _GROUP and not groups:
+                writer.write_table(pa.Table.from_batches(waiting))
+                waiting, size = [], 0
+        if waiting:
+            table = pa.Table.from_batches(waiting)
+            writer.write_table(table, row_group_size=table.num_rows)
             waiting, size = [], 0
-    if waiting:
-        writer.write_table(pa.Table.from_batches(waiting))
 
 
 def _filtered(batch: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from typing import IO
 
 import numpy as np
@@ -188,16 +189,14 @@ class RecordCorpus(Corpus):
             raise unreadable(name, "the file changed since it was read; run again when nothing writes to it")
         return PackedTexts(records.offsets, records.data, records.nulls)
 
-    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes]) -> None:
+    def _write(self, mask: NDArray[np.bool_], stream: IO[bytes], sources: Sequence[int]) -> None:
         self._write_header(stream)
         open_line = False
-        at = 0
-        while at < len(self._places):
-            number = self._places[at].source
-            with self._file(number) as descriptor:
-                while at < len(self._places) and self._places[at].source == number:
-                    open_line = self._copy(self._places[at], mask, descriptor, stream, open_line=open_line)
-                    at += 1
+        for number, of_source in groupby(self._places, key=lambda places: places.source):
+            if number in sources:
+                with self._file(number) as descriptor:
+                    for places in of_source:
+                        open_line = self._copy(places, mask, descriptor, stream, open_line=open_line)
 
     def _write_header(self, stream: IO[bytes]) -> None:
         """Write what comes before the first record."""

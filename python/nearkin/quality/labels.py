@@ -334,7 +334,7 @@ def _read_run(folder: Path) -> DedupRun:
     """The run that wrote a folder: clusters, pairs, and from the summary which ids its documents have."""
     try:
         summary = json.loads((folder / "summary.json").read_text("utf-8"))
-        documents, kept = summary["documents"], summary["kept_file"]
+        documents, kept = summary["documents"], summary.get("kept_files") or [summary["kept_file"]]
         text_column, id_column, form = summary["text_column"], summary["id_column"], summary["format"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = f"is no folder that nearkin dedup wrote ({error!r}); give that, or a table of pairs or clusters"
@@ -349,7 +349,7 @@ def _read_run(folder: Path) -> DedupRun:
     elif documents > sum(reason != "kept" for reason in columns["reason"]):
         is_list = form == "files"
         with open_corpus(
-            folder / kept,
+            [folder / name for name in kept],
             format="txt" if is_list else form,
             text_column=text_column,
             id_column=None if is_list else id_column,
