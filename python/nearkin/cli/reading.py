@@ -49,6 +49,10 @@ _OPTIONS: dict[str, Any] = {
         str | None,
         typer.Option(help="Of CSV; told by the header without it: , ; tab or |.", rich_help_panel=_PANEL),
     ],
+    "html": Annotated[
+        bool,
+        typer.Option("--html", help="Texts are HTML: their visible text counts.", rich_help_panel=_PANEL),
+    ],
     "max_malformed": Annotated[
         str | None,
         typer.Option(
@@ -72,6 +76,8 @@ class Reading:
     ----------
     text_column, id_column, format, encoding, delimiter : str or None
         As `nearkin.io.open_corpus` takes them; without a name the column of the text is `text`.
+    html : bool
+        Whether texts are HTML.
     max_malformed : str or None
         A number, or a share with a percent sign.
     strict : bool
@@ -83,6 +89,7 @@ class Reading:
     format: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    html: bool = False
     max_malformed: str | None = None
     strict: bool = False
 
@@ -96,6 +103,7 @@ class Reading:
             "format": self.format,
             "encoding": self.encoding,
             "delimiter": self.delimiter,
+            "html": self.html,
             "strict": self.strict,
         }
         if self.max_malformed is not None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import IO, Any, Literal, get_args
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, NearkinError, bad_parameter
+from nearkin.io.html import visible_texts
 from nearkin.io.inputs import Compression, Format, InputFile, compression_of
 from nearkin.io.output import OutputDir
 from nearkin.io.remote import name_in
@@ -69,6 +71,7 @@ class Corpus(ABC):
         strict: bool,
         max_malformed: float,
         delimiter: str | None,
+        html: bool,
         spool_dir: str | os.PathLike[str] | None,
     ) -> None:
         self.format = format
@@ -76,6 +79,7 @@ class Corpus(ABC):
         self.id_column = id_column
         self.extra_columns = extra_columns
         self.delimiter = delimiter
+        self.html = html
         self.inputs: list[Path] = []
         self.malformed = Malformed(strict=strict, most=max_malformed, spool=Spool(spool_dir))
         self.rows = 0
@@ -133,7 +137,7 @@ class Corpus(ABC):
         absent = set(self.extra_columns) if self.format == "jsonl" else set()
         for batch in self._read():
             absent -= {name for name in absent if batch.columns[name].kinds.any()}
-            yield batch
+            yield replace(batch, texts=visible_texts(batch.texts)) if self.html else batch
         self.malformed.check(self.rows)
         for name in self.extra_columns if self.rows else ():
             if name in absent and (columns := self._columns_without(name)) is not None:
@@ -167,7 +171,8 @@ class Corpus(ABC):
         if len(numbers) and (numbers[0] < 0 or numbers[-1] >= self.rows):
             found = int(numbers[0] if numbers[0] < 0 else numbers[-1])
             raise bad_parameter("rows", found, f"row numbers from 0 to {self.rows - 1}, which have been read")
-        return self._texts(numbers)
+        texts = self._texts(numbers)
+        return visible_texts(texts) if self.html else texts
 
     def write_kept(
         self, kept: NDArray[Any] | Iterable[int], out: OutputDir | IO[bytes], *, layout: Layout = "single"

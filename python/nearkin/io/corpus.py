@@ -10,6 +10,7 @@ from typing import Any
 
 from nearkin.errors import bad_parameter
 from nearkin.io.base import Corpus
+from nearkin.io.html import check_parser
 from nearkin.io.inputs import Format, InputFile, resolve
 from nearkin.io.recode import check_encoding
 from nearkin.io.values import MAX_MALFORMED
@@ -26,6 +27,7 @@ def open_corpus(
     max_malformed: float = MAX_MALFORMED,
     encoding: str | None = None,
     delimiter: str | None = None,
+    html: bool = False,
     spool_dir: str | os.PathLike[str] | None = None,
 ) -> Corpus:
     r"""A corpus over files, globs, folders, URLs or standard input.
@@ -55,6 +57,8 @@ def open_corpus(
         Of JSON, CSV and text, as Python's codecs name it, such as "latin-1"; UTF-8 if not given.
     delimiter : str, optional
         Of CSV: one ASCII character. If not given it is comma, semicolon, tab or bar, by the header.
+    html : bool, default False
+        Whether texts are HTML, of which the visible text counts (`nearkin.io.html`); pages are written as they came.
     spool_dir : path, optional
         Where inputs that can't be read twice as they lie are spooled: compressed ones, pipes, remote files, other
         encodings, JSON arrays. It needs room for their decompressed bytes.
@@ -71,7 +75,7 @@ def open_corpus(
     InputError
         Missing files, inputs of two formats, one file twice.
     MissingExtraError
-        A URL, where fsspec or its part for that protocol is not installed.
+        A URL, where fsspec or its part for that protocol is not installed; or `html` without selectolax.
 
     Examples
     --------
@@ -88,6 +92,8 @@ def open_corpus(
     b'{"id": "y", "text": "two"}\n'
     """
     named = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    if html:
+        check_parser()
     kind, sources = resolve(named, format)
     sources = _decoded(kind, sources, encoding)
     single = delimiter in (None, "\t") or (len(delimiter) == 1 and "!" <= delimiter <= "~" and delimiter != '"')
@@ -102,6 +108,7 @@ def open_corpus(
         strict=strict,
         max_malformed=max_malformed,
         delimiter=delimiter,
+        html=html,
         spool_dir=spool_dir,
     )
     corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, named) if path.exists()), *corpus.paths]))

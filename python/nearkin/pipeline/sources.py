@@ -254,6 +254,7 @@ def open_fingerprints(
     max_malformed: float = MAX_MALFORMED,
     encoding: str | None = None,
     delimiter: str | None = None,
+    html: bool = False,
 ) -> FingerprintSource:
     r"""A corpus as fingerprints.
 
@@ -267,7 +268,7 @@ def open_fingerprints(
         None for texts.
     bits : int, optional
         Width of given fingerprints; 64 for numbers, the array's for npy, if not given.
-    format, id_column, strict, max_malformed, encoding, delimiter
+    format, id_column, strict, max_malformed, encoding, delimiter, html
         As `nearkin.io.open_corpus` takes them; given numbers are lines of text unless the names say otherwise.
     column : str, optional
         Column of the text (`text` if not given) or of the fingerprint (`fingerprint`).
@@ -315,6 +316,7 @@ def open_fingerprints(
         max_malformed=max_malformed,
         encoding=encoding,
         delimiter=delimiter,
+        html=html,
     )
     if fingerprints is not None and corpus.format == "files":
         corpus.close()

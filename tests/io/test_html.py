@@ -1,0 +1,101 @@
+"""nearkin.io.html: the visible text of pages, and corpora of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command import call
+from corpora import read_all
+from nearkin.errors import MissingExtraError
+from nearkin.io import PackedTexts, open_corpus
+from nearkin.io.html import visible_text, visible_texts
+
+pytest.importorskip("selectolax")
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("", ""),
+        ("plain & <3 text", "plain & <3 text"),
+        ("<p>One &amp;  <b>t</b>wo</p>\n<p>three", "One & two\nthree"),
+        ("<title>T</title><style>p {}</style><p>a<script>x('<p>')</script>b", "ab"),
+        ("<table><tr><td>a</td><td>b</td></tr></table>c<br>d", "a\nb\nc\nd"),
+        ("<div hidden><p>no <script>x</script></div><template>no</template><noscript>no</noscript>yes", "yes"),
+        ("<frameset><frame></frameset>", ""),
+        ("<p>caf&eacute; &#8364; &nbsp;5", "café € 5"),
+    ],
+)
+def test_what_a_reader_sees(page: str, text: str) -> None:
+    """Words stay whole, blocks end lines, what is hidden goes."""
+    assert text == visible_text(page)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<p>",
+                "</p>",
+                "<div hidden>",
+                "</div>",
+                "<script>",
+                "</script>",
+                "<svg>",
+                "<b",
+                ">",
+                "word ",
+                "&amp;",
+                "<!--",
+                "-->",
+                "<template>",
+                "</template>",
+                "<td>",
+                "<li>",
+                "\0",
+            ]
+        ),
+        max_size=40,
+    )
+)
+def test_any_markup_has_a_text(parts: list[str]) -> None:
+    """However broken; the text of a text is itself unless it holds markup."""
+    text = visible_text("".join(parts))
+    assert "\n\n" not in text
+    assert text == text.strip()
+    if not set("<&") & set(text):
+        assert text == visible_text(text)
+
+
+def test_null_pages_stay_null() -> None:
+    """And others their rows."""
+    texts = visible_texts(PackedTexts.of(["<p>a", None, "b"]))
+    assert (["a", "", "b"], [1]) == (list(texts), texts.nulls.tolist())
+
+
+def test_a_corpus_of_pages(tmp_path: Path) -> None:
+    """Two pages that differ in markup alone are one; what is kept is as it came."""
+    path = tmp_path / "pages.jsonl"
+    pages = [
+        f"<html><body class='{name}'><p>The very same words on two pages.<script>{name}</script>" for name in "xyz"
+    ]
+    path.write_text("".join(json.dumps({"url": str(i), "text": page}) + "\n" for i, page in enumerate(pages)))
+    with open_corpus(path, html=True) as corpus:
+        assert ["The very same words on two pages."] * 3 == read_all(corpus)[0]
+        assert ["The very same words on two pages."] == list(corpus.texts([1]))
+    done = call("dedup", path, "-o", tmp_path / "out", "--id-column", "url", "--html", "--json")
+    assert (0, 1) == (done.code, done.json()["kept"])
+    assert path.read_text().splitlines()[:1] == (tmp_path / "out" / "kept.jsonl").read_text().splitlines()
+
+
+def test_the_parser_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is read."""
+    monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\[html\]'"):
+        open_corpus(tmp_path / "missing.jsonl", html=True)
