@@ -17,7 +17,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import nearkin as nk
 from nearkin.errors import InputError
@@ -31,14 +31,14 @@ Answer = tuple[str, "int | str | None", float, float]
 NEW: Answer = ("new", None, -1, float("nan"))
 
 
-@dataclass
+@dataclass(eq=False)
 class Known:
     """A document of the model; its content is what copies share."""
 
     id: int | str
     content: Any
     status: str
-    match: int | str | None
+    match: Known | None
     distance: float
     similarity: float
 
@@ -66,8 +66,9 @@ class Model(ABC):
         return bool(one == other)
 
     def answer(self, known: Known) -> Answer:
-        """What was said of a document, without a match that is gone."""
-        match = known.match if known.match is not None and self.find(known.match) is not None else None
+        """What was said of a document, without a match that is gone, also where its id is there once more."""
+        is_there = any(one is known.match for one in self.documents)
+        match = known.match.id if known.match is not None and is_there else None
         return (known.status, match, known.distance, known.similarity)
 
     def add(self, name: int | str, content: Any, *, absorb: bool) -> Answer:
@@ -84,14 +85,18 @@ class Model(ABC):
                 raise KeyError(name)
             return ("known", *self.answer(old)[1:])
         answer = self.decide(content) if absorb else NEW
-        self.documents.append(Known(name, content, *answer))
+        status, match, distance, similarity = answer
+        self.documents.append(
+            Known(name, content, status, None if match is None else self.find(match), distance, similarity)
+        )
         return answer
 
-    def remove(self, name: int | str) -> None:
+    def remove(self, name: int | str) -> Known:
         """A document goes."""
         found = self.find(name)
         assert found is not None
         self.documents.remove(found)
+        return found
 
 
 class TextModel(Model):
@@ -171,6 +176,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "store"
         self.handles: list[nk.Store] = []
+        self.gone: list[Known] = []
 
     def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
         """Make the store, and open a second handle."""
@@ -195,6 +201,10 @@ class StoreMachine(RuleBasedStateMachine):
         """Compare what the store gives back of its documents with the model."""
         raise NotImplementedError
 
+    def bring(self, which: int, batch: list[tuple[str, Any]], absorb: bool) -> None:
+        """Offer documents of these names and contents to a handle."""
+        raise NotImplementedError
+
     def offer(self, call: Callable[..., Any], batch: list[tuple[str, Any]], items: Any, *, absorb: bool) -> None:
         """Documents come, all or none: names and contents for the model, items for the store."""
         before = list(self.model.documents)
@@ -216,10 +226,17 @@ class StoreMachine(RuleBasedStateMachine):
         names = [one.id for one in self.model.documents]
         if not names:
             return
-        chosen = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
+        chosen = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4))
         assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
         for name in chosen:
-            self.model.remove(name)
+            self.gone.append(self.model.remove(name))
+
+    @precondition(lambda self: self.gone)
+    @rule(data=st.data(), which=HANDLES, absorb=st.booleans())
+    def come_again(self, data: st.DataObject, which: int, absorb: bool) -> None:
+        """One that was removed comes once more."""
+        known = data.draw(st.sampled_from(self.gone))
+        self.bring(which, [(str(known.id), known.content)], absorb)
 
     @rule(which=HANDLES)
     def merge(self, which: int) -> None:
@@ -250,7 +267,7 @@ def case_of(machine: type[StoreMachine], examples: int) -> Any:
     found = machine.TestCase
     found.settings = settings(
         max_examples=examples,
-        stateful_step_count=15,
+        stateful_step_count=20,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.explicit, Phase.reuse, Phase.generate],

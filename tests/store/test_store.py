@@ -44,12 +44,16 @@ class TextMachine(StoreMachine):
         """A new store."""
         self.model = TextModel(self.begin(**RECIPES[family]))
 
-    @rule(batch=BATCH, which=HANDLES, absorb=st.booleans())
-    def come(self, batch: list[tuple[str, str]], which: int, absorb: bool) -> None:
-        """Texts come."""
+    def bring(self, which: int, batch: list[tuple[str, str]], absorb: bool) -> None:
+        """Offer texts."""
         store, texts = self.handles[which], [text for _, text in batch]
         call = partial(store.check_and_add if absorb else store.add, columns={"length": [len(text) for text in texts]})
         self.offer(call, batch, texts, absorb=absorb)
+
+    @rule(batch=BATCH, which=HANDLES, absorb=st.booleans())
+    def come(self, batch: list[tuple[str, str]], which: int, absorb: bool) -> None:
+        """Texts come."""
+        self.bring(which, batch, absorb)
 
     @rule(text=TEXTS, which=HANDLES)
     def check(self, text: str, which: int) -> None:
@@ -191,6 +195,7 @@ def test_what_is_wrong_with_a_call_is_said_and_changes_nothing(tmp_path: Path) -
         with pytest.raises(ParameterError, match="missing_ok"):
             store.get(["a"])
         assert [None] == store.get(["a"], missing_ok=True)
+        assert 0 == store.remove([]) == store.remove(["a"], missing_ok=True)
         assert 0 == len(store)
     with pytest.raises(FileExistsError):
         nk.Store.create(tmp_path / "store")

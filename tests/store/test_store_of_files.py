@@ -103,13 +103,22 @@ class FileMachine(StoreMachine):
             return [DIGESTS[data] for data in files]
         return files if kind == "bytes" else [self.folder / str(POOL.index(data)) for data in files]
 
+    def bring(self, which: int, batch: list[tuple[str, Content]], absorb: bool) -> None:
+        """Offer files as what their contents are."""
+        kind: Kind = "digests" if batch[0][1][0] == "digest" else "bytes"
+        self.give(which, batch, [content for _, (_, content) in batch], absorb, kind)
+
+    def give(self, which: int, batch: list[tuple[str, Content]], items: list[Any], absorb: bool, kind: Kind) -> None:
+        """Offer files in one of the kinds."""
+        store = self.handles[which]
+        call = partial(store.check_and_add if absorb else store.add, kind=kind, columns={"kind": [kind] * len(batch)})
+        self.offer(call, batch, items, absorb=absorb)
+
     @rule(batch=BATCH, which=HANDLES, absorb=st.booleans(), kind=KINDS)
     def come(self, batch: list[tuple[str, int]], which: int, absorb: bool, kind: Kind) -> None:
         """Files come."""
-        store, files = self.handles[which], [POOL[number] for _, number in batch]
-        call = partial(store.check_and_add if absorb else store.add, kind=kind, columns={"kind": [kind] * len(batch)})
         contents = [(name, content_of(POOL[number], kind)) for name, number in batch]
-        self.offer(call, contents, self.items(files, kind), absorb=absorb)
+        self.give(which, contents, self.items([POOL[number] for _, number in batch], kind), absorb, kind)
 
     @rule(number=st.integers(0, len(POOL) - 1), which=HANDLES, kind=KINDS)
     def check(self, number: int, which: int, kind: Kind) -> None:

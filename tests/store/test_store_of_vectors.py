@@ -127,6 +127,12 @@ class VectorMachine(StoreMachine):
         """Equal but for rounding."""
         return alike(expected, found)
 
+    def bring(self, which: int, batch: list[tuple[str, int]], absorb: bool) -> None:
+        """Offer vectors."""
+        store, numbers = self.handles[which], [number for _, number in batch]
+        call = partial(store.check_and_add if absorb else store.add, columns={"n": numbers})
+        self.offer(call, batch, POOL[numbers], absorb=absorb)
+
     @rule(
         batch=st.lists(st.tuples(st.integers(0, 40).map("v{}".format), NUMBERS), max_size=12),
         which=HANDLES,
@@ -134,9 +140,7 @@ class VectorMachine(StoreMachine):
     )
     def come(self, batch: list[tuple[str, int]], which: int, absorb: bool) -> None:
         """Vectors come."""
-        store, numbers = self.handles[which], [number for _, number in batch]
-        call = partial(store.check_and_add if absorb else store.add, columns={"n": numbers})
-        self.offer(call, batch, POOL[numbers], absorb=absorb)
+        self.bring(which, batch, absorb)
 
     @rule(number=NUMBERS, which=HANDLES)
     def check(self, number: int, which: int) -> None:
