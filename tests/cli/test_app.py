@@ -373,3 +373,28 @@ def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pyte
     for command in (["hash", corpus], ["pairs", corpus], ["keywords", corpus], ["dedup", corpus, "-o", "-"]):
         assert 0 == call(*command).code
     assert ([corpus], before) == (list(tmp_path.iterdir()), corpus.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("nearkin dedup x --verify ", ["jaccard", "containment", "indel", "signature", "none"]),
+        ("nearkin dedup x --keep ma", ["max:"]),
+        ("nearkin index build x --method s", ["scan"]),
+        ("nearkin hash x --format t", ["tsv", "txt"]),
+        ("nearkin hash x --recipe zh", ["zh-keywords", "zh-textrank"]),
+        ("nearkin dedup x --out-layout ", ["single", "input"]),
+    ],
+)
+def test_a_shell_completes_values(line: str, expected: list[str]) -> None:
+    """Of options that take one of a few words."""
+    environment = {
+        **os.environ,
+        "_NEARKIN_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    code = "import sys; sys.argv = ['nearkin']; from nearkin.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert sorted(expected) == sorted(done.stdout.split()), done.stderr

@@ -38,6 +38,7 @@ from nearkin.cli.options import (
     Threshold,
     VerifyOption,
     VerifyOrStores,
+    one_of,
     output,
     recipe_of,
 )
@@ -81,7 +82,8 @@ def dedup(
     family: Annotated[
         str | None,
         typer.Option(
-            help="simhash or minhash, simhash:BITS or minhash:NUM_PERM, a slot of the recipe; ssdeep for files."
+            help="simhash or minhash, simhash:BITS or minhash:NUM_PERM, a slot of the recipe; ssdeep for files.",
+            autocompletion=one_of("simhash", "minhash", "ssdeep"),
         ),
     ] = None,
     bits: Bits = None,
@@ -92,12 +94,19 @@ def dedup(
         str | None, typer.Option(help="The other family, such as simhash:128: candidates must be alike by it as well.")
     ] = None,
     verify: VerifyOrStores = None,
-    cluster: Annotated[str, typer.Option(help="absorb (no chains) or components (chains are one cluster).")] = "absorb",
+    cluster: Annotated[
+        str,
+        typer.Option(
+            help="absorb (no chains) or components (chains are one cluster).",
+            autocompletion=one_of("absorb", "components"),
+        ),
+    ] = "absorb",
     keep: Annotated[
         str,
         typer.Option(
             help="Which stays: first, last, longest, shortest, max:COLUMN, min:COLUMN; of files also oldest, newest. "
-            "Several, separated by commas, decide one after another."
+            "Several, separated by commas, decide one after another.",
+            autocompletion=one_of("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest"),
         ),
     ] = "first",
     source_column: Annotated[str | None, typer.Option(help="Count removals by this column, warn of outliers.")] = None,
@@ -119,7 +128,11 @@ def dedup(
         Layout, typer.Option(help="One file of what is kept, or one per input, as it is compressed and grouped.")
     ] = "single",
     links: Annotated[
-        str, typer.Option(help="Pairs written: representatives (removed ones) or all verified ones.")
+        str,
+        typer.Option(
+            help="Pairs written: representatives (removed ones) or all verified ones.",
+            autocompletion=one_of("representatives", "all"),
+        ),
     ] = "representatives",
     max_comparisons: Annotated[
         int, typer.Option(help="Most candidates that one document is compared with; the summary counts others.")

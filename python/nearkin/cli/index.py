@@ -30,6 +30,7 @@ from nearkin.cli.options import (
     RecipeOption,
     Threads,
     bytes_of,
+    one_of,
     output,
     recipe_of,
 )
@@ -76,7 +77,13 @@ def build(
     fingerprints: Fingerprints = None,
     ids: IdsFile = None,
     radius: Radius = None,
-    method: Annotated[str, typer.Option(help="auto, scan, bits, blocks, tables or multi.")] = "auto",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto, scan, bits, blocks, tables or multi.",
+            autocompletion=one_of("auto", "scan", "bits", "blocks", "tables", "multi"),
+        ),
+    ] = "auto",
     memory_limit: Annotated[
         str | None,
         typer.Option(

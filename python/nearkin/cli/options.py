@@ -16,10 +16,24 @@ from nearkin.cli.console import read_text
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typer.models import OptionInfo
 
     from nearkin.recipe import Recipe
     from nearkin.text.idf import Idf
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """What a shell completes an option with; the values themselves are checked by the call, with its message."""
+    return lambda incomplete: [word for word in words if word.startswith(incomplete)]
+
+
+def _recipes(incomplete: str) -> list[str]:
+    """The presets, which a shell completes `--recipe` with."""
+    from nearkin.recipe import PRESETS
+
+    return one_of(*PRESETS)(incomplete)
 
 
 def output(help: str) -> OptionInfo:
@@ -43,7 +57,12 @@ Threads = Annotated[int | None, typer.Option(help="Threads; one per core without
 
 RecipeOption = Annotated[
     str | None,
-    typer.Option("--recipe", help="Recipe or preset: how a text becomes features and a fingerprint.", metavar="RECIPE"),
+    typer.Option(
+        "--recipe",
+        help="Recipe or preset: how a text becomes features and a fingerprint.",
+        metavar="RECIPE",
+        autocompletion=_recipes,
+    ),
 ]
 Bits = Annotated[int | None, typer.Option(help="Width of fingerprints: changes this slot of the recipe.")]
 Threshold = Annotated[
@@ -54,15 +73,10 @@ Radius = Annotated[int | None, typer.Option("--radius", "-r", help="Largest Hamm
 Recall = Annotated[
     float | None, typer.Option(help="Share of the true pairs that the candidates have to hold.", show_default="0.95")
 ]
-VerifyOption = Annotated[
-    str, typer.Option(help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.")
-]
-VerifyOrStores = Annotated[
-    str | None,
-    typer.Option(
-        help="Verify candidates by jaccard, containment, indel, signature (minhash), or none.", show_default="jaccard"
-    ),
-]
+_MEASURES = one_of("jaccard", "containment", "indel", "signature", "none")
+_VERIFY = "Verify candidates by jaccard, containment, indel, signature (minhash), or none."
+VerifyOption = Annotated[str, typer.Option(help=_VERIFY, autocompletion=_MEASURES)]
+VerifyOrStores = Annotated[str | None, typer.Option(help=_VERIFY, show_default="jaccard", autocompletion=_MEASURES)]
 
 # What a store is told.
 
@@ -106,10 +120,17 @@ Fingerprints = Annotated[
         "per line, with or without an id and a tab before, as `nearkin hash` prints them), or npy (uint64, int64, or "
         "packed uint8).",
         metavar="hex|int|npy",
+        autocompletion=one_of("hex", "int", "npy"),
     ),
 ]
 IdsFile = Annotated[Path | None, typer.Option("--ids", help="For npy: a .npy file with the ids, integers or strings.")]
-Existing = Annotated[str, typer.Option(help="What to do with an id that is there already: error, update or skip.")]
+Existing = Annotated[
+    str,
+    typer.Option(
+        help="What to do with an id that is there already: error, update or skip.",
+        autocompletion=one_of("error", "update", "skip"),
+    ),
+]
 
 # Files and their fuzzy digests.
 

@@ -20,6 +20,7 @@ from nearkin.cli.options import (
     Recall,
     Threads,
     Threshold,
+    one_of,
 )
 from nearkin.cli.reading import Reading, reads
 from nearkin.errors import InputError, bad_parameter
@@ -61,7 +62,11 @@ def evaluate(
     id_column: Annotated[str | None, typer.Option(help="Id column of true clusters; id without it.")] = None,
     cluster_column: ClusterColumn = None,
     unlisted: Annotated[
-        str, typer.Option(help="What the truth does not list: false, unjudged, or auto (false if all its pairs match).")
+        str,
+        typer.Option(
+            help="What the truth does not list: false, unjudged, or auto (false if all its pairs match).",
+            autocompletion=one_of("auto", "false", "unjudged"),
+        ),
     ] = "auto",
     as_json: Json = False,
 ) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from nearkin.cli.console import warn
+from nearkin.cli.options import one_of
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _OPTIONS: dict[str, Any] = {
         str | None,
         typer.Option(
             help="jsonl, parquet, csv, tsv, txt (a document per line) or files; told by the names without it.",
+            autocompletion=one_of("jsonl", "parquet", "csv", "tsv", "txt", "files"),
             rich_help_panel=_PANEL,
         ),
     ],

@@ -34,6 +34,7 @@ from nearkin.cli.options import (
     Threshold,
     VerifyOrStores,
     memory_of,
+    one_of,
     output,
     recipe_of,
 )
@@ -94,7 +95,13 @@ def create(
     threshold: Threshold = None,
     radius: Radius = None,
     recall: Recall = None,
-    text: Annotated[str, typer.Option(help="Of the texts of new documents: keep, features (hashes) or none.")] = "keep",
+    text: Annotated[
+        str,
+        typer.Option(
+            help="Of the texts of new documents: keep, features (hashes) or none.",
+            autocompletion=one_of("keep", "features", "none"),
+        ),
+    ] = "keep",
     verify: VerifyOrStores = None,
     as_json: Json = False,
     quiet: Quiet = False,
