@@ -310,3 +310,60 @@ def test_texts_of_views_are_read_in_place() -> None:
     texts = near_duplicates(300)
     whole = table({"body": texts}, pa.string_view(), 7)["body"].slice(11)
     assert same(nk.dedup(texts[11:], threshold=0.5), nk.dedup(whole, threshold=0.5))
+
+
+# Files by their paths
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> dict[str, list[Any]]:
+    """Files that are nearly alike, with columns."""
+    rng = np.random.default_rng(0)
+    common = rng.bytes(20_000)
+    columns: dict[str, list[Any]] = {"body": [], "n": [1.0, 3.0, 2.0, 0.5], "host": ["a", "b", "a", None]}
+    for number, data in enumerate([common, common + b"!", common[:-1], rng.bytes(9000)]):
+        path = tmp_path / f"{number}.bin"
+        path.write_bytes(data)
+        columns["body"].append(str(path))
+    return columns
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_of_paths_give_the_result_of_lists(kind: str, listed: dict[str, list[Any]], tmp_path: Path) -> None:
+    """With values by name, older ones, and what a store remembers."""
+    paths = listed["body"]
+    frame = KINDS[kind]
+    expected = nk.dedup_files(paths, keep="max", values=listed["n"])
+    assert [paths[1], paths[3]] == expected.kept
+    found = nk.dedup_files(frame(listed), path="body", keep="max", values="n")
+    assert same(expected, found)
+    assert same(expected, nk.dedup_files(frame(listed), path="body", keep="max:n"))
+    if kind != "datasets iterable":
+        assert paths[1::2] == [row["body"] for row in rows_of(found.filter(frame(listed)))]
+    older = nk.dedup_files(paths[2:], against=frame(listed), path="body")
+    assert same(nk.dedup_files(paths[2:], against=paths), older)
+    with nk.Store.create(tmp_path / "store", "ssdeep") as store:
+        nk.dedup_files(frame(listed), path="body", keep="max:n", store=store, columns=["host"])
+        [first] = store.get([paths[1]])
+        assert first is not None
+        assert {"host": "b"} == first.columns
+
+
+def test_frames_of_paths_name_what_is_missing(listed: dict[str, list[Any]]) -> None:
+    """Columns that are not there, of another type, null; names without a frame."""
+    frame = pl.DataFrame(listed)
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("path='path' is not allowed; use one of the columns 'body'", lambda: nk.dedup_files(frame)),
+        ("path='n', a column of double", lambda: nk.dedup_files(frame, path="n")),
+        (
+            "values='m' is not allowed; use one of the columns",
+            lambda: nk.dedup_files(frame, path="body", keep="max", values="m"),
+        ),
+        ("keep='m' is not allowed; use one of the columns", lambda: nk.dedup_files(frame, path="body", keep="max:m")),
+        ("paths=None", lambda: nk.dedup_files(frame, path="host")),
+        ("path='body' is not allowed; use None, or a frame", lambda: nk.dedup_files(listed["body"], path="body")),
+        ("values='n' is not allowed", lambda: nk.dedup_files(listed["body"], keep="max", values="n")),
+    ]
+    for message, call in calls:
+        with pytest.raises(ParameterError, match=message):
+            call()

@@ -264,7 +264,7 @@ def test_what_is_wrong_with_files_is_said_and_nothing_is_remembered(tmp_path: Pa
         (MismatchError, "normalize", {"recipe": "space|ssdeep"}),
         (ParameterError, "against", {"against": paths}),
         (ParameterError, r"columns\['n'\]", {"columns": {"n": [1]}}),
-        (ParameterError, "a mapping of names", {"columns": ["n"]}),
+        (ParameterError, "names are of columns of a frame", {"columns": ["n"]}),
         (ParameterError, "a store, with columns=", {"columns": {"n": [1]}, "store": None}),
         (InputError, "its name is not UTF-8", {"paths": [odd]}),
     ]

@@ -76,7 +76,8 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
     frame : frame
         See the top of the module.
     names : mapping of str to str
-        Names of the wanted columns, by the argument that named each.
+        Names of the wanted columns, by the argument that named each, such as "text", or "columns='host'" and
+        "columns='day'" where one argument names several.
 
     Returns
     -------
@@ -126,7 +127,9 @@ def _check_names(names: Mapping[str, str], there: Iterable[object]) -> None:
         if count != 1:
             shown = ", ".join(repr(one) for one in listed[:50]) + (", ..." if len(listed) > 50 else "")
             found = f"{name!r}, which {count} columns are called" if count else repr(name)
-            raise bad_parameter(argument, found, f"one of the columns {shown}" if listed else "a frame with columns")
+            raise bad_parameter(
+                argument.partition("=")[0], found, f"one of the columns {shown}" if listed else "a frame with columns"
+            )
 
 
 def _of_pandas(series: Any) -> Any:
@@ -185,7 +188,7 @@ def _chunked(array: Any) -> Any:
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
-def text_column(column: Any, name: str) -> Any:
+def text_column(column: Any, name: str, argument: str = "text") -> Any:
     """A column as texts: what the kernels read in place, or a list of str and None.
 
     Parameters
@@ -194,6 +197,8 @@ def text_column(column: Any, name: str) -> Any:
         As `read_columns` gives it; bytes are UTF-8.
     name : str
         Its name, for the message.
+    argument : str, default "text"
+        What named it, for the message.
 
     Raises
     ------
@@ -225,7 +230,7 @@ def text_column(column: Any, name: str) -> Any:
             except pa.ArrowInvalid:
                 values = enumerate(plain.to_pylist())
                 return [None if value is None else _decoded(value, row, name) for row, value in values]
-    raise bad_parameter("text", f"{name!r}, a column of {column.type}", "a column of strings, or of bytes in UTF-8")
+    raise bad_parameter(argument, f"{name!r}, a column of {column.type}", "a column of strings, or of bytes in UTF-8")
 
 
 def take_views(column: Any, rows: NDArray[np.int64]) -> Any:

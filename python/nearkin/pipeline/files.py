@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from nearkin._core import ssdeep_hash_contents
 from nearkin.errors import InputError, bad_parameter, check_count, impossible_name, mismatch, printable
 from nearkin.io import Column, OutputDir
+from nearkin.io.frames import is_frame
 from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import Cells, HashedDocuments, as_column, check_distinct_ids
+from nearkin.pipeline.given import Frame, files_of, paths_of
 from nearkin.pipeline.keep import VALUES, KeepKey, check_values, column_key, keep_columns, keep_keys
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.remembering import HasSettings, RemembersDocuments, check_remembering, check_store, columns_of
@@ -35,6 +37,7 @@ from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_
 from nearkin.progress import Progress, ShowProgress, of_older, reporting, unreported
 from nearkin.search.digests import DigestIndex
 from nearkin.ssdeep import DigestRecipe
+from nearkin.text.batches import ArrowStream
 
 __all__ = ["dedup_files"]
 
@@ -85,16 +88,17 @@ class _Options:
 
 
 def dedup_files(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[str | os.PathLike[str]] | ArrowStream | Frame,
     *,
+    path: str | None = None,
     recipe: DigestRecipe | str | None = None,
     threshold: int | None = None,
     cluster: ClusterRule = "absorb",
     keep: str = "first",
-    values: Cells | Mapping[str, Cells] | None = None,
-    against: Iterable[str | os.PathLike[str]] | DigestIndex | HoldsOlderDocuments | None = None,
+    values: Cells | str | Mapping[str, Cells | str] | None = None,
+    against: Iterable[str | os.PathLike[str]] | ArrowStream | Frame | DigestIndex | HoldsOlderDocuments | None = None,
     store: RemembersDocuments | None = None,
-    columns: Mapping[str, Cells] | None = None,
+    columns: Mapping[str, Cells] | Iterable[str] | None = None,
     output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
     skip_hubs: int | None = SKIP_HUBS,
@@ -105,8 +109,11 @@ def dedup_files(
 
     Parameters
     ----------
-    paths : iterable of str or os.PathLike
-        Regular files, each once.
+    paths : iterable of str or os.PathLike, or a frame
+        Regular files, each once; a frame of pandas, polars, pyarrow or Hugging Face, as for `nearkin.dedup`, has a
+        column of them.
+    path : str, optional
+        Of a frame: the column of the paths, "path" if not given; of `against`, too.
     recipe : DigestRecipe or str, default "ssdeep"
         How a file becomes a digest.
     threshold : int, optional
@@ -118,14 +125,15 @@ def dedup_files(
         change), `max:NAME`, `min:NAME`; `max` or `min` of `values`. Several, separated by commas, decide one after
         another. Ties by path.
     values : numbers or dates, one per path; or a mapping of names to such; optional
-        For `max` and `min`. Missing values (None, NaN) come last, counted in a warning.
-    against : iterable of paths, a DigestIndex, or a Store of files; optional
+        For `max` and `min`. Of a frame names of columns, too; columns that `keep` names need no values. Missing values
+        (None, NaN) come last, counted in a warning.
+    against : iterable of paths, a frame, a DigestIndex, or a Store of files; optional
         Older files: what matches one of them is removed, and the result names it. Recipe and threshold that are not
         given are a store's.
     store : Store, optional
         A store of files: what matches one of its files is removed as with `against`, and those that stay are remembered
         under their paths, all of them in one durable step at the end, or none.
-    columns : mapping of str to one value per path; optional
+    columns : mapping of str to one value per path, or names of columns of a frame; optional
         What the store remembers of each file that stays.
     output : function, optional
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which takes
@@ -189,9 +197,13 @@ def dedup_files(
     check_remembering(store, columns, output)
     if store is not None:
         check_store(store, against, options)
-    names = path_names(paths, "paths")
-    given = values if isinstance(values, Mapping) else {} if values is None else {VALUES: values}
-    check_values([name for name in keep_columns(options.order) if name != _CHANGED], given)
+    if path is not None and not is_frame(paths) and not is_frame(against):
+        raise bad_parameter("path", repr(path), "None, or a frame with a column of paths")
+    named = values if isinstance(values, Mapping) else {} if values is None else {VALUES: values}
+    kept = [name for name in keep_columns(options.order) if name != _CHANGED]
+    listed, given, columns = files_of(paths, path, kept, named, columns)
+    names = path_names(listed, "paths")
+    check_values(kept, given)
     cells = {column_key(name): as_column(one) for name, one in given.items()}
     for column in cells.values():
         if len(column) != len(names):
@@ -200,12 +212,12 @@ def dedup_files(
     timer = StageTimer()
     with reporting(progress) as report:
         with timer("hash"):
-            dated, named = _CHANGED in keep_columns(options.order), store is not None
+            dated, is_id = _CHANGED in keep_columns(options.order), store is not None
             new = hash_paths(
-                names, options.recipe, columns=cells, dated=dated, named=named, on_error=on_error, report=report
+                names, options.recipe, columns=cells, dated=dated, named=is_id, on_error=on_error, report=report
             )
             check_distinct_ids(new.ids, "ids")
-            older, older_index = _against(against, options, on_error, report)
+            older, older_index = _against(paths_of(against, path), options, on_error, report)
 
         def decide(older: OlderDocuments | None) -> DedupResult:
             result = run_stages(new, older, older_index, options, timer, report)

@@ -36,6 +36,8 @@ Paths: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 TEXT = "text"
 """The column of texts where none is named."""
+PATH = "path"
+"""The column of paths where none is named."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,74 @@ def _names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[str]:
     if isinstance(columns, str):
         raise bad_parameter("columns", repr(columns), f"a list of names, such as [{columns!r}], or values by name")
     return list(columns)
+
+
+def paths_of(paths: Any, path: str | None) -> Any:
+    """Paths that were given, or those of a frame's column; `path` names it.
+
+    Raises
+    ------
+    ParameterError
+        A column that is not there, or not of strings.
+    """
+    if not is_frame(paths):
+        return paths
+    name = path or PATH
+    return _plain(text_column(read_columns(paths, {"path": name})[name], name, "path"))
+
+
+def files_of(
+    paths: Any,
+    path: str | None,
+    keep: Iterable[str],
+    values: Mapping[str, Cells | str],
+    columns: Mapping[str, Cells] | Iterable[str] | None,
+) -> tuple[Any, dict[str, Cells], Mapping[str, Cells] | None]:
+    """Paths, values and columns of files; those that are named are columns of the frame that was given as paths.
+
+    Parameters
+    ----------
+    paths : iterable of paths, or a frame
+    path : str, optional
+        The frame's column of paths.
+    keep : iterable of str
+        Columns that the keep rule looks at; those without values are the frame's.
+    values : mapping of str to one value per path, or to the name of a column
+    columns : mapping of str to one value per path, or names of columns; optional
+
+    Raises
+    ------
+    ParameterError
+        A column that is not there, or names without a frame.
+    """
+    if not is_frame(paths):
+        named = [("values", name) for name in values.values() if isinstance(name, str)]
+        named += [("columns", name) for name in _names(columns)]
+        if named:
+            argument, name = named[0]
+            raise bad_parameter(argument, repr(name), "values, one per path; names are of columns of a frame")
+        return paths, dict(values), columns  # type: ignore[return-value]  # No names.
+    uses = {**{name: name for name in keep if name != VALUES}, **values}
+    wanted = {
+        "values" if name == VALUES else f"keep={name!r}": column
+        for name, column in uses.items()
+        if isinstance(column, str)
+    }
+    extra = _names(columns)
+    found = read_columns(paths, {"path": path or PATH, **wanted, **{f"columns={name!r}": name for name in extra}})
+    cells = {
+        name: scalar_column(found[given], "values", given) if isinstance(given, str) else given
+        for name, given in uses.items()
+    }
+    if extra:
+        columns = {name: scalar_column(found[name], "columns", name) for name in extra}
+    listed = _plain(text_column(found[path or PATH], path or PATH, "path"))
+    return listed, cells, columns  # type: ignore[return-value]  # Names have become columns.
+
+
+def _plain(column: Any) -> list[str | None]:
+    found: list[str | None] = column if isinstance(column, list) else column.to_pylist()
+    return found
 
 
 def _of_frame(frame: object, documents: Documents, named: Columns) -> Documents:
