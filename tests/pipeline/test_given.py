@@ -367,3 +367,26 @@ def test_frames_of_paths_name_what_is_missing(listed: dict[str, list[Any]]) -> N
     for message, call in calls:
         with pytest.raises(ParameterError, match=message):
             call()
+
+
+# Tuning
+
+
+@pytest.mark.parametrize("kind", ["pandas str", "polars lazy", "pyarrow string_view", "pyarrow reader", "datasets"])
+def test_tuning_takes_frames_and_files(kind: str, files: tuple[Path, dict[str, list[Any]]]) -> None:
+    """By the names of columns: what is chosen is that of lists."""
+    folder, columns = files
+    pairs = [(columns["url"][0], columns["url"][1], True), (columns["url"][0], columns["url"][2], False)]
+    every: list[dict[str, Any]] = [{"threshold": 0.6, "bits": [64]}, {"pairs": pairs, "bits": [64]}]
+    for options in every:
+        expected = nk.tune(columns["body"], columns["url"], **options)
+        for one in (KINDS[kind](columns), folder):
+            found = nk.tune(one, text="body", id="url", **options)
+            assert expected.truth == found.truth
+            assert expected.curve.columns == found.curve.columns
+    bands = nk.tune_bands(columns["body"], columns["url"], threshold=0.6, num_perms=[32])
+    for one in (KINDS[kind](columns), folder):
+        found_bands = nk.tune_bands(one, text="body", id="url", threshold=0.6, num_perms=[32])
+        assert bands.curve.columns["recall"] == found_bands.curve.columns["recall"]
+    with pytest.raises(ParameterError, match="text='txt' is not allowed; use one of the columns"):
+        nk.tune(KINDS[kind](columns), text="txt")

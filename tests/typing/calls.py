@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 from numpy.typing import NDArray
 from typing_extensions import assert_type
 
@@ -46,6 +48,22 @@ def indexes(ids: list[str], fps: NDArray[np.uint64]) -> None:
     assert_type(index.nearest(fps, k=10), nk.SearchResult)
     assert_type(index.pairs(radius=3), nk.Pairs)
     index.remove(ids)
+
+
+def frames(panda: pd.DataFrame, polar: pl.DataFrame, lazy: pl.LazyFrame, path: Path) -> None:
+    """Frames and files by the names of columns; what stays of a frame is of its type."""
+    result = nk.dedup(panda, text="body", id="url", keep="max", values="score", sources="host", against=polar)
+    assert_type(result.filter(panda), pd.DataFrame)
+    assert_type(result.filter(polar), pl.DataFrame)
+    assert_type(result.filter(lazy), pl.LazyFrame)
+    assert_type(result.clusters.to_pandas(), pd.DataFrame)
+    assert_type(result.pairs.to_polars(), pl.DataFrame)
+    nk.dedup(lazy, progress=True)
+    nk.dedup(path, against=[path, path], progress=False)
+    nk.dedup("pages/*.jsonl", progress=lambda stage, done, total: None)
+    nk.dedup_files(panda, path="file", keep="max:size")
+    nk.tune(polar, text="body", id="url")
+    nk.tune_bands(path, text="body")
 
 
 def deduplication(texts: list[str], older: nk.HammingIndex) -> None:

@@ -26,6 +26,7 @@ from nearkin.families.minhash import signature
 from nearkin.io import Corpus
 from nearkin.io.tabular import Tabular
 from nearkin.pipeline.candidates import Values
+from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.progress import ShowProgress, reporting
@@ -120,9 +121,11 @@ class BandTuning(Tabular):
 
 
 def tune_bands(
-    texts: Texts | Corpus,
+    texts: Texts | Corpus | Frame | Paths,
     ids: Ids | None = None,
     *,
+    text: str | None = None,
+    id: str | None = None,
     threshold: float = THRESHOLD,
     recall: float = 0.95,
     recipe: Recipe | str = PRESETS["minhash"],
@@ -135,8 +138,11 @@ def tune_bands(
 
     Parameters
     ----------
-    texts : sequence of str or None, an Arrow string array, or an open Corpus
+    texts : sequence of str or None, an Arrow string array, a frame, paths, or an open Corpus
+        As for `nearkin.dedup`.
     ids : integers or strings, one per text; optional
+    text, id : str, optional
+        Of a frame or files: the columns of the texts and of the ids, as for `nearkin.dedup`.
     threshold : float, default 0.8
         Smallest similarity of a match, inclusive, above 0 and up to 1.
     recall : float, default 0.95
@@ -178,9 +184,11 @@ def tune_bands(
         raise bad_parameter("num_perms", "none", "at least one")
     rows: list[BandSetting] = []
     hashing: dict[str, list[float]] = {"num_perm": [], "hash_seconds": []}
+    given = Documents(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
         report("sample", 0, None)
-        taken = take_sample(texts, ids, sample, seed, report=report).without_copies()
+        with opened(given, Columns.of(text, id, texts)) as documents:
+            taken = take_sample(documents.texts, documents.ids, sample, seed, report=report).without_copies()
         sets = made.with_(family="simhash", bits=64)
         truth = similar_pairs(taken.texts, sets, threshold, lambda done, total: report("compare", done, total))
         bootstrap = _Bootstrap(truth, seed)

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import Corpus
+from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import similarity
@@ -80,9 +81,11 @@ _LABELLED_REACH = 0.42
 
 
 def tune(
-    texts: Texts | Corpus,
+    texts: Texts | Corpus | Frame | Paths,
     ids: Ids | None = None,
     *,
+    text: str | None = None,
+    id: str | None = None,
     pairs: Labels | None = None,
     threshold: float | None = None,
     recall: float = 0.95,
@@ -96,9 +99,12 @@ def tune(
 
     Parameters
     ----------
-    texts : sequence of str or None, an Arrow string array, or an open Corpus
+    texts : sequence of str or None, an Arrow string array, a frame, paths, or an open Corpus
+        As for `nearkin.dedup`.
     ids : integers or strings, one per text; optional
         None means row numbers. A Corpus has its own.
+    text, id : str, optional
+        Of a frame or files: the columns of the texts and of the ids, as for `nearkin.dedup`.
     pairs : PairLabels, ClusterLabels, or iterable of (id, id) or (id, id, bool); optional
         Labels. Where all pairs match, others are taken not to match; where some do not, others are not judged. With
         None, pairs of at least the threshold are true.
@@ -142,23 +148,25 @@ def tune(
     check_options(1.0 if threshold is None else threshold, recall, sample)
     widths = sorted(set(bits))
     labels = None if pairs is None else _labels(pairs)
-    given = [Recipe.of(each) for each in (recipes if recipes is not None else [None] if labels is None else RECIPES)]
-    if not widths or not given:
-        raise bad_parameter("bits" if given else "recipes", "none", "at least one")
-    if any(recipe.family != "simhash" for recipe in given):
-        raise bad_parameter("recipe", given[0], "recipes with simhash; nearkin.tune_bands measures those with minhash")
-    if any(recipe.features == "given" for recipe in given):
-        raise bad_parameter("recipe", given[0], "a recipe with char:N or word:N features, which reads texts")
+    tried = [Recipe.of(each) for each in (recipes if recipes is not None else [None] if labels is None else RECIPES)]
+    if not widths or not tried:
+        raise bad_parameter("bits" if tried else "recipes", "none", "at least one")
+    if any(recipe.family != "simhash" for recipe in tried):
+        raise bad_parameter("recipe", tried[0], "recipes with simhash; nearkin.tune_bands measures those with minhash")
+    if any(recipe.features == "given" for recipe in tried):
+        raise bad_parameter("recipe", tried[0], "a recipe with char:N or word:N features, which reads texts")
     wanted = None
     if isinstance(labels, PairLabels) and not all(labels.labels.values()):
         wanted = {name for pair in labels.labels for name in pair}
+    given = Documents(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
         report("sample", 0, None)
-        taken = take_sample(texts, ids, sample, seed, wanted, report)
+        with opened(given, Columns.of(text, id, texts)) as documents:
+            taken = take_sample(documents.texts, documents.ids, sample, seed, wanted, report)
         measure = _Tuner(taken if labels is not None else taken.without_copies(), recall, widths, seed, report)
         if labels is None:
-            return measure.similar(given, THRESHOLD if threshold is None else threshold)
-        return measure.labelled(given, labels, threshold)
+            return measure.similar(tried, THRESHOLD if threshold is None else threshold)
+        return measure.labelled(tried, labels, threshold)
 
 
 def check_options(threshold: float, recall: float, sample: int) -> None:
