@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: faults sanitize setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz clean
+.PHONY: faults sanitize setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep
 
@@ -72,6 +72,11 @@ test-arm:
 
 test-python: setup
 	$(BIN)/python -m pytest -q
+
+# What a newcomer does: the wheel in a fresh environment, then what README and guides say.
+newcomer: setup
+	rm -rf dist/newcomer && $(BIN)/maturin build --quiet --release --out dist/newcomer
+	$(BIN)/python tests/newcomer.py dist/newcomer/*.whl
 
 # The main job on the corpus that ships with the project.
 demo: setup

@@ -136,8 +136,14 @@ def test_without_a_command_the_help_is_shown() -> None:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    """On standard output, alone."""
+    """On standard output, alone; the command says it without the parser of options."""
     assert f"nearkin {nk.__version__}\n" == call("--version").out
+    code = (
+        "import sys; sys.argv = ['', '--version']; from nearkin.cli import main; main(); print('typer' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (f"nearkin {nk.__version__}\nFalse\n", "", 0) == (done.stdout, done.stderr, done.returncode)
 
 
 def test_the_module_runs_as_the_command() -> None:

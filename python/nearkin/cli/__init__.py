@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
-from nearkin.cli.app import main
+import sys
+
+from nearkin._core import __version__
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; ends the process with its exit code."""
+    # Scripts ask for the version alone, and are not to wait for a parser of options.
+    if sys.argv[1:] == ["--version"]:
+        print(f"nearkin {__version__}")  # noqa: T201
+        return
+    from nearkin.cli.app import main as run
+
+    run()
