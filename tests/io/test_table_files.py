@@ -49,8 +49,8 @@ def test_late_and_missing_columns_of_json_are_none(tmp_path: Path) -> None:
     ("name", "data", "said"),
     [
         ("a.jsonl", b'{"a": 1}\nnot json\n', r"a.jsonl:2: invalid JSON"),
-        ("a.jsonl", b"[1]\n", r"a.jsonl:1: a list, not an object"),
-        ("a.jsonl", b"[" * 100_000, r"a.jsonl:1: invalid JSON"),
+        ("a.jsonl", b"[1]\n", r"a.jsonl:1: int, not an object"),
+        ("a.jsonl", b"[" * 100_000, r"a.jsonl: ends inside of its JSON array"),
         ("a.jsonl", b'{"a": "\xff"}\n', r"a.jsonl: is not UTF-8 .* convert it"),
         ("a.csv", b"", r"a.csv: is empty; the first line names the columns"),
         ("a.csv", b"a,b,a\n", r"a.csv:1: column 'a' occurs twice in the header"),
@@ -97,3 +97,10 @@ def test_a_table_from_standard_input() -> None:
     code = "import json; from nearkin.io import read_table; print(json.dumps(read_table('-')))"
     done = subprocess.run([sys.executable, "-c", code], input=b'{"a": 1}\n{"a": 2}\n', capture_output=True, check=True)
     assert {"a": [1, 2]} == json.loads(done.stdout)
+
+
+def test_a_table_may_be_a_json_array(tmp_path: Path) -> None:
+    """Pretty-printed, too."""
+    path = tmp_path / "pairs.json"
+    path.write_text('[\n  {\n    "left": "a",\n    "right": "b"\n  },\n  {"left": "c", "right": "d"}\n]\n')
+    assert {"left": ["a", "c"], "right": ["b", "d"]} == read_table(path, ["left", "right"])

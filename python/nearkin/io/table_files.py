@@ -1,4 +1,4 @@
-"""Reading a table of a run or of labels: columns of scalars from JSON lines, CSV, TSV or Parquet, also .gz and .zst.
+"""Reading a table of a run or of labels: columns of scalars from JSON, CSV, TSV or Parquet, also compressed.
 
 Unlike a corpus a table is read whole, and one record that can't be read is an error: labels that are silently left
 out would change a measure. Values of CSV and TSV are strings; an empty field is None, as `write_table` writes it.
@@ -64,7 +64,7 @@ def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = Non
         return _parquet(source, wanted)
     if kind not in ("jsonl", "csv", "tsv"):
         raise unreadable(source.name, f"is {kind}, which has no columns; give .jsonl, .csv, .tsv or .parquet")
-    with Reader(source, _Nowhere()) as reader:
+    with Reader(source, _Nowhere(), json=kind == "jsonl") as reader:
         text = io.TextIOWrapper(io.BufferedReader(_Raw(reader)), "utf-8-sig", newline="")
         try:
             return _jsonl(source, text, wanted) if kind == "jsonl" else _csv(source, text, kind, wanted)
@@ -110,7 +110,7 @@ def _jsonl(source: InputFile, text: Iterable[str], wanted: set[str] | None) -> d
         except (ValueError, RecursionError) as error:
             raise _bad(source, number, f"invalid JSON: {error}") from error
         if not isinstance(record, dict):
-            raise _bad(source, number, f"a {type(record).__name__}, not an object; a record is one object per line")
+            raise _bad(source, number, f"{type(record).__name__}, not an object; a record is one object per line")
         for name, value in record.items():
             if wanted is None or name in wanted:
                 # A column that first appears in a later record has None before it.

@@ -263,7 +263,7 @@ def read_labels(
     Parameters
     ----------
     path : path
-        A folder that `nearkin dedup` wrote, or a table (JSON lines, CSV, TSV, Parquet; also .gz and .zst).
+        A folder that `nearkin dedup` wrote, or a table (JSON, CSV, TSV, Parquet; also compressed).
     pair_columns : (str, str), optional
         Columns of the two ids of a pair; None for the first of `PAIR_COLUMNS` that the table has.
     label_column : str, optional
