@@ -151,11 +151,12 @@ def again(work, times=10**6):
         work()
 
 def resaved(opened, ask):
-    # The file is whole, and nothing lies beside it.
+    # The file is whole, and nothing lies beside it but the lock that a file that is there gets.
     def state(thing):
         if not saved_to.exists():
             thing.save(saved_to)
-        return ask(thing), ask(opened(saved_to)), sorted(path.name for path in folder.iterdir())
+        names = sorted(path.name for path in folder.iterdir() if path.name != f".{saved_to.name}.lock")
+        return ask(thing), ask(opened(saved_to)), names
     return state
 
 def save(thing):
