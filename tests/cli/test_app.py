@@ -59,6 +59,7 @@ DIFFERENT = {
     "--out": "a folder, an index, a table",
     "--recipe": "of texts, of digests; of tune, what is tried",
     "--bits": "of tune, what is tried",
+    "--column": "of a store, what is remembered; of search, what is shown",
     "--threshold": "a similarity, or a score",
     "--ids": "of fingerprints in a .npy file; of index remove, names in a text file",
     "--id-column": "of evaluate, in the table of the truth",

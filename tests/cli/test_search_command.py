@@ -206,3 +206,36 @@ def test_an_index_that_is_damaged_is_refused(index: Path) -> None:
     assert (1, "", True) == (done.code, done.out, str(index) in done.err)
     index.write_bytes(b"")
     assert 1 == call("search", index, "--text", "a").code
+
+
+def test_the_corpus_shows_text_similarity_and_columns(tmp_path: Path) -> None:
+    """Of each match; what the corpus has not is counted, and a column needs a corpus."""
+    path, index = tmp_path / "corpus.jsonl", tmp_path / "c.nks"
+    texts = near_texts()
+    rows = [{"id": f"d{i}", "text": text, "n": i} for i, text in enumerate(texts)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert 0 == call("index", "build", path, "-o", index, "--id-column", "id", "-q").code
+    asked = ("search", index, "--text", texts[0], "-k", 2, "--corpus", path, "--id-column", "id", "--column", "n")
+    matches = call(*asked, "--json").json()["matches"]
+    assert {"id": "d0", "distance": 0, "similarity": 1.0, "n": 0, "text": texts[0]} == matches[0]
+    other = int(matches[1]["id"].removeprefix("d"))
+    assert float(nk.similarity(texts, [0], [other])[0]) == pytest.approx(matches[1]["similarity"])
+    line = call(*asked).lines[0].split("\t")
+    assert (["text 1", "d0", "0", "1.0000", "0"], True) == (line[:5], line[5].startswith(texts[0][:20]))
+    assert len(line[5]) <= 60
+    # A corpus of queries, and fingerprints, which have no text to compare.
+    assert [1.0] == [
+        row["matches"][0]["similarity"]
+        for row in call("search", index, path, "-k", 1, "--corpus", path, "--id-column", "id", "--json").objects()[:1]
+    ]
+    code = call("hash", path, "--id-column", "id").lines[0].split("\t")[1]
+    given = call(
+        "search", index, "--fingerprint", code, "-k", 1, "--corpus", path, "--id-column", "id", "--json"
+    ).json()
+    assert (None, texts[0]) == (given["matches"][0]["similarity"], given["matches"][0]["text"])
+    path.write_text(json.dumps(rows[0]) + "\n")
+    done = call(*asked)
+    assert (0, True) == (done.code, "1 matches are of documents that --corpus does not have" in done.message)
+    assert "\t-\t-\t-" in done.lines[1]
+    refused = call("search", index, "--text", "x", "--column", "n")
+    assert (2, True) == (refused.code, "together with --corpus" in refused.message)

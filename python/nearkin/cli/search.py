@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ from nearkin.cli.console import (
     warn,
 )
 from nearkin.cli.index import recipe_for
+from nearkin.cli.matched import MatchedDocuments, matched_documents
 from nearkin.cli.options import (
     Fingerprints,
     IdsFile,
@@ -51,6 +52,8 @@ _EXAMPLES = """
   nearkin search corpus.nks --file letter.txt -k 5 --json
 
   nearkin search corpus.nks today.jsonl.gz --id-column id --radius 20
+
+  nearkin search corpus.nks --text 'Some words.' --corpus corpus.jsonl --id-column id --column source
 
   nearkin search codes.nks --fingerprint 3601c888ae14a088 -k 3
 """
@@ -81,6 +84,13 @@ def search(
         int | None, typer.Option("--top-k", "-k", help="This many nearest; with --radius those within it.")
     ] = None,
     recipe: RecipeOption = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(help="The corpus that the index was built from: show text and similarity of matches, too."),
+    ] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option("--column", help="Show this column of --corpus; may be repeated.")
+    ] = None,
     fingerprints: Fingerprints = None,
     ids: IdsFile = None,
     threads: Threads = None,
@@ -91,7 +101,8 @@ def search(
 
     Without --radius and --top-k the radius is the one that the index was built for, or else the 10 nearest are found.
     Without any query, standard input is one text. --json prints an object per query: query, matches (id, distance);
-    matches is null for a text without any letter.
+    matches is null for a text without any letter. --corpus adds the Jaccard similarity by the index's recipe, the
+    columns that are named, and the text, of which lines and tables show the start.
     """
     from nearkin.pipeline.sources import open_fingerprints
     from nearkin.search.hamming import HammingIndex
@@ -102,22 +113,25 @@ def search(
     if not (inputs or text or files or fingerprint):
         files = _standard_input()
     made = recipe_for(index, recipe, texts=bool(text or files or (inputs and fingerprints is None)))
-    asker = _Asker(index, radius, top_k, as_json=as_json)
-    for batch in (*_given_texts(text or [], files, made), *_given_codes(fingerprint or [], index.bits)):
-        asker.ask(batch)
-    if inputs:
-        with open_fingerprints(
-            inputs,
-            made,
-            fingerprints,
-            index.bits,
-            ids=ids,
-            column=reading.text_column,
-            id_column=reading.id_column,
-            **reading.arguments(),
-        ) as source:
-            asker.ask_all(source, quiet=quiet)
-    asker.end(quiet=quiet)
+    if columns and not corpus:
+        raise bad_parameter("column", ", ".join(columns), "a column together with --corpus, which has it")
+    with matched_documents(reading, corpus or [], columns or [], made or index.recipe) as documents:
+        asker = _Asker(index, radius, top_k, documents, as_json=as_json)
+        for batch in (*_given_texts(text or [], files, made), *_given_codes(fingerprint or [], index.bits)):
+            asker.ask(batch)
+        if inputs:
+            with open_fingerprints(
+                inputs,
+                made,
+                fingerprints,
+                index.bits,
+                ids=ids,
+                column=reading.text_column,
+                id_column=reading.id_column,
+                **reading.arguments(),
+            ) as source:
+                asker.ask_all(source, quiet=quiet)
+        asker.end(quiet=quiet)
 
 
 def _standard_input() -> list[str]:
@@ -135,8 +149,9 @@ def _given_texts(texts: list[str], files: list[str], recipe: Recipe | None) -> I
     if recipe is None or not (texts or files):
         return
     names = [*(f"text {i}" for i in range(1, len(texts) + 1)), *files]
-    codes, counts = fingerprint([*texts, *map(read_text, files)], recipe, return_counts=True)
-    yield FingerprintBatch(names, codes, counts > 0)
+    given = [*texts, *map(read_text, files)]
+    codes, counts = fingerprint(given, recipe, return_counts=True)
+    yield FingerprintBatch(names, codes, counts > 0, given)
 
 
 def _given_codes(codes: list[str], bits: int) -> Iterator[FingerprintBatch]:
@@ -152,7 +167,15 @@ def _given_codes(codes: list[str], bits: int) -> Iterator[FingerprintBatch]:
 class _Asker:
     """Asks an index for the matches of queries, and prints them: JSON, lines with tabs, or a table on a terminal."""
 
-    def __init__(self, index: HammingIndex, radius: int | None, top_k: int | None, *, as_json: bool) -> None:
+    def __init__(
+        self,
+        index: HammingIndex,
+        radius: int | None,
+        top_k: int | None,
+        documents: MatchedDocuments | None,
+        *,
+        as_json: bool,
+    ) -> None:
         if top_k is not None and top_k < 1:
             raise bad_parameter("top_k", top_k, "1 or more")
         if radius is None and top_k is None:
@@ -160,6 +183,7 @@ class _Asker:
         self.index = index
         self.radius = radius
         self.top_k = top_k
+        self.documents = documents
         self.as_json = as_json
         self.found = 0
         self._rows: list[list[str]] | None = [] if sys.stdout.isatty() and not as_json else None
@@ -177,19 +201,27 @@ class _Asker:
     def ask(self, batch: FingerprintBatch) -> None:
         """Print the matches of a batch of queries."""
         lines: list[str] = []
-        for name, matches in zip(batch.names, self._answers(batch), strict=True):
+        answers = list(self._answers(batch))
+        texts = [None] * len(answers) if batch.texts is None else batch.texts
+        asked = [(text, key) for text, matches in zip(texts, answers, strict=True) for key, _ in matches or []]
+        about = iter(self.documents.about(asked) if self.documents is not None else [{}] * len(asked))
+        for name, matches in zip(batch.names, answers, strict=True):
             self.found += len(matches or [])
+            found = [(key, far, next(about)) for key, far in matches or []]
             if self.as_json:
-                found = None if matches is None else [{"id": key, "distance": far} for key, far in matches]
-                say_json({"query": name, "matches": found})
+                listed = [{"id": key, "distance": far, **more} for key, far, more in found]
+                say_json({"query": name, "matches": None if matches is None else listed})
             elif matches is None:
                 warn(f"{name}: a text without any letter has no fingerprint")
             elif self._rows is not None:
-                self._rows += [[str(name), str(key), str(far)] for key, far in matches]
+                self._rows += [[str(name), str(key), str(far), *self._cells(more)] for key, far, more in found]
             else:
-                lines += [f"{shown(name)}\t{shown(key)}\t{far}" for key, far in matches]
+                lines += ["\t".join(map(shown, (name, key, far, *self._cells(more)))) for key, far, more in found]
         if lines:
             say("\n".join(lines))
+
+    def _cells(self, about: dict[str, Any]) -> list[str]:
+        return [] if self.documents is None else self.documents.cells(about)
 
     def _answers(self, batch: FingerprintBatch) -> Iterator[list[tuple[int | str, int]] | None]:
         """The matches of each query, id and distance, nearest first; None for one without a fingerprint."""
@@ -210,8 +242,11 @@ class _Asker:
 
     def end(self, *, quiet: bool) -> None:
         """Print the table, if there is one; leave with the exit code for nothing if nothing was found."""
+        more = [] if self.documents is None else ["similarity", *self.documents.columns, "text"]
         if self._rows:
-            show_table(["query", "id", "distance"], self._rows)
+            show_table(["query", "id", "distance", *more], self._rows)
+        if self.documents is not None:
+            self.documents.report()
         if not self.found:
             if not quiet and not self.as_json:
                 warn("nothing found")

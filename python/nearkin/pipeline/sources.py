@@ -41,11 +41,14 @@ class FingerprintBatch:
         Zero where there is none.
     present : bool array of shape (n,)
         Which rows have a fingerprint.
+    texts : sequence of str or None
+        What was hashed, if it was texts.
     """
 
     names: Sequence[Any]
     codes: NDArray[np.uint64]
     present: NDArray[np.bool_]
+    texts: Sequence[str] | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -120,7 +123,7 @@ class HashedTextSource(FingerprintSource):
             return
         for batch in self.corpus.batches():
             values, counts = self.recipe.core.fingerprints(batch.texts)
-            yield FingerprintBatch(batch.ids.to_list(), shape(values, self.recipe), counts > 0)
+            yield FingerprintBatch(batch.ids.to_list(), shape(values, self.recipe), counts > 0, batch.texts)
 
 
 class NumberSource(FingerprintSource):
