@@ -103,7 +103,6 @@ def build(
     letter has no fingerprint: it takes its number and is not found. --radius announces searches of that radius: tables
     for it are built.
     """
-    from nearkin.pipeline.sources import open_fingerprints
     from nearkin.search.hamming import HammingIndex
 
     set_num_threads(threads)
@@ -111,16 +110,7 @@ def build(
     # Fingerprints need not say how they were made; texts are made by a recipe.
     made = None if fingerprints is not None and recipe is None else recipe_of(recipe, bits)
     with (
-        open_fingerprints(
-            inputs,
-            made,
-            fingerprints,
-            bits,
-            ids=ids,
-            column=reading.text_column,
-            id_column=reading.id_column,
-            **reading.arguments(),
-        ) as source,
+        reading.fingerprints(inputs, made, fingerprints, bits, ids) as source,
         progress_bars(quiet=quiet) as progress,
     ):
         if any(path.exists() and out.exists() and path.samefile(out) for path in source.paths):
@@ -154,22 +144,11 @@ def add(
 
     The file is replaced when all is done: an error or an interrupt leaves it as it was.
     """
-    from nearkin.pipeline.sources import open_fingerprints
-
     set_num_threads(threads)
     with _updating(index_path) as index:
         made = recipe_for(index, recipe, texts=fingerprints is None)
         with (
-            open_fingerprints(
-                inputs,
-                made,
-                fingerprints,
-                index.bits,
-                ids=ids,
-                column=reading.text_column,
-                id_column=reading.id_column,
-                **reading.arguments(),
-            ) as source,
+            reading.fingerprints(inputs, made, fingerprints, index.bits, ids) as source,
             progress_bars(quiet=quiet) as progress,
         ):
             added = _fill(index, source, existing, progress)

@@ -21,7 +21,11 @@ from nearkin.cli.options import one_of
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nearkin.io import Corpus
+    from nearkin.pipeline.sources import FingerprintSource
+    from nearkin.recipe import Recipe
 
 _PANEL = "Reading"
 
@@ -130,6 +134,15 @@ class Reading:
             spool_dir=spool_dir,
             **self.arguments(),
         )
+
+    def fingerprints(
+        self, inputs: Sequence[str], recipe: Recipe | None, kind: str | None, bits: int | None, ids: Path | None
+    ) -> FingerprintSource:
+        """The corpus as fingerprints; recipe, kind, bits and ids as `open_fingerprints` takes them."""
+        from nearkin.pipeline.sources import open_fingerprints
+
+        told = {"column": self.text_column, "id_column": self.id_column, **self.arguments()}
+        return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **told)
 
     @contextmanager
     def reported(self, inputs: Sequence[str], *, extra_columns: Iterable[str] = ()) -> Iterator[Corpus]:

@@ -104,7 +104,6 @@ def search(
     matches is null for a text without any letter. --corpus adds the Jaccard similarity by the index's recipe, the
     columns that are named, and the text, of which lines and tables show the start.
     """
-    from nearkin.pipeline.sources import open_fingerprints
     from nearkin.search.hamming import HammingIndex
 
     set_num_threads(threads)
@@ -120,16 +119,7 @@ def search(
         for batch in (*_given_texts(text or [], files, made), *_given_codes(fingerprint or [], index.bits)):
             asker.ask(batch)
         if inputs:
-            with open_fingerprints(
-                inputs,
-                made,
-                fingerprints,
-                index.bits,
-                ids=ids,
-                column=reading.text_column,
-                id_column=reading.id_column,
-                **reading.arguments(),
-            ) as source:
+            with reading.fingerprints(inputs, made, fingerprints, index.bits, ids) as source:
                 asker.ask_all(source, quiet=quiet)
         asker.end(quiet=quiet)
 
