@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import ForkError, StoreLockedError
+from nearkin.store.log import Log
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed and forked")
 
@@ -181,6 +183,38 @@ def test_a_writer_that_does_not_wait_fails_at_once(tmp_path: Path) -> None:
             other.add(["a text"], ["a"])
         other.add(["a text"], ["a"])
         assert ["a"] == [one.id for some in store.iter_documents() for one in some]
+
+
+def test_a_writer_that_waits_gets_in_before_those_that_come_again_and_again(tmp_path: Path) -> None:
+    """Six others hold the lock nearly all the time, and ask for it anew at once; one that waits for them is let in."""
+    path = tmp_path / "store"
+    nk.Store.create(path).close()
+    end = threading.Event()
+
+    def write_again_and_again() -> None:
+        log = Log(path)
+        while not end.is_set():
+            with log.writing():
+                time.sleep(0.01)
+        log.close()
+
+    others = [threading.Thread(target=write_again_and_again) for _ in range(6)]
+    with nk.Store.open(path, wait=10) as store:
+        for other in others:
+            other.start()
+        try:
+            longest = 0.0
+            for number in range(10):
+                before = time.monotonic()
+                store.add([f"text {number}"], [f"n{number}"])
+                longest = max(longest, time.monotonic() - before)
+        finally:
+            end.set()
+            for other in others:
+                other.join()
+        assert 10 == len(store)
+        # In turn it would wait for six others, 60 milliseconds.
+        assert longest < 5, longest
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:

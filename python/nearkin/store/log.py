@@ -50,8 +50,8 @@ _TEXTS = 256
 """Documents that are read at once with their texts."""
 _WAL_PAGES = 4096
 """Pages of 4 KB after which SQLite copies its write-ahead log into the file."""
-_PAUSE = 0.02
-"""Seconds between two attempts to empty the write-ahead log."""
+_SLOWEST, _FASTEST = 0.01, 0.0005
+"""Seconds between two attempts of one that waits for others: at first, and at last."""
 
 _TABLES = """
 CREATE TABLE documents (row INTEGER PRIMARY KEY, id, content BLOB, record BLOB, extra BLOB, text BLOB, sum INTEGER);
@@ -147,7 +147,7 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         text = str(error)
-        if "locked" in text or "busy" in text:
+        if _is_busy(error):
             message = f"{folder}: another process is changing the store; run again, or wait longer"
             raise StoreLockedError(message, place=str(folder)) from None
         if "readonly" in text:
@@ -159,6 +159,16 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         reason = f"{error}; run verify, and restore it from a backup"
         raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from error
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    """Whether others have what was asked for."""
+    return "locked" in str(error) or "busy" in str(error)
+
+
+def _pause(waited: float) -> float:
+    """Seconds until the next attempt of one that has waited this long: ever fewer, so that it gets in at last."""
+    return max(_SLOWEST / (1 + 10 * waited), _FASTEST)
 
 
 class Log:
@@ -242,11 +252,32 @@ class Log:
         with self._errors():
             try:
                 self._undo()
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._begin_writing()
                 yield
                 self._connection.execute("COMMIT")
             finally:
                 self._undo()
+
+    def _begin_writing(self) -> None:
+        """Begin a transaction when nobody else writes.
+
+        SQLite's own wait asks less and less often, so that of many writers those that came last get in, and one that
+        came first may wait for ever. Here a writer asks the more often the longer it has waited.
+        """
+        began = time.monotonic()
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            while True:
+                try:
+                    self._connection.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    waited = time.monotonic() - began
+                    if not _is_busy(error) or waited >= self.wait:
+                        raise
+                time.sleep(min(_pause(waited), self.wait - waited))
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 
     def _undo(self) -> None:
         """End a transaction that is open; an interrupt during the last one's end may have left it."""
@@ -461,16 +492,16 @@ class Log:
         While others read what it holds, or write, it can't be emptied. SQLite would wait for them with the lock of the
         writers; here they go on between attempts, of which the last comes `wait` seconds after the first.
         """
-        end = time.monotonic() + wait
+        began = time.monotonic()
         with self._errors():
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 while True:
                     busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                    left = end - time.monotonic()
-                    if not busy or left <= 0:
+                    waited = time.monotonic() - began
+                    if not busy or waited >= wait:
                         return not busy
-                    time.sleep(min(_PAUSE, left))
+                    time.sleep(min(_pause(waited), wait - waited))
             finally:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(self.wait * 1000)}")
 

@@ -293,8 +293,8 @@ def erase(folder: Path, last: int, wait: float) -> None:
             return
         if not is_empty:
             message = (
-                f"{folder}: merged, but what was removed is still in {NAME}-wal, the write-ahead log, since another "
-                "process or thread is reading; merge again when it has ended"
+                f"{folder}: merged, but what was removed is still in {NAME}-wal, the write-ahead log, which another "
+                "process or thread is using; merge again when it has ended"
             )
             raise StoreLockedError(message, place=str(folder))
         # Whoever is writing now: the next merge empties the log once more.
