@@ -56,7 +56,7 @@ def test_a_json_id_that_is_none_costs_its_own_record(tmp_path: Path, identifier:
     """The others are read, the message is short and names the line."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines(identifier))
-    with open_corpus(path, id_column="id") as corpus:
+    with open_corpus(path, id_column="id", max_malformed=1) as corpus:
         assert [1, 3] == [value for batch in corpus.batches() for value in batch.ids]
         (bad,) = corpus.malformed.first
         assert (1, 2, True) == (corpus.malformed.count, bad.line, len(str(bad)) < 500 + len(str(path)))
@@ -77,7 +77,7 @@ def test_other_columns_have_the_same_bounds(tmp_path: Path) -> None:
     """A column to keep by, or a source."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines("9" * 4301) + lines("1e400") + lines("true"))
-    with open_corpus(path, extra_columns=["id"]) as corpus:
+    with open_corpus(path, extra_columns=["id"], max_malformed=2) as corpus:
         assert [1, 3, 1, 3, 1, True, 3] == [value for batch in corpus.batches() for value in batch.columns["id"]]
         assert [2, 5] == [bad.line for bad in corpus.malformed.first]
 
@@ -86,7 +86,7 @@ def test_a_run_goes_on_after_bad_records(tmp_path: Path) -> None:
     """The command counts and names them; with --strict the first one ends it, and nothing is written."""
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"".join(f'{{"id": {value}, "text": "{TEXT}"}}\n'.encode() for value in ["1", *IDS, "2"]))
-    done = run("dedup", path, "--id-column", "id", "--out", tmp_path / "out")
+    done = run("dedup", path, "--id-column", "id", "--out", tmp_path / "out", "--max-malformed", "99%")
     assert (0, True) == (done.returncode, b"a.jsonl, line 2: column" in done.stderr)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert len(IDS) == summary["malformed"]
