@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -97,15 +99,25 @@ def test_ids_of_frames_come_back_as_they_were(ids: list[Any]) -> None:
 
 
 def test_dates_times_and_decimals_order_documents() -> None:
-    """They are numbers in the unit that they have."""
-    when = pd.to_datetime(["2024-01-02", "2025-01-02", "2023-01-02"])
-    frame = pd.DataFrame({"text": ["same text here", "same text here!", "same text here?"], "when": when})
-    frames = [frame, pl.from_pandas(frame), pa.table({"text": frame["text"], "when": pa.array(when).cast(pa.date32())})]
-    for one in frames:
-        assert [1] == nk.dedup(one, keep="max", values="when").kept
-        assert [2] == nk.dedup(one, keep="min", values="when").kept
-    decimals = pa.table({"text": frame["text"], "n": pa.array([1, 3, 2]).cast(pa.decimal128(22, 2))})
-    assert [1] == nk.dedup(decimals, keep="max", values="n").kept
+    """As the same values in a list do, whatever the column is made of; dates of ISO 8601 as well."""
+    texts = ["same text here", "same text here!", "same text here?"]
+    days = [datetime(2024, 1, 2), datetime(2025, 1, 2, 3, 4, 5, 600), datetime(2023, 1, 2)]
+    when = pd.Series(pd.to_datetime(days))
+    frames = [
+        pd.DataFrame({"text": texts, "when": one})
+        for one in (when, when.astype(object), when.dt.tz_localize("Europe/Paris"), [day.isoformat() for day in days],
+                    when - when.min(), [Decimal("1.5"), Decimal(7), Decimal("0.1")])
+    ]  # fmt: skip
+    for frame in frames:
+        every = [frame, pl.from_pandas(frame), pa.table(frame)] if frame["when"].dtype != object else [frame]
+        for one in every:
+            assert [1] == nk.dedup(one, keep="max", values="when").kept
+            assert [2] == nk.dedup(one, keep="min:when").kept
+    assert nk.dedup(texts, keep="max", values=days).kept == nk.dedup(frames[0], keep="max", values="when").kept
+    dates = pa.table({"text": texts, "when": pa.array(days).cast(pa.date32()), "n": pa.array([1, 3, 2])})
+    dates = dates.set_column(2, "n", dates["n"].cast(pa.decimal128(22, 2)))
+    for name in ("when", "n"):
+        assert [1] == nk.dedup(dates, keep="max", values=name).kept
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,6 +140,9 @@ def test_an_unknown_column_names_those_that_there_are(kind: str) -> None:
 def test_columns_of_other_types_are_refused() -> None:
     """The message names the column and its type."""
     frame = pl.DataFrame({"text": ["one", "two"], "n": [1, 2], "x": [0.5, 1.0], "l": [[1], [2]]})
+    days = pa.table({"text": ["one"], "day": pa.array([datetime(2024, 1, 2)])})
+    with pytest.raises(ParameterError, match=r"id='day', a column of timestamp.* use a column of integers or strings"):
+        nk.dedup(days, id="day")
     calls: list[tuple[str, dict[str, Any]]] = [
         ("text='n', a column of int64", {"text": "n"}),
         ("id='x', a column of double", {"id": "x"}),

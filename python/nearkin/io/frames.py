@@ -12,13 +12,15 @@ pyarrow, polars, Hugging Face, and pandas 3. A LazyFrame is collected, those col
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, ParameterError, bad_parameter
-from nearkin.io.values import Column, Scalar
+from nearkin.io.values import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -295,7 +297,7 @@ def _cast(column: Any, kind: pa.DataType) -> Any:
 
 
 def scalar_column(column: Any, argument: str, name: str) -> Column:
-    """A column of integers, strings, floats or booleans; dates and times as numbers, in the unit that they have.
+    """A column of integers, strings, floats or booleans; dates as strings of ISO 8601, spans of time as numbers.
 
     Parameters
     ----------
@@ -318,7 +320,9 @@ def scalar_column(column: Any, argument: str, name: str) -> Column:
     >>> scalar_column(pa.chunked_array([["a", None], ["b"]]), "sources", "host").to_list()
     ['a', None, 'b']
     """
-    allowed = "a column of strings, numbers or booleans" if argument != "id" else "a column of integers or strings"
+    allowed = (
+        "a column of integers or strings" if argument == "id" else "a column of strings, numbers, booleans or dates"
+    )
     if isinstance(column, list):
         return _of_objects(column, argument, name, allowed)
     import pyarrow as pa
@@ -328,24 +332,27 @@ def scalar_column(column: Any, argument: str, name: str) -> Column:
     types = pa.types
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     column = _cast(column, kind)
-    if types.is_temporal(kind) and not types.is_interval(kind):
-        width = pa.int32() if types.is_date32(kind) or types.is_time32(kind) else pa.int64()
-        column, kind = column.cast(width), width
-    elif types.is_decimal(kind):
-        column, kind = column.cast(pa.float64()), pa.float64()
     number = types.is_integer(kind) or types.is_null(kind)
-    other = types.is_floating(kind) or types.is_boolean(kind)
-    if not (number or _is_string(kind) or (other and argument != "id")):
+    other = types.is_floating(kind) or types.is_boolean(kind) or types.is_timestamp(kind) or types.is_date(kind)
+    span = types.is_time(kind) or types.is_duration(kind)
+    if not (number or _is_string(kind) or (argument != "id" and (other or span or types.is_decimal(kind)))):
         raise bad_parameter(argument, f"{name!r}, a column of {kind}", allowed)
+    if span:
+        column = column.cast(pa.int32() if types.is_time32(kind) else pa.int64())
+    elif types.is_decimal(kind):
+        column = column.cast(pa.float64())
     parts = [column_of(chunk) for chunk in column.chunks]
     return Column.concat(parts) if parts else Column.of([])
 
 
 def _of_objects(values: list[Any], argument: str, name: str, allowed: str) -> Column:
-    plain: list[Scalar] = [value.item() if isinstance(value, np.generic) else value for value in values]
-    for value in plain:
-        if value is not None and not isinstance(value, (int, str) if argument == "id" else (int, float, str)):
+    plain: list[Any] = [value.item() if isinstance(value, (np.number, np.bool_)) else value for value in values]
+    taken = (int, str) if argument == "id" else (int, float, str, date, np.datetime64, Decimal)
+    for row, value in enumerate(plain):
+        if value is not None and not isinstance(value, taken):
             raise bad_parameter(argument, f"{name!r}, which holds a {type(value).__name__}", allowed)
+        if isinstance(value, Decimal):
+            plain[row] = float(value)
     return Column.of(plain)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ _PIECE = 1 << 16
 # Ids that are hashed at once.
 _IDS = 1 << 16
 
-Cells: TypeAlias = Iterable[Scalar | np.integer[Any] | np.floating[Any]] | NDArray[Any]
+Cells: TypeAlias = Iterable[Scalar | date | np.datetime64 | np.integer[Any] | np.floating[Any]] | NDArray[Any]
 """Values of documents as they are given, one per document: a list, an array, a column."""
 
 
