@@ -37,7 +37,8 @@ def text(family, member):
     return " ".join(chosen)
 order = list(range(families))
 random.Random(seed).shuffle(order)
-with nk.Store.open(path, waiting=waiting) as store:
+# However busy the machine is: what is tested is what they are told, not when.
+with nk.Store.open(path, waiting=waiting, wait=3600) as store:
     print("ready", flush=True)
     sys.stdin.readline()
     for start in range(0, families, batch):
