@@ -253,3 +253,18 @@ def test_names_of_files_per_input(tmp_path: Path) -> None:
     for inputs, options in (("-", {}), (tmp_path, {"format": "files"})):
         with open_corpus(inputs, **options) as corpus, pytest.raises(ParameterError, match="single for standard input"):  # type: ignore[arg-type]
             corpus.kept_names("input")
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_bytes_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Within a file, too, and at its end all of them."""
+    monkeypatch.setattr(records_module, "BLOCK", 4096)
+    monkeypatch.setattr(parquet_module, "BLOCK", 4096)
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes(encode(kind, [f"text {i} " * 20 for i in range(500)]))
+    with open_corpus(path) as corpus:
+        counts = [corpus.bytes_read for _ in corpus.batches()]
+        assert len(counts) > 2
+        assert counts == sorted(counts)
+        assert counts[0] < path.stat().st_size
+        assert corpus.bytes_read == path.stat().st_size

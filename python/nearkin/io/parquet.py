@@ -97,16 +97,16 @@ class ParquetCorpus(Corpus):
                 self._check_schema(source, file.schema_arrow)
                 self._stamps.append(stamp)
                 bad: list[NDArray[np.int64]] = []
-                row = 0
+                row, before, size = 0, self.bytes_read, 0 if stamp is None else stamp.size
                 for arrow in self._arrow_batches(file):
                     good, batch = self._batch(source, row, arrow)
                     bad.append(row + np.flatnonzero(~good))
                     row += arrow.num_rows
+                    self.bytes_read = before + size * row // max(file.metadata.num_rows, 1)
                     if batch is not None:
                         yield batch
                 self._bad.append(np.concatenate([*bad, np.zeros(0, np.int64)]))
-            if stamp is not None:
-                self.bytes_read += stamp.size
+            self.bytes_read = before + size
 
     def _arrow_batches(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         names = [self.text_column, *self.columns]

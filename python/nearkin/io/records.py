@@ -69,10 +69,13 @@ class RecordCorpus(Corpus):
             with Reader(source, self._spool, json=self.format == "jsonl") as reader:
                 if reader.spooled_at is not None:
                     self._spooled.add(number)
-                yield from self._read_source(number, reader)
+                before = self.bytes_read
+                for batch in self._read_source(number, reader):
+                    self.bytes_read = before + reader.bytes_read
+                    yield batch
+                self.bytes_read = before + reader.bytes_read
                 reader.check_unchanged()
             self._stamps[number] = reader.stamp
-            self.bytes_read += reader.bytes_read
 
     def _read_source(self, number: int, reader: Reader) -> Iterator[Batch]:
         source = reader.source

@@ -286,7 +286,7 @@ class Reader:
     stamp : FileStamp or None
         What the plain file was when it was opened.
     bytes_read : int
-        Bytes taken from the source, compressed if it is.
+        Bytes taken from the source so far, compressed if it is.
     unit : {"line", "record"}
         What lines of the stream are: lines of the file, or records of a JSON array.
     """
@@ -298,19 +298,24 @@ class Reader:
         self._spool = spool
         self.stamp: FileStamp | None = None
         self.spooled_at: int | None = None
-        self.bytes_read = 0
+        self._counted: _Counted | None = None
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes taken from the source so far."""
+        return 0 if self._counted is None else self._counted.count
 
     def __enter__(self) -> Reader:
         source = self.source
         self._raw = _opened(source)
         compression = source.compression
-        self._counted = _Counted(self._raw)
+        counted = self._counted = _Counted(self._raw)
         if source.regular:
             self.stamp = FileStamp.of(os.fstat(self._raw.fileno()))
         elif not source.url or not compression:
-            compression = self._counted.peek_compression()
+            compression = counted.peek_compression()
         try:
-            self._stream: ByteStream = self._recoded(decompressed(self._counted, compression))
+            self._stream: ByteStream = self._recoded(decompressed(counted, compression))
         except BaseException:
             self._raw.close()
             raise
@@ -335,7 +340,6 @@ class Reader:
         return JsonRecordStream(peeked, array=kind == "array")
 
     def __exit__(self, *_: object) -> None:
-        self.bytes_read = self._counted.count
         self._raw.close()
 
     def fill(self, view: memoryview) -> int:
