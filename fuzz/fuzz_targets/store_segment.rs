@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nearkin_core::store::{Id, IdColumn, StoreSegment, decompress};
+use nearkin_core::store::{Id, IdColumn, StoreSegment, unpack};
 use nearkin_fuzz::{alone, documents_file};
 
 fuzz_target!(init: alone(), |input: &[u8]| {
-    let _ = decompress(&[Some(input)], b"");
+    let _ = unpack(input, 3, 1 << 12, b"");
     let path = documents_file(input);
     let Ok(file) = StoreSegment::open(&path) else { return };
     let some: Vec<i64> = (0..file.len().min(1 << 10) as i64).collect();

@@ -173,8 +173,16 @@ def test_what_nothing_else_holds_is_not_repaired(tmp_path: Path) -> None:
 def test_a_changed_document_of_the_log_is_found(tmp_path: Path) -> None:
     """A value that SQLite itself has no reason to doubt; a row that is gone; a removal that is gone."""
     for change in (
-        "UPDATE documents SET id = 'other' WHERE row = 32",
-        "DELETE FROM documents WHERE row = 34",
+        "UPDATE batches SET ids = CAST(replace(ids, 'd32', 'd52') AS BLOB)",
+        "UPDATE batches SET records = CAST(records || 'x' AS BLOB)",
+        "UPDATE batches SET documents = 9",
+        "UPDATE batches SET sum = 1",
+        "DELETE FROM batches",
+        "UPDATE texts SET block = CAST(block || 'x' AS BLOB)",
+        "UPDATE texts SET documents = 9",
+        "UPDATE texts SET length = 7",
+        "UPDATE texts SET sum = 1",
+        "DELETE FROM texts",
         "DELETE FROM removed WHERE row = 5",
         "UPDATE segments SET documents = 29",
         "UPDATE state SET next_row = 17",

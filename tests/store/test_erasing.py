@@ -13,17 +13,24 @@ import numpy as np
 import pytest
 
 import nearkin as nk
+from nearkin._core import store_pack
 from nearkin.errors import StoreLockedError
 from nearkin.store import merging
 
 #: What no compression shortens.
-SECRET = "incompressible-" + "".join(np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), 60))
+SECRET = "incompressible-" + "".join(np.random.default_rng(0).permutation([chr(code) for code in range(0x5D, 0x7F)]))
 GONE = f"id {SECRET}"
 
 
 def fill(store: nk.Store) -> None:
     """A document that stays, and one with a secret in its id, its text and a column."""
     store.add(["a text that stays", f"some {SECRET} text"], ["stays", GONE], columns={"c": ["x", SECRET]})
+
+
+def test_compression_leaves_the_secret_as_it_is() -> None:
+    """So that the tests here would find its text in a block."""
+    for level in (1, 3):
+        assert SECRET.encode() in store_pack(["a text that stays", f"some {SECRET} text"], level, b"")[0][4]
 
 
 def holding(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearkin._core import StoreSegment, store_compress, store_decompress, store_train
+from nearkin._core import StoreSegment, store_pack, store_sums, store_unpack
 from nearkin.errors import CorruptStoreError, ParameterError
 
 Id = int | str
@@ -156,23 +156,84 @@ def test_a_truncated_file_is_an_error_and_not_the_end(tmp_path: Path, when: str)
     assert (0, "refused\n" * 3) == (done.returncode, done.stdout), done.stderr
 
 
-@given(texts=st.lists(st.none() | st.text(), max_size=60), learned=st.booleans())
-def test_single_texts_come_back(texts: list[str | None], learned: bool) -> None:
+def learned(path: Path) -> bytes:
+    """A dictionary."""
+    texts: list[str | None] = [f"words to learn from, again and again, {i}" * 9 for i in range(4000)]
+    return _write(path, list(range(4000)), list(range(4000)), texts, [b""] * 4000).dictionary()
+
+
+@given(texts=st.lists(st.none() | st.text(), max_size=60), with_dictionary=st.booleans())
+def test_blocks_of_texts_come_back(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str | None], with_dictionary: bool
+) -> None:
     """With a dictionary and without."""
-    dictionary = store_train(["words to learn from, again and again"] * 200, 1024) if learned else None
-    assert texts == store_decompress(store_compress(texts, 3, dictionary), dictionary)
+    dictionary = learned(tmp_path_factory.mktemp("learned") / "file") if with_dictionary else b""
+    blocks = store_pack(texts, 3, dictionary)
+    assert (sum(text is not None for text in texts), sum(len(text.encode()) for text in texts if text)) == (
+        sum(block[1] for block in blocks),
+        sum(block[2] for block in blocks),
+    )
+    found = [store_unpack(frame, count, length, dictionary) for count, _, _, length, frame in blocks]
+    assert texts == [text for some in found for text in some]
 
 
-def test_damaged_single_texts_are_errors() -> None:
-    """Every flipped bit is found: a frame has a checksum; so is a dictionary that is another one."""
-    texts = [f"a text about wine number {i}" for i in range(300)]
-    dictionary = store_train(texts, 4096)
-    (blob,) = store_compress(texts[:1], 3, dictionary)
-    assert blob is not None
-    for bit in range(8 * len(blob)):
-        damaged = bytearray(blob)
+def test_texts_of_blocks_and_of_files_make_a_file(tmp_path: Path) -> None:
+    """Of several dictionaries, joined in order."""
+    texts: list[str | None] = [None if i % 7 == 0 else f"a page about wine {i} " * (i % 90) for i in range(900)]
+    dictionary = learned(tmp_path / "learned")
+    one = _write(tmp_path / "one", list(range(300)), list(range(300)), texts[:300], [b""] * 300)
+    blocks: list[StoreSegment | tuple[int, int, int, int, bytes, bytes]] = [
+        (*block, with_one)
+        for start, with_one in ((300, dictionary), (500, b""), (700, dictionary))
+        for block in store_pack(texts[start : start + 200], 3, with_one)
+    ]
+    every = np.arange(900)
+    contents, records = np.zeros(1800, np.uint64), np.zeros(0, np.uint8)
+    packed = (dictionary, [one, *blocks])
+    path = tmp_path / "all"
+    StoreSegment.write(str(path), every, every, contents, records, 0, None, None, b"{}", 3, packed)
+    segment = StoreSegment.open(str(path))
+    segment.verify()
+    assert (texts, dictionary) == (segment.texts(every), segment.dictionary())
+    with pytest.raises(ParameterError, match="texts"):
+        StoreSegment.write(str(path), every[:9], every[:9], contents[:18], records, 0, None, None, b"{}", 3, packed)
+    assert texts == StoreSegment.open(str(path)).texts(every)
+
+
+def test_a_damaged_file_gives_no_texts_to_another(tmp_path: Path) -> None:
+    """A block that differs from its sum is not copied."""
+    texts: list[str | None] = [f"a page about wine {i} " * 20 for i in range(300)]
+    _write(tmp_path / "one", list(range(300)), list(range(300)), texts, [b""] * 300)
+    whole, every = (tmp_path / "one").read_bytes(), np.arange(300)
+    refused = 0
+    for at in range(0, len(whole), 97):
+        damaged = bytearray(whole)
+        damaged[at] ^= 4
+        (tmp_path / "one").write_bytes(damaged)
+        with suppress(CorruptStoreError):
+            refused += 1
+            one = StoreSegment.open(str(tmp_path / "one"))
+            StoreSegment.write(
+                str(tmp_path / "two"), every, every, np.zeros(600, np.uint64), np.zeros(0, np.uint8), 0, None, None,
+                b"", 3, (one.dictionary(), [one]),
+            )  # fmt: skip
+            refused -= 1
+            assert texts == StoreSegment.open(str(tmp_path / "two")).texts(every)
+    assert refused > 5
+
+
+def test_damaged_blocks_are_errors_or_of_as_many_texts() -> None:
+    """Every flipped bit, a length that is wrong, a dictionary that is none; sums tell what is the same."""
+    texts: list[str | None] = [f"a text about wine number {i}" for i in range(20)]
+    ((count, _, _, length, frame),) = store_pack(texts, 3, b"")
+    assert len(set(store_sums([frame, frame[:-1], frame[:-2] + b"x"]).tolist())) == 3
+    for bit in range(8 * len(frame)):
+        damaged = bytearray(frame)
         damaged[bit // 8] ^= 1 << bit % 8
         with suppress(CorruptStoreError):
-            assert texts[:1] == store_decompress([bytes(damaged)], dictionary)
-    with pytest.raises(CorruptStoreError):
-        store_decompress([blob], None)
+            assert count == len(store_unpack(bytes(damaged), count, length, b""))
+    for documents, size in ((count + 1, length), (count - 1, length), (count, length + 1), (count, 1 << 60)):
+        with pytest.raises(CorruptStoreError):
+            store_unpack(frame, documents, size, b"")
+    with pytest.raises(ParameterError, match="dictionary"):
+        store_unpack(frame, count, length, b"\x37\xa4\x30\xec none")

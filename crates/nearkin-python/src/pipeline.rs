@@ -97,7 +97,8 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, left)?;
                 check_added(cache, right)?;
-                pool.install(|| cache.similarities(left, right, left_out))
+                let few = cache.are_few(left) && cache.are_few(right);
+                pool.install_unless(few, || cache.similarities(left, right, left_out))
             },
         )?;
         Ok(found.into_pyarray(py).unbind())
@@ -124,7 +125,10 @@ impl TextCache {
                 let cache: &Cache = &cache;
                 check_added(cache, documents)?;
                 check_added(cache, candidates)?;
-                pool.install(|| absorb::first_matches(cache, threshold, documents, offsets, candidates, most))
+                let few = cache.are_few(documents) && cache.are_few(candidates);
+                pool.install_unless(few, || {
+                    absorb::first_matches(cache, threshold, documents, offsets, candidates, most)
+                })
             },
         )?;
         Ok(decision(py, found))

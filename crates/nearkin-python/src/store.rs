@@ -1,4 +1,4 @@
-//! What a store keeps on disk: `StoreSegment`, a file of documents, and single compressed texts for its log.
+//! What a store keeps on disk: `StoreSegment`, a file of documents, and blocks of compressed texts for its log.
 //!
 //! A file does not change while it is open, so there is no lock: readers share it, in a forked child too.
 
@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use nearkin_core::hash::xxh3;
 use nearkin_core::segment::caught;
-use nearkin_core::store::{self, Documents, Id, IdColumn};
-use nearkin_core::text::tokenizer::TextSource;
+use nearkin_core::store::{self, Documents, Id, IdColumn, Packed, PackedTexts, Part, TextColumn};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::convert::texts::Texts;
 use crate::errors::IntoPython;
-use crate::threads::detached;
+use crate::threads::{detached, detached_unless};
 
 type Array<T> = Py<PyArray1<T>>;
 
@@ -81,6 +81,27 @@ enum Given {
     Name(String),
 }
 
+/// Blocks of texts that were compressed before.
+#[derive(FromPyObject)]
+enum GivenPart {
+    /// All of a file.
+    File(Py<StoreSegment>),
+    /// Documents, texts, their bytes, bytes before compression, the frame, its dictionary.
+    Block((usize, u64, u64, usize, PyBackedBytes, PyBackedBytes)),
+}
+
+impl GivenPart {
+    fn view(&self) -> Part<'_> {
+        match self {
+            Self::File(file) => Part::File(&file.get().0),
+            Self::Block((documents, texts, text_bytes, length, frame, dictionary)) => {
+                let (documents, texts, text_bytes, length) = (*documents, *texts, *text_bytes, *length);
+                Part::Block(Packed { documents, texts, text_bytes, length, frame: &**frame }, dictionary)
+            }
+        }
+    }
+}
+
 /// Documents of a store in a file.
 #[pyclass(frozen, module = "nearkin._core")]
 struct StoreSegment(store::StoreSegment);
@@ -101,8 +122,9 @@ impl StoreSegment {
 
 #[pymethods]
 impl StoreSegment {
-    /// Writes documents, in order of their rows.
+    /// Writes documents, in order of their rows, with their texts; or with `packed`, a dictionary and blocks of texts.
     #[staticmethod]
+    #[pyo3(signature = (path, rows, ids, contents, records, width, extras, texts, note, level, packed=None))]
     #[allow(clippy::too_many_arguments, reason = "one for each part of the file")]
     fn write(
         py: Python<'_>,
@@ -116,10 +138,15 @@ impl StoreSegment {
         texts: Option<&Bound<'_, PyAny>>,
         note: &[u8],
         level: i32,
+        packed: Option<(PyBackedBytes, Vec<GivenPart>)>,
     ) -> PyResult<()> {
         let ids = ids.view()?;
         let extras: Option<Vec<&[u8]>> = extras.as_ref().map(|extras| extras.iter().map(|extra| &**extra).collect());
         let texts = texts.map(Texts::new).transpose()?;
+        let packed = packed
+            .as_ref()
+            .map(|(dictionary, parts)| PackedTexts { dictionary, parts: parts.iter().map(GivenPart::view).collect() });
+        let plain = texts.as_ref().map(|texts| TextColumn::Plain(texts));
         let documents = Documents {
             rows: rows.as_slice()?,
             ids: ids.column(),
@@ -127,7 +154,7 @@ impl StoreSegment {
             records: records.as_slice()?,
             width,
             extras: extras.as_deref(),
-            texts: texts.as_ref().map(|texts| texts as &dyn TextSource),
+            texts: packed.as_ref().map(TextColumn::Packed).or(plain),
         };
         detached(py, || store::write(&path, &documents, note, level))?.into_python()
     }
@@ -136,6 +163,12 @@ impl StoreSegment {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| store::StoreSegment::open(&path)).map(Self).into_python()
+    }
+
+    /// The dictionary of its texts, empty for none.
+    fn dictionary(&self, py: Python<'_>) -> PyResult<Py<PyBytes>> {
+        let dictionary = self.ask(py, false, store::StoreSegment::dictionary)?;
+        Ok(PyBytes::new(py, &dictionary).unbind())
     }
 
     /// What the writer said of it.
@@ -179,6 +212,43 @@ impl StoreSegment {
         let column = ids.column();
         let (offsets, rows) = self.ask(py, column.len() > FEW, |segment| segment.find_ids(column))?;
         Ok((offsets.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
+    }
+
+    /// Of several files, for each content: numbers of contents, the rows that have it, and the records of these.
+    #[staticmethod]
+    fn find_contents_in(
+        py: Python<'_>,
+        files: Vec<Py<Self>>,
+        contents: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<(Array<i64>, Array<i64>, Array<u8>)> {
+        let contents = contents.as_slice()?;
+        let (mut owners, mut rows, mut records) = (Vec::new(), Vec::new(), Vec::new());
+        for file in &files {
+            let (offsets, found, bytes) = file.get().ask(py, contents.len() > 2 * FEW, |segment| {
+                let (offsets, found) = segment.find_contents(contents)?;
+                let bytes = segment.records(&segment.places(&found)?)?;
+                Ok((offsets, found, bytes))
+            })?;
+            owners.extend(owners_of(&offsets));
+            rows.extend(found);
+            records.extend(bytes);
+        }
+        let (owners, rows) = (owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind());
+        Ok((owners, rows, records.into_pyarray(py).unbind()))
+    }
+
+    /// Of several files, for each id: numbers of ids, and the rows that have it.
+    #[staticmethod]
+    fn find_ids_in(py: Python<'_>, files: Vec<Py<Self>>, ids: Ids<'_>) -> PyResult<(Array<i64>, Array<i64>)> {
+        let ids = ids.view()?;
+        let column = ids.column();
+        let (mut owners, mut rows) = (Vec::new(), Vec::new());
+        for file in &files {
+            let (offsets, found) = file.get().ask(py, column.len() > FEW, |segment| segment.find_ids(column))?;
+            owners.extend(owners_of(&offsets));
+            rows.extend(found);
+        }
+        Ok((owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
 
     /// The records at places.
@@ -235,50 +305,53 @@ impl StoreSegment {
     }
 }
 
+/// The number of the question of each answer.
+fn owners_of(offsets: &[i64]) -> impl Iterator<Item = i64> {
+    offsets.windows(2).zip(0..).flat_map(|(ends, owner)| std::iter::repeat_n(owner, (ends[1] - ends[0]) as usize))
+}
+
 /// Strings and None, as Python has them.
 fn list(py: Python<'_>, texts: &[Option<String>]) -> PyResult<Py<PyList>> {
     Ok(PyList::new(py, texts.iter().map(|text| text.as_ref().map(|text| PyString::new(py, text))))?.unbind())
 }
 
-/// Every text compressed by itself.
+/// Documents, texts, their bytes, bytes before compression, and the frame of a block.
+type Block = (usize, u64, u64, usize, Py<PyBytes>);
+
+/// Texts in compressed blocks.
 #[pyfunction]
-fn store_compress(
-    py: Python<'_>,
-    texts: &Bound<'_, PyAny>,
-    level: i32,
-    dictionary: Option<&[u8]>,
-) -> PyResult<Py<PyList>> {
+fn store_pack(py: Python<'_>, texts: &Bound<'_, PyAny>, level: i32, dictionary: &[u8]) -> PyResult<Vec<Block>> {
     let texts = Texts::new(texts)?;
-    let work = || store::compress(&texts, level, dictionary.unwrap_or_default());
-    let found = if texts.len() > FEW_TEXTS { detached(py, work)? } else { py.detach(work) };
-    let frames = found.into_python()?;
-    Ok(PyList::new(py, frames.iter().map(|frame| frame.as_ref().map(|frame| PyBytes::new(py, frame))))?.unbind())
+    let blocks = detached_unless(py, texts.are_few(), || store::pack(&texts, level, dictionary))?.into_python()?;
+    let given = |block: Packed<Vec<u8>>| {
+        (block.documents, block.texts, block.text_bytes, block.length, PyBytes::new(py, &block.frame).unbind())
+    };
+    Ok(blocks.into_iter().map(given).collect())
 }
 
-/// The texts of what `store_compress` made.
+/// The texts of a block that `store_pack` made.
 #[pyfunction]
-fn store_decompress(
+fn store_unpack(
     py: Python<'_>,
-    blobs: Vec<Option<PyBackedBytes>>,
-    dictionary: Option<&[u8]>,
+    frame: PyBackedBytes,
+    documents: usize,
+    length: usize,
+    dictionary: PyBackedBytes,
 ) -> PyResult<Py<PyList>> {
-    let frames: Vec<Option<&[u8]>> = blobs.iter().map(Option::as_deref).collect();
-    let work = || store::decompress(&frames, dictionary.unwrap_or_default());
-    let found = if frames.len() > FEW_TEXTS { detached(py, work)? } else { py.detach(work) };
-    list(py, &found.into_python()?)
+    let texts = py.detach(|| store::unpack(&frame, documents, length, &dictionary)).into_python()?;
+    list(py, &texts)
 }
 
-/// A dictionary learned from texts.
+/// XXH3-64 of each byte string, as signed numbers.
 #[pyfunction]
-fn store_train(py: Python<'_>, texts: &Bound<'_, PyAny>, size: usize) -> PyResult<Py<PyBytes>> {
-    let texts = Texts::new(texts)?;
-    let dictionary = detached(py, || store::train(&texts, size))?.into_python()?;
-    Ok(PyBytes::new(py, &dictionary).unbind())
+fn store_sums(py: Python<'_>, parts: Vec<PyBackedBytes>) -> Array<i64> {
+    let sums: Vec<i64> = parts.iter().map(|part| xxh3::hash(part, 0) as i64).collect();
+    sums.into_pyarray(py).unbind()
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StoreSegment>()?;
-    module.add_function(wrap_pyfunction!(store_compress, module)?)?;
-    module.add_function(wrap_pyfunction!(store_decompress, module)?)?;
-    module.add_function(wrap_pyfunction!(store_train, module)?)
+    module.add_function(wrap_pyfunction!(store_pack, module)?)?;
+    module.add_function(wrap_pyfunction!(store_unpack, module)?)?;
+    module.add_function(wrap_pyfunction!(store_sums, module)?)
 }

@@ -135,7 +135,9 @@ class Clusterer:
             if self._first or len(search):
                 left, seen = self._absorb_into_kept(search, cache, batch, result)
             left = self._absorb_within(search, cache, left, result)
-            search.add(left)
+            # Nobody looks for what the last batch leaves.
+            if batch[-1] + 1 < len(self.rows):
+                search.add(left)
             self.tick(len(batch) - seen)
         return result
 

@@ -27,6 +27,8 @@ from nearkin.text.batches import Texts, iterate_batches
 _PIECE = 1 << 16
 # Ids that are hashed at once.
 _IDS = 1 << 16
+# Rows whose numbers are made at once.
+_FEW = 1 << 12
 
 Cells: TypeAlias = Iterable[Scalar | date | np.datetime64 | np.integer[Any] | np.floating[Any]] | NDArray[Any]
 """Values of documents as they are given, one per document: a list, an array, a column."""
@@ -201,7 +203,8 @@ def _size(corpus: Corpus) -> int:
 
 
 def _row_numbers(count: int) -> Column:
-    offsets = np.broadcast_to(np.int64(0), count + 1)
+    # A broadcast takes no memory, and longer than some zeros.
+    offsets = np.broadcast_to(np.int64(0), count + 1) if count > _FEW else np.zeros(count + 1, np.int64)
     return Column(np.full(count, INT, np.uint8), np.arange(count), offsets, np.zeros(0, np.uint8))
 
 
@@ -243,30 +246,37 @@ class _Hashed:
 
     def __init__(self, candidate_source: TextCandidateSource) -> None:
         self._source = candidate_source
-        self._values, self._counts, self._contents, self._lengths = (_Growing() for _ in range(4))
+        self._count = 0
+        self._only: tuple[NDArray[Any], ...] = ()
+        self._grown: tuple[_Growing, ...] = ()
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return self._count
 
     def append(self, texts: TextBatch) -> None:
-        """Hash a batch."""
+        """Hash a batch; the rows of an only one are taken as they are."""
         values, counts = self._source.hash(texts)
         contents, lengths = content_hashes(texts)
-        for rows, new in (
-            (self._values, values),
-            (self._counts, counts),
-            (self._contents, contents.reshape(-1, 2)),
-            (self._lengths, lengths),
-        ):
-            rows.append(new)
+        rows = values, counts, contents.reshape(-1, 2), lengths
+        self._count += len(counts)
+        if not self._only and not self._grown:
+            self._only = rows
+            return
+        if not self._grown:
+            self._grown = tuple(_Growing() for _ in rows)
+            for grown, first in zip(self._grown, self._only, strict=True):
+                grown.append(first)
+            self._only = ()
+        for grown, new in zip(self._grown, rows, strict=True):
+            grown.append(new)
 
     def documents(self, ids: Column, columns: dict[str, Column], look_up: LookUp) -> HashedDocuments:
         """All of them, with what was not hashed."""
-        if not len(self):
+        if not self._only and not self._grown:
             # Arrays without rows, of the types and widths that the family's have.
             self.append([])
-        rows = (self._values.joined(), self._counts.joined(), self._contents.joined(), self._lengths.joined())
-        return HashedDocuments(*rows, ids, columns, look_up)
+        values, counts, contents, lengths = self._only or tuple(grown.joined() for grown in self._grown)
+        return HashedDocuments(values, counts, contents, lengths, ids, columns, look_up)
 
 
 class GrowingColumn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -53,10 +53,9 @@ from nearkin.store.documents import (
     columns_by_row,
     in_turn,
     pieces,
-    utf8_of,
 )
 from nearkin.store.kinds import make_settings, mend_files, read_settings
-from nearkin.store.log import NAME, Log, LogDocument, Mode, State, Sync
+from nearkin.store.log import NAME, Log, LogBatch, LogTexts, Mode, State, Sync, batches_of, sum_of, texts_of
 from nearkin.store.memory import Budget
 from nearkin.store.older import OlderOnDisk
 from nearkin.store.parts import FOLDER
@@ -84,7 +83,7 @@ from nearkin.store.records import (
 )
 from nearkin.store.settings import Kind, StoreSettings, StoreVerify, TextRule
 from nearkin.store.texts import TextsByIds, features_of, no_texts
-from nearkin.store.view import Contents, StoreView, removal_key, sum_of
+from nearkin.store.view import Contents, StoreView, removal_key
 from nearkin.text.batches import Texts
 from nearkin.vectors.rows import Vectors
 
@@ -387,14 +386,26 @@ class Store:
         self._check_texts()
         with reporting(progress) as report:
             hashed = self._hash(texts, None, kind, report)
-            batch = Batch(hashed, None, self._settings, self._cache, report)
-            # Texts do not meet one another: each is its own original.
-            batch.original = np.arange(len(hashed))
-            decision = batch.open()
             with self._reading() as state:
+                if k is None and len(hashed) == 1 and (answer := self._copy_of(hashed)) is not None:
+                    return answer
+                batch = Batch(hashed, None, self._settings, self._cache, report)
+                # Texts do not meet one another: each is its own original.
+                batch.original = np.arange(len(hashed))
+                decision = batch.open()
                 batch.decide(self._contents, 0, state.next_row, decision)
                 matches = None if k is None else self._best(batch, k)
-                return self._answers(batch, decision, [], matches)
+                return self._answers(batch, decision, {}, matches)
+
+    def _copy_of(self, hashed: HashedDocuments) -> Answers | None:
+        """The answer for a single document if it is a copy: that of `Batch.decide`, in a third of the time."""
+        contents, settings = self._contents, self._settings
+        row = contents.find_contents(hashed.contents)[0] if hashed.counts[0] else -1
+        if row < 0:
+            return None
+        distance: NDArray[Any] = np.zeros(1, settings.distance_type)
+        similarity = np.full(1, settings.source.equal)
+        return Answers(["exact"], [contents.id_of(int(row))], distance, similarity, None, settings.verified_by)
 
     def _best(self, batch: Batch, k: int) -> list[list[StoredMatch]]:
         """The k best matches of each document among the stored ones."""
@@ -645,7 +656,7 @@ class Store:
         batch = Batch(hashed, keys, self._settings, self._cache, report)
         if absorb:
             self._check_texts()
-        blobs = self._kept_of(hashed)
+        features = self._features_of(hashed)
         with self._lock:
             decision, removal = batch.open(), self._contents.last_removal
             if absorb:
@@ -662,7 +673,7 @@ class Store:
                     batch.finish(decision)
                 else:
                     batch.know(self._contents, decision)
-                answers = self._append(batch, decision, keys, extra, blobs, state)
+                answers = self._append(batch, decision, keys, extra, features, state)
             self._after_commit()
             return answers
 
@@ -672,7 +683,7 @@ class Store:
         decision: Decision,
         keys: IdKeys | None,
         columns: list[dict[str, Cell]] | None,
-        blobs: Sequence[bytes | None] | None,
+        features: list[bytes] | None,
         state: State,
     ) -> Answers:
         """Put the documents of a decided batch into the log, and their look-ups into memory, once committed."""
@@ -695,47 +706,78 @@ class Store:
         records["length"] = np.minimum(hashed.lengths[stored], 0xFFFFFFFF)
         records["status"] = decision.status[stored]
         records["values"] = hashed.values[stored]
-        packed, width = records.tobytes(), records.dtype.itemsize
-        hashes = [content.tobytes() for content in hashed.contents[stored]]
-        documents = []
-        for place, (number, row) in enumerate(zip(stored.tolist(), rows.tolist(), strict=True)):
-            is_new = decision.status[number] == NEW
-            match = None
-            if not is_new:
-                match = Match(int(decision.row[number]), distances[number].item(), float(decision.similarity[number]))
-            text = blobs[number] if is_new and blobs is not None else None
-            features, text = (text, None) if self._settings.text == "features" else (None, text)
-            plain = match is None and columns is None and features is None
-            extra = b"" if plain else pack_extra(match, columns[number] if columns else {}, features)
-            record = packed[place * width : (place + 1) * width]
-            documents.append(LogDocument(row, names[place], hashes[place], record, extra, text))
-        answers = self._answers(batch, decision, documents, None, distances)
-        if documents:
-            sums = self._log.append(documents)
+        packed = hashed.contents[stored].tobytes()
+        hashes = [packed[at : at + 16] for at in range(0, len(packed), 16)]
+        extras = self._extras(decision, stored, distances, columns, features)
+        answers = self._answers(batch, decision, dict(zip(rows.tolist(), names, strict=True)), None, distances)
+        if names:
+            batches = batches_of(state.next_row, names, packed, records.tobytes(), extras)
+            sums = self._log.append(batches, self._texts_of(hashed, decision, stored, batches))
             kind = state.id_kind or ("str" if isinstance(names[0], str) else "int")
             state = replace(
                 state,
-                next_row=state.next_row + len(documents),
-                waiting=state.waiting + len(documents),
+                next_row=state.next_row + len(names),
+                waiting=state.waiting + len(names),
                 sums=state.sums ^ sums,
                 id_kind=kind,
             )
             self._log.set_state(state)
 
             def committed() -> None:
-                contents.waiting.add(rows.tolist(), names, hashes, records)
+                contents.waiting.add(rows, names, hashes, records)
                 contents.committed(state)
 
             self._pending = committed
         return answers
 
-    def _kept_of(self, hashed: HashedDocuments) -> Sequence[bytes | None] | None:
-        """What is kept of the texts of documents, should they stay: UTF-8, or hashes of features."""
-        rule, count = self._settings.text, len(hashed)
-        if rule == "none" or not count:
-            return None if rule == "none" else []
-        texts = hashed.look_up(np.arange(count))
-        return utf8_of(texts) if rule == "keep" else features_of(self.recipe, texts)
+    def _extras(
+        self,
+        decision: Decision,
+        stored: NDArray[np.int64],
+        distances: NDArray[Any],
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+    ) -> list[bytes] | None:
+        """The extras of documents that get rows now; None where all are empty."""
+        is_new = decision.status[stored] == NEW
+        if columns is None and features is None and is_new.all():
+            return None
+        extras = [b""] * len(stored)
+        some = range(len(stored)) if columns is not None else np.flatnonzero((features is not None) | ~is_new).tolist()
+        for place in some:
+            number, match = int(stored[place]), None
+            if not is_new[place]:
+                match = Match(int(decision.row[number]), distances[number].item(), float(decision.similarity[number]))
+            kept = features[number] if features is not None and match is None else None
+            extras[place] = pack_extra(match, columns[number] if columns else {}, kept)
+        return extras
+
+    def _texts_of(
+        self, hashed: HashedDocuments, decision: Decision, stored: NDArray[np.int64], batches: list[LogBatch]
+    ) -> list[LogTexts]:
+        """The texts of documents that get rows now in blocks: of the new ones, if the store keeps texts."""
+        if self._settings.text != "keep":
+            return []
+        places = np.flatnonzero(decision.status[stored] == NEW)
+        texts = hashed.look_up(stored[places])
+        strings: list[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        if len(places) < len(stored):
+            kept: list[str | None] = [None] * len(stored)
+            for place, text in zip(places.tolist(), strings, strict=True):
+                kept[place] = text
+            strings = kept
+        found, start = [], 0
+        for batch in batches:
+            some = strings[start : start + len(batch)]
+            found += texts_of(batch.first, some)
+            start += len(batch)
+        return found
+
+    def _features_of(self, hashed: HashedDocuments) -> list[bytes] | None:
+        """The hashes of the features of documents, should they stay, if the store keeps these."""
+        if self._settings.text != "features":
+            return None
+        return features_of(self.recipe, hashed.look_up(np.arange(len(hashed)))) if len(hashed) else []
 
     def _check_texts(self) -> None:
         """Refuse calls that may verify by texts which neither the store nor the caller has."""
@@ -744,9 +786,9 @@ class Store:
 
     def _names(self, keys: IdKeys | None, rows: Places, stored: NDArray[np.int64]) -> list[Id]:
         if keys is None:
-            return [int(row) for row in rows]
+            return [*rows.tolist()]
         if isinstance(keys, np.ndarray):
-            return [int(name) for name in keys[stored]]
+            return [*keys[stored].tolist()]
         return [keys[number] for number in stored.tolist()]
 
     def _check_row_ids(self, names: list[Id], state: State) -> None:
@@ -962,9 +1004,9 @@ class Store:
             batch = Batch(some, some_keys, self._settings, self._cache)
             decision = batch.open()
             batch.know(self._contents, decision)
-            blobs = self._kept_of(some)
+            features = self._features_of(some)
             before, self._pending = self._pending, None
-            self._append(batch, decision, some_keys, columns_by_row(cells, len(rows)), blobs, state)
+            self._append(batch, decision, some_keys, columns_by_row(cells, len(rows)), features, state)
             self._pending = in_turn(before, self._pending)
             state = self._log.state()
         return state
@@ -1103,18 +1145,17 @@ class Store:
         self,
         batch: Batch,
         decision: Decision,
-        documents: Sequence[LogDocument],
+        fresh: Mapping[int, Id],
         matches: list[list[StoredMatch]] | None,
         distances: NDArray[Any] | None = None,
     ) -> Answers:
-        """Answers of a decided batch; `documents` are those that get rows now."""
+        """Answers of a decided batch; `fresh` are the rows and ids of those that get rows now."""
         count = len(decision.status)
         if distances is None:
             distances = self._distances(batch, decision)
         similarities = decision.similarity.copy()
         ids: list[Id | None] = [None] * count
-        fresh = {document.row: document.id for document in documents}
-        first_fresh = documents[0].row if documents else 1 << 62
+        first_fresh = next(iter(fresh), 1 << 62)
         decided = np.flatnonzero((decision.status == EXACT) | (decision.status == NEAR))
         if len(decided):
             stored = decided[decision.row[decided] < first_fresh]

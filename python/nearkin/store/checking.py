@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from nearkin._core import StoreSegment
+from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.store.families import store_family
 from nearkin.store.indexes import StoreFamily
 from nearkin.store.kinds import read_settings
-from nearkin.store.log import NAME, Log, SegmentEntry
+from nearkin.store.log import NAME, Log, SegmentEntry, sum_of
 from nearkin.store.merging import _only_one, index_of
 from nearkin.store.parts import Part, files_of
 from nearkin.store.records import indexed, record_type
 from nearkin.store.settings import StoreSettings
-from nearkin.store.view import Contents, entry_key, sum_of
+from nearkin.store.view import Contents, entry_key
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,7 @@ def _findings_of_commit(log: Log, settings: StoreSettings) -> list[Finding]:
         # What settings need beside them is read again, such as hash functions.
         read_settings(settings.to_json(), place)
         contents.refresh()
-        # Extras and texts of waiting documents are read by nobody else until they are asked for.
-        for _ in log.documents():
-            pass
+        _check_texts(log, contents)
     except FileNotFoundError:
         raise
     except (NearkinError, OSError) as error:
@@ -144,6 +142,23 @@ def _findings_of_commit(log: Log, settings: StoreSettings) -> list[Finding]:
         except (NearkinError, OSError) as error:
             found.append(_finding(error, str(part.documents_path)))
     return found
+
+
+def _check_texts(log: Log, contents: Contents) -> None:
+    """Compare the texts of waiting documents with their contents; nobody else reads them until they are asked for."""
+    waiting, seen = contents.waiting, 0
+    for some in log.blocks(1 << 62):
+        rows = np.arange(some.first, some.first + some.documents)
+        texts = log.unpacked(some)
+        if not waiting.has(rows).all() or len(texts) - texts.count(None) != some.texts:
+            raise log.corrupt(f"the texts of row {some.first} are of other documents; restore it from a backup")
+        hashes = content_hashes(texts)[0].astype("<u8").reshape(-1, 2)
+        for text, own, content in zip(texts, hashes, waiting.row_contents(rows), strict=True):
+            if text is not None and own.tobytes() != content:
+                raise log.corrupt(f"a text behind row {some.first} is another one; restore it from a backup")
+        seen += some.documents
+    if contents.settings.text == "keep" and seen != len(waiting):
+        raise log.corrupt(f"it has texts for {seen} of {len(waiting)} documents; restore it from a backup")
 
 
 def _compare(part: Part, family: StoreFamily) -> None:

@@ -138,9 +138,9 @@ class Batch:
         """For each document the first of the batch with its id: itself, unless it was given twice."""
         first: dict[Id, int] = {}
         found = np.arange(len(self.hashed))
-        for number, name in enumerate(self._listed):
-            other = first.setdefault(name, number)
+        for number, other in enumerate(map(first.setdefault, self._listed, range(len(self._listed)))):
             if other != number:
+                name = self._listed[number]
                 if (self.hashed.contents[other] != self.hashed.contents[number]).any():
                     raise self._other_content(name, f"row {other} of the batch", number)
                 found[number] = other
@@ -227,11 +227,12 @@ class Batch:
         original = self._originals(decision)
         firsts = self._firsts(decision)
         left = firsts[decision.status[firsts] == NEW]
-        found = self._told(self._clusterer(left, None, None, "absorb").absorb())
-        absorbed = found.by >= 0
-        decision.status[left[absorbed]] = NEAR
-        decision.other[left[absorbed]] = left[found.by[absorbed]]
-        decision.similarity[left[absorbed]] = found.similarity[absorbed]
+        if len(left) > 1:
+            found = self._told(self._clusterer(left, None, None, "absorb").absorb())
+            absorbed = found.by >= 0
+            decision.status[left[absorbed]] = NEAR
+            decision.other[left[absorbed]] = left[found.by[absorbed]]
+            decision.similarity[left[absorbed]] = found.similarity[absorbed]
         copies = np.flatnonzero((original != numbers) & (decision.status != KNOWN))
         of = original[copies]
         is_new = decision.status[of] == NEW

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
-from nearkin.pipeline.candidates import TextBatch
 from nearkin.pipeline.documents import Cells, as_column
 from nearkin.search.ids import Id
 from nearkin.store.records import Cell, Status, is_finite
@@ -110,12 +109,6 @@ def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]]
             raise bad_parameter(f"columns[{name!r}]", repr(bad), "finite numbers, strings, booleans or None")
         lists[name] = cells
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
-
-
-def utf8_of(texts: TextBatch) -> list[bytes | None]:
-    """Texts as UTF-8; None stays None."""
-    strings: Iterable[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else texts
-    return [None if text is None else text.encode() for text in strings]
 
 
 def pieces(rows: NDArray[np.int64], lengths: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:

@@ -6,35 +6,37 @@ and wait for nobody; writers queue.
 
 | table | a row is |
 |---|---|
-| `documents` | a document that is in no segment yet: row, id, content, record, extra, text, checksum |
+| `batches` | documents that are in no segment yet and came together: first row, ids, contents, records, extras, sum |
+| `texts` | the texts of neighbouring ones as a compressed block, which a segment takes as it is: first row, checksum |
 | `removed` | a removal, in their order: the row of a document that is in no answer any more |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
 | `outputs` | a folder of output that came with a commit and has still to be put in its place (`nearkin.io.promises`) |
 | `erased` | the number of a removal: this one and all before it are gone from every file, the write-ahead log too |
-| `state` | settings; counters, with the sum of all checksums of `documents` |
+| `state` | settings; counters, with the sum of all checksums |
 
-SQLite says nothing of a flipped bit in a page, so each document carries XXH3-64 of all it holds but its text, whose
-hash is its content, and the state the count of waiting documents and the exclusive or of their checksums: a document
-that is missing or changed is found.
+SQLite says nothing of a flipped bit in a page, so each row of documents or texts carries XXH3-64 of all it holds, and
+the state the count of waiting documents and the exclusive or of all checksums: what is missing or changed is found.
+Documents lie in columns, many in a row of the table, since a row for each takes several times as long to write.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import content_hashes, feature_hashes
-from nearkin.errors import CorruptStoreError, FormatVersionError, OutputError, StoreLockedError
+from nearkin._core import store_pack, store_sums, store_unpack
+from nearkin.errors import CorruptStoreError, FormatVersionError, OutputError, ParameterError, StoreLockedError
 from nearkin.search.ids import Id
 
 Mode = Literal["w", "r"]
@@ -46,15 +48,22 @@ APPLICATION = 0x4E4B5354
 """SQLite's application id of the file: "NKST"."""
 SCHEMA = 1
 """SQLite's user version of the file."""
-_TEXTS = 256
-"""Documents that are read at once with their texts."""
+_READ = 16
+"""Rows of documents that are read at once."""
+_MOST_DOCUMENTS, _MOST_BYTES = 4096, 1 << 18
+"""Documents of a row, and bytes of their records and extras: what is read to look at one of them."""
+_COMPRESSION = 1
+"""Level of zstd for texts that come, without a dictionary: 4 microseconds for 1 KB, and 47% of English text."""
 _WAL_PAGES = 4096
 """Pages of 4 KB after which SQLite copies its write-ahead log into the file."""
 _SLOWEST, _FASTEST = 0.01, 0.0005
 """Seconds between two attempts of one that waits for others: at first, and at last."""
 
 _TABLES = """
-CREATE TABLE documents (row INTEGER PRIMARY KEY, id, content BLOB, record BLOB, extra BLOB, text BLOB, sum INTEGER);
+CREATE TABLE batches (first INTEGER PRIMARY KEY, documents INTEGER, sum INTEGER, ids BLOB, contents BLOB, records BLOB,
+                      extras BLOB);
+CREATE TABLE texts (first INTEGER PRIMARY KEY, documents INTEGER, texts INTEGER, bytes INTEGER, length INTEGER,
+                    sum INTEGER, block BLOB);
 CREATE TABLE removed (number INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER UNIQUE);
 CREATE TABLE segments (name TEXT PRIMARY KEY, first INTEGER, last INTEGER, documents INTEGER, bytes INTEGER);
 CREATE TABLE outputs (target TEXT PRIMARY KEY, prepared TEXT);
@@ -112,37 +121,138 @@ class SegmentEntry:
 
 
 @dataclass(frozen=True)
-class LogDocument:
-    """A document as it lies in the log."""
+class LogBatch:
+    """Documents of consecutive rows as they lie in the log.
 
-    row: int
-    id: Id
-    content: bytes
-    record: bytes
-    extra: bytes
-    text: bytes | None
+    Attributes
+    ----------
+    first : int
+        Row of the first.
+    ids : list of Id
+    contents : bytes
+        16 for each.
+    records : bytes
+        Of equal width.
+    extras : bytes
+        Where each ends, u32, and then all of them; nothing where all are empty.
+    """
+
+    first: int
+    ids: list[Id]
+    contents: bytes
+    records: bytes
+    extras: bytes
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Their rows."""
+        return np.arange(self.first, self.first + len(self))
+
+    def split_contents(self) -> list[bytes]:
+        """The content of each."""
+        return [self.contents[at : at + 16] for at in range(0, len(self.contents), 16)]
+
+    def extra_of(self, place: int) -> bytes:
+        """The extra of one of them."""
+        if not self.extras:
+            return b""
+        ends = np.frombuffer(self.extras, "<u4", len(self))
+        start = 4 * len(self) + (int(ends[place - 1]) if place else 0)
+        return self.extras[start : 4 * len(self) + int(ends[place])]
+
+    def all_extras(self) -> list[bytes]:
+        """The extra of each."""
+        return [self.extra_of(place) for place in range(len(self))] if self.extras else [b""] * len(self)
+
+
+def batches_of(
+    first: int, ids: list[Id], contents: bytes, records: bytes, extras: Sequence[bytes] | None
+) -> list[LogBatch]:
+    """Documents as rows of the log, each of limited size; `extras` is None where all are empty."""
+    count, width = len(ids), len(records) // max(len(ids), 1)
+    sizes = np.full(count, width) if extras is None else width + np.array([len(extra) for extra in extras])
+    ends, found, start = np.cumsum(sizes), [], 0
+    while start < count:
+        before = int(ends[start - 1]) if start else 0
+        end = min(int(np.searchsorted(ends, before + _MOST_BYTES, side="right")), start + _MOST_DOCUMENTS)
+        end = max(end, start + 1)
+        some = () if extras is None else extras[start:end]
+        packed = b""
+        if any(some):
+            packed = np.cumsum([len(extra) for extra in some]).astype("<u4").tobytes() + b"".join(some)
+        parts = (contents[16 * start : 16 * end], records[width * start : width * end], packed)
+        found.append(LogBatch(first + start, ids[start:end], *parts))
+        start = end
+    return found
+
+
+@dataclass(frozen=True)
+class LogTexts:
+    """Texts of consecutive rows as they lie in the log: one compressed block (`docs/format-store.md`).
+
+    Attributes
+    ----------
+    first, documents : int
+        Row of the first, and how many.
+    texts, text_bytes : int
+        How many of them have a text, and the bytes of these.
+    length : int
+        Bytes of the block before compression.
+    block : bytes
+    """
+
+    first: int
+    documents: int
+    texts: int
+    text_bytes: int
+    length: int
+    block: bytes
+
+    def part(self) -> tuple[int, int, int, int, bytes, bytes]:
+        """What a segment takes; the block has no dictionary."""
+        return self.documents, self.texts, self.text_bytes, self.length, self.block, b""
 
     def packed(self) -> bytes:
-        """All of it but the text in one piece, for its checksum; the content is the hash of the text."""
-        size = -1 if self.text is None else len(self.text)
-        return pack(self.row, self.id, self.content, self.record, self.extra, size)
+        """All of it in one piece, for its checksum."""
+        head = (self.first, self.documents, self.texts, self.text_bytes, self.length)
+        return b"texts %d %d %d %d %d " % head + self.block
 
 
-def pack(row: int, name: Id, content: bytes, record: bytes, extra: bytes, size: int) -> bytes:
-    """A document but its text, of which `size` is the number of bytes, or -1 where none is kept."""
-    key = b"s" + name.encode() if isinstance(name, str) else b"i%d" % name
-    return b"".join((b"%d %d %d %d " % (row, len(key), len(extra), size), key, content, record, extra))
+def packed_batch(batch: LogBatch, ids: bytes) -> bytes:
+    """All of some documents in one piece, for its checksum; `ids` as they are written."""
+    head = b"batch %d %d %d %d " % (batch.first, len(batch), len(ids), len(batch.extras))
+    return b"".join((head, ids, batch.contents, batch.records, batch.extras))
 
 
 def checksums(parts: Sequence[bytes]) -> NDArray[np.int64]:
     """XXH3-64 of each, as SQLite stores it."""
-    return feature_hashes("xxh3", list(parts)).view(np.int64)
+    return store_sums(parts)
+
+
+def sum_of(parts: Sequence[bytes]) -> int:
+    """Exclusive or of checksums."""
+    return _total(checksums(parts)) if parts else 0
+
+
+def texts_of(first: int, texts: Sequence[str | None]) -> list[LogTexts]:
+    """Texts of consecutive rows in blocks."""
+    found: list[LogTexts] = []
+    for documents, count, size, length, block in store_pack(texts, _COMPRESSION, b""):
+        found.append(LogTexts(first, documents, count, size, length, block))
+        first += documents
+    return found
+
+
+def _total(sums: NDArray[np.int64]) -> int:
+    return int(np.bitwise_xor.reduce(sums)) if len(sums) else 0
 
 
 @contextmanager
 def sqlite_errors(folder: Path) -> Iterator[None]:
     """A context in which SQLite's errors about the log of a store are those of nearkin."""
-    place = str(folder / NAME)
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -153,11 +263,11 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
         if "readonly" in text:
             message = f"{folder}: the store was opened for reading, or can't be written"
             raise OutputError(message, place=str(folder), in_place="old", errno=errno.EACCES) from None
-        number = errno.ENOSPC if "full" in text else errno.EIO
+        place, number = str(folder / NAME), errno.ENOSPC if "full" in text else errno.EIO
         message = f"{place}: {text}; what was committed is there, open the store again"
         raise OutputError(message, place=place, in_place="old", errno=number) from error
     except sqlite3.DatabaseError as error:
-        reason = f"{error}; run verify, and restore it from a backup"
+        place, reason = str(folder / NAME), f"{error}; run verify, and restore it from a backup"
         raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from error
 
 
@@ -317,101 +427,174 @@ class Log:
 
     # Documents
 
-    def append(self, documents: Sequence[LogDocument]) -> int:
-        """Add documents; the exclusive or of their checksums."""
-        sums = checksums([document.packed() for document in documents])
+    def append(self, batches: Sequence[LogBatch], texts: Sequence[LogTexts]) -> int:
+        """Add documents and their texts; the exclusive or of their checksums."""
+        ids = [json.dumps(batch.ids, ensure_ascii=False, separators=(",", ":")).encode() for batch in batches]
+        sums = checksums(list(map(packed_batch, batches, ids)))
         self._connection.executemany(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (document.row, document.id, document.content, document.record, document.extra, document.text, total)
-                for document, total in zip(documents, sums.tolist(), strict=True)
+                (batch.first, len(batch), total, names, batch.contents, batch.records, batch.extras)
+                for batch, names, total in zip(batches, ids, sums.tolist(), strict=True)
             ],
         )
-        return int(np.bitwise_xor.reduce(sums)) if len(sums) else 0
+        return _total(sums) ^ self._append_texts(texts)
 
-    def documents(self, first: int = 0, last: int | None = None) -> Iterator[LogDocument]:
-        """Waiting documents from row `first` to `last`, inclusive, in order.
+    def _append_texts(self, texts: Sequence[LogTexts]) -> int:
+        sums = checksums([some.packed() for some in texts])
+        self._connection.executemany(
+            "INSERT INTO texts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    some.first,
+                    some.documents,
+                    some.texts,
+                    some.text_bytes,
+                    some.length,
+                    total,
+                    some.block,
+                )
+                for some, total in zip(texts, sums.tolist(), strict=True)
+            ],
+        )
+        return _total(sums)
+
+    def batches(self, first: int = 0) -> Iterator[LogBatch]:
+        """Waiting documents from row `first` on, the first of a batch, in order.
 
         Raises
         ------
         CorruptStoreError
-            One differs from its checksum.
+            A row differs from its checksum.
         """
-        cursor = self._connection.execute(
-            "SELECT row, id, content, record, extra, text, sum FROM documents WHERE row >= ? AND row <= ? ORDER BY row",
-            (first, (1 << 62) if last is None else last),
-        )
-        while rows := cursor.fetchmany(_TEXTS):
-            found = [self._document(row[:-1]) for row in rows]
-            self._check(found, [row[-1] for row in rows])
+        return self._batches("first >= ? ORDER BY first", first)
+
+    def _batches(self, which: str, *values: int) -> Iterator[LogBatch]:
+        query = f"SELECT first, documents, sum, ids, contents, records, extras FROM batches WHERE {which}"  # noqa: S608 - ours
+        cursor = self._connection.execute(query, values)
+        while lines := cursor.fetchmany(_READ):
+            found = [self._batch(line) for line in lines]
+            sums = checksums([packed_batch(batch, line[3]) for batch, line in zip(found, lines, strict=True)])
+            self._compare(sums, [line[2] for line in lines], [batch.first for batch in found])
             yield from found
 
-    def look_ups(self) -> Iterator[tuple[list[int], list[Id], list[bytes], list[bytes], int]]:
-        """Waiting documents without extras and texts, many at a time: rows, ids, contents, records, and what sums give.
+    def _batch(self, line: tuple[Any, ...]) -> LogBatch:
+        first, count, _, ids, *parts = line
+        with suppress(ValueError, TypeError):
+            names = json.loads(ids)
+            if isinstance(first, int) and isinstance(names, list) and all(isinstance(part, bytes) for part in parts):
+                batch = LogBatch(first, names, *parts)
+                if (count, 16 * count) == (len(batch), len(batch.contents)):
+                    return batch
+        raise self.corrupt(f"row {first!r} holds values of other types; restore it from a backup")
+
+    def _compare(self, sums: NDArray[np.int64], totals: Sequence[object], rows: Sequence[int]) -> None:
+        wrong = np.flatnonzero(sums != np.array(totals, object))
+        if len(wrong):
+            raise self.corrupt(f"row {rows[int(wrong[0])]} does not match its checksum; restore it from a backup")
+
+    def extras(self, rows: Sequence[int]) -> list[bytes]:
+        """Extras of waiting documents.
 
         Raises
         ------
         CorruptStoreError
-            One differs from its checksum.
+            A row differs from its checksum, or is missing.
         """
-        cursor = self._connection.execute(
-            "SELECT row, id, content, record, extra, ifnull(length(text), -1), sum FROM documents ORDER BY row"
-        )
-        while lines := cursor.fetchmany(1 << 14):
-            rows, ids, contents, records, extras, sizes, totals = map(list, zip(*lines, strict=True))
-            try:
-                sums = checksums(list(map(pack, rows, ids, contents, records, extras, sizes)))
-            except (TypeError, AttributeError):
-                raise self.corrupt("a row holds values of other types; restore it from a backup") from None
-            wrong = np.flatnonzero(sums != np.array(totals, object))
-            if len(wrong):
-                raise self.corrupt(f"row {rows[int(wrong[0])]} does not match its checksum; restore it from a backup")
-            yield rows, ids, contents, records, int(np.bitwise_xor.reduce(sums))
+        found: dict[int, bytes] = {}
+        batch: LogBatch | None = None
+        for row in sorted(set(rows)):
+            if batch is None or row >= batch.first + len(batch):
+                batch = next(self._batches("first <= ? ORDER BY first DESC LIMIT 1", row), None)
+                if batch is None or row >= batch.first + len(batch):
+                    raise self.corrupt(f"row {row} is missing; run verify, and restore it from a backup")
+            found[row] = batch.extra_of(row - batch.first)
+        return [found[row] for row in rows]
 
-    def _document(self, row: tuple[object, ...]) -> LogDocument:
-        number, name, content, record, extra, text = row
-        kinds = isinstance(number, int) and isinstance(name, (int, str)) and (text is None or isinstance(text, bytes))
-        if not kinds or not all(isinstance(part, bytes) for part in (content, record, extra)):
-            raise self.corrupt(f"row {number!r} holds values of other types; restore it from a backup")
-        return LogDocument(number, name, content, record, extra, text)  # type: ignore[arg-type]  # Checked above.
+    # Texts
 
-    def some(self, rows: Iterable[int]) -> list[LogDocument]:
-        """Waiting documents of these rows, in their order; those that are not there are left out.
+    def texts(self, rows: Sequence[int]) -> list[str | None]:
+        """Texts of waiting documents, None where none is kept.
 
         Raises
         ------
         CorruptStoreError
-            One differs from its checksum.
+            A block differs from its checksum.
         """
-        query = "SELECT row, id, content, record, extra, text, sum FROM documents WHERE row = ?"
-        execute = self._connection.execute
-        found = [line for row in rows if (line := execute(query, (row,)).fetchone()) is not None]
-        documents = [self._document(line[:-1]) for line in found]
-        self._check(documents, [line[-1] for line in found])
-        return documents
+        found: dict[int, str | None] = {}
+        for row in sorted(set(rows)):
+            if row not in found:
+                some = next(self._texts("first <= ? ORDER BY first DESC LIMIT 1", row), None)
+                if some is None or row >= some.first + some.documents:
+                    raise self.corrupt(f"the text of row {row} is missing; run verify, and restore it from a backup")
+                found.update(enumerate(self.unpacked(some), some.first))
+        return [found[row] for row in rows]
 
-    def _check(self, documents: Sequence[LogDocument], totals: Sequence[object]) -> None:
-        """Compare documents with their checksums, and texts with the hash of their content."""
-        sums = checksums([document.packed() for document in documents]).tolist()
-        texts = [document for document in documents if document.text is not None]
+    def blocks(self, last: int) -> Iterator[LogTexts]:
+        """Texts of waiting documents up to a row, inclusive, in order.
+
+        Raises
+        ------
+        CorruptStoreError
+            A block differs from its checksum.
+        """
+        return self._texts("first <= ? ORDER BY first", last)
+
+    def _texts(self, which: str, *values: int) -> Iterator[LogTexts]:
+        query = f"SELECT first, documents, texts, bytes, length, block, sum FROM texts WHERE {which}"  # noqa: S608 - ours
+        cursor = self._connection.execute(query, values)
+        while lines := cursor.fetchmany(_READ):
+            for line in lines:
+                if not all(isinstance(value, int) for value in line[:5]) or not isinstance(line[5], bytes):
+                    raise self.corrupt(
+                        f"the texts of row {line[0]!r} hold values of other types; restore it from a backup"
+                    )
+            found = [LogTexts(*line[:-1]) for line in lines]
+            self._compare(
+                checksums([one.packed() for one in found]), [line[-1] for line in lines], [one.first for one in found]
+            )
+            yield from found
+
+    def unpacked(self, some: LogTexts) -> list[str | None]:
+        """The texts of a block.
+
+        Raises
+        ------
+        CorruptStoreError
+            It can't be read.
+        """
         try:
-            hashes, _ = content_hashes([(document.text or b"").decode() for document in texts])
-        except UnicodeDecodeError:
-            raise self.corrupt("a text is not UTF-8; restore it from a backup") from None
-        found = hashes.astype("<u8").reshape(-1, 2)
-        wrong = [document for document, total, own in zip(documents, totals, sums, strict=True) if total != own]
-        wrong += [one for one, content in zip(texts, found, strict=True) if content.tobytes() != one.content]
-        if wrong:
-            raise self.corrupt(f"row {wrong[0].row} does not match its checksum; restore it from a backup")
+            return store_unpack(some.block, some.documents, some.length, b"")
+        except (CorruptStoreError, ParameterError) as error:
+            raise self.corrupt(f"the texts of row {some.first}: {error}; restore it from a backup") from None
+
+    def text_bytes(self) -> list[tuple[int, int]]:
+        """First row of each block of texts and the bytes of its texts, in order."""
+        return self._connection.execute("SELECT first, bytes FROM texts ORDER BY first").fetchall()
+
+    def sums(self) -> int:
+        """The exclusive or of the checksums of documents and texts, as they stand in the log."""
+        found = self._connection.execute("SELECT sum FROM batches UNION ALL SELECT sum FROM texts").fetchall()
+        total = 0
+        for (one,) in found:
+            if not isinstance(one, int):
+                raise self.corrupt("a checksum is no number; restore it from a backup")
+            total ^= one
+        return total
 
     def least_row(self) -> int | None:
         """The least row of a waiting document, None if none waits."""
-        found = self._one("SELECT min(row) FROM documents")
+        found = self._one("SELECT min(first) FROM batches")
         return None if found is None else int(str(found))
 
-    def drop_until(self, last: int) -> None:
-        """Remove all documents up to a row, inclusive."""
-        self._connection.execute("DELETE FROM documents WHERE row <= ?", (last,))
+    def drop_until(self, last: int) -> int:
+        """Remove all documents up to a row, inclusive, the last of a batch; the exclusive or of their checksums."""
+        found = 0
+        for table in ("batches", "texts"):
+            for (one,) in self._connection.execute(f"SELECT sum FROM {table} WHERE first <= ?", (last,)):  # noqa: S608 - ours
+                found ^= one
+            self._connection.execute(f"DELETE FROM {table} WHERE first <= ?", (last,))  # noqa: S608 - ours
+        return found
 
     # Removals
 

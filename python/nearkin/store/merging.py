@@ -15,7 +15,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,12 +30,12 @@ from nearkin.search.ids import Id, IdArray, IdKeys
 from nearkin.store import outputs
 from nearkin.store.families import store_family
 from nearkin.store.indexes import StoreFamily, StoreIndex
-from nearkin.store.log import NAME, Log, LogDocument, SegmentEntry
+from nearkin.store.log import NAME, Log, LogBatch, SegmentEntry, sum_of
 from nearkin.store.memory import Budget, SpooledTexts
-from nearkin.store.parts import FOLDER, Part, files_of, write_part
+from nearkin.store.parts import FOLDER, Blocks, Part, files_of, write_part
 from nearkin.store.records import indexed, record_type
 from nearkin.store.settings import FAMILY_FILE, StoreSettings
-from nearkin.store.view import entry_key, removal_key, sum_of
+from nearkin.store.view import entry_key, removal_key
 from nearkin.text.batches import Texts
 
 FAN = 4
@@ -134,13 +134,16 @@ def _write_all_waiting(folder: Path, log: Log, settings: StoreSettings, budget: 
         pass
 
 
-def _first_waiting(log: Log, most: int) -> list[LogDocument]:
-    """The first waiting documents: all, or those whose texts and extras come to `most` bytes."""
+def _first_waiting(log: Log, most: int) -> list[LogBatch]:
+    """The first waiting documents: all, or the batches whose texts and extras come to `most` bytes."""
+    sizes = dict(log.text_bytes())
+    firsts, ends = np.array([*sizes], np.int64), np.cumsum([0, *sizes.values()])
     found, size = [], 0
-    for document in log.documents():
-        found.append(document)
-        size += len(document.text or b"") + len(document.extra)
-        if size >= most:
+    for batch in log.batches():
+        found.append(batch)
+        size += len(batch.extras)
+        # A block of texts belongs to the batches that it begins before.
+        if size + ends[np.searchsorted(firsts, batch.first + len(batch))] >= most:
             break
     return found
 
@@ -149,25 +152,34 @@ def _write_waiting(folder: Path, log: Log, settings: StoreSettings, budget: Budg
     """Write the first waiting documents into a segment; the row of the last of them, above all rows if none waits."""
     with log.reading():
         name = next_name(log)
-        documents = _first_waiting(log, budget.texts)
-        removed = {row for _, row in log.removed()}
-    if not documents:
-        return 1 << 62
-    kept = [document for document in documents if document.row not in removed]
-    gone = [document.row for document in documents if document.row in removed]
-    entry = _write_documents(folder, name, settings, kept) if kept else None
+        batches = _first_waiting(log, budget.texts)
+        removed = [row for _, row in log.removed()]
+        if not batches:
+            return 1 << 62
+        last = int(batches[-1].rows[-1])
+        rows = np.concatenate([batch.rows for batch in batches])
+        kept = ~np.isin(rows, removed)
+        texts, blocks = _waiting_texts(log, last, kept) if settings.text == "keep" else (None, None)
+    gone = rows[~kept].tolist()
+    entry = _write_batches(folder, name, settings, batches, kept, texts, blocks) if kept.any() else None
     with log.writing():
         state = log.state()
-        sums = state.sums ^ sum_of([document.packed() for document in documents])
-        sums ^= sum_of([removal_key(row) for row in gone])
-        log.drop_until(documents[-1].row)
+        sums = state.sums ^ log.drop_until(last) ^ sum_of([removal_key(row) for row in gone])
         log.forget_removed(gone)
         if entry is not None:
             log.add_segment(entry)
             sums ^= sum_of([entry_key(entry)])
-        waiting, generation = state.waiting - len(documents), state.generation + 1
+        waiting, generation = state.waiting - len(rows), state.generation + 1
         log.set_state(replace(state, sums=sums, waiting=waiting, generation=generation))
-    return documents[-1].row
+    return last
+
+
+def _waiting_texts(log: Log, last: int, kept: NDArray[np.bool_]) -> tuple[list[str | None] | None, Blocks | None]:
+    """The texts of waiting documents up to a row: in blocks as they are, if all are kept."""
+    if kept.all():
+        return None, (b"", [some.part() for some in log.blocks(last)])
+    texts = [text for some in log.blocks(last) for text in log.unpacked(some)]
+    return [text for text, is_kept in zip(texts, kept.tolist(), strict=True) if is_kept], None
 
 
 def next_name(log: Log) -> str:
@@ -175,26 +187,31 @@ def next_name(log: Log) -> str:
     return f"{log.state().generation + 1:016x}"
 
 
-def _write_documents(folder: Path, name: str, settings: StoreSettings, documents: list[LogDocument]) -> SegmentEntry:
+def _write_batches(
+    folder: Path,
+    name: str,
+    settings: StoreSettings,
+    batches: list[LogBatch],
+    kept: NDArray[np.bool_],
+    texts: list[str | None] | None,
+    blocks: Blocks | None,
+) -> SegmentEntry:
     family = store_family(settings.source)
-    kind = record_type(family)
-    rows = np.array([document.row for document in documents], np.int64)
-    records = np.frombuffer(b"".join(document.record for document in documents), kind)
-    texts = None
-    if settings.text == "keep":
-        texts = [None if document.text is None else document.text.decode() for document in documents]
+    places = np.flatnonzero(kept)
+    rows = np.concatenate([batch.rows for batch in batches])[places]
+    records = np.frombuffer(b"".join(batch.records for batch in batches), record_type(family))[places]
+    contents = np.frombuffer(b"".join(batch.contents for batch in batches), "<u8").reshape(-1, 2)[places]
+    ids = [name for batch in batches for name in batch.ids]
+    extras = None
+    if any(batch.extras for batch in batches):
+        extras = [extra for batch in batches for extra in batch.all_extras()]
+    if len(places) < len(ids):
+        ids = [ids[place] for place in places.tolist()]
+        extras = None if extras is None else [extras[place] for place in places.tolist()]
     return write_part(
-        folder,
-        name,
-        settings,
-        index_of(family, rows, records),
-        rows=rows,
-        ids=_keys([document.id for document in documents]),
-        contents=np.frombuffer(b"".join(document.content for document in documents), "<u8").reshape(-1, 2),
-        records=records,
-        extras=[document.extra for document in documents],
-        texts=texts,
-    )
+        folder, name, settings, index_of(family, rows, records),
+        rows=rows, ids=_keys(ids), contents=contents, records=records, extras=extras, texts=texts, blocks=blocks,
+    )  # fmt: skip
 
 
 def index_of(family: StoreFamily, rows: Places, records: NDArray[np.void]) -> StoreIndex:
@@ -269,7 +286,7 @@ def merge_all(folder: Path, settings: StoreSettings, budget: Budget) -> int:
             entries = log.segments()
             removed = bool(log.removed())
         if len(entries) > 1 or (entries and removed):
-            _merge(folder, log, settings, entries, budget)
+            _merge(folder, log, settings, entries, budget, again=True)
         # A merge that was killed may have left what this one found gone already.
         _remove_unnamed(folder, log)
     return last
@@ -302,8 +319,14 @@ def erase(folder: Path, last: int, wait: float) -> None:
             log.set_erased(max(last, log.erased()))
 
 
-def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[SegmentEntry], budget: Budget) -> None:
-    """Replace neighbours on the list by one segment of their documents that were not removed."""
+def _merge(
+    folder: Path, log: Log, settings: StoreSettings, entries: list[SegmentEntry], budget: Budget, *, again: bool = False
+) -> None:
+    """Replace neighbours on the list by one segment of their documents that were not removed.
+
+    Texts stay in their blocks; they are compressed `again` if that is asked for, or where some are removed, of which a
+    dictionary holds parts, too.
+    """
     family = store_family(settings.source)
     with log.reading():
         name = next_name(log)
@@ -321,10 +344,12 @@ def _merge(folder: Path, log: Log, settings: StoreSettings, entries: list[Segmen
         extras = [extra for part, places in pairs for extra in part.documents.extras(places)]
         contents = np.concatenate([part.documents.contents(places).reshape(-1, 2) for part, places in pairs])
         index = index_of(family, rows, records)
-        with _texts_of(pairs, settings, budget, folder) as texts:
+        again = again or bool(len(gone))
+        blocks = (parts[0].documents.dictionary(), [part.documents for part in parts])
+        with _texts_of(pairs, settings, budget, folder) if again else nullcontext() as texts:
             entry = write_part(
-                folder, name, settings, index,
-                rows=rows, ids=_keys(ids), contents=contents, records=records, extras=extras, texts=texts,
+                folder, name, settings, index, rows=rows, ids=_keys(ids), contents=contents, records=records,
+                extras=extras, texts=texts, blocks=blocks if settings.text == "keep" and not again else None,
             )  # fmt: skip
     with log.writing():
         state = log.state()

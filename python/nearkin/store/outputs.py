@@ -13,8 +13,8 @@ from pathlib import Path
 
 from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io.aside import is_owed, recover, sync_folder
-from nearkin.store.log import Log, State
-from nearkin.store.view import output_key, sum_of
+from nearkin.store.log import Log, State, sum_of
+from nearkin.store.view import output_key
 
 
 def settle(log: Log) -> list[Path]:

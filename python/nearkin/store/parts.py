@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ FOLDER = "segments"
 """The folder of segments in a store."""
 _COMPRESSION = 3
 """Level of zstd for texts: measured in docs/store.md."""
+Blocks = tuple[bytes, Sequence["StoreSegment | tuple[int, int, int, int, bytes, bytes]"]]
+"""Texts that were compressed before: their dictionary; files that hold them, or blocks (`LogTexts.part`)."""
 
 
 def files_of(folder: Path, name: str) -> tuple[Path, Path]:
@@ -98,16 +101,6 @@ class Part:
         """Content hashes of rows, `(n, 2)`."""
         return self.documents.contents(self.places(rows)).reshape(-1, 2)
 
-    def find_contents(self, contents: NDArray[np.uint64]) -> tuple[NDArray[np.int64], Places]:
-        """For each content the rows that have it, ascending: numbers of contents, and rows."""
-        offsets, rows = self.documents.find_contents(np.ascontiguousarray(contents).reshape(-1))
-        return np.repeat(np.arange(len(contents)), np.diff(offsets)), rows
-
-    def find_ids(self, ids: IdKeys) -> tuple[NDArray[np.int64], Places]:
-        """For each id the rows that have it, ascending: numbers of ids, and rows."""
-        offsets, rows = self.documents.find_ids(ids)
-        return np.repeat(np.arange(len(ids)), np.diff(offsets)), rows
-
     def ids(self, rows: Places) -> list[Id]:
         """Ids of rows, as they were given."""
         found = self.documents.ids(self.places(rows))
@@ -133,10 +126,14 @@ def write_part(
     ids: IdKeys,
     contents: NDArray[np.uint64],
     records: NDArray[np.void],
-    extras: list[bytes],
+    extras: list[bytes] | None,
     texts: Texts | None,
+    blocks: Blocks | None = None,
 ) -> SegmentEntry:
-    """Write both files of a segment, synced, and say what the list of segments has to name."""
+    """Write both files of a segment, synced, and say what the list of segments has to name.
+
+    Texts are given as they are, or as `blocks`, which are not compressed again.
+    """
     documents_path, index_path = files_of(folder, name)
     raw = np.ascontiguousarray(records).view(np.uint8).reshape(-1)
     StoreSegment.write(
@@ -150,6 +147,7 @@ def write_part(
         texts=texts,
         note=settings.to_json().encode(),
         level=_COMPRESSION,
+        packed=blocks,
     )
     index.save(index_path)
     size = documents_path.stat().st_size + index_path.stat().st_size

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin._core import StoreSegment
 from nearkin.pipeline.candidates import CandidateLists, CandidateSource, Places, TextBatch, Values
 from nearkin.pipeline.verify import FeatureSets
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.families import lists_of, store_family
-from nearkin.store.log import Log, SegmentEntry, State, checksums
+from nearkin.store.log import Log, SegmentEntry, State, sum_of
 from nearkin.store.parts import Part
 from nearkin.store.records import NEW, record_type, unpack_features
 from nearkin.store.settings import StoreSettings
 from nearkin.store.texts import TextsByIds, ask, joined, no_texts
 from nearkin.store.waiting import Waiting
+
+_NO_ROW = np.iinfo(np.int64).max
 
 
 class Contents:
@@ -41,7 +45,7 @@ class Contents:
         self.family = store_family(settings.source)
         self.record_type = record_type(self.family)
         self.parts: list[Part] = []
-        self._lasts = np.zeros(0, np.int64)
+        self._lasts: list[int] = []
         self.waiting = Waiting(self.family)
         self.state: State | None = None
         self.last_removal = 0
@@ -81,7 +85,7 @@ class Contents:
                 # The log lost its beginning: to a segment, or for ever where it was removed. Rows are never reused.
                 least = self.log.least_row()
                 self.waiting = self.waiting.after(state.next_row if least is None else least - 1)
-            self.waiting.add_documents(list(self.log.documents(first)))
+            self._follow(first)
             if state.generation != old.generation:
                 # A merge drops removed documents and then forgets them.
                 self._removed.clear()
@@ -98,17 +102,16 @@ class Contents:
         known = {part.entry.name: part for part in self.parts}
         entries = self.log.segments()
         self.parts = [known.get(entry.name) or self._open(entry) for entry in entries]
-        self._lasts = np.array([entry.last for entry in entries], np.int64)
+        self._lasts = [entry.last for entry in entries]
 
     def _open(self, entry: SegmentEntry) -> Part:
         return Part(self.folder, entry, self.settings, self.family)
 
     def _load(self, state: State) -> None:
         """Read all of the log, and check that nothing of it is missing."""
-        count, sums = 0, 0
-        for rows, ids, contents, records, total in self.log.look_ups():
-            count, sums = count + len(rows), sums ^ total
-            self.waiting.add(rows, ids, contents, self._records_of(records))
+        self._follow(0)
+        sums = self.log.sums()
+        count = len(self.waiting)
         removals = self.log.removed()
         sums ^= sum_of([removal_key(row) for _, row in removals])
         sums ^= sum_of([entry_key(part.entry) for part in self.parts])
@@ -121,11 +124,15 @@ class Contents:
         self._hide(removals)
         self.last_removal = self.log.last_removal()
 
-    def _records_of(self, records: list[bytes]) -> NDArray[np.void]:
-        joined = b"".join(records)
-        if len(joined) != len(records) * self.record_type.itemsize:
-            raise self.log.corrupt("a record has another width; restore it from a backup")
-        return np.frombuffer(joined, self.record_type)
+    def _follow(self, first: int) -> None:
+        """Take over the waiting documents from a row on."""
+        width = self.record_type.itemsize
+        for batch in self.log.batches(first):
+            if len(batch.records) != width * len(batch):
+                raise self.log.corrupt("a record has another width; restore it from a backup")
+            self.waiting.add(
+                batch.rows, batch.ids, batch.split_contents(), np.frombuffer(batch.records, self.record_type)
+            )
 
     def committed(self, state: State) -> None:
         """Take over the state after a commit of this connection, whose documents were added here already."""
@@ -170,7 +177,9 @@ class Contents:
         if not len(rows):
             return []
         parts: list[Part | None] = [*self.parts, None]
-        owners = np.searchsorted(self._lasts, rows)
+        if 1 == len(rows):
+            return [(parts[bisect_left(self._lasts, int(rows[0]))], np.zeros(1, np.int64))]
+        owners = np.searchsorted(np.array(self._lasts, np.int64), rows)
         first = int(owners[0])
         if (owners == first).all():
             return [(parts[first], np.arange(len(rows)))]
@@ -199,9 +208,15 @@ class Contents:
         """Ids of rows."""
         return self.gather(rows, Part.ids, self.waiting.row_ids)
 
+    def id_of(self, row: int) -> Id:
+        """The id of one row."""
+        place = bisect_left(self._lasts, row)
+        rows = np.array([row])
+        return (self.parts[place].ids(rows) if place < len(self.parts) else self.waiting.row_ids(rows))[0]
+
     def extras(self, rows: Places) -> list[bytes]:
         """Extras of rows."""
-        return self.gather(rows, Part.extras, lambda some: [one.extra for one in self._logged(some)])
+        return self.gather(rows, Part.extras, lambda some: self.log.extras(some.tolist()))
 
     def contents(self, rows: Places) -> list[bytes]:
         """Content hashes of rows, 16 bytes each."""
@@ -225,11 +240,7 @@ class Contents:
             if self.given_texts is None:
                 raise no_texts(self.settings)
             return self._ask(rows, self.given_texts)
-        return self.gather(
-            rows,
-            Part.texts,
-            lambda some: [None if one.text is None else one.text.decode() for one in self._logged(some)],
-        )
+        return self.gather(rows, Part.texts, lambda some: self.log.texts(some.tolist()))
 
     def _ask(self, rows: Places, texts: TextsByIds) -> list[str | None]:
         found: list[str | None] = [None] * len(rows)
@@ -247,40 +258,45 @@ class Contents:
         except ValueError as error:
             raise self.log.corrupt(f"the features of a document can't be read ({error}); run verify") from None
 
-    def _logged(self, rows: Places) -> list[Any]:
-        found = self.log.some(rows.tolist())
-        if len(found) != len(rows):
-            raise self.log.corrupt("a waiting document is missing; run verify, and restore it from a backup")
-        return found
-
     def find_ids(self, ids: IdKeys, start: int = 0) -> Places:
         """The row of each id, -1 where it is not there from row `start` on, or was removed."""
         listed = ids.tolist() if isinstance(ids, np.ndarray) else ids
-        found = [self.waiting.find_ids(listed)]
-        found += [part.find_ids(ids) for part in self.parts if part.entry.last >= start]
-        return self._firsts(len(listed), found, start)
+        owners, rows = self.waiting.find_ids(listed)
+        if self.parts:
+            found = StoreSegment.find_ids_in(self._files(start), ids)
+            owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
+        return self._firsts(len(listed), owners, rows, start)
 
     def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Places:
         """The first row from `start` on with each content that stays and has features, -1 for none."""
-        keys = [content.tobytes() for content in contents]
-        found = [self.waiting.find_contents(keys)]
-        found += [part.find_contents(contents) for part in self.parts if part.entry.last >= start]
-        return self._firsts(len(keys), found, start, kept=True)
-
-    def _firsts(
-        self, count: int, found: list[tuple[NDArray[np.int64], Places]], start: int = 0, *, kept: bool = False
-    ) -> Places:
-        owners = np.concatenate([part[0] for part in found])
-        rows = np.concatenate([part[1] for part in found])
+        count, packed = len(contents), contents.tobytes()
+        keys = [packed[at : at + 16] for at in range(0, len(packed), 16)]
+        owners, rows = self.waiting.find_contents(keys)
+        records = self.waiting.records(rows)
+        if self.parts:
+            found = StoreSegment.find_contents_in(self._files(start), np.ascontiguousarray(contents).reshape(-1))
+            owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
+            records = np.concatenate([found[2].view(self.record_type), records])
         if not len(rows):
             return np.full(count, -1, np.int64)
-        good = self.alive(rows) & (rows >= start)
-        if kept and good.any():
-            records = self.records(rows[good])
-            good[good] = (records["status"] == NEW) & (records["features"] > 0)
-        first = np.full(count, np.iinfo(np.int64).max)
-        np.minimum.at(first, owners[good], rows[good])
-        return np.where(first == np.iinfo(np.int64).max, -1, first)
+        kept = (records["status"] == NEW) & (records["features"] > 0)
+        return self._firsts(count, owners[kept], rows[kept], start)
+
+    def _files(self, start: int) -> list[StoreSegment]:
+        """The files of documents that hold rows from `start` on."""
+        return [part.documents for part in self.parts if part.entry.last >= start]
+
+    def _firsts(self, count: int, owners: NDArray[np.int64], rows: Places, start: int) -> Places:
+        """The first row of each of `count` owners that is not removed and not before `start`, -1 for none."""
+        if not len(rows):
+            return np.full(count, -1, np.int64)
+        first = np.full(count, _NO_ROW)
+        if start or len(self.hidden):
+            good = self.alive(rows) & (rows >= start)
+            owners, rows = owners[good], rows[good]
+        np.minimum.at(first, owners, rows)
+        first[first == _NO_ROW] = -1
+        return first
 
 
 class StoreView:
@@ -315,6 +331,8 @@ class StoreView:
         if len(contents.waiting.index):
             found.append(contents.waiting.find(values, source))
         lists = lists_of(len(values), found)
+        if not len(lists.places):
+            return contents.family.confirm(values, lists, self.values)
         good = contents.alive(lists.places) & (lists.places >= self._start) & (lists.places < self._stop)
         if good.all():
             return contents.family.confirm(values, lists, self.values)
@@ -359,8 +377,3 @@ def output_key(target: str, prepared: str) -> bytes:
 def entry_key(entry: SegmentEntry) -> bytes:
     """What a segment adds to the sums of the log."""
     return repr(("segment", entry.name, entry.first, entry.last, entry.documents, entry.bytes)).encode()
-
-
-def sum_of(parts: list[bytes]) -> int:
-    """Exclusive or of checksums."""
-    return int(np.bitwise_xor.reduce(checksums(parts))) if parts else 0

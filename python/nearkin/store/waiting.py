@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from nearkin.pipeline.candidates import CandidateSource, Places, Values
 from nearkin.search.ids import Id
 from nearkin.store.indexes import Found, StoreFamily
-from nearkin.store.log import LogDocument
 from nearkin.store.records import indexed, record_type
-
-_CONTENT = np.dtype("<u8")
 
 _Key = TypeVar("_Key", bytes, Id)
 
@@ -28,13 +25,15 @@ class Waiting:
     def __init__(self, family: StoreFamily) -> None:
         self._family, self._type = family, record_type(family)
         self.index = family.empty()
-        self._rows: dict[int, int] = {}
-        """Place of each row."""
+        self._rows: Places = np.zeros(1024, np.int64)
         self._records: NDArray[np.void] = np.zeros(1024, self._type)
         self.ids: list[Id] = []
         self.contents: list[bytes] = []
-        self._by_id: dict[Id, list[int]] = {}
-        self._by_content: dict[bytes, list[int]] = {}
+        self._by_id: dict[Id, int] = {}
+        self._by_content: dict[bytes, int] = {}
+        self._more_ids: dict[Id, list[int]] = {}
+        self._more_contents: dict[bytes, list[int]] = {}
+        """The first row of each id and content, and the rows after it."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -42,45 +41,26 @@ class Waiting:
     @property
     def rows(self) -> Places:
         """All rows, ascending."""
-        return np.fromiter(self._rows, np.int64, len(self._rows))
+        return self._rows[: len(self.ids)]
 
-    def add(self, rows: Sequence[int], ids: Sequence[Id], contents: Sequence[bytes], records: NDArray[np.void]) -> None:
+    def add(self, rows: Places, ids: Sequence[Id], contents: Sequence[bytes], records: NDArray[np.void]) -> None:
         """Add documents in order of their rows."""
         if not len(rows):
             return
-        place = len(self.ids)
-        by_id, by_content, by_row = self._by_id, self._by_content, self._rows
-        for number, (row, name, content) in enumerate(zip(rows, ids, contents, strict=True), place):
-            by_row[row] = number
-            by_id.setdefault(name, []).append(row)
-            by_content.setdefault(content, []).append(row)
+        place, end = len(self.ids), len(self.ids) + len(rows)
+        listed = rows.tolist()
+        _note(self._by_id, self._more_ids, ids, listed)
+        _note(self._by_content, self._more_contents, contents, listed)
         self.ids.extend(ids)
         self.contents.extend(contents)
-        end = place + len(records)
-        if end > len(self._records):
-            grown = np.zeros(max(end, 2 * len(self._records)), self._type)
-            grown[:place] = self._records[:place]
-            self._records = grown
+        if end > len(self._rows):
+            self._rows = _grown(self._rows, place, end)
+            self._records = _grown(self._records, place, end)
+        self._rows[place:end] = rows
         self._records[place:end] = records
         found = indexed(self._family, records)
         if len(found):
-            self.index.add(np.asarray(rows, np.int64)[found], records["values"][found].copy())
-
-    def add_documents(self, documents: Sequence[LogDocument]) -> None:
-        """Add what was read from the log.
-
-        Raises
-        ------
-        ValueError
-            A record of another width.
-        """
-        records = np.frombuffer(b"".join(document.record for document in documents), self._type)
-        self.add(
-            [document.row for document in documents],
-            [document.id for document in documents],
-            [document.content for document in documents],
-            records,
-        )
+            self.index.add(rows[found], records["values"][found].copy())
 
     def after(self, last: int) -> Waiting:
         """The documents behind a row alone."""
@@ -89,44 +69,71 @@ class Waiting:
         places = np.flatnonzero(rows > last)
         if len(places):
             left.add(
-                rows[places].tolist(),
+                rows[places],
                 [self.ids[place] for place in places.tolist()],
                 [self.contents[place] for place in places.tolist()],
                 self._records[places],
             )
         return left
 
+    def _places(self, rows: Places) -> Places:
+        """The place of each row, or where it would be."""
+        return np.searchsorted(self.rows, rows)
+
     def has(self, rows: Places) -> NDArray[np.bool_]:
         """Which of these rows wait."""
-        return np.array([row in self._rows for row in rows.tolist()], bool)
+        own = self.rows
+        return own[np.minimum(self._places(rows), len(own) - 1)] == rows if len(own) else np.zeros(len(rows), bool)
 
     def find(self, values: Values, source: CandidateSource | None = None) -> Found:
         """The rows that may match each of these values; `source` as for the index."""
         return self.index.find(values, source)
 
     def find_contents(self, contents: Sequence[bytes]) -> tuple[NDArray[np.int64], Places]:
-        """For each content the rows that have it, ascending: numbers of contents, and rows."""
-        return _found(self._by_content, contents)
+        """The rows that have a content, in any order: numbers of contents, and rows."""
+        return _found(self._by_content, self._more_contents, contents)
 
     def find_ids(self, ids: Sequence[Id]) -> tuple[NDArray[np.int64], Places]:
-        """For each id the rows that have it, ascending: numbers of ids, and rows."""
-        return _found(self._by_id, ids)
+        """The rows that have an id, in any order: numbers of ids, and rows."""
+        return _found(self._by_id, self._more_ids, ids)
 
     def records(self, rows: Places) -> NDArray[np.void]:
         """Records of rows."""
-        return self._records[[self._rows[row] for row in rows.tolist()]]
+        return self._records[self._places(rows)]
 
     def row_ids(self, rows: Places) -> list[Id]:
         """Ids of rows."""
-        return [self.ids[self._rows[row]] for row in rows.tolist()]
+        return [self.ids[place] for place in self._places(rows).tolist()]
 
     def row_contents(self, rows: Places) -> list[bytes]:
         """Content hashes of rows."""
-        return [self.contents[self._rows[row]] for row in rows.tolist()]
+        return [self.contents[place] for place in self._places(rows).tolist()]
 
 
-def _found(rows_by: Mapping[_Key, list[int]], keys: Sequence[_Key]) -> tuple[NDArray[np.int64], Places]:
-    get = rows_by.get
-    hits = [(number, rows) for number, key in enumerate(keys) if (rows := get(key)) is not None]
-    owners = [number for number, rows in hits for _ in rows]
-    return np.array(owners, np.int64), np.array([row for _, rows in hits for row in rows], np.int64)
+def _grown(values: NDArray[Any], count: int, least: int) -> NDArray[Any]:
+    """An array with room for `least` values, of which the first `count` are those of another."""
+    grown = np.zeros(max(least, 2 * len(values)), values.dtype)
+    grown[:count] = values[:count]
+    return grown
+
+
+def _note(first: dict[_Key, int], more: dict[_Key, list[int]], keys: Sequence[_Key], rows: list[int]) -> None:
+    """Note the rows of keys; most keys have one."""
+    known = list(map(first.setdefault, keys, rows))
+    if known != rows:
+        for key, row, other in zip(keys, rows, known, strict=True):
+            if row != other:
+                more.setdefault(key, []).append(row)
+
+
+def _found(
+    first: Mapping[_Key, int], more: Mapping[_Key, list[int]], keys: Sequence[_Key]
+) -> tuple[NDArray[np.int64], Places]:
+    known = list(map(first.get, keys))
+    owners = [number for number, row in enumerate(known) if row is not None]
+    rows = [row for row in known if row is not None]
+    if more and owners:
+        others = [(number, row) for number in owners for row in more.get(keys[number], [])]
+        owners += [number for number, _ in others]
+        rows += [row for _, row in others]
+    return np.array(owners, np.int64), np.array(rows, np.int64)

@@ -122,6 +122,10 @@ impl Allowance {
 /// Texts of a chunk.
 const CHUNK: usize = 64;
 
+/// Rows that are few, and their features: a set is filled and asked at some nanoseconds for each.
+const FEW: usize = 32;
+const FEW_FEATURES: usize = 1 << 15;
+
 /// Texts that were made ready to be compared, by row number.
 ///
 /// They are kept in chunks; those that were needed last stay longest: [`Cache::shrink`] empties the others until `budget`
@@ -246,6 +250,12 @@ impl Cache {
             self.next += 1;
         }
         Ok(())
+    }
+
+    /// Whether these rows are compared in some hundred microseconds: few sets of few features.
+    pub fn are_few(&self, rows: &[u32]) -> bool {
+        let size = |row: &u32| self.places.get(row).map_or(0, |place| place.end - place.start);
+        self.measure != Measure::Indel && rows.len() <= FEW && rows.iter().map(size).sum::<usize>() <= FEW_FEATURES
     }
 
     /// The first of `rows` that was not added.
@@ -499,6 +509,17 @@ mod tests {
         let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2], true).expect("similarities");
         assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
         assert_eq!(0.0, found[1]);
+    }
+
+    #[test]
+    fn few_rows_are_few_sets_of_few_features() {
+        let texts = ["a text".to_owned(), "another".to_owned()];
+        let mut sets = cache(Measure::Jaccard, &texts);
+        let ids: Vec<u64> = (0..=FEW_FEATURES as u64).collect();
+        sets.add_sets(&[7], &[0, ids.len() as i64], &ids).expect("they fit");
+        assert!(sets.are_few(&[0, 1]) && sets.are_few(&[]) && sets.are_few(&[0; FEW]));
+        assert!(!sets.are_few(&[7]) && !sets.are_few(&[0; FEW + 1]));
+        assert!(!cache(Measure::Indel, &texts).are_few(&[0, 1]));
     }
 
     #[test]

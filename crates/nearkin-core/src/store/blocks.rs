@@ -24,7 +24,7 @@ use crate::text::tokenizer::TextSource;
 use crate::{Error, Result};
 
 /// Bytes at which a block ends, and which it has at most if it holds several texts.
-const LEAST: usize = 14 << 10;
+pub(super) const LEAST: usize = 14 << 10;
 const MOST: usize = 20 << 10;
 /// Most documents of a block, so that many without text are not in one.
 const DOCUMENTS: usize = 1 << 10;
@@ -36,12 +36,12 @@ const WORTH_LEARNING: usize = 1 << 20;
 /// Blocks that a dictionary is tried on.
 const TRIED: usize = 64;
 /// Words of the table for each block.
-const WORDS: usize = 3;
+pub(super) const WORDS: usize = 3;
 /// Longest text: lengths of blocks have 32 bits.
 const LONGEST: usize = u32::MAX as usize - 16;
 
 /// The documents of the block that begins at `first`.
-fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
+pub(super) fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
     let (mut end, mut size) = (first, 0);
     while end < texts.len() && end - first < DOCUMENTS && size < LEAST {
         let length = texts.get(end).map_or(0, str::len);
@@ -55,7 +55,7 @@ fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
 }
 
 /// The bytes of a block.
-fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) {
+pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) {
     out.clear();
     for place in documents.clone() {
         let mut rest = texts.get(place).map_or(0, |text| text.len() + 1);
@@ -77,7 +77,7 @@ fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32
     }
     let dictionary = train(texts, DICTIONARY_SIZE)?;
     let ready = encoding(&dictionary, level)?;
-    let (mut with, mut without) = (Encoder::new(ready.as_deref(), level, false)?, Encoder::new(None, level, false)?);
+    let (mut with, mut without) = (Encoder::new(ready.as_deref(), level)?, Encoder::new(None, level)?);
     let (mut raw, mut saved, mut block) = (0_u64, 0_i64, Vec::new());
     for documents in blocks.iter().step_by(blocks.len().div_ceil(TRIED).max(1)) {
         assemble(texts, documents.clone(), &mut block);
@@ -88,9 +88,8 @@ fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32
     Ok(if all > dictionary.len() as i128 { dictionary } else { Vec::new() })
 }
 
-/// Writes texts; returns how many there are, and their bytes. Nothing is written if there is none.
-pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) -> Result<(u64, u64)> {
-    let stop = Stop::current();
+/// The blocks of texts, how many texts there are, and their bytes.
+pub(super) fn plan(texts: &dyn TextSource, stop: &Stop) -> Result<(Vec<Range<usize>>, u64, u64)> {
     let (mut blocks, mut first, mut count, mut bytes) = (Vec::new(), 0, 0_u64, 0_u64);
     while first < texts.len() {
         if blocks.len().is_multiple_of(1 << 10) {
@@ -107,6 +106,13 @@ pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) 
         first = block.end;
         blocks.push(block);
     }
+    Ok((blocks, count, bytes))
+}
+
+/// Writes texts; returns how many there are, and their bytes. Nothing is written if there is none.
+pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) -> Result<(u64, u64)> {
+    let stop = Stop::current();
+    let (blocks, count, bytes) = plan(texts, &stop)?;
     if count == 0 {
         return Ok((0, 0));
     }
@@ -115,7 +121,7 @@ pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) 
     if !dictionary.is_empty() {
         pages.plain().section(DICTIONARY, 0, &dictionary)?;
     }
-    let encoder = || (Encoder::new(ready.as_deref(), level, false), Vec::new());
+    let encoder = || (Encoder::new(ready.as_deref(), level), Vec::new());
     let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
         stop.check()?;
         assemble(texts, documents.clone(), block);
@@ -157,10 +163,67 @@ pub(super) struct Blocks {
 }
 
 /// A decompressed block.
-struct Block {
+pub(super) struct Block {
     bytes: Vec<u8>,
     /// Where the text of each document lies.
     texts: Vec<Option<Range<usize>>>,
+}
+
+impl Block {
+    /// The block of a frame; why it is none, otherwise.
+    pub(super) fn decode(
+        frame: &[u8],
+        length: usize,
+        documents: usize,
+        dictionary: Option<&DDict<'_>>,
+    ) -> std::result::Result<Self, String> {
+        let mut bytes = Vec::new();
+        decode(frame, length, dictionary, &mut bytes)?;
+        // Every document has a byte of its own.
+        if documents > bytes.len() {
+            return Err("has fewer texts than documents".to_owned());
+        }
+        let (mut texts, mut at) = (Vec::with_capacity(documents), 0);
+        let mut lengths = Vec::with_capacity(documents);
+        for _ in 0..documents {
+            let (mut value, mut shift) = (0_u64, 0);
+            loop {
+                let &byte = bytes.get(at).ok_or("ends within its lengths")?;
+                at += 1;
+                value |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 0x80 {
+                    break;
+                }
+                if shift > 35 {
+                    return Err("has a length of too many bytes".to_owned());
+                }
+            }
+            lengths.push(value);
+        }
+        for length in lengths {
+            let Some(length) = length.checked_sub(1) else {
+                texts.push(None);
+                continue;
+            };
+            let end = at + length as usize;
+            if end > bytes.len() {
+                return Err("ends within its texts".to_owned());
+            }
+            texts.push(Some(at..end));
+            at = end;
+        }
+        if at == bytes.len() { Ok(Self { bytes, texts }) } else { Err("holds more than its texts".to_owned()) }
+    }
+
+    /// The text of each document; why one is none, otherwise.
+    pub(super) fn strings(&self) -> std::result::Result<Vec<Option<String>>, String> {
+        let text = |range: &Option<Range<usize>>| {
+            let text = range.clone().map(|range| String::from_utf8(self.bytes[range].to_vec())).transpose();
+            text.map_err(|_| "holds a text that is not UTF-8".to_owned())
+        };
+        self.texts.iter().map(text).collect()
+    }
 }
 
 impl Blocks {
@@ -203,63 +266,56 @@ impl Blocks {
         if documents.contains(&place) { Ok((block, documents)) } else { Err(self.table.corrupt("does not ascend")) }
     }
 
-    fn read(&self, block: usize, documents: usize) -> Result<Block> {
-        let corrupt =
-            |reason: &str| self.segment.corrupt(format!("block {block} of section {TEXTS}.0 (texts) {reason}"));
+    fn corrupt(&self, block: usize, reason: &str) -> Error {
+        self.segment.corrupt(format!("block {block} of section {TEXTS}.0 (texts) {reason}"))
+    }
+
+    /// The length of a block before compression, and its frame, which has its sum.
+    fn frame(&self, block: usize) -> Result<(usize, &[u8])> {
         let begin = if block == 0 { 0 } else { self.table.get(WORDS * (block - 1))? };
         let &[end, length, sum] = self.table.slice(WORDS * block..WORDS * (block + 1))? else {
             return Err(self.table.corrupt("ends early"));
         };
-        let length = (length >> 32) as usize;
         let range = usize::try_from(begin).ok().zip(usize::try_from(end).ok());
-        let bytes = range.and_then(|(begin, end)| self.bytes.get(begin..end));
-        let bytes = bytes.ok_or_else(|| corrupt("lies outside of it"))?;
-        if xxh3_64(bytes) != sum {
-            return Err(corrupt("does not match its checksum; restore the file from a copy"));
+        let frame = range.and_then(|(begin, end)| self.bytes.get(begin..end));
+        let frame = frame.ok_or_else(|| self.corrupt(block, "lies outside of it"))?;
+        if xxh3_64(frame) != sum {
+            return Err(self.corrupt(block, "does not match its checksum; restore the file from a copy"));
         }
-        let mut out = Vec::new();
-        decode(bytes, length, self.dictionary.as_deref(), &mut out).map_err(|reason| corrupt(&reason))?;
-        // Every document has a byte of its own.
-        if documents > out.len() {
-            return Err(corrupt("has fewer texts than documents"));
-        }
-        let (mut texts, mut at) = (Vec::with_capacity(documents), 0);
-        let mut lengths = Vec::with_capacity(documents);
-        for _ in 0..documents {
-            let (mut value, mut shift) = (0_u64, 0);
-            loop {
-                let &byte = out.get(at).ok_or_else(|| corrupt("ends within its lengths"))?;
-                at += 1;
-                value |= u64::from(byte & 0x7f) << shift;
-                shift += 7;
-                if byte < 0x80 {
-                    break;
-                }
-                if shift > 35 {
-                    return Err(corrupt("has a length of too many bytes"));
-                }
-            }
-            lengths.push(value);
-        }
-        for length in lengths {
-            let Some(length) = length.checked_sub(1) else {
-                texts.push(None);
-                continue;
-            };
-            let end = at + length as usize;
-            if end > out.len() {
-                return Err(corrupt("ends within its texts"));
-            }
-            texts.push(Some(at..end));
-            at = end;
-        }
-        if at == out.len() { Ok(Block { bytes: out, texts }) } else { Err(corrupt("holds more than its texts")) }
+        Ok(((length >> 32) as usize, frame))
+    }
+
+    pub(super) fn read(&self, block: usize, documents: usize) -> Result<Block> {
+        let (length, frame) = self.frame(block)?;
+        let found = Block::decode(frame, length, documents, self.dictionary.as_deref());
+        found.map_err(|reason| self.corrupt(block, &reason))
     }
 
     fn text<'a>(&self, block: &'a Block, at: usize) -> Result<Option<&'a str>> {
         let Some(range) = block.texts.get(at).cloned().flatten() else { return Ok(None) };
         let text = std::str::from_utf8(&block.bytes[range]);
         Ok(Some(text.map_err(|_| self.segment.corrupt(format!("section {TEXTS}.0 holds a text that is not UTF-8")))?))
+    }
+
+    /// The dictionary, or nothing.
+    pub(super) fn dictionary(&self) -> Result<Vec<u8>> {
+        let there = self.segment.has(DICTIONARY, 0);
+        if there { Ok(self.segment.column::<u8>(DICTIONARY, 0)?.to_vec()) } else { Ok(Vec::new()) }
+    }
+
+    /// The same, made ready.
+    pub(super) fn decoder(&self) -> Option<&DDict<'static>> {
+        self.dictionary.as_deref()
+    }
+
+    /// Calls `each` with every block in order: its documents, its length before compression, and its frame, which is whole.
+    pub(super) fn each(&self, mut each: impl FnMut(usize, usize, &[u8]) -> Result<()>) -> Result<()> {
+        for block in 0..self.len() {
+            let (length, frame) = self.frame(block)?;
+            let documents = self.first(block + 1)?.checked_sub(self.first(block)?);
+            each(documents.ok_or_else(|| self.table.corrupt("does not ascend"))?, length, frame)?;
+        }
+        Ok(())
     }
 
     /// The texts at places, each of which is that of a document.

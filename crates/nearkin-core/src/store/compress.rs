@@ -1,4 +1,4 @@
-//! Texts compressed by zstd (RFC 8878), in blocks or one by one, with or without a dictionary learned from others.
+//! Frames of zstd (RFC 8878), with or without a dictionary learned from texts.
 //!
 //! Text is written once and read for years, so that the reader's speed and the ratio count. A dictionary gives a short text
 //! something to point back to; it is learned by the cover algorithm of Liao, Petri, Moffat and Wirth (WWW 2016), which
@@ -10,7 +10,6 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_128;
 use zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, compress_bound, get_error_name, train_from_buffer};
 
@@ -26,8 +25,6 @@ const LONGEST: usize = 1 << 12;
 const LEARNED: usize = 48;
 /// Levels of compression; those above take the memory of long windows and gain nothing on short texts.
 const LEVELS: std::ops::RangeInclusive<i32> = 1..=19;
-/// Texts that one task of a pool compresses.
-const TASK: usize = 32;
 
 /// A dictionary made ready, with its hash and level.
 type Ready<D> = RefCell<Option<(u128, i32, Arc<D>)>>;
@@ -95,12 +92,12 @@ pub(super) struct Encoder<'d> {
 }
 
 impl<'d> Encoder<'d> {
-    /// With a dictionary made ready for this level, or none; `checksum` adds four bytes that a decoder compares.
-    pub(super) fn new(dictionary: Option<&'d CDict<'static>>, level: i32, checksum: bool) -> Result<Self> {
+    /// With a dictionary made ready for this level, or none.
+    pub(super) fn new(dictionary: Option<&'d CDict<'static>>, level: i32) -> Result<Self> {
         let mut context = CCtx::try_create().ok_or_else(no_memory)?;
         for parameter in [
             CParameter::CompressionLevel(level),
-            CParameter::ChecksumFlag(checksum),
+            CParameter::ChecksumFlag(false),
             CParameter::ContentSizeFlag(true),
             CParameter::DictIdFlag(false),
         ] {
@@ -147,68 +144,13 @@ pub(super) fn decode(
     if found == length { Ok(()) } else { Err(format!("holds {found} bytes and not {length}")) }
 }
 
-/// Compresses every text by itself, with a dictionary unless that is empty; nothing becomes nothing.
-///
-/// A frame has a checksum of its text.
-///
-/// # Errors
-/// A level or dictionary that is none; a call that was stopped.
-pub fn compress(texts: &dyn TextSource, level: i32, dictionary: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
-    check_level(level)?;
-    let dictionary = encoding(dictionary, level)?;
-    let stop = Stop::current();
-    let encoder = || Encoder::new(dictionary.as_deref(), level, true);
-    let one = |encoder: &mut Result<Encoder<'_>>, i: usize| {
-        stop.check()?;
-        match (texts.get(i), encoder) {
-            (None, _) => Ok(None),
-            (Some(text), Ok(encoder)) => encoder.encode(text.as_bytes()).map(Some),
-            (Some(_), Err(_)) => Err(no_memory()),
-        }
-    };
-    if is_worth(texts.len()) {
-        return (0..texts.len()).into_par_iter().with_min_len(TASK).map_init(encoder, one).collect();
-    }
-    let mut encoder = encoder();
-    (0..texts.len()).map(|i| one(&mut encoder, i)).collect()
-}
-
-/// Whether so many texts are shared out: only within a pool.
-fn is_worth(texts: usize) -> bool {
-    texts > TASK && rayon::current_thread_index().is_some()
-}
-
-/// The texts of what [`compress`] made with the same dictionary.
-///
-/// # Errors
-/// The first that is no such text, as [`Error::Corrupt`]; a call that was stopped.
-pub fn decompress(frames: &[Option<&[u8]>], dictionary: &[u8]) -> Result<Vec<Option<String>>> {
-    let dictionary = decoding(dictionary)?;
-    let stop = Stop::current();
-    let one = |i: usize| {
-        stop.check()?;
-        let Some(frame) = frames[i] else { return Ok(None) };
-        let corrupt = |reason: String| Error::Corrupt { place: format!("compressed text {i}"), reason };
-        let length = zstd_safe::get_frame_content_size(frame).ok().flatten();
-        let length = length.and_then(|length| usize::try_from(length).ok());
-        let length = length.ok_or_else(|| corrupt("it does not say how long its text is".to_owned()))?;
-        let mut text = Vec::new();
-        decode(frame, length, dictionary.as_deref(), &mut text).map_err(|reason| corrupt(format!("it {reason}")))?;
-        String::from_utf8(text).map(Some).map_err(|_| corrupt("it is not UTF-8".to_owned()))
-    };
-    if is_worth(frames.len()) {
-        return (0..frames.len()).into_par_iter().with_min_len(TASK).map(one).collect();
-    }
-    (0..frames.len()).map(one).collect()
-}
-
 /// A dictionary of at most `size` bytes, learned from a sample of the texts; empty where they are too few or too short.
 ///
 /// Equal texts give an equal dictionary.
 ///
 /// # Errors
 /// A size out of range; a call that was stopped.
-pub fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
+pub(super) fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
     if !(1 << 10..=1 << 20).contains(&size) {
         return Err(Error::parameter("size", size, "1024 to 1048576 bytes"));
     }

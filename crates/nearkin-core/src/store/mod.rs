@@ -26,13 +26,15 @@
 //! | `segment` | [`StoreSegment`]: open, find, read, verify |
 //! | `write` | [`Documents`] and how they become a file |
 //! | `ids` | ids of documents: integers, strings, or both |
-//! | `blocks`, `compress` | texts in compressed blocks; single compressed texts, for the log of a store |
+//! | `blocks`, `compress` | texts in compressed blocks |
+//! | `packed` | blocks for the log of a store, which a file takes as they are |
 //! | `pages`, `spans`, `find` | arrays that are compared page by page; byte strings; search by interpolation |
 
 mod blocks;
 mod compress;
 mod find;
 mod ids;
+mod packed;
 mod pages;
 mod segment;
 mod spans;
@@ -40,8 +42,8 @@ mod spans;
 mod tests;
 mod write;
 
-pub use compress::{compress, decompress, train};
 pub use ids::{Id, IdColumn};
+pub use packed::{Packed, PackedTexts, Part, TextColumn, pack, unpack};
 pub use segment::StoreSegment;
 pub use write::{Documents, write};
 

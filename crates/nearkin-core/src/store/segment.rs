@@ -118,6 +118,29 @@ impl StoreSegment {
         self.width
     }
 
+    /// How many texts are there.
+    pub(super) fn num_texts(&self) -> u64 {
+        self.num_texts
+    }
+
+    /// Their bytes before compression.
+    pub(super) fn text_bytes(&self) -> u64 {
+        self.text_bytes
+    }
+
+    /// The texts, if there is any.
+    pub(super) fn blocks(&self) -> Option<&Blocks> {
+        self.texts.as_ref()
+    }
+
+    /// The dictionary of the texts, empty if they are compressed without.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn dictionary(&self) -> Result<Vec<u8>> {
+        self.texts.as_ref().map_or_else(|| Ok(Vec::new()), Blocks::dictionary)
+    }
+
     /// What the caller wrote of the file.
     ///
     /// # Errors

@@ -72,7 +72,7 @@ fn save(path: &Path, docs: &[Doc]) -> crate::Result<()> {
         records: &records,
         width: WIDTH,
         extras: Some(&extras),
-        texts: Some(&texts),
+        texts: Some(TextColumn::Plain(&texts)),
     };
     write(path, &documents, b"{}", 3)
 }
@@ -207,12 +207,16 @@ proptest! {
     }
 
     #[test]
-    fn single_texts_come_back(texts in prop::collection::vec(prop::option::of(any::<String>()), 0..80), level in 1..10_i32) {
-        let dictionary = train(&Texts(vec![Some("some words of a dictionary".into()); 50]), 1 << 10).expect("sound");
+    fn blocks_of_texts_come_back(texts in prop::collection::vec(prop::option::of(any::<String>()), 0..80), level in 1..10_i32) {
+        let dictionary =
+            compress::train(&Texts(vec![Some("some words of a dictionary".into()); 50]), 1 << 10).expect("sound");
         for dictionary in [&[][..], &dictionary] {
-            let frames = compress(&Texts(texts.clone()), level, dictionary).expect("sound");
-            let frames: Vec<Option<&[u8]>> = frames.iter().map(Option::as_deref).collect();
-            prop_assert_eq!(&texts, &decompress(&frames, dictionary).expect("sound"));
+            let blocks = pack(&Texts(texts.clone()), level, dictionary).expect("sound");
+            let texts_of = |block: &Packed<Vec<u8>>| {
+                unpack(&block.frame, block.documents, block.length, dictionary).expect("sound")
+            };
+            prop_assert_eq!(&texts, &blocks.iter().flat_map(texts_of).collect::<Vec<_>>());
+            prop_assert_eq!(texts.iter().flatten().count() as u64, blocks.iter().map(|block| block.texts).sum::<u64>());
         }
     }
 
@@ -243,7 +247,7 @@ proptest! {
     #[test]
     fn any_bytes_are_no_text(frame in prop::collection::vec(any::<u8>(), 0..200), head in any::<bool>()) {
         let frame = if head { [&[0x28, 0xb5, 0x2f, 0xfd][..], &frame].concat() } else { frame };
-        if let Err(error) = decompress(&[Some(&frame)], b"") {
+        if let Err(error) = unpack(&frame, 2, 300, b"") {
             prop_assert!(matches!(error, Error::Corrupt { .. }), "an error of damage");
         }
     }
@@ -435,7 +439,7 @@ fn arguments_that_do_not_go_together_are_refused_and_leave_no_file() {
         Documents { records: &[0; 3], ..good() },
         Documents { width: usize::MAX, ..good() },
         Documents { extras: Some(&[b""]), ..good() },
-        Documents { texts: Some(&texts), ..good() },
+        Documents { texts: Some(TextColumn::Plain(&texts)), ..good() },
     ];
     for documents in bad {
         assert!(matches!(write(&path, &documents, b"", 3), Err(Error::Parameter { .. })));
@@ -471,18 +475,108 @@ fn a_stopped_call_writes_nothing() {
 #[test]
 fn a_length_that_a_frame_can_not_hold_is_refused() {
     let texts = Texts(vec![Some("0".repeat(1 << 20))]);
-    let frames = compress(&texts, 3, b"").expect("sound");
-    let frame = frames[0].clone().expect("a text");
-    assert_eq!(texts.0, decompress(&[Some(&frame)], b"").expect("whole"));
+    let packed = pack(&texts, 3, b"").expect("sound");
+    let [block] = &packed[..] else { panic!("one block") };
+    assert_eq!((1, 1, 1 << 20), (block.documents, block.texts, block.text_bytes));
+    assert_eq!(texts.0, unpack(&block.frame, 1, block.length, b"").expect("whole"));
+    for length in [block.length - 1, block.length + 1, usize::MAX] {
+        assert!(matches!(unpack(&block.frame, 1, length, b""), Err(Error::Corrupt { .. })));
+    }
     // A frame of one segment whose header says 2^62 bytes.
     let mut bomb = vec![0x28, 0xb5, 0x2f, 0xfd, 0xe0];
     bomb.extend((1_u64 << 62).to_le_bytes());
     bomb.extend([1, 0, 0]);
-    let error = decompress(&[Some(&bomb)], b"").expect_err("impossible").to_string();
+    let error = unpack(&bomb, 1, 1 << 62, b"").expect_err("impossible").to_string();
     assert!(error.contains("which is impossible"), "{error}");
     for (level, dictionary) in [(0, &b""[..]), (3, &[0x37, 0xa4, 0x30, 0xec, 1, 2, 3, 4, 5, 6, 7, 8])] {
-        assert!(matches!(compress(&texts, level, dictionary), Err(Error::Parameter { .. })));
+        assert!(matches!(pack(&texts, level, dictionary), Err(Error::Parameter { .. })));
     }
-    assert!(matches!(train(&texts, 1), Err(Error::Parameter { .. })));
-    assert!(train(&Texts(Vec::new()), 1 << 12).expect("sound").is_empty());
+    assert!(matches!(compress::train(&texts, 1), Err(Error::Parameter { .. })));
+    assert!(compress::train(&Texts(Vec::new()), 1 << 12).expect("sound").is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn blocks_that_were_compressed_before_hold_the_same_texts(
+        batches in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.8, (0_usize..3, 0_usize..9000)), 0..40), 0..9),
+        how in prop::collection::vec(0_u8..4, 9),
+    ) {
+        let words = ["a store of many pages ", "is this document new? ", "0123456789abcdef "];
+        let text = |&(word, size): &(usize, usize)| words[word].repeat(size / words[word].len() + 1);
+        let batches: Vec<Texts> =
+            batches.iter().map(|batch| Texts(batch.iter().map(|made| made.as_ref().map(text)).collect())).collect();
+        let learned = compress::train(&Texts(vec![Some(words.concat()); 500]), 1 << 10).expect("sound");
+        // Blocks with the dictionary of the file, without one, and whole files of both kinds.
+        let packed: Vec<_> = batches
+            .iter()
+            .zip(&how)
+            .map(|(batch, how)| pack(batch, 1, if how % 2 == 0 { &learned } else { b"" }).expect("sound"))
+            .collect();
+        let files: Vec<(PathBuf, StoreSegment)> = packed
+            .iter()
+            .zip(&how)
+            .map(|(blocks, how)| {
+                let dictionary = if how % 2 == 0 { &learned[..] } else { b"" };
+                let parts = blocks.iter().map(|block| Part::Block(borrowed(block), dictionary)).collect();
+                let path = path();
+                save_packed(&path, &PackedTexts { dictionary, parts }).expect("writable");
+                let file = StoreSegment::open(&path).expect("whole");
+                (path, file)
+            })
+            .collect();
+        let mut parts = Vec::new();
+        for ((blocks, (_, file)), how) in packed.iter().zip(&files).zip(&how) {
+            if *how < 2 {
+                let dictionary = if how % 2 == 0 { &learned[..] } else { b"" };
+                parts.extend(blocks.iter().map(|block| Part::Block(borrowed(block), dictionary)));
+            } else {
+                parts.push(Part::File(file));
+            }
+        }
+        let path = path();
+        save_packed(&path, &PackedTexts { dictionary: &learned, parts }).expect("writable");
+        let all: Vec<Option<String>> = batches.iter().flat_map(|batch| batch.0.clone()).collect();
+        let file = StoreSegment::open(&path).expect("whole");
+        file.verify().expect("whole");
+        prop_assert_eq!(&all, &file.texts(&(0..all.len() as i64).collect::<Vec<_>>()).expect("whole"));
+        drop(file);
+        for path in files.into_iter().map(|(path, _)| path).chain([path]) {
+            std::fs::remove_file(&path).expect("there");
+        }
+    }
+}
+
+fn borrowed(block: &Packed<Vec<u8>>) -> Packed<&[u8]> {
+    let Packed { documents, texts, text_bytes, length, ref frame } = *block;
+    Packed { documents, texts, text_bytes, length, frame }
+}
+
+/// Writes documents that have nothing but texts.
+fn save_packed(path: &Path, texts: &PackedTexts<'_>) -> crate::Result<()> {
+    let texts = TextColumn::Packed(texts);
+    let rows: Vec<i64> = (0..texts.len() as i64).collect();
+    let contents = vec![0; 2 * rows.len()];
+    let (ids, extras) = (IdColumn::Ints(&rows), None);
+    let documents =
+        Documents { rows: &rows, ids, contents: &contents, records: &[], width: 0, extras, texts: Some(texts) };
+    write(path, &documents, b"{}", 3)
+}
+
+#[test]
+fn small_blocks_are_joined_and_large_ones_are_copied() {
+    let one = |number: usize| Texts(vec![Some(format!("text {number} ").repeat(100))]);
+    let small: Vec<_> = (0..100).map(|number| pack(&one(number), 3, b"").expect("sound").remove(0)).collect();
+    let large = pack(&Texts((0..100).map(|number| one(number).0.remove(0)).collect()), 3, b"").expect("sound");
+    let count = |blocks: &[Packed<Vec<u8>>]| {
+        let path = path();
+        let parts = blocks.iter().map(|block| Part::Block(borrowed(block), &b""[..])).collect();
+        save_packed(&path, &PackedTexts { dictionary: b"", parts }).expect("writable");
+        let sections = Segment::open(&path).expect("whole").column::<u64>(tags::BLOCKS, 0).expect("a table").to_vec();
+        std::fs::remove_file(&path).expect("there");
+        sections.chunks(3).map(|words| words[2]).collect::<Vec<_>>()
+    };
+    let sums: Vec<u64> = large.iter().map(|block| xxhash_rust::xxh3::xxh3_64(&block.frame)).collect();
+    assert!(count(&small).len() <= large.len() + 1);
+    assert_eq!(sums, count(&large));
 }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::ids::{IdColumn, check_count};
+use super::packed::TextColumn;
 use super::pages::PageWriter;
 use super::tags::{ABOUT, BY_CONTENT, CONTENTS, EXTRAS, NOTE, RECORDS, ROWS};
-use super::{KIND, blocks, compress, spans};
+use super::{KIND, compress, spans};
 use crate::error::check_length;
 use crate::segment::Writer;
 use crate::stop::Stop;
-use crate::text::tokenizer::TextSource;
 use crate::{Error, Result};
 
 /// Room for sections in the table of a file: 17 and the sums of 14.
@@ -30,7 +30,7 @@ pub struct Documents<'a> {
     /// A byte string of each; None if all are empty.
     pub extras: Option<&'a [&'a [u8]]>,
     /// Text of each, or none.
-    pub texts: Option<&'a dyn TextSource>,
+    pub texts: Option<TextColumn<'a>>,
 }
 
 impl Documents<'_> {
@@ -52,11 +52,12 @@ impl Documents<'_> {
         if let Some(extras) = self.extras {
             check_length("extras", extras.len(), count)?;
         }
-        self.texts.map_or(Ok(()), |texts| check_length("texts", texts.len(), count))
+        self.texts.as_ref().map_or(Ok(()), |texts| check_length("texts", texts.len(), count))
     }
 }
 
-/// Writes documents and a note of the caller's; texts are compressed at `level`, 1 to 19. Equal documents give an equal file.
+/// Writes documents and a note of the caller's; texts are compressed at `level`, 1 to 19. Equal documents give an
+/// equal file; of texts that were compressed before, where they lie in equal blocks.
 ///
 /// # Errors
 /// Arrays that do not go together, a level out of range, the file system refuses, a call that was stopped; the old file is
@@ -84,7 +85,7 @@ pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) ->
     if let Some(extras) = documents.extras.filter(|extras| extras.iter().any(|extra| !extra.is_empty())) {
         spans::write(&mut pages, EXTRAS, "extras", count, |place, out| out.extend_from_slice(extras[place]))?;
     }
-    let (texts, bytes) = documents.texts.map_or(Ok((0, 0)), |texts| blocks::write(&mut pages, texts, level))?;
+    let (texts, bytes) = documents.texts.as_ref().map_or(Ok((0, 0)), |texts| texts.write(&mut pages, level))?;
     let about = [count as u64, first as u64, documents.width as u64, documents.ids.kind(), texts, bytes];
     pages.plain().section(ABOUT, 0, &about)?;
     pages.finish()

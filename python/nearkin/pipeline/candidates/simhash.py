@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -95,11 +96,15 @@ class HammingSearch:
     """Fingerprints by place, and the index of those that were added."""
 
     def __init__(self, bits: int, radius: int, values: Values | PlacedValues) -> None:
-        self._radius, self._values = radius, values
-        self._index = HammingIndex(bits, radius=radius)
+        self._bits, self._radius, self._values = bits, radius, values
+
+    @cached_property
+    def _index(self) -> HammingIndex:
+        """Made when it is first needed: a single batch has no use for it."""
+        return HammingIndex(self._bits, radius=self._radius)
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._index) if "_index" in self.__dict__ else 0
 
     def add(self, places: Places) -> None:
         """Add the fingerprints of these places to the index."""

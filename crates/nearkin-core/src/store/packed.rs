@@ -1,0 +1,275 @@
+//! Blocks of texts that are compressed once: when documents come, for the log; a file of documents takes them as they are.
+//!
+//! A block is copied where it has the dictionary of the new file and is not small; small ones and those of other dictionaries
+//! are decompressed, and their texts share new blocks with their neighbours.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
+use zstd_safe::{CDict, DDict};
+
+use super::blocks::{self, Block, LEAST, WORDS, assemble, cut, plan};
+use super::compress::{Encoder, check_level, decoding, encoding};
+use super::pages::PageWriter;
+use super::segment::StoreSegment;
+use super::tags::{BLOCKS, DICTIONARY, TEXTS};
+use crate::segment::{Stream, caught};
+use crate::stop::Stop;
+use crate::text::tokenizer::TextSource;
+use crate::{Error, Result};
+
+/// Bytes below which a block is small.
+const SMALL: usize = LEAST / 4;
+
+/// A compressed block of texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed<B> {
+    /// How many documents it is of.
+    pub documents: usize,
+    /// How many of them have a text.
+    pub texts: u64,
+    /// Bytes of these.
+    pub text_bytes: u64,
+    /// Bytes of the block before compression.
+    pub length: usize,
+    /// The frame.
+    pub frame: B,
+}
+
+/// Texts in blocks, compressed at `level` with a dictionary unless that is empty.
+///
+/// # Errors
+/// A level or dictionary that is none, a text of 4 GiB; a call that was stopped.
+pub fn pack(texts: &dyn TextSource, level: i32, dictionary: &[u8]) -> Result<Vec<Packed<Vec<u8>>>> {
+    check_level(level)?;
+    let stop = Stop::current();
+    let (blocks, _, _) = plan(texts, &stop)?;
+    let dictionary = encoding(dictionary, level)?;
+    let encoder = || (Encoder::new(dictionary.as_deref(), level), Vec::new());
+    let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
+        stop.check()?;
+        assemble(texts, documents.clone(), block);
+        let encoder = encoder
+            .as_mut()
+            .map_err(|error| Error::Io { action: error.to_string(), source: std::io::ErrorKind::OutOfMemory.into() })?;
+        let lengths = documents.clone().filter_map(|place| texts.get(place)).map(|text| text.len() as u64);
+        Ok(Packed {
+            documents: documents.len(),
+            texts: lengths.clone().count() as u64,
+            text_bytes: lengths.sum(),
+            length: block.len(),
+            frame: encoder.encode(block)?,
+        })
+    };
+    // Outside a pool the calling thread compresses alone.
+    if blocks.len() > 1 && rayon::current_thread_index().is_some() {
+        return blocks.par_iter().map_init(encoder, one).collect();
+    }
+    let mut state = encoder();
+    blocks.iter().map(|documents| one(&mut state, documents)).collect()
+}
+
+/// The texts of a block that [`pack`] made with the same dictionary.
+///
+/// # Errors
+/// It is no such block, as [`Error::Corrupt`].
+pub fn unpack(frame: &[u8], documents: usize, length: usize, dictionary: &[u8]) -> Result<Vec<Option<String>>> {
+    texts_of(frame, documents, length, decoding(dictionary)?.as_deref())
+}
+
+fn texts_of(
+    frame: &[u8],
+    documents: usize,
+    length: usize,
+    dictionary: Option<&DDict<'_>>,
+) -> Result<Vec<Option<String>>> {
+    let found = Block::decode(frame, length, documents, dictionary).and_then(|block| block.strings());
+    found.map_err(|reason| Error::Corrupt { place: "a block of texts".to_owned(), reason: format!("it {reason}") })
+}
+
+/// The texts of documents that become a file.
+pub enum TextColumn<'a> {
+    /// As they are.
+    Plain(&'a dyn TextSource),
+    /// Compressed before.
+    Packed(&'a PackedTexts<'a>),
+}
+
+impl TextColumn<'_> {
+    /// How many documents they are of.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Plain(texts) => texts.len(),
+            Self::Packed(texts) => texts.counts().0,
+        }
+    }
+
+    /// Writes them; returns how many texts there are, and their bytes. Nothing is written if there is none.
+    pub(super) fn write(&self, pages: &mut PageWriter, level: i32) -> Result<(u64, u64)> {
+        match self {
+            Self::Plain(texts) => blocks::write(pages, *texts, level),
+            Self::Packed(texts) => texts.write(pages, level),
+        }
+    }
+}
+
+/// Texts of some documents in blocks.
+pub enum Part<'a> {
+    /// One block, and its dictionary.
+    Block(Packed<&'a [u8]>, &'a [u8]),
+    /// All of a file.
+    File(&'a StoreSegment),
+}
+
+/// Texts in blocks, in order of their documents.
+pub struct PackedTexts<'a> {
+    /// That of the new file; empty for none.
+    pub dictionary: &'a [u8],
+    /// Where they come from.
+    pub parts: Vec<Part<'a>>,
+}
+
+impl PackedTexts<'_> {
+    /// How many documents they are of, how many of these have a text, and the bytes of those.
+    pub(super) fn counts(&self) -> (usize, u64, u64) {
+        self.parts.iter().fold((0, 0, 0), |sum, part| {
+            let (documents, texts, bytes) = match part {
+                Part::Block(block, _) => (block.documents, block.texts, block.text_bytes),
+                Part::File(file) => (file.len(), file.num_texts(), file.text_bytes()),
+            };
+            (sum.0 + documents, sum.1 + texts, sum.2 + bytes)
+        })
+    }
+
+    /// Writes them; returns how many texts there are, and their bytes. Nothing is written if there is none.
+    pub(super) fn write(&self, pages: &mut PageWriter, level: i32) -> Result<(u64, u64)> {
+        let (_, texts, bytes) = self.counts();
+        if texts == 0 {
+            return Ok((0, 0));
+        }
+        if !self.dictionary.is_empty() {
+            pages.plain().section(DICTIONARY, 0, self.dictionary)?;
+        }
+        let ready = encoding(self.dictionary, level)?;
+        let table = pages.plain().stream(TEXTS, 0, |out| {
+            let mut joined = Joined::new(out, ready.as_deref(), level)?;
+            for part in &self.parts {
+                match part {
+                    Part::Block(block, dictionary) => {
+                        let own = std::ptr::eq(*dictionary, self.dictionary) || *dictionary == self.dictionary;
+                        joined.add(block, own, decoding(dictionary)?.as_deref())?;
+                    }
+                    Part::File(file) => caught(Some(file.segment()), || joined.add_file(file, self.dictionary))?,
+                }
+            }
+            joined.finish()
+        })?;
+        pages.array(BLOCKS, &table)?;
+        Ok((texts, bytes))
+    }
+}
+
+/// Texts that were decompressed.
+struct Loose<'a>(&'a [Option<String>]);
+
+impl TextSource for Loose<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn get(&self, i: usize) -> Option<&str> {
+        self.0[i].as_deref()
+    }
+}
+
+/// Blocks that are written one after another.
+struct Joined<'s, 'w, 'd> {
+    out: &'s mut Stream<'w>,
+    encoder: Encoder<'d>,
+    stop: Stop,
+    table: Vec<u64>,
+    end: u64,
+    /// Documents of the blocks that are written.
+    documents: usize,
+    /// Texts that wait for a block, and their bytes.
+    loose: Vec<Option<String>>,
+    loose_bytes: usize,
+}
+
+impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
+    fn new(out: &'s mut Stream<'w>, dictionary: Option<&'d CDict<'static>>, level: i32) -> Result<Self> {
+        Ok(Self {
+            out,
+            encoder: Encoder::new(dictionary, level)?,
+            stop: Stop::current(),
+            table: Vec::new(),
+            end: 0,
+            documents: 0,
+            loose: Vec::new(),
+            loose_bytes: 0,
+        })
+    }
+
+    fn add_file(&mut self, file: &StoreSegment, dictionary: &[u8]) -> Result<()> {
+        let Some(texts) = file.blocks() else {
+            self.loose.extend(std::iter::repeat_n(None, file.len()));
+            return self.write_loose(false);
+        };
+        let (own, decoder) = (texts.dictionary()? == dictionary, texts.decoder());
+        texts.each(|documents, length, frame| {
+            let block = Packed { documents, texts: 0, text_bytes: 0, length, frame };
+            self.add(&block, own, decoder).map_err(|error| match error {
+                Error::Corrupt { reason, .. } => file.segment().corrupt(reason),
+                other => other,
+            })
+        })
+    }
+
+    /// Appends a block; `own` if its dictionary is that of the file.
+    fn add(&mut self, block: &Packed<&[u8]>, own: bool, decoder: Option<&DDict<'static>>) -> Result<()> {
+        self.stop.check()?;
+        let is_rest = !self.loose.is_empty() && self.loose_bytes < SMALL;
+        if own && block.length >= SMALL && !is_rest {
+            self.write_loose(true)?;
+            return self.write(block.documents, block.length, block.frame);
+        }
+        let texts = texts_of(block.frame, block.documents, block.length, decoder)?;
+        self.loose_bytes += texts.iter().flatten().map(String::len).sum::<usize>();
+        self.loose.extend(texts);
+        self.write_loose(false)
+    }
+
+    /// Writes texts that wait: `all`, or those that fill blocks.
+    fn write_loose(&mut self, all: bool) -> Result<()> {
+        let mut loose = std::mem::take(&mut self.loose);
+        let (mut first, mut bytes) = (0, Vec::new());
+        loop {
+            let block = cut(&Loose(&loose), first);
+            // What fills no block waits for more.
+            if block.is_empty() || !(all || block.end < loose.len()) {
+                break;
+            }
+            first = block.end;
+            assemble(&Loose(&loose), block.clone(), &mut bytes);
+            let frame = self.encoder.encode(&bytes)?;
+            self.write(block.len(), bytes.len(), &frame)?;
+        }
+        loose.drain(..first);
+        self.loose_bytes = loose.iter().flatten().map(String::len).sum();
+        self.loose = loose;
+        Ok(())
+    }
+
+    fn write(&mut self, documents: usize, length: usize, frame: &[u8]) -> Result<()> {
+        self.end += frame.len() as u64;
+        self.table.extend([self.end, self.documents as u64 | (length as u64) << 32, xxh3_64(frame)]);
+        self.documents += documents;
+        self.out.append(frame)
+    }
+
+    fn finish(mut self) -> Result<Vec<u64>> {
+        self.write_loose(true)?;
+        debug_assert!(self.table.len().is_multiple_of(WORDS), "three words for each block");
+        Ok(self.table)
+    }
+}
