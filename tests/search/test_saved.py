@@ -14,6 +14,7 @@ import pytest
 import nearkin as nk
 from nearkin.errors import OutputError, StoreLockedError
 from nearkin.io.locks import changing
+from nearkin.search import saved
 from nearkin.search.saved import updating
 
 
@@ -70,7 +71,9 @@ def test_copies_know_no_files(make: Callable[[], Any], tmp_path: Path) -> None:
     index = make()
     row(index, 1)
     index.save(tmp_path / "index.nks")
+    locks = len(saved._alone)
     other = pickle.loads(pickle.dumps(index))  # noqa: S301  # It is our own.
+    assert locks == len(saved._alone)
     assert "_stamps" not in vars(other)
     assert [str((tmp_path / "index.nks").resolve())] == list(index._files())
 
@@ -91,8 +94,9 @@ def test_a_link_is_the_file_that_it_names(tmp_path: Path) -> None:
     assert 0 == len(nk.HammingIndex.open(path))
 
 
-def test_others_wait_for_whoever_changes_a_file(tmp_path: Path) -> None:
-    """A save under another's lock is refused; under one's own it is not."""
+def test_others_wait_for_whoever_changes_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A save under another's lock is refused after a while; under one's own it is not."""
+    monkeypatch.setattr(saved, "_WAIT", 0.1)
     path = tmp_path / "index.nks"
     index = nk.HammingIndex()
     index.save(path)
@@ -102,5 +106,7 @@ def test_others_wait_for_whoever_changes_a_file(tmp_path: Path) -> None:
         row(index, 1)
         index.save(path)
     assert 1 == len(nk.HammingIndex.open(path))
+    with saved._alone_here(path, str(path.resolve())), pytest.raises(StoreLockedError, match="another thread"):
+        index.save(path)
     if os.name == "posix":
         assert {".index.nks.lock", "index.nks"} == {file.name for file in tmp_path.iterdir()}

@@ -23,7 +23,7 @@ __all__ = ["changing", "hold"]
 
 
 @contextmanager
-def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]:
+def changing(path: str | os.PathLike[str], what: str = "file", *, wait: float = 0) -> Iterator[None]:
     """A context in which nobody else changes an existing file.
 
     Parameters
@@ -32,6 +32,8 @@ def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]
         The file; a symbolic link stands for what it names.
     what : str, default "file"
         What the message calls it.
+    wait : float, default 0
+        For how many seconds to wait for another who is changing it.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def changing(path: str | os.PathLike[str], what: str = "file") -> Iterator[None]
     Path(path).stat()
     target = Path(os.path.realpath(path))
     # Every user who may write to the folder may take the lock, regardless of who created its file.
-    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=0, mode=0o666)
+    lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=wait, mode=0o666)
     try:
         lock.acquire()
     except Timeout:

@@ -8,19 +8,43 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearkin.errors import OutputError
+from nearkin.errors import OutputError, StoreLockedError, check_name
 from nearkin.io.inputs import FileStamp
 from nearkin.io.locks import changing
 
 __all__ = ["KnowsItsFiles", "Origin", "updating"]
 
+# Seconds that a save waits for another one, which is what it takes to write a file.
+_WAIT = 60.0
+
 # Files that a thread has locked by `updating`: thread and path.
 _held: set[tuple[int, str]] = set()
+
+
+# Threads of this process that save to one path come one after another; a child that is forked has none of them.
+_alone: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_alone.clear)
+
+
+@contextmanager
+def _alone_here(path: str | os.PathLike[str], place: str) -> Iterator[None]:
+    """A context in which no other thread of this process saves to a path."""
+    lock = _alone[place]
+    if not lock.acquire(timeout=_WAIT):
+        raise StoreLockedError(
+            f"{path}: another thread is saving the index; run again when it has ended", place=str(path)
+        )
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -58,6 +82,7 @@ class Origin:
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Origin:
         """A file as it is; opening it says what is wrong with it, if anything is."""
+        check_name(path)
         place = os.path.realpath(path)
         try:
             return cls(place, FileStamp.of(Path(place).stat()))
@@ -78,9 +103,10 @@ class KnowsItsFiles:
             self._files()[origin.place] = origin.stamp
 
     def _forget(self, path: str | os.PathLike[str]) -> None:
-        """The file is not one of this index's."""
-        files = self._files()
-        files.pop(os.path.realpath(path), None)
+        """The file is not one of this index's, and nobody else's: a temporary one."""
+        files, place = self._files(), os.path.realpath(path)
+        files.pop(place, None)
+        _alone.pop(place, None)
         if not files:
             del vars(self)["_stamps"]
 
@@ -95,10 +121,12 @@ class KnowsItsFiles:
         StoreLockedError
             Somebody else is changing the file.
         """
+        check_name(path)
         place = os.path.realpath(path)
         with ExitStack() as stack:
+            stack.enter_context(_alone_here(path, place))
             if Path(place).is_file() and (threading.get_ident(), place) not in _held:
-                stack.enter_context(changing(path, "index"))
+                stack.enter_context(changing(path, "index", wait=_WAIT))
             known, found = self._files().get(place), Origin.of(path).stamp
             if not overwrite and known is not None and found not in (None, known):
                 message = (
