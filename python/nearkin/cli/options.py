@@ -1,4 +1,5 @@
-"""Every option and argument that more than one command takes, declared once: its name, short form and help.
+"""Every option and argument that more than one command takes, declared once: its name, short form and help. Those that
+say how a corpus is read are in `nearkin.cli.reading`.
 
 A command gives the default, and says in its own text what follows without an option. `recipe_of` puts the options
 that make up a recipe together.
