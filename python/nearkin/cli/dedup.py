@@ -45,7 +45,7 @@ from nearkin.cli.options import (
 from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.cli.remembering import Output, check_alone, remembering_store
 from nearkin.errors import bad_parameter, printable
-from nearkin.io.base import Layout
+from nearkin.io.base import KeptLayout
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
@@ -125,7 +125,7 @@ def dedup(
     ] = None,
     columns: Columns = None,
     out_layout: Annotated[
-        Layout, typer.Option(help="One file of what is kept, or one per input, as it is compressed and grouped.")
+        KeptLayout, typer.Option(help="One file of what is kept, or one per input, as it is compressed and grouped.")
     ] = "single",
     links: Annotated[
         str,
@@ -242,7 +242,7 @@ def _opened(
     against: Sequence[str],
     store: Path | None,
     out: str,
-    layout: Layout,
+    layout: KeptLayout,
     *,
     overwrite: bool,
 ) -> Iterator[_Files]:
@@ -310,7 +310,7 @@ def _existing_parent(path: Path) -> Path:
     return path
 
 
-def _summary(result: DedupResult, corpus: Corpus, layout: Layout, store: Path | None) -> dict[str, Any]:
+def _summary(result: DedupResult, corpus: Corpus, layout: KeptLayout, store: Path | None) -> dict[str, Any]:
     """What `summary.json` says: the job's summary, what was read, and which store remembers what is kept."""
     return {
         **result.summary,
@@ -327,7 +327,7 @@ def _summary(result: DedupResult, corpus: Corpus, layout: Layout, store: Path | 
 
 
 def _write(
-    result: DedupResult, summary: dict[str, Any], corpus: Corpus, layout: Layout, target: OutputDir | None
+    result: DedupResult, summary: dict[str, Any], corpus: Corpus, layout: KeptLayout, target: OutputDir | None
 ) -> dict[str, Any]:
     """Write what is kept: with tables and summary in a folder, alone on standard output."""
     from nearkin.io import write_table

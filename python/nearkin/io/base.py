@@ -38,7 +38,7 @@ REJECTED = "rejected.jsonl"
 """The file in a folder of output with the records that can't be read."""
 
 
-Layout = Literal["single", "input"]
+KeptLayout = Literal["single", "input"]
 """Whether kept rows are one file, or one per input."""
 
 
@@ -175,7 +175,7 @@ class Corpus(ABC):
         return visible_texts(texts) if self.html else texts
 
     def write_kept(
-        self, kept: NDArray[Any] | Iterable[int], out: OutputDir | IO[bytes], *, layout: Layout = "single"
+        self, kept: NDArray[Any] | Iterable[int], out: OutputDir | IO[bytes], *, layout: KeptLayout = "single"
     ) -> None:
         """Write some rows in the input's format, order and schema.
 
@@ -219,7 +219,7 @@ class Corpus(ABC):
             with out.open(name) as file, compressing(file, compression) as stream:
                 self._write(mask, stream, everything if layout == "single" else [number])
 
-    def kept_names(self, layout: Layout = "single") -> list[str]:
+    def kept_names(self, layout: KeptLayout = "single") -> list[str]:
         """The names of the files that `write_kept` writes.
 
         Parameters
@@ -233,8 +233,8 @@ class Corpus(ABC):
         ParameterError
             An unknown layout; with "input" standard input, pipes, and files that are documents.
         """
-        if layout not in get_args(Layout):
-            raise bad_parameter("layout", repr(layout), " or ".join(get_args(Layout)))
+        if layout not in get_args(KeptLayout):
+            raise bad_parameter("layout", repr(layout), " or ".join(get_args(KeptLayout)))
         if layout == "single":
             return [self.kept_name]
         if self.format == "files" or not all(
