@@ -323,6 +323,7 @@ def _summary(result: DedupResult, corpus: Corpus, layout: KeptLayout, store: Pat
         "bytes_read": corpus.bytes_read,
         "malformed": corpus.malformed.count,
         "malformed_first": [str(record) for record in corpus.malformed.first],
+        **({"left_out": dict(corpus.left_out)} if corpus.left_out else {}),
     }
 
 

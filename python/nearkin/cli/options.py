@@ -48,7 +48,7 @@ def output(help: str) -> OptionInfo:
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        help="Files, globs, folders, URLs, or - for standard input: JSON, Parquet, CSV, TSV, text; also compressed.",
+        help="Files, globs, folders, URLs, - for standard input: JSON, Parquet, CSV, TSV, text, WARC; also compressed.",
         show_default=False,
     ),
 ]

@@ -42,8 +42,8 @@ _OPTIONS: dict[str, Any] = {
     "format": Annotated[
         str | None,
         typer.Option(
-            help="jsonl, parquet, csv, tsv, txt (a document per line) or files; told by the names without it.",
-            autocompletion=one_of("jsonl", "parquet", "csv", "tsv", "txt", "files"),
+            help="jsonl, parquet, csv, tsv, txt (a document per line), files or warc; told by the names without it.",
+            autocompletion=one_of("jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"),
             rich_help_panel=_PANEL,
         ),
     ],
@@ -194,8 +194,13 @@ def reads(*, ids: bool = True) -> Callable[[Callable[..., None]], Callable[..., 
 
 
 def report_malformed(corpus: Corpus) -> None:
-    """Write the first records that can't be read, and how many there are, to standard error."""
+    """Write what was not read to standard error: the first records that can't be, how many there are, and what was left
+    out.
+    """
     for record in corpus.malformed.first[:5]:
         warn(f"skipped: {record}")
     if corpus.malformed.count > 5:
         warn(f"skipped {corpus.malformed.count} records in all that can't be read; --strict stops at the first")
+    if corpus.left_out:
+        most_first = sorted(corpus.left_out.items(), key=lambda item: (-item[1], item[0]))
+        warn("left out: " + ", ".join(f"{name} ({count:,})" for name, count in most_first))

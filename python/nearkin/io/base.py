@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path, PurePath
 from types import TracebackType
@@ -47,7 +48,7 @@ class Corpus(ABC):
 
     Attributes
     ----------
-    format : {"jsonl", "parquet", "csv", "tsv", "txt", "files"}
+    format : {"jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"}
     paths : list of Path
         Every input file that has a name.
     inputs : list of Path
@@ -58,6 +59,8 @@ class Corpus(ABC):
         Bytes of input read so far, compressed where it is.
     malformed : Malformed
         The records that can't be read.
+    left_out : dict of str to int
+        Records of WARC that are no documents, such as requests and pictures: how many, by what they are.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Corpus(ABC):
         self.html = html
         self.inputs: list[Path] = []
         self.malformed = Malformed(strict=strict, most=max_malformed, spool=Spool(spool_dir))
+        self.left_out: dict[str, int] = {}
         self.rows = 0
         self.bytes_read = 0
         self._sources = sources
@@ -134,7 +138,7 @@ class Corpus(ABC):
             )
         self._begun = True
         self._reset()
-        absent = set(self.extra_columns) if self.format == "jsonl" else set()
+        absent = set(self.extra_columns) if self.format in ("jsonl", "warc") else set()
         for batch in self._read():
             absent -= {name for name in absent if batch.columns[name].kinds.any()}
             yield replace(batch, texts=visible_texts(batch.texts)) if self.html else batch
@@ -216,8 +220,12 @@ class Corpus(ABC):
         names = self.kept_names(layout)
         for number, name in enumerate(names):
             compression = self.compression if layout == "single" else self._sources[number].compression
-            with out.open(name) as file, compressing(file, compression) as stream:
+            with out.open(name) as file, self._compressing(file, compression) as stream:
                 self._write(mask, stream, everything if layout == "single" else [number])
+
+    def _compressing(self, file: IO[bytes], compression: Compression) -> AbstractContextManager[IO[bytes]]:
+        """A stream into a file of kept rows."""
+        return compressing(file, compression)
 
     def kept_names(self, layout: KeptLayout = "single") -> list[str]:
         """The names of the files that `write_kept` writes.
@@ -283,6 +291,7 @@ class Corpus(ABC):
 
     def _reset(self) -> None:
         self.malformed.clear()
+        self.left_out.clear()
         self.rows = 0
         self.bytes_read = 0
         self._spool.close()

@@ -39,14 +39,14 @@ def open_corpus(
         `https://`) where fsspec is installed; all of one format, each also .gz, .zst, .bz2, .xz or .lz4. JSON may be
         lines, one array, or values of several lines each.
     format : str, optional
-        jsonl, parquet, csv, tsv, txt (a document per line) or files (a file per document); None to follow the file
-        names.
+        jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document) or warc (WARC and WET of
+        crawls); None to follow the file names.
     text_column : str, default "text"
-        The column of the text; of no meaning for txt and files. In JSON and Parquet `meta.url` is the field `url` of
-        `meta`, unless a column has that name; so for the other columns.
+        The column of the text; of no meaning for txt, files and warc. In JSON and Parquet `meta.url` is the field `url`
+        of `meta`, unless a column has that name; so for the other columns.
     id_column : str, optional
-        The column of the id, an integer or string in every record; ids are row numbers without one, and the paths of
-        files.
+        The column of the id, an integer or string in every record; ids are row numbers without one, the paths of
+        files, and the record ids of WARC, whose columns `nearkin.io.warc` names.
     extra_columns : iterable of str
         Further columns of scalars to read.
     strict : bool, default False
@@ -59,6 +59,7 @@ def open_corpus(
         Of CSV: one ASCII character. If not given it is comma, semicolon, tab or bar, by the header.
     html : bool, default False
         Whether texts are HTML, of which the visible text counts (`nearkin.io.html`); pages are written as they came.
+        Those of WARC are known by their content type.
     spool_dir : path, optional
         Where inputs that can't be read twice as they lie are spooled: compressed ones, pipes, remote files, other
         encodings, JSON arrays. It needs room for their decompressed bytes.
@@ -75,7 +76,8 @@ def open_corpus(
     InputError
         Missing files, inputs of two formats, one file twice.
     MissingExtraError
-        A URL, where fsspec or its part for that protocol is not installed; or `html` without selectolax.
+        A URL, where fsspec or its part for that protocol is not installed; `html` without selectolax; WARC
+        without fastwarc.
 
     Examples
     --------
@@ -118,8 +120,9 @@ def open_corpus(
 def _decoded(kind: Format, sources: list[InputFile], encoding: str | None) -> list[InputFile]:
     """The sources with the encoding of their text."""
     checked = check_encoding(encoding)
-    if encoding is not None and kind == "parquet":
-        raise bad_parameter("encoding", repr(encoding), "no encoding for parquet, whose texts are UTF-8")
+    if encoding is not None and kind in ("parquet", "warc"):
+        why = "whose texts are UTF-8" if kind == "parquet" else "whose records say their encodings"
+        raise bad_parameter("encoding", repr(encoding), f"no encoding for {kind}, {why}")
     return [replace(source, encoding=checked) for source in sources] if checked else sources
 
 
@@ -136,13 +139,20 @@ def _open(
         for name, value in (("id_column", id_column), ("extra_columns", extra or None)):
             if value is not None:
                 raise bad_parameter(name, repr(value), f"no column for {kind}, which has none")
-    elif text_column == id_column or text_column in extra:
+    elif kind != "warc" and (text_column == id_column or text_column in extra):
         raise bad_parameter("text_column", repr(text_column), "a column that is neither the id nor an extra column")
     options |= {"text_column": text_column, "id_column": id_column, "extra_columns": extra}
     if kind == "parquet":
         from nearkin.io.parquet import ParquetCorpus
 
         return ParquetCorpus(kind, sources, **options)
+    if kind == "warc":
+        from nearkin.io.warc import WarcCorpus, check_columns, check_reader
+
+        check_reader()
+        options |= {"id_column": id_column or "record_id", "html": False}
+        check_columns([options["id_column"], *extra])
+        return WarcCorpus(kind, sources, **options)
     if kind == "files":
         from nearkin.io.files import FileCorpus
 

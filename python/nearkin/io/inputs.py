@@ -1,8 +1,8 @@
 """From what a user names to what is read: paths, globs, folders and `-` become sources of one format.
 
 The format follows from the name's ending, under that of a compression if need be, or given; all inputs have the same. A
-folder is read for its `.jsonl`, `.parquet`, `.csv` or `.tsv` files if it has any, and otherwise every file in it is a
-document. Names that begin with a dot are skipped when a folder is read, and folders are never entered through a
+folder is read for its `.jsonl`, `.parquet`, `.csv`, `.tsv` or `.warc` files if it has any, and otherwise every file in
+it is a document. Names that begin with a dot are skipped when a folder is read, and folders are never entered through a
 symbolic link. Order: as given; within a glob or a folder by name.
 """
 
@@ -19,7 +19,7 @@ from typing import Literal, cast, get_args
 
 from nearkin.errors import InputError, bad_parameter, kind_of_file, printable
 
-Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files"]
+Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"]
 Compression = Literal["", "gz", "zst", "bz2", "xz", "lz4"]
 
 STDIN = "-"
@@ -36,6 +36,8 @@ _ENDINGS: dict[str, Format] = {
     ".txt": "txt",
     ".text": "txt",
     ".log": "txt",
+    ".warc": "warc",
+    ".wet": "warc",
 }
 _COMPRESSIONS: dict[str, Compression] = {
     ".gz": "gz",
@@ -46,7 +48,7 @@ _COMPRESSIONS: dict[str, Compression] = {
     ".lz4": "lz4",
 }
 # Endings that say "rows" so plainly that a folder with them is a folder of tables, not of documents.
-_TABLES = ("jsonl", "parquet", "csv", "tsv")
+_TABLES = ("jsonl", "parquet", "csv", "tsv", "warc")
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,8 @@ def resolve(
     inputs : path, or iterable of paths
         Files, globs, folders, URLs, `-` for standard input.
     format : str or None
-        One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document); None to tell by names.
+        One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document), warc; None to
+        tell by names.
 
     Raises
     ------
@@ -188,7 +191,7 @@ def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Fo
     if name == STDIN:
         if format == "files":
             raise bad_parameter(
-                "format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt"
+                "format", "'files'", "a format of rows for standard input: jsonl, parquet, csv, tsv, txt, warc"
             )
         return [(format or "jsonl", InputFile("standard input", None, "", regular=False))]
     from nearkin.io import remote

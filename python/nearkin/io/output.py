@@ -410,7 +410,7 @@ def files_of_run(folder: Path) -> set[str]:
         return set()
     kept, form = summary.get("kept_file"), summary.get("format")
     if isinstance(kept, str) and isinstance(form, str):
-        ending = "jsonl" if form in ("txt", "files") else form
+        ending = "jsonl" if form in ("txt", "files", "warc") else form
         return {kept, f"clusters.{ending}", f"pairs.{ending}", SUMMARY}
     return {"kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl", SUMMARY}
 

@@ -1,4 +1,4 @@
-"""Corpora whose files are records one after another: JSON lines, CSV and TSV, plain lines.
+"""Corpora whose files are records one after another: JSON lines, CSV and TSV, plain lines; WARC in `io.warc`.
 
 The core reads blocks and says where each record lies; a record is looked up by reading these bytes again, and kept by
 copying them, so what is written is what came, byte for byte (in UTF-8, and of a JSON array as lines). A record that
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import IO
+from typing import IO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,16 @@ from numpy.typing import NDArray
 from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_lines
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
-from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.streams import MAGIC, PROGRAMS, Reader, check_stamp, read_at
+from nearkin.io.inputs import Compression, FileStamp, InputFile, unreadable
+from nearkin.io.recode import ByteStream
+from nearkin.io.streams import MAGIC, PROGRAMS, Reader, check_stamp, decompressed, read_at
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class _Places:
+class Places:
     """Where the rows of one batch lie: `base + starts[i]`, `lengths[i]` bytes, in the source's file or in the spool."""
 
     source: int
@@ -40,25 +41,66 @@ class _Places:
 
     @property
     def end_row(self) -> int:
+        """The row after the last one."""
         return self.first_row + len(self.starts)
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """The records of a block as the core's `Records`, of a format that Python reads.
+
+    Parameters
+    ----------
+    offsets, data, nulls : arrays
+        Texts, as `PackedTexts` has them.
+    starts, lengths : (n,) uint32
+        Where in the block each row lies.
+    columns : list of tuple of arrays
+        As `Column` takes them.
+    malformed : list of (int, str)
+        Which records of the block can't be read, from 0, and why.
+    malformed_count : int
+        How many they are.
+    consumed : int
+        Bytes of the block that were read; the next block begins with the rest.
+    lines : int
+        Lines, or records, that were read.
+    """
+
+    offsets: NDArray[np.int64]
+    data: NDArray[np.uint8]
+    nulls: NDArray[np.int64]
+    starts: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    columns: list[tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]]
+    malformed: list[tuple[int, str]]
+    malformed_count: int
+    consumed: int
+    lines: int
+
+
 class RecordCorpus(Corpus):
-    """What JSON lines, CSV and plain lines have in common."""
+    """What JSON lines, CSV, plain lines and WARC have in common."""
+
+    unit: Literal["line", "record"] = "line"
 
     def _reset(self) -> None:
         super()._reset()
-        self._places: list[_Places] = []
+        self._places: list[Places] = []
         self._stamps: dict[int, FileStamp | None] = {}
         self._spooled: set[int] = set()
 
-    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
+    def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records | Parsed:
         """The records of a block."""
         raise NotImplementedError
 
-    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records:
+    def _parse_spans(self, block: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> Records | Parsed:
         """The records that lie back to back."""
         raise NotImplementedError
+
+    def _decompressed(self, raw: ByteStream, compression: Compression) -> ByteStream:
+        """The decompressed bytes of a source."""
+        return decompressed(raw, compression)
 
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         """Bytes and lines before the first record, or None when the block is too short to tell."""
@@ -66,7 +108,9 @@ class RecordCorpus(Corpus):
 
     def _read(self) -> Iterator[Batch]:
         for number, source in enumerate(self._sources):
-            with Reader(source, self._spool, json=self.format == "jsonl") as reader:
+            with Reader(source, self._spool, json=self.format == "jsonl", opener=self._decompressed) as reader:
+                if self.unit == "record":
+                    reader.unit = self.unit
                 if reader.spooled_at is not None:
                     self._spooled.add(number)
                 before = self.bytes_read
@@ -130,9 +174,9 @@ class RecordCorpus(Corpus):
             target[:rest] = buffer[consumed:filled]
             buffer, base, filled = target, base + consumed, rest
 
-    def _batch(self, number: int, base: int, records: Records) -> Batch:
+    def _batch(self, number: int, base: int, records: Records | Parsed) -> Batch:
         first = self.rows
-        self._places.append(_Places(number, first, base, records.starts.copy(), records.lengths.copy()))
+        self._places.append(Places(number, first, base, records.starts.copy(), records.lengths.copy()))
         self.rows += len(records.starts)
         columns = {name: Column(*parts) for name, parts in zip(self.columns, records.columns, strict=True)}
         if self.id_column is None:
@@ -142,7 +186,7 @@ class RecordCorpus(Corpus):
         extra = {name: columns[name] for name in self.extra_columns}
         return Batch(first, PackedTexts(records.offsets, records.data, records.nulls), ids, extra)
 
-    def _reject(self, reader: Reader, line: int, records: Records) -> None:
+    def _reject(self, reader: Reader, line: int, records: Records | Parsed) -> None:
         name = reader.source.name
         first = [BadRecord(name, line + at, reason, reader.unit) for at, reason in records.malformed]
         for record in first[:-1]:
@@ -205,7 +249,7 @@ class RecordCorpus(Corpus):
         """Write what comes before the first record."""
 
     def _copy(
-        self, places: _Places, mask: NDArray[np.bool_], descriptor: int, stream: IO[bytes], *, open_line: bool
+        self, places: Places, mask: NDArray[np.bool_], descriptor: int, stream: IO[bytes], *, open_line: bool
     ) -> bool:
         """Copy the kept rows of one batch; whether the last one lacks a line end."""
         kept = np.flatnonzero(mask[places.first_row : places.end_row])
@@ -385,4 +429,4 @@ def _grown(source: InputFile, buffer: NDArray[np.uint8], filled: int, what: str)
     return grown
 
 
-__all__ = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "RecordCorpus"]
+__all__ = ["CsvCorpus", "JsonlCorpus", "LineCorpus", "Parsed", "Places", "RecordCorpus"]

@@ -278,6 +278,8 @@ class Reader:
         Takes the bytes of what can't be read again as it lies.
     json : bool, default False
         Whether the bytes are JSON, whose arrays become lines.
+    opener : function, default `decompressed`
+        Makes the stream of decompressed bytes.
 
     Attributes
     ----------
@@ -291,7 +293,15 @@ class Reader:
         What lines of the stream are: lines of the file, or records of a JSON array.
     """
 
-    def __init__(self, source: InputFile, spool: Spool, *, json: bool = False) -> None:
+    def __init__(
+        self,
+        source: InputFile,
+        spool: Spool,
+        *,
+        json: bool = False,
+        opener: Callable[[ByteStream, Compression], ByteStream] = decompressed,
+    ) -> None:
+        self._opener = opener
         self.source = source
         self.unit: Literal["line", "record"] = "line"
         self._json = json
@@ -315,7 +325,7 @@ class Reader:
         elif not source.url or not compression:
             compression = counted.peek_compression()
         try:
-            self._stream: ByteStream = self._recoded(decompressed(counted, compression))
+            self._stream: ByteStream = self._recoded(self._opener(counted, compression))
         except BaseException:
             self._raw.close()
             raise

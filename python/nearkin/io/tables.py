@@ -1,6 +1,6 @@
 """Side tables of a run (clusters, pairs), in the format that goes with the input's.
 
-JSON lines beside jsonl, txt and files; CSV, TSV and Parquet beside inputs of these formats. Side tables are never
+JSON lines beside jsonl, txt, files and warc; CSV, TSV and Parquet beside inputs of these formats. Side tables are never
 compressed as a whole. A missing value is null in JSON lines and Parquet and an empty field in CSV. Rows are written in
 pieces, so that memory does not grow with their number beyond the columns that were given.
 """
@@ -41,7 +41,7 @@ def table_name(name: str, format: Format) -> str:
     >>> table_name("clusters", "jsonl"), table_name("pairs", "csv")
     ('clusters.jsonl', 'pairs.csv')
     """
-    return f"{name}.{'jsonl' if format in ('txt', 'files') else format}"
+    return f"{name}.{'jsonl' if format in ('txt', 'files', 'warc') else format}"
 
 
 def write_table(out: OutputDir, name: str, columns: Mapping[str, TableColumn], format: Format) -> str:

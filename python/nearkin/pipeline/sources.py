@@ -321,9 +321,9 @@ def open_fingerprints(
         delimiter=delimiter,
         html=html,
     )
-    if fingerprints is not None and corpus.format == "files":
+    if fingerprints is not None and corpus.format in ("files", "warc"):
         corpus.close()
-        raise bad_parameter("format", "files", "jsonl, parquet, csv, tsv or txt for fingerprints")
+        raise bad_parameter("format", corpus.format, "jsonl, parquet, csv, tsv or txt for fingerprints")
     width = recipe.bits if recipe is not None else bits if bits is not None else 64
     if bits is not None and bits != width:
         corpus.close()

@@ -339,7 +339,7 @@ def _read_run(folder: Path) -> DedupRun:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = f"is no folder that nearkin dedup wrote ({error!r}); give that, or a table of pairs or clusters"
         raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason) from error
-    ending = "jsonl" if form in ("txt", "files") else form
+    ending = "jsonl" if form in ("txt", "files", "warc") else form
     clusters, pairs = (read_table(folder / f"{name}.{ending}") for name in ("clusters", "pairs"))
     columns = {name: clusters.get(name, []) for name in ("id", "cluster", "representative", "reason")}
     ids: list[Scalar] = []

@@ -1,0 +1,467 @@
+"""nearkin.io.warc: the pages and texts of crawls, whole and damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from command import call
+from corpora import read_all
+from nearkin.errors import InputError, MissingExtraError, ParameterError
+from nearkin.io import BadRecord, OutputDir, base, open_corpus, warc
+from nearkin.io.warc import decode
+
+pytest.importorskip("fastwarc")
+pytest.importorskip("selectolax")
+
+PAGE = "<title>T</title><p>The very same words of a page that was crawled {}.<script>x({})</script>"
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress}
+
+
+def record(kind: str, content: bytes, number: int, content_type: str, **fields: str) -> bytes:
+    """One record; fields have _ for -."""
+    head = {
+        "WARC-Type": kind,
+        "WARC-Record-ID": f"<urn:uuid:{number}>",
+        "WARC-Date": f"2024-03-{number % 28 + 1:02}T10:00:00Z",
+        "WARC-Target-URI": f"http://example.org/{number}",
+        **{name.replace("_", "-"): value for name, value in fields.items()},
+        "Content-Type": content_type,
+        "Content-Length": str(len(content)),
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    return b"WARC/1.0\r\n" + lines.encode("utf-8", "surrogateescape") + b"\r\n" + content + b"\r\n\r\n"
+
+
+def response(number: int, page: bytes, *, said: str = "text/html; charset=utf-8", status: str = "200 OK") -> bytes:
+    """A page as a server sent it."""
+    head = f"HTTP/1.1 {status}\r\n" + (f"Content-Type: {said}\r\n" if said else "")
+    return record("response", head.encode() + b"\r\n" + page, number, "application/http; msgtype=response")
+
+
+def conversion(number: int, text: str) -> bytes:
+    """A text of a WET file."""
+    return record("conversion", text.encode(), number, "text/plain")
+
+
+INFO = record("warcinfo", b"software: tests\r\n", 0, "application/warc-fields")
+
+
+def write(path: Path, records: list[bytes]) -> Path:
+    """A file of records, each compressed by itself as the name says."""
+    compress = COMPRESS[path.suffix if path.suffix == ".gz" else ""]
+    path.write_bytes(b"".join([compress(record) for record in records]))
+    return path
+
+
+def crawl(path: Path) -> Path:
+    """A file with all that a crawl has: three pages, of which two say the same, and what is no page."""
+    return write(
+        path,
+        [
+            INFO,
+            record("request", b"GET / HTTP/1.1\r\n\r\n", 1, "application/http; msgtype=request"),
+            response(2, PAGE.format("today", 1).encode()),
+            record("metadata", b"fetchTimeMs: 3", 3, "application/warc-fields"),
+            response(4, b"gone", status="404 Not Found"),
+            response(5, b"\x89PNG", said="image/png"),
+            record("response", b"20240301 example.org 127.0.0.1", 6, "text/dns"),
+            response(7, PAGE.format("today", 2).encode()),
+            record("revisit", b"HTTP/1.1 200 OK\r\n\r\n", 8, "application/http; msgtype=response"),
+            response(9, b"Wholly other words, plain & <simple>.", said="text/plain"),
+        ],
+    )
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_pages_are_documents_and_the_rest_is_counted(tmp_path: Path, ending: str) -> None:
+    """Visible text of HTML, plain text as it is; columns are header fields."""
+    path = crawl(tmp_path / f"crawl.warc{ending}")
+    extra = ["url", "date", "status", "content_type", "WARC-Type"]
+    with open_corpus(path, extra_columns=extra) as corpus:
+        (batch,) = corpus.batches()
+        page = "The very same words of a page that was crawled today."
+        assert [page, page, "Wholly other words, plain & <simple>."] == list(batch.texts)
+        assert ["<urn:uuid:2>", "<urn:uuid:7>", "<urn:uuid:9>"] == list(batch.ids)
+        assert [f"http://example.org/{i}" for i in (2, 7, 9)] == list(batch.columns["url"])
+        assert [f"2024-03-{i:02}T10:00:00Z" for i in (3, 8, 10)] == list(batch.columns["date"])
+        assert [200, 200, 200] == list(batch.columns["status"])
+        assert ["text/html", "text/html", "text/plain"] == list(batch.columns["content_type"])
+        assert ["response"] * 3 == list(batch.columns["WARC-Type"])
+        assert page == corpus.texts([1])[0]
+        names = [
+            *(f"records of type {kind}" for kind in ("warcinfo", "request", "metadata", "revisit")),
+            "responses of status 404",
+            "records of content type image/png",
+            "responses that are not HTTP",
+        ]
+        assert dict.fromkeys(names, 1) == corpus.left_out
+        assert 0 == corpus.malformed.count
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_what_is_kept_are_records_as_they_came(tmp_path: Path, ending: str) -> None:
+    """After the warcinfo of their file, each a member of its own, and they can be read again."""
+    path = crawl(tmp_path / f"crawl.warc{ending}")
+    with open_corpus(path) as corpus:
+        list(corpus.batches())
+        with OutputDir(tmp_path / "out") as out:
+            corpus.write_kept([0, 2], out)
+    kept = tmp_path / "out" / f"kept.warc{ending}"
+    pages = [response(2, PAGE.format("today", 1).encode())]
+    pages.append(response(9, b"Wholly other words, plain & <simple>.", said="text/plain"))
+    data = kept.read_bytes()
+    assert b"".join([INFO, *pages]) == (gzip.decompress(data) if ending else data)
+    if ending:
+        first = zlib.decompressobj(wbits=31)
+        assert INFO == first.decompress(data)
+        assert first.eof
+    with open_corpus(kept) as corpus:
+        assert ["<urn:uuid:2>", "<urn:uuid:9>"] == read_all(corpus)[1]
+
+
+def test_dedup_of_a_crawl(tmp_path: Path) -> None:
+    """The latest of two pages stays; what is no page is told on standard error and in the summary."""
+    path = crawl(tmp_path / "crawl.warc.gz")
+    done = call("dedup", path, "-o", tmp_path / "out", "--keep", "max:date", "--id-column", "url", "--json")
+    assert 0 == done.code
+    assert "records of content type image/png (1)" in done.message
+    summary = done.json()
+    assert (3, 2, 1) == (summary["documents"], summary["kept"], summary["left_out"]["responses of status 404"])
+    table = [json.loads(line) for line in (tmp_path / "out" / "clusters.jsonl").read_text().splitlines()]
+    assert {"http://example.org/7"} == {row["representative"] for row in table if row["id"] == "http://example.org/2"}
+    with open_corpus(tmp_path / "out" / "kept.warc.gz") as corpus:
+        assert ["<urn:uuid:7>", "<urn:uuid:9>"] == read_all(corpus)[1]
+
+
+def test_wet(tmp_path: Path) -> None:
+    """Texts of WET are what they are, markup or not; a file per input is written where that is asked for."""
+    texts = ["one <b>two</b>", "Zwölf Boxkämpfer", ""]
+    for name in "ab":
+        write(tmp_path / f"{name}.warc.wet.gz", [INFO, *(conversion(i, text) for i, text in enumerate(texts))])
+    with open_corpus(tmp_path / "*.wet.gz") as corpus:
+        assert texts * 2 == read_all(corpus)[0]
+        assert {"records of type warcinfo": 2} == corpus.left_out
+        with OutputDir(tmp_path / "out") as out:
+            corpus.write_kept([1, 3], out, layout="input")
+    for name, text in (("a", conversion(1, texts[1])), ("b", conversion(0, texts[0]))):
+        written = gzip.decompress((tmp_path / "out" / f"kept-{name}.warc.wet.gz").read_bytes())
+        assert INFO + text == written
+
+
+def test_a_folder_of_crawls_is_a_corpus(tmp_path: Path) -> None:
+    """And a crawl comes through a pipe as well."""
+    write(tmp_path / "a.warc", [conversion(1, "one")])
+    write(tmp_path / "b.wet", [conversion(2, "two")])
+    with open_corpus(tmp_path) as corpus:
+        assert ["one", "two"] == read_all(corpus)[0]
+    done = call("hash", "-", "--format", "warc", stdin=gzip.compress(conversion(1, "one two three")))
+    assert (0, 1) == (done.code, len(done.lines))
+    assert done.out.endswith("\t<urn:uuid:1>\n") or done.out.startswith("<urn:uuid:1>\t")
+
+
+@pytest.mark.parametrize("block", [64, 300, 1 << 24])
+def test_records_cross_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """Wherever a block ends."""
+    monkeypatch.setattr("nearkin.io.records.BLOCK", block)
+    path = crawl(tmp_path / "crawl.warc")
+    with open_corpus(path) as corpus:
+        assert ["<urn:uuid:2>", "<urn:uuid:7>", "<urn:uuid:9>"] == read_all(corpus)[1]
+        assert 7 == sum(corpus.left_out.values())
+        assert 0 == corpus.malformed.count
+
+
+def reasons_of(path: Path) -> tuple[list[str], list[tuple[int, str]]]:
+    """The texts that can be read, and what can't."""
+    with open_corpus(path, max_malformed=100) as corpus:
+        texts = read_all(corpus)[0]
+        assert all(
+            found == BadRecord(str(path), found.line, found.reason, "record") for found in corpus.malformed.first
+        )
+        return texts, [(found.line, found.reason) for found in corpus.malformed.first]
+
+
+def whole(number: int) -> bytes:
+    """A record that is not damaged."""
+    return conversion(number, f"text {number}")
+
+
+SHORT = conversion(2, "a text that is longer than it says").replace(b"Content-Length: 34", b"Content-Length: 12")
+LONG = conversion(2, "a text that is shorter").replace(b"Content-Length: 22", b"Content-Length: 9000")
+
+
+@pytest.mark.parametrize("block", [128, 1 << 24])
+@pytest.mark.parametrize(
+    ("damaged", "reason"),
+    [
+        (SHORT, "Content-Length is 12, and the record does not end there"),
+        (LONG, "the record is cut off: it has "),
+        (conversion(2, "x").replace(b"Content-Length: 1\r\n", b""), "the record's header has no Content-Length"),
+        (b"what is this?\r\n\r\n", "no record begins here"),
+        (b"\0" * 5000 + b"\r\n\r\n", "no record begins here"),
+        (record("conversion", b"caf\xe9", 2, "text/plain"), "the text is not UTF-8 at byte 3"),
+        (conversion(2, "x").replace(b"WARC-Record-ID", b"WARC-Record-No"), "no WARC-Record-ID, which is the id"),
+        (response(2, b"x", said="text/html\r\nTransfer-Encoding: chunked"), "Invalid chunk header"),
+        (response(2, b"no gzip, but words", said="text/html\r\nContent-Encoding: gzip"), "Gzip decompression error"),
+        (response(2, b"x", said="text/html\r\nContent-Encoding: words"), "Unsupported"),
+    ],
+)
+def test_a_damaged_record_costs_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bytes, reason: str, block: int
+) -> None:
+    """It is told once, by its number and with its reason; those before and after it are read."""
+    monkeypatch.setattr("nearkin.io.records.BLOCK", block)
+    path = write(tmp_path / "a.warc", [whole(1), damaged, whole(3), whole(4)])
+    texts, found = reasons_of(path)
+    assert ["text 1", "text 3", "text 4"] == texts
+    assert [2] == [line for line, _ in found]
+    assert reason in found[0][1]
+
+
+def test_the_last_record_is_cut_off(tmp_path: Path) -> None:
+    """In a plain file its bytes are counted; in a compressed one its member does not end."""
+    plain = whole(1) + whole(2)
+    (tmp_path / "a.warc").write_bytes(plain[:-8])
+    assert (["text 1"], [(2, "the record is cut off: it has 2 of 6 bytes")]) == reasons_of(tmp_path / "a.warc")
+    packed = gzip.compress(whole(1)) + gzip.compress(whole(2))[:-12]
+    (tmp_path / "a.warc.gz").write_bytes(packed)
+    reason = "compressed bytes are damaged (the gzip stream ends too early)"
+    assert (["text 1"], [(2, reason)]) == reasons_of(tmp_path / "a.warc.gz")
+
+
+def test_a_header_that_does_not_end(tmp_path: Path) -> None:
+    """Beyond 32 KiB it is none."""
+    endless = b"WARC/1.0\r\n" + b"X-Field: y\r\n" * 5000
+    path = write(tmp_path / "a.warc", [whole(1), endless + b"\r\n\r\n", whole(3)])
+    assert (["text 1", "text 3"], [(2, "the record's header has no end")]) == reasons_of(path)
+
+
+def test_a_record_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is skipped as a whole, block by block."""
+    monkeypatch.setattr("nearkin.io.records.BLOCK", 1 << 12)
+    monkeypatch.setattr(base, "LONGEST", 1 << 15)
+    monkeypatch.setattr("nearkin.io.records.LONGEST", 1 << 15)
+    monkeypatch.setattr(warc, "LONGEST", 1 << 15)
+    path = write(tmp_path / "a.warc", [whole(1), conversion(2, "WARC/1.0\r\n\r\n" * 4000), whole(3)])
+    texts, found = reasons_of(path)
+    assert (["text 1", "text 3"], [2]) == (texts, [line for line, _ in found])
+    assert "the record is longer than" in found[0][1]
+    # A page that only grows beyond that when it is decompressed.
+    packed = gzip.compress(b"a" * (1 << 16))
+    bomb = response(2, packed, said="text/html\r\nContent-Encoding: gzip")
+    texts, found = reasons_of(write(tmp_path / "b.warc", [whole(1), bomb, whole(3)]))
+    assert (["text 1", "text 3"], 2) == (texts, found[0][0])
+    assert "the content is longer than" in found[0][1]
+
+
+@pytest.mark.parametrize("at", [2, 30, -6, -2])
+def test_a_damaged_member_costs_itself_alone(tmp_path: Path, at: int) -> None:
+    """Wherever it is damaged: in its header, its data, its checksum or its length."""
+    members = [gzip.compress(conversion(i, f"text {i} " + "of some words " * 20)) for i in range(1, 5)]
+    broken = bytearray(members[1])
+    broken[at] ^= 0xFF
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(b"".join([members[0], bytes(broken), *members[2:]]))
+    texts, found = reasons_of(path)
+    assert ["text 1", "text 3", "text 4"] == [text[:6] for text in texts]
+    assert [2] == [line for line, _ in found]
+    assert "compressed bytes are damaged (" in found[0][1]
+
+
+def test_a_file_that_was_compressed_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read; damage in it is an error, since all that follows is lost."""
+    packed = gzip.compress(b"".join(whole(i) for i in range(1000)))
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(packed)
+    assert 1000 == len(reasons_of(path)[0])
+    monkeypatch.setattr(warc, "_HELD", 1 << 10)
+    monkeypatch.setattr(warc, "_CHUNK", 1 << 8)
+    assert 1000 == len(reasons_of(path)[0])
+    for damaged in (packed[:-100], packed[:-8] + bytes(8)):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="the compressed stream is damaged or cut off"):
+            reasons_of(path)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_any_bytes_are_read_or_told(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Bytes that are changed or cut anywhere never end the process, and never the run without an InputError."""
+    content = bytearray(INFO + b"".join(map(whole, range(3))) + response(4, b"<p>five"))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("warc") / "a.warc"
+    path.write_bytes(bytes(content[: data.draw(st.integers(0, len(content)))]))
+    try:
+        with open_corpus(path, max_malformed=100, extra_columns=["url"]) as corpus:
+            rows = len(read_all(corpus)[0])
+            assert rows + corpus.malformed.count + sum(corpus.left_out.values()) <= 6
+    except InputError:
+        # None of its records can be read, or it does not begin with one.
+        assert content
+
+
+@pytest.mark.parametrize(
+    ("payload", "charset", "text"),
+    [
+        ("Привет".encode("koi8-r"), "koi8-r", "Привет"),
+        (b"<meta charset='shift_jis'>" + "日本".encode("cp932"), "", "<meta charset='shift_jis'>日本"),
+        (b'<meta http-equiv=x content="text/html; charset=gb2312">\x81\x30\x81\x30', "", None),
+        ("ключ".encode("cp1251"), "windows-1251", "ключ"),
+        (b"\xef\xbb\xbfcaf\xc3\xa9", "latin-1", "café"),
+        ("wide".encode("utf-16"), "", "wide"),
+        (b"\x93quoted\x94", "iso-8859-1", "“quoted”"),
+        (b"caf\xc3\xa9", "", "café"),
+        (b"caf\xe9", "", "café"),
+        (b"caf\xe9", "no-such-charset", "café"),
+        (b"caf\xe9", "utf-8", "caf\ufffd"),
+        (b"+2AA-", "utf-7", "+2AA-"),
+        (b"41", "hex", "41"),
+        (b"<meta charset=utf-16>caf\xc3\xa9", "", "<meta charset=utf-16>café"),
+    ],
+)
+def test_the_encoding_of_a_page(payload: bytes, charset: str, text: str | None) -> None:
+    """Mark, header, <meta>, UTF-8, windows-1252; names mean what browsers take them for."""
+    found = decode(payload, charset, html=True)
+    assert text is None or text == found
+    found.encode()
+
+
+def test_the_charset_of_header_and_meta(tmp_path: Path) -> None:
+    """Through a file: the header's comes first."""
+    page = "<meta charset=koi8-r><p>Привет"
+    path = write(
+        tmp_path / "a.warc",
+        [
+            response(1, page.encode("koi8-r"), said="text/html"),
+            response(2, page.encode("cp1251"), said="text/html; charset=windows-1251"),
+            record("resource", "<p>Grüße".encode(), 3, "text/html"),
+            response(4, page.encode(), said=""),
+        ],
+    )
+    with open_corpus(path) as corpus:
+        assert ["Привет", "Привет", "Grüße"] == read_all(corpus)[0]
+        assert {"records without a content type": 1} == corpus.left_out
+
+
+def test_encodings_of_transfer_and_content(tmp_path: Path) -> None:
+    """Chunks are joined, gzip is opened."""
+    chunks = b"5\r\n<p>He\r\n3\r\nllo\r\n0\r\n\r\n"
+    path = write(
+        tmp_path / "a.warc",
+        [
+            response(1, chunks, said="text/html\r\nTransfer-Encoding: chunked"),
+            response(2, gzip.compress(b"<p>Hello"), said="text/html\r\nContent-Encoding: gzip"),
+            # The crawler's limit cut its checksum off.
+            response(3, gzip.compress(b"<p>Hello")[:-8], said="text/html\r\nContent-Encoding: gzip"),
+        ],
+    )
+    with open_corpus(path) as corpus:
+        assert ["Hello", "Hello", "Hello"] == read_all(corpus)[0]
+
+
+def test_urls_in_brackets_and_of_other_bytes(tmp_path: Path) -> None:
+    """Brackets go; a URL that is not UTF-8 does not end the run."""
+    strange = b"http://a/\xff".decode("utf-8", "surrogateescape")
+    path = write(
+        tmp_path / "a.warc",
+        [
+            record("conversion", b"one", 1, "text/plain", WARC_Target_URI="<http://a/b>"),
+            record("conversion", b"two", 2, "text/plain", WARC_Target_URI=strange),
+        ],
+    )
+    with open_corpus(path, extra_columns=["url"]) as corpus:
+        (batch,) = corpus.batches()
+        urls = list(batch.columns["url"])
+    assert "http://a/b" == urls[0]
+    assert str(urls[1]).startswith("http://a/")
+
+
+def test_a_reason_is_short(tmp_path: Path) -> None:
+    """A line of any length at fault is quoted by its start."""
+    path = write(
+        tmp_path / "a.warc", [response(1, b"y" * 5000, said="text/html\r\nTransfer-Encoding: chunked"), whole(2)]
+    )
+    texts, found = reasons_of(path)
+    assert ["text 2"] == texts
+    assert (203, True) == (len(found[0][1]), found[0][1].endswith("yyy..."))
+
+
+def test_records_that_say_little_are_left_out(tmp_path: Path) -> None:
+    """No type, no status; of many content types only the first names are told apart."""
+    path = write(
+        tmp_path / "a.warc",
+        [
+            whole(1).replace(b"WARC-Type: conversion\r\n", b""),
+            record("response", b"nonsense\r\n\r\nx", 2, "application/http; msgtype=response"),
+            *(response(i, b"", said=f"image/x-{i}") for i in range(60)),
+            whole(3),
+        ],
+    )
+    with open_corpus(path) as corpus:
+        assert ["text 3"] == read_all(corpus)[0]
+        assert (1, 1) == (corpus.left_out["records without a type"], corpus.left_out["responses without a status"])
+        assert 62 == sum(corpus.left_out.values())
+        assert 22 == corpus.left_out["other records"]
+
+
+def test_line_ends_that_a_crawler_forgot(tmp_path: Path) -> None:
+    """A last record without its end gets one in the output; line feeds alone are read."""
+    path = tmp_path / "a.warc"
+    path.write_bytes(whole(1).replace(b"\r\n", b"\n") + whole(2)[:-4])
+    with open_corpus(path) as corpus:
+        assert ["text 1", "text 2"] == read_all(corpus)[0]
+        with OutputDir(tmp_path / "out") as out:
+            corpus.write_kept([0, 1], out)
+    assert whole(1).replace(b"\r\n", b"\n") + whole(2) == (tmp_path / "out" / "kept.warc").read_bytes()
+
+
+def test_what_is_no_warc_file(tmp_path: Path) -> None:
+    """Another format by that name, a compressed file without its ending, an empty one."""
+    path = tmp_path / "a.warc"
+    path.write_text('{"text": "one"}\n')
+    with open_corpus(path) as corpus, pytest.raises(InputError, match="does not begin with a WARC record"):
+        list(corpus.batches())
+    path.write_bytes(gzip.compress(whole(1)))
+    with open_corpus(path) as corpus, pytest.raises(InputError, match=r"compressed with gzip; end its name in \.gz"):
+        list(corpus.batches())
+    path.write_bytes(b"")
+    with open_corpus(path) as corpus:
+        assert ([], []) == read_all(corpus)
+
+
+@pytest.mark.parametrize("option", [{"id_column": "uri"}, {"extra_columns": ["text"]}])
+def test_a_column_that_warc_has_not(tmp_path: Path, option: dict[str, str]) -> None:
+    """The error lists those that it has; a header field that no record has is an error at the end."""
+    path = crawl(tmp_path / "crawl.warc")
+    with pytest.raises(ParameterError, match="url, date, record_id, content_type, status, or a header field"):
+        open_corpus(path, **option)  # type: ignore[arg-type]
+    nothing = "no record has a column 'WARC-Nothing'; the first has 'url'"
+    with open_corpus(path, extra_columns=["WARC-Nothing"]) as corpus, pytest.raises(InputError, match=nothing):
+        list(corpus.batches())
+    with pytest.raises(ParameterError, match="no encoding for warc, whose records say their encodings"):
+        open_corpus(path, encoding="latin-1")
+
+
+def test_a_store_remembers_pages(tmp_path: Path) -> None:
+    """And their columns."""
+    store = tmp_path / "store"
+    assert 0 == call("store", "create", store).code
+    done = call("store", "add", store, crawl(tmp_path / "crawl.warc.gz"), "--column", "url")
+    assert (0, True) == (done.code, "records of type revisit" in done.message)
+
+
+@pytest.mark.parametrize("package", ["fastwarc.warc", "selectolax.lexbor"])
+def test_the_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """Before anything is read."""
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'nearkin\["):
+        open_corpus(crawl(tmp_path / "crawl.warc"))
