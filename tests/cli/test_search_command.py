@@ -239,3 +239,100 @@ def test_the_corpus_shows_text_similarity_and_columns(tmp_path: Path) -> None:
     assert "\t-\t-\t-" in done.lines[1]
     refused = call("search", index, "--text", "x", "--column", "n")
     assert (2, True) == (refused.code, "together with --corpus" in refused.message)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store of near texts, with a column."""
+    path, folder = tmp_path / "corpus.jsonl", tmp_path / "pages.store"
+    rows = [{"id": f"d{i}", "text": text, "n": i} for i, text in enumerate(near_texts())]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert 0 == call("store", "create", folder, "--threshold", "0.5").code
+    done = call("store", "add", folder, path, "--id-column", "id", "--column", "n", "--all", "-q")
+    assert 0 == done.code, done.err
+    return folder
+
+
+def test_a_store_shows_text_similarity_and_columns(store: Path) -> None:
+    """What `store check` says of the matches, with their texts; JSON has all columns, lines those that are named."""
+    texts = near_texts()
+    with nk.Store.open(store, "r") as held:
+        (expected,) = held.check([texts[0]], k=3).matches or []
+    assert len(expected) == 3
+    asked = ("search", store, "--text", texts[0], "-k", 3)
+    matches = call(*asked, "--json").json()["matches"]
+    assert [
+        {
+            "id": one.id,
+            "distance": one.distance,
+            "similarity": one.similarity,
+            "n": one.columns["n"],
+            "text": texts[int(str(one.id)[1:])],
+        }
+        for one in expected
+    ] == matches
+    assert {"id": "d0", "distance": 0, "similarity": 1.0, "n": 0, "text": texts[0]} == matches[0]
+    rows = [line.split("\t") for line in call(*asked, "--column", "n").lines]
+    assert [
+        ["text 1", one.id, str(one.distance), f"{one.similarity:.4f}", str(one.columns["n"])] for one in expected
+    ] == [row[:5] for row in rows]
+    assert texts[0].startswith(rows[0][5].removesuffix("..."))
+    assert 5 == len(call(*asked).lines[0].split("\t"))
+
+
+def test_a_corpus_is_asked_of_a_store(store: Path, tmp_path: Path) -> None:
+    """A line per match of each document, by their ids; nothing found is exit code 3."""
+    path = tmp_path / "asked.jsonl"
+    texts = [near_texts()[7], "Wholly other words, which nobody has said of anything.", None]
+    path.write_text("".join(json.dumps({"id": f"q{i}", "text": text}) + "\n" for i, text in enumerate(texts)))
+    done = call("search", store, path, "--id-column", "id", "-k", 1)
+    assert (0, [["q0", "d7", "0", "1.0000"]]) == (done.code, [line.split("\t")[:4] for line in done.lines])
+    listed = call("search", store, path, "--id-column", "id", "-k", 1, "--json").objects()
+    assert [1, 0, 0] == [len(row["matches"]) for row in listed]
+    done = call("search", store, "--text", texts[1] or "")
+    assert (3, "", True) == (done.code, done.out, "nothing found" in done.err)
+
+
+def test_what_a_store_has_not_is_said(store: Path, tmp_path: Path) -> None:
+    """A column that no match has; texts of a store that keeps none."""
+    text = near_texts()[0]
+    done = call("search", store, "--text", text, "-k", 1, "--column", "m")
+    assert (0, True) == (done.code, "no match has a column 'm'; their columns: 'n'" in done.message)
+    assert "-" == done.lines[0].split("\t")[4]
+    bare = tmp_path / "bare.store"
+    assert 0 == call("store", "create", bare, "--text", "features").code
+    assert 0 == call("store", "add", bare, "-", "--format", "txt", stdin=text.encode()).code
+    done = call("search", bare, "--text", text, "--json")
+    assert (0, True) == (done.code, "keeps no texts" in done.message)
+    (match,) = done.json()["matches"]
+    assert (1.0, None) == (match["similarity"], match["text"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--radius", 3],
+        ["--recipe", "char:4|simhash:64"],
+        ["--corpus", "a.jsonl"],
+        ["--fingerprint", "00"],
+        ["--fingerprints", "hex"],
+        ["-k", 0],
+    ],
+)
+def test_options_that_a_store_has_no_use_for(store: Path, options: list[object]) -> None:
+    """They are refused, not passed over."""
+    done = call("search", store, "--text", "a", *options)
+    assert (2, "") == (done.code, done.out)
+    assert "not with a store" in done.message or "top_k=0" in done.message
+
+
+def test_a_folder_that_is_no_store_and_a_store_of_files(tmp_path: Path) -> None:
+    """The error says what is wrong."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = call("search", folder, "--text", "a")
+    assert (1, True) == (done.code, str(folder) in done.message)
+    files = tmp_path / "files.store"
+    assert 0 == call("store", "create", files, "--recipe", "ssdeep").code
+    done = call("search", files, "--text", "a")
+    assert (2, True) == (done.code, "nearkin store check" in done.message)

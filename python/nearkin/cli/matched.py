@@ -1,7 +1,7 @@
-"""What `nearkin search --corpus` shows of each match: its text, its true similarity, and columns of its document.
+"""What `nearkin search` shows of each match of a corpus or store: text, true similarity, columns.
 
 An index holds fingerprints and ids. The corpus that it was built from is read once, for the rows of ids, and again for
-the texts of matches.
+the texts of matches. A store has texts and columns itself, and verifies its matches (`Store.check`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nearkin.cli.reading import Reading
     from nearkin.io import Column, Corpus
     from nearkin.recipe import Recipe
+    from nearkin.store.answers import StoredMatch
+    from nearkin.store.base import Store
 
 _EXCERPT = 60
 
@@ -84,18 +86,67 @@ class MatchedDocuments:
                 found[at] = value
         return found
 
-    def cells(self, about: dict[str, Any]) -> list[str]:
-        """The same as cells of a table or line: the text as its first characters on one line."""
-        similarity, text = about["similarity"], about["text"]
-        excerpt = "-" if text is None else " ".join(text[: 4 * _EXCERPT].split())
-        shown = excerpt if len(excerpt) <= _EXCERPT else excerpt[: _EXCERPT - 3] + "..."
-        middle = ["-" if about[name] is None else str(about[name]) for name in self.columns]
-        return ["-" if similarity is None else f"{similarity:.4f}", *middle, shown]
-
     def report(self) -> None:
         """Say how many matches the corpus does not have."""
         if self.absent:
             warn(f"{self.absent} matches are of documents that --corpus does not have; give what was indexed")
+
+
+def cells(match: dict[str, Any], columns: Sequence[str]) -> list[str]:
+    """A match as cells of a table or line, after its id and distance: the text as its first characters on one line."""
+    similarity, text = match["similarity"], match["text"]
+    excerpt = "-" if text is None else " ".join(text[: 4 * _EXCERPT].split())
+    shown = excerpt if len(excerpt) <= _EXCERPT else excerpt[: _EXCERPT - 3] + "..."
+    middle = ["-" if match.get(name) is None else str(match[name]) for name in columns]
+    return ["-" if similarity is None else f"{similarity:.4f}", *middle, shown]
+
+
+class StoredDocuments:
+    """The documents of a store of texts, which says itself what matches.
+
+    Parameters
+    ----------
+    store : Store
+        Open.
+    columns : sequence of str
+        Columns that are shown; all that a match has, if none are named.
+    """
+
+    def __init__(self, store: Store, columns: Sequence[str]) -> None:
+        self.columns = list(columns)
+        self._store = store
+        self._has_texts = store.settings.text == "keep"
+        self._seen: set[str] = set()
+        self._found = 0
+
+    def matches(self, texts: Sequence[str | None], k: int) -> list[list[dict[str, Any]]]:
+        """Id, distance, similarity, columns and text of the k best matches of each text.
+
+        Parameters
+        ----------
+        texts : sequence of str or None
+        k : int
+        """
+        lists = self._store.check(texts, k=k).matches or []
+        ids: list[Any] = [match.id for matches in lists for match in matches]
+        kept = iter(self._store.texts(ids) if self._has_texts else [None] * len(ids))
+        self._found += len(ids)
+        return [[self._match(match, next(kept)) for match in matches] for matches in lists]
+
+    def _match(self, match: StoredMatch, text: str | None) -> dict[str, Any]:
+        self._seen.update(match.columns)
+        columns = {name: match.columns.get(name) for name in self.columns} if self.columns else match.columns
+        similarity = None if match.similarity != match.similarity else match.similarity
+        return {"id": match.id, "distance": match.distance, "similarity": similarity, **columns, "text": text}
+
+    def report(self) -> None:
+        """Say which texts and columns there are not."""
+        if self._found and not self._has_texts:
+            warn("this store keeps no texts of its documents, so none are shown")
+        for name in self.columns if self._found else ():
+            if name not in self._seen:
+                there = ", ".join(map(repr, sorted(self._seen))) or "none"
+                warn(f"no match has a column {name!r}; their columns: {there}")
 
 
 @contextmanager

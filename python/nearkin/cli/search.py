@@ -1,14 +1,16 @@
-"""`nearkin search`: what is near in a Hamming index, on the command line.
+"""`nearkin search`: what is near in a Hamming index or a store, on the command line.
 
-Queries are texts, files, fingerprints or whole corpora; texts are hashed by the recipe that the index carries. Exit
-codes: 0 something found; 1 failure; 2 wrong usage; 3 nothing found.
+Queries are texts, files, fingerprints or whole corpora; texts are hashed by the recipe that the index or store carries.
+Exit codes: 0 something found; 1 failure; 2 wrong usage; 3 nothing found.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,11 +27,10 @@ from nearkin.cli.console import (
     warn,
 )
 from nearkin.cli.index import recipe_for
-from nearkin.cli.matched import MatchedDocuments, matched_documents
+from nearkin.cli.matched import MatchedDocuments, StoredDocuments, cells, matched_documents
 from nearkin.cli.options import (
     Fingerprints,
     IdsFile,
-    IndexPath,
     Json,
     Quiet,
     Radius,
@@ -41,6 +42,7 @@ from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
     from nearkin.pipeline.sources import FingerprintBatch, FingerprintSource
+    from nearkin.progress import Progress
     from nearkin.recipe import Recipe
     from nearkin.search.hamming import HammingIndex
 
@@ -55,13 +57,17 @@ _EXAMPLES = """
 
   nearkin search corpus.nks --text 'Some words.' --corpus corpus.jsonl --id-column id --column source
 
+  nearkin search pages.store --text 'Some words.' --column source
+
   nearkin search codes.nks --fingerprint 3601c888ae14a088 -k 3
 """
 
 
 @reads()
 def search(
-    index_path: IndexPath,
+    index_path: Annotated[
+        Path, typer.Argument(help="File of the index, or folder of a store.", metavar="INDEX", show_default=False)
+    ],
     reading: Reading,
     inputs: Annotated[
         list[str] | None,
@@ -89,7 +95,8 @@ def search(
         typer.Option(help="The corpus that the index was built from: show text and similarity of matches, too."),
     ] = None,
     columns: Annotated[
-        list[str] | None, typer.Option("--column", help="Show this column of --corpus; may be repeated.")
+        list[str] | None,
+        typer.Option("--column", help="Show this column of --corpus, or of the store; may be repeated."),
     ] = None,
     fingerprints: Fingerprints = None,
     ids: IdsFile = None,
@@ -97,20 +104,27 @@ def search(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find what is near in an index: query, id and distance, nearest first; exit code 3 if nothing is.
+    """Find what is near in an index or store: query, id and distance, nearest first; exit code 3 if nothing is.
 
     Without --radius and --top-k the radius is the one that the index was built for, or else the 10 nearest are found.
     Without any query, standard input is one text. --json prints an object per query: query, matches (id, distance);
     matches is null for a text without any letter. --corpus adds the Jaccard similarity by the index's recipe, the
-    columns that are named, and the text, of which lines and tables show the start.
+    columns that are named, and the text, of which lines and tables show the start. A store shows all of this by itself,
+    of its 10 most similar matches, or --top-k; what matches is what its threshold says.
     """
     from nearkin.search.hamming import HammingIndex
 
     set_num_threads(threads)
-    index = HammingIndex.open(index_path)
     files = list(file or [])
     if not (inputs or text or files or fingerprint):
         files = _standard_input()
+    if index_path.is_dir():
+        not_of_stores = {"radius": radius, "recipe": recipe, "corpus": corpus, "ids": ids}
+        _refuse_for_store(not_of_stores | {"fingerprint": fingerprint, "fingerprints": fingerprints})
+        asked = _StoreQueries(reading, inputs or [], text or [], files)
+        _search_store(index_path, asked, columns or [], 10 if top_k is None else top_k, as_json=as_json, quiet=quiet)
+        return
+    index = HammingIndex.open(index_path)
     made = recipe_for(index, recipe, texts=bool(text or files or (inputs and fingerprints is None)))
     if columns and not corpus:
         raise bad_parameter("column", ", ".join(columns), "a column together with --corpus, which has it")
@@ -121,7 +135,59 @@ def search(
         if inputs:
             with reading.fingerprints(inputs, made, fingerprints, index.bits, ids) as source:
                 asker.ask_all(source, quiet=quiet)
-        asker.end(quiet=quiet)
+        asker.printer.end(documents, quiet=quiet)
+
+
+def _refuse_for_store(options: Mapping[str, object]) -> None:
+    """Refuse options that a store has no use for."""
+    for name, value in options.items():
+        if value is not None:
+            raise bad_parameter(name, "given", "not with a store, which has texts, a recipe and a threshold")
+
+
+@dataclass(frozen=True)
+class _StoreQueries:
+    """Texts that a store is asked for."""
+
+    reading: Reading
+    inputs: Sequence[str]
+    texts: Sequence[str]
+    files: Sequence[str]
+
+    def batches(self, progress: Progress) -> Iterator[tuple[Sequence[object], Sequence[str | None]]]:
+        """Names and texts: of the command line, of whole files, of corpora."""
+        if self.texts or self.files:
+            yield _names(self.texts, self.files), [*self.texts, *map(read_text, self.files)]
+        if self.inputs:
+            with self.reading.reported(self.inputs) as corpus:
+                for batch in corpus.batches():
+                    yield batch.ids.to_list(), list(batch.texts)
+                    progress("search", corpus.rows, None)
+
+
+def _search_store(
+    path: Path, queries: _StoreQueries, columns: Sequence[str], top_k: int, *, as_json: bool, quiet: bool
+) -> None:
+    """Ask a store of texts, and print its matches."""
+    from nearkin.store.base import Store
+
+    if top_k < 1:
+        raise bad_parameter("top_k", top_k, "1 or more")
+    with Store.open(path, "r") as store:
+        if store.settings.noun != "text":
+            why = "a store of texts; for files there is `nearkin store check`, for vectors Python"
+            raise bad_parameter("store", str(path), why)
+        documents = StoredDocuments(store, columns)
+        printer = _Printer(documents.columns, as_json=as_json)
+        with progress_bars(quiet=quiet or sys.stdout.isatty()) as progress:
+            for names, texts in queries.batches(progress):
+                printer.tell(names, documents.matches(texts, top_k))
+        printer.end(documents, quiet=quiet)
+
+
+def _names(texts: Sequence[str], files: Sequence[str]) -> list[str]:
+    """What queries of the command line are called in answers."""
+    return [*(f"text {i}" for i in range(1, len(texts) + 1)), *files]
 
 
 def _standard_input() -> list[str]:
@@ -138,7 +204,7 @@ def _given_texts(texts: list[str], files: list[str], recipe: Recipe | None) -> I
 
     if recipe is None or not (texts or files):
         return
-    names = [*(f"text {i}" for i in range(1, len(texts) + 1)), *files]
+    names = _names(texts, files)
     given = [*texts, *map(read_text, files)]
     codes, counts = fingerprint(given, recipe, return_counts=True)
     yield FingerprintBatch(names, codes, counts > 0, given)
@@ -154,8 +220,58 @@ def _given_codes(codes: list[str], bits: int) -> Iterator[FingerprintBatch]:
         yield FingerprintBatch(list(codes), from_hex(codes, bits), np.ones(len(codes), bool))
 
 
+class _Printer:
+    """Prints the matches of queries: JSON, lines with tabs, or a table on a terminal.
+
+    Parameters
+    ----------
+    columns : sequence of str or None
+        Columns of documents that are shown beside similarity and text; None if there is nothing but ids and distances.
+    as_json : bool
+        Whether an object per query is printed.
+    """
+
+    def __init__(self, columns: Sequence[str] | None, *, as_json: bool) -> None:
+        self.columns = columns
+        self.as_json = as_json
+        self.found = 0
+        self._rows: list[list[str]] | None = [] if sys.stdout.isatty() and not as_json else None
+
+    def tell(self, names: Sequence[object], answers: Sequence[list[dict[str, Any]] | None]) -> None:
+        """Print the matches of some queries; None stands for a text without a fingerprint."""
+        lines: list[str] = []
+        for name, matches in zip(names, answers, strict=True):
+            self.found += len(matches or [])
+            if self.as_json:
+                say_json({"query": name, "matches": matches})
+            elif matches is None:
+                warn(f"{name}: a text without any letter has no fingerprint")
+            elif self._rows is not None:
+                self._rows += [[str(name), *self._cells(match)] for match in matches]
+            else:
+                lines += ["\t".join(map(shown, (name, *self._cells(match)))) for match in matches]
+        if lines:
+            say("\n".join(lines))
+
+    def _cells(self, match: dict[str, Any]) -> list[str]:
+        more = [] if self.columns is None else cells(match, self.columns)
+        return [str(match["id"]), str(match["distance"]), *more]
+
+    def end(self, documents: MatchedDocuments | StoredDocuments | None, *, quiet: bool) -> None:
+        """Print the table, if there is one; leave with the exit code for nothing if nothing was found."""
+        more = [] if self.columns is None else ["similarity", *self.columns, "text"]
+        if self._rows:
+            show_table(["query", "id", "distance", *more], self._rows)
+        if documents is not None:
+            documents.report()
+        if not self.found:
+            if not quiet and not self.as_json:
+                warn("nothing found")
+            raise typer.Exit(NO_MATCH)
+
+
 class _Asker:
-    """Asks an index for the matches of queries, and prints them: JSON, lines with tabs, or a table on a terminal."""
+    """Asks an index for the matches of queries, and has them printed."""
 
     def __init__(
         self,
@@ -174,9 +290,7 @@ class _Asker:
         self.radius = radius
         self.top_k = top_k
         self.documents = documents
-        self.as_json = as_json
-        self.found = 0
-        self._rows: list[list[str]] | None = [] if sys.stdout.isatty() and not as_json else None
+        self.printer = _Printer(None if documents is None else documents.columns, as_json=as_json)
 
     def ask_all(self, source: FingerprintSource, *, quiet: bool) -> None:
         """Print the matches of every query of a corpus."""
@@ -190,28 +304,15 @@ class _Asker:
 
     def ask(self, batch: FingerprintBatch) -> None:
         """Print the matches of a batch of queries."""
-        lines: list[str] = []
         answers = list(self._answers(batch))
         texts = [None] * len(answers) if batch.texts is None else batch.texts
         asked = [(text, key) for text, matches in zip(texts, answers, strict=True) for key, _ in matches or []]
         about = iter(self.documents.about(asked) if self.documents is not None else [{}] * len(asked))
-        for name, matches in zip(batch.names, answers, strict=True):
-            self.found += len(matches or [])
-            found = [(key, far, next(about)) for key, far in matches or []]
-            if self.as_json:
-                listed = [{"id": key, "distance": far, **more} for key, far, more in found]
-                say_json({"query": name, "matches": None if matches is None else listed})
-            elif matches is None:
-                warn(f"{name}: a text without any letter has no fingerprint")
-            elif self._rows is not None:
-                self._rows += [[str(name), str(key), str(far), *self._cells(more)] for key, far, more in found]
-            else:
-                lines += ["\t".join(map(shown, (name, key, far, *self._cells(more)))) for key, far, more in found]
-        if lines:
-            say("\n".join(lines))
-
-    def _cells(self, about: dict[str, Any]) -> list[str]:
-        return [] if self.documents is None else self.documents.cells(about)
+        told = [
+            None if matches is None else [{"id": key, "distance": far, **next(about)} for key, far in matches]
+            for matches in answers
+        ]
+        self.printer.tell(batch.names, told)
 
     def _answers(self, batch: FingerprintBatch) -> Iterator[list[tuple[int | str, int]] | None]:
         """The matches of each query, id and distance, nearest first; None for one without a fingerprint."""
@@ -229,18 +330,6 @@ class _Asker:
                 continue
             part = next(parts)
             yield [match for match in zip(ids[part], distances[part], strict=True) if match[1] <= most]
-
-    def end(self, *, quiet: bool) -> None:
-        """Print the table, if there is one; leave with the exit code for nothing if nothing was found."""
-        more = [] if self.documents is None else ["similarity", *self.documents.columns, "text"]
-        if self._rows:
-            show_table(["query", "id", "distance", *more], self._rows)
-        if self.documents is not None:
-            self.documents.report()
-        if not self.found:
-            if not quiet and not self.as_json:
-                warn("nothing found")
-            raise typer.Exit(NO_MATCH)
 
 
 def add_to(app: typer.Typer) -> None:
