@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import nearkin as nk
@@ -28,30 +31,102 @@ def make(path: Path) -> Path:
     return path
 
 
+def said(store: Any, questions: Any) -> object:
+    """All that a store says without its texts, files, or vectors."""
+    documents = [one for batch in store.iter_documents() for one in batch]
+    found = store.check(questions, k=2)
+    return (
+        len(store),
+        [(one.id, one.status, one.match, one.distance, str(one.similarity), one.columns) for one in documents],
+        [str(row) for row in found.rows()],
+        str(found.matches),
+        [name in store for name in ("d0", "d5", "d33", "d39")],
+    )
+
+
 def answers(path: Path) -> object:
-    """All that a store says."""
+    """All that a store of texts says."""
     with nk.Store.open(path, "r") as store:
-        documents = [one for batch in store.iter_documents() for one in batch]
-        found = store.check(QUESTIONS, k=2)
-        return (
-            len(store),
-            [(one.id, one.status, one.match, one.distance, str(one.similarity), one.columns) for one in documents],
-            store.texts([one.id for one in documents]),
-            [str(row) for row in found.rows()],
-            str(found.matches),
-            [name in store for name in ("d0", "d5", "d33", "d39")],
-        )
+        names = [one.id for batch in store.iter_documents() for one in batch]
+        return said(store, QUESTIONS), store.texts(names)
 
 
-def sweep(tmp_path: Path, step: int) -> tuple[int, int, int]:
+def variants(count: int) -> list[bytes]:
+    """Contents of files, each like the one before it."""
+    choose = random.Random(3)
+    found = [choose.randbytes(3000)]
+    for _ in range(count - 1):
+        at = choose.randrange(2900)
+        found.append(found[-1][:at] + choose.randbytes(60) + found[-1][at + 60 :])
+    return found
+
+
+FILES = variants(40)
+
+
+def make_files(path: Path) -> Path:
+    """The same for files."""
+    with nk.Store.create(path, "ssdeep", threshold=80) as store:
+        store.check_and_add(FILES[:30], [f"d{i}" for i in range(30)], kind="bytes", columns={"n": list(range(30))})
+        store.merge()
+        store.check_and_add(FILES[30:], [f"d{i}" for i in range(30, 40)], kind="bytes")
+        store.remove(["d5", "d33"])
+    return path
+
+
+def answers_of_files(path: Path) -> object:
+    """All that a store of files says."""
+    with nk.Store.open(path, "r") as store:
+        names = [one.id for batch in store.iter_documents() for one in batch]
+        digests = list(store.values(names))
+        return said(store, [nk.ssdeep.hash(FILES[3]), nk.ssdeep.hash(FILES[38]), "3:abc:abc"]), digests
+
+
+VECTORS = np.random.default_rng(5).standard_normal((40, 16)).astype(np.float32).repeat([1, 2] * 20, axis=0)[:40]
+
+
+def make_vectors(path: Path) -> Path:
+    """The same for vectors."""
+    family = nk.families.Hyperplane(bits=64, seed=1).fit(VECTORS)
+    with nk.Store.create(path, family, threshold=0.9) as store:
+        store.check_and_add(VECTORS[:30], [f"d{i}" for i in range(30)], columns={"n": list(range(30))})
+        store.merge()
+        store.check_and_add(VECTORS[30:], [f"d{i}" for i in range(30, 40)])
+        store.remove(["d5", "d33"])
+    return path
+
+
+def answers_of_vectors(path: Path) -> object:
+    """All that a store of vectors says."""
+    with nk.Store.open(path, "r") as store:
+        names = [one.id for batch in store.iter_documents() for one in batch]
+        return said(store, VECTORS[[3, 8, 38]] + np.float32(0.01)), store.values(names).tobytes()
+
+
+class Kind(NamedTuple):
+    """How a store is made, and all that it says."""
+
+    make: Callable[[Path], Path]
+    answers: Callable[[Path], object]
+
+
+KINDS = {
+    "texts": Kind(make, answers),
+    "files": Kind(make_files, answers_of_files),
+    "vectors": Kind(make_vectors, answers_of_vectors),
+}
+
+
+def sweep(tmp_path: Path, step: int, kind: str) -> tuple[int, int, int]:
     """Flips a bit of every `step`-th byte of each file; how many were errors, harmless, and unseen by verify."""
+    make, answers = KINDS[kind]
     store = make(tmp_path / "store")
     expected = answers(store)
     refused = harmless = passed = 0
     for other in store.glob("log.sqlite-*"):
         other.unlink()
     files = sorted(path.relative_to(store) for path in store.rglob("*") if path.is_file() and path.stat().st_size)
-    assert {".documents", ".index", ""} >= {Path(path.stem).suffix for path in files}
+    assert {".documents", ".index", ""} >= {Path(path.stem).suffix for path in files}, files
     for name in files:
         content = (store / name).read_bytes()
         for at in range(0, len(content), step):
@@ -81,16 +156,18 @@ def sweep(tmp_path: Path, step: int) -> tuple[int, int, int]:
     return refused, harmless, passed
 
 
-def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_flipped_bit_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
     """A bit of every 211th byte of every file of a small store."""
-    refused, _, _ = sweep(tmp_path, 211)
+    refused, _, _ = sweep(tmp_path, 211, kind)
     assert refused > 5
 
 
 @pytest.mark.slow
-def test_every_flipped_byte_is_an_error_or_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_flipped_byte_is_an_error_or_changes_nothing(tmp_path: Path, kind: str) -> None:
     """A bit of every seventh byte."""
-    sweep(tmp_path, 7)
+    sweep(tmp_path, 7, kind)
 
 
 def verdict(store: Path) -> str:

@@ -82,6 +82,7 @@ from nearkin.store.records import (
     pack_extra,
 )
 from nearkin.store.settings import Kind, StoreSettings, StoreVerify, TextRule
+from nearkin.store.single import answer_of_one
 from nearkin.store.texts import TextsByIds, features_of, no_texts
 from nearkin.store.view import Contents, StoreView, removal_key
 from nearkin.text.batches import Texts
@@ -387,8 +388,10 @@ class Store:
         with reporting(progress) as report:
             hashed = self._hash(texts, None, kind, report)
             with self._reading() as state:
-                if k is None and len(hashed) == 1 and (answer := self._copy_of(hashed)) is not None:
-                    return answer
+                if k is None and len(hashed) == 1:
+                    answer = answer_of_one(hashed, self._contents, self._settings, *self._cache.take(1))
+                    if answer is not None:
+                        return answer
                 batch = Batch(hashed, None, self._settings, self._cache, report)
                 # Texts do not meet one another: each is its own original.
                 batch.original = np.arange(len(hashed))
@@ -396,16 +399,6 @@ class Store:
                 batch.decide(self._contents, 0, state.next_row, decision)
                 matches = None if k is None else self._best(batch, k)
                 return self._answers(batch, decision, {}, matches)
-
-    def _copy_of(self, hashed: HashedDocuments) -> Answers | None:
-        """The answer for a single document if it is a copy: that of `Batch.decide`, in a third of the time."""
-        contents, settings = self._contents, self._settings
-        row = contents.find_contents(hashed.contents)[0] if hashed.counts[0] else -1
-        if row < 0:
-            return None
-        distance: NDArray[Any] = np.zeros(1, settings.distance_type)
-        similarity = np.full(1, settings.source.equal)
-        return Answers(["exact"], [contents.id_of(int(row))], distance, similarity, None, settings.verified_by)
 
     def _best(self, batch: Batch, k: int) -> list[list[StoredMatch]]:
         """The k best matches of each document among the stored ones."""

@@ -30,6 +30,7 @@ from nearkin.search.ids import Id, IdKeys
 from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import EXACT, KNOWN, NEAR, NEW
 from nearkin.store.settings import StoreSettings
+from nearkin.store.single import first_match
 from nearkin.store.view import Contents, StoreView
 
 _FIRST_PLACE = 1 << 31
@@ -175,6 +176,10 @@ class Batch:
             return Assignment.of_none(0)
         place, texts = self._cache.take(len(numbers))
         older = StoreView(contents, start, place)
+        if 1 == len(numbers):
+            found = first_match(self.hashed, int(numbers[0]), older, place, texts, float(self._settings.threshold))
+            if found is not None:
+                return Assignment(np.array([found.row], np.int64), np.array([found.similarity]))
         return self._told(self._clusterer(numbers, older, texts, "search").match_older())
 
     def _firsts(self, decision: Decision) -> NDArray[np.int64]:

@@ -266,7 +266,8 @@ def sqlite_errors(folder: Path) -> Iterator[None]:
         place, number = str(folder / NAME), errno.ENOSPC if "full" in text else errno.EIO
         message = f"{place}: {text}; what was committed is there, open the store again"
         raise OutputError(message, place=place, in_place="old", errno=number) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        # SQLite names a damaged table by the bytes that it found; they need not be text.
         place, reason = str(folder / NAME), f"{error}; run verify, and restore it from a backup"
         raise CorruptStoreError(f"{place}: {reason}", place=place, reason=reason) from error
 
@@ -304,6 +305,8 @@ class Log:
             self._connection = sqlite3.connect(
                 uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=64
             )
+            # Damaged text is found by checksums, like all damage, not by its decoding.
+            self._connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             if self._one("PRAGMA application_id") != APPLICATION:
                 raise self.corrupt("it is not the log of a store; restore it from a backup")
             version = int(str(self._one("PRAGMA user_version")))
@@ -342,6 +345,25 @@ class Log:
     def _one(self, query: str, values: Sequence[object] = ()) -> object:
         row = self._connection.execute(query, values).fetchone()
         return None if row is None else row[0]
+
+    def _number(self, query: str) -> int | None:
+        """The one number that a query finds; None for none."""
+        found = self._one(query)
+        if found is None or isinstance(found, int):
+            return found
+        raise self._other_type(found)
+
+    def _typed(self, query: str, types: tuple[type, ...], *values: object) -> list[Any]:
+        """The rows that a query finds, whose values have these types unless the file is damaged."""
+        rows = self._connection.execute(query, values).fetchall()
+        for row in rows:
+            for value, wanted in zip(row, types, strict=True):
+                if not isinstance(value, wanted):
+                    raise self._other_type(value)
+        return rows
+
+    def _other_type(self, value: object) -> CorruptStoreError:
+        return self.corrupt(f"a row holds {value!r}, a value of another type; restore it from a backup")
 
     # Transactions
 
@@ -408,11 +430,13 @@ class Log:
         CorruptStoreError
             They differ from their checksum.
         """
-        row = self._connection.execute(
-            "SELECT settings, generation, next_row, id_kind, waiting, sums, sum FROM state"
-        ).fetchone()
-        if row is None:
+        rows = self._typed(
+            "SELECT settings, generation, next_row, id_kind, waiting, sums, sum FROM state",
+            (str, int, int, str, int, int, int),
+        )
+        if not rows:
             raise self.corrupt("it has no state; restore it from a backup")
+        row = rows[0]
         state = State(*row[:-1])
         if state.sum != row[-1]:
             raise self.corrupt("its state does not match its checksum; restore it from a backup")
@@ -570,28 +594,24 @@ class Log:
 
     def text_bytes(self) -> list[tuple[int, int]]:
         """First row of each block of texts and the bytes of its texts, in order."""
-        return self._connection.execute("SELECT first, bytes FROM texts ORDER BY first").fetchall()
+        return self._typed("SELECT first, bytes FROM texts ORDER BY first", (int, int))
 
     def sums(self) -> int:
         """The exclusive or of the checksums of documents and texts, as they stand in the log."""
-        found = self._connection.execute("SELECT sum FROM batches UNION ALL SELECT sum FROM texts").fetchall()
         total = 0
-        for (one,) in found:
-            if not isinstance(one, int):
-                raise self.corrupt("a checksum is no number; restore it from a backup")
+        for (one,) in self._typed("SELECT sum FROM batches UNION ALL SELECT sum FROM texts", (int,)):
             total ^= one
         return total
 
     def least_row(self) -> int | None:
         """The least row of a waiting document, None if none waits."""
-        found = self._one("SELECT min(first) FROM batches")
-        return None if found is None else int(str(found))
+        return self._number("SELECT min(first) FROM batches")
 
     def drop_until(self, last: int) -> int:
         """Remove all documents up to a row, inclusive, the last of a batch; the exclusive or of their checksums."""
         found = 0
         for table in ("batches", "texts"):
-            for (one,) in self._connection.execute(f"SELECT sum FROM {table} WHERE first <= ?", (last,)):  # noqa: S608 - ours
+            for (one,) in self._typed(f"SELECT sum FROM {table} WHERE first <= ?", (int,), last):  # noqa: S608 - ours
                 found ^= one
             self._connection.execute(f"DELETE FROM {table} WHERE first <= ?", (last,))  # noqa: S608 - ours
         return found
@@ -600,9 +620,7 @@ class Log:
 
     def removed(self, after: int = 0) -> list[tuple[int, int]]:
         """Removals after one of them: their number and row."""
-        return self._connection.execute(
-            "SELECT number, row FROM removed WHERE number > ? ORDER BY number", (after,)
-        ).fetchall()
+        return self._typed("SELECT number, row FROM removed WHERE number > ? ORDER BY number", (int, int), after)
 
     def remove(self, rows: Iterable[int]) -> None:
         """Hide documents."""
@@ -614,15 +632,13 @@ class Log:
 
     def last_removal(self) -> int:
         """The number of the last removal there ever was, 0 for none."""
-        found = self._one("SELECT seq FROM sqlite_sequence WHERE name = 'removed'")
-        return 0 if found is None else int(str(found))
+        return self._number("SELECT seq FROM sqlite_sequence WHERE name = 'removed'") or 0
 
     def erased(self) -> int:
         """The number of the last removal that, with all before it, is gone from every file; 0 for none."""
         if self._one("SELECT 1 FROM sqlite_master WHERE name = 'erased'") is None:
             return 0
-        found = self._one("SELECT number FROM erased")
-        return 0 if found is None else int(str(found))
+        return self._number("SELECT number FROM erased") or 0
 
     def set_erased(self, number: int) -> None:
         """Note that removals up to this number are gone from every file."""
@@ -633,7 +649,7 @@ class Log:
 
     def outputs(self) -> list[tuple[str, str]]:
         """Outputs that are promised: the folder each belongs in, and the hidden folder that holds it."""
-        return self._connection.execute("SELECT target, prepared FROM outputs ORDER BY target").fetchall()
+        return self._typed("SELECT target, prepared FROM outputs ORDER BY target", (str, str))
 
     def add_output(self, target: str, prepared: str) -> None:
         """Promise an output."""
@@ -647,7 +663,9 @@ class Log:
 
     def segments(self) -> list[SegmentEntry]:
         """The list of segments, by row."""
-        rows = self._connection.execute("SELECT name, first, last, documents, bytes FROM segments ORDER BY first")
+        rows = self._typed(
+            "SELECT name, first, last, documents, bytes FROM segments ORDER BY first", (str, int, int, int, int)
+        )
         return [SegmentEntry(*row) for row in rows]
 
     def add_segment(self, entry: SegmentEntry) -> None:

@@ -342,15 +342,19 @@ class StoreView:
         lists = CandidateLists(offsets, lists.places[good], similarity, lists.skipped)
         return contents.family.confirm(values, lists, self.values)
 
+    def records(self, rows: Places) -> NDArray[np.void]:
+        """All that is kept of these rows in fixed width."""
+        return self._contents.records(rows)
+
     def values(self, rows: Places) -> Values:
         """The values of these rows."""
         # A copy is aligned; records are not.
-        values: Values = self._contents.records(rows)["values"].copy()
+        values: Values = self.records(rows)["values"].copy()
         return values
 
     def lengths(self, rows: Places) -> NDArray[np.uint64]:
         """How many characters their texts have."""
-        return self._contents.records(rows)["length"].astype(np.uint64)
+        return self.records(rows)["length"].astype(np.uint64)
 
     def texts(self, rows: Places) -> TextBatch | FeatureSets:
         """Their texts, or the features that the store keeps; the rows are ascending."""

@@ -1,0 +1,55 @@
+"""Draws how a store grows: docs/img/store.svg.
+
+    python tools/plot_store.py docs/img/store.svg [FILE]
+
+Points are the newest run of `bench/store_growth.py`, or FILE in `bench/runs/`. Needs matplotlib (the `docs` dependency
+group).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("svg")
+
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+COLOURS = {"simhash": "#1f78b4", "minhash": "#e31a1c"}
+STYLES = {"copies": ":", "near": "--", "new": "-"}
+
+
+def main() -> None:
+    """Draw."""
+    mpl.rcParams.update(
+        {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    )
+    sys.path.insert(0, str(ROOT / "bench"))
+    from common import latest
+
+    results = latest("store-growth", sys.argv[2] if len(sys.argv) > 2 else "")["results"]
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    for name, rows in results.items():
+        sizes, colour = [row["documents"] for row in rows], COLOURS[name]
+        axes[0].plot(sizes, [row["cpu_us_per_document"] for row in rows], marker="o", color=colour, label=name)
+        for kind, style in STYLES.items():
+            found = [row["check"][kind]["cpu_ms"] for row in rows]
+            axes[1].plot(sizes, found, style, marker="o", color=colour, label=f"{name}, {kind}")
+        axes[2].plot(sizes, [1000 * row["open"]["seconds"] for row in rows], marker="o", color=colour, label=name)
+    axes[0].set(title="check_and_add, batches of 1,000", ylabel="CPU microseconds per document", ylim=(0, None))
+    axes[1].set(title="one check", ylabel="CPU milliseconds", yscale="log")
+    axes[2].set(title="opening and the first check", ylabel="milliseconds", ylim=(0, None))
+    for axis in axes:
+        axis.set(xscale="log", xlabel="documents in the store")
+        axis.grid(alpha=0.25)
+        axis.legend(frameon=False)
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, **({"metadata": {"Date": None}} if target.suffix == ".svg" else {}))
+
+
+if __name__ == "__main__":
+    main()
