@@ -166,6 +166,11 @@ def everything(folder: Path) -> dict[str, Callable[[Any], Any]]:
         "check_and_add": lambda progress: in_store(lambda store: store.check_and_add(TEXTS, progress=progress)),
         "add": lambda progress: in_store(lambda store: store.add(TEXTS, progress=progress)),
         "check": lambda progress: in_store(lambda store: store.check(TEXTS, progress=progress)),
+        "merge": lambda progress: in_store(lambda store: store.merge(progress=progress)),
+        "verify": lambda progress: in_store(lambda store: store.verify(progress=progress)),
+        "backup": lambda progress: in_store(
+            lambda store: store.backup(store.path.with_name("copy"), progress=progress)
+        ),
         "add files": lambda progress: in_store(
             lambda store: store.check_and_add([path], kind="paths", progress=progress), "ssdeep"
         ),
@@ -217,3 +222,41 @@ def test_a_store_tells_progress_and_an_error_of_it_adds_nothing() -> None:
         assert ["new"] == store.check_and_add(["one more text of some words"]).status
 
     in_store(check)
+
+
+def test_upkeep_of_a_store_is_told_segment_by_segment(tmp_path: Path) -> None:
+    """What waits, what is indexed, what is merged; bytes of files that are verified and copied."""
+    events: list[tuple[str, int, int | None]] = []
+
+    def tell(stage: str, done: int, total: int | None) -> None:
+        events.append((stage, done, total))
+
+    with nk.Store.create(tmp_path / "a.store") as store:
+        store.add(TEXTS[:3])
+        store.merge(progress=tell)
+        assert [("write", 0, 3), ("write", 3, 3)] == events
+        store.add([f"other words of text {i}" for i in range(2)])
+        events.clear()
+        store.merge(progress=tell)
+        assert [("write", 0, 2), ("write", 2, 2), ("merge", 0, 5), ("index", 0, 5)] == events[:4]
+        assert [("index", 5, 5), ("merge", 5, 5)] == events[4:]
+        size = sum(path.stat().st_size for path in store.path.glob("segments/*.nks"))
+        assert 0 < size < 1 << 20
+        events.clear()
+        store.verify(progress=tell)
+        store.backup(tmp_path / "b.store", progress=tell)
+        expected = [(stage, done, 1) for stage in ("copy, MB", "verify, MB") for done in (0, 1)]
+        assert expected == sorted(set(events))
+
+        def fail(stage: str, done: int, total: int | None) -> None:
+            raise KeyError(stage)
+
+        # What `progress` raises ends the call, and leaves the store as it was.
+        store.add(["and some more words of a text"])
+        with pytest.raises(KeyError):
+            store.merge(progress=fail)
+        with pytest.raises(KeyError):
+            store.backup(tmp_path / "c.store", progress=fail)
+        assert not (tmp_path / "c.store").exists()
+        assert (6, 1) == (len(store), store.stats().waiting)
+        store.verify()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Task, TaskID
     from rich.text import Text
 
-__all__ = ["Progress", "ShowProgress", "bars", "of_older", "reporting", "ticker", "unreported"]
+__all__ = ["Progress", "ShowProgress", "bars", "megabytes", "of_older", "reporting", "ticker", "unreported"]
 
 Progress: TypeAlias = "Callable[[str, int, int | None], None]"
 """Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
@@ -61,6 +61,37 @@ def ticker(report: Progress, stage: str, total: int) -> Callable[[int], None]:
         nonlocal done
         done += count
         report(stage, done, total)
+
+    tick(0)
+    return tick
+
+
+def megabytes(report: Progress, stage: str, total: int) -> Callable[[int], None]:
+    """As `ticker`, called with bytes, and telling megabytes, of which the last one counts as whole.
+
+    Parameters
+    ----------
+    report : function
+    stage : str
+    total : int
+        Of how many bytes.
+
+    Examples
+    --------
+    >>> from nearkin.progress import megabytes
+    >>> tick = megabytes(lambda *event: print(*event), "copy", 1_500_000)
+    copy, MB 0 2
+    >>> tick(500_000), tick(1_000_000)
+    copy, MB 0 2
+    copy, MB 2 2
+    (None, None)
+    """
+    done, whole = 0, -(-total >> 20)
+
+    def tick(count: int) -> None:
+        nonlocal done
+        done += count
+        report(f"{stage}, MB", whole if done >= total else done >> 20, whole)
 
     tick(0)
     return tick

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 import nearkin as nk
 from command import call as run
 from nearkin.io import aside
+from nearkin.progress import Progress
 
 
 def write(path: Path, rows: list[tuple[str, str]]) -> Path:
@@ -419,3 +422,29 @@ def test_a_store_without_texts_says_what_it_has(tmp_path: Path) -> None:
     )
     assert 0 == fresh.code, fresh.err
     assert ["e"] == [json.loads(line)["url"] for line in (tmp_path / "out" / "kept.jsonl").read_text().splitlines()]
+
+
+def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Megabytes that are read, documents that are added, files that are merged, verified and copied."""
+    events: list[tuple[str, int, int | None]] = []
+
+    @contextmanager
+    def recorded(*, quiet: bool) -> Iterator[Progress]:
+        yield lambda stage, done, total: events.append((stage, done, total))
+
+    monkeypatch.setattr("nearkin.cli.store.progress_bars", recorded)
+    path, store = tmp_path / "a.jsonl", tmp_path / "a.store"
+    path.write_text("".join(json.dumps({"text": f"words of text {i} " * 400}) + "\n" for i in range(200)))
+    whole = path.stat().st_size >> 20
+    assert whole >= 1
+    assert 0 == run("store", "create", store, "-q").code
+    for command in ("add", "check", "import"):
+        events.clear()
+        assert 0 == run("store", command, store, path).code
+        assert ("read, MB", whole, whole) in events
+        assert (command != "check") == any(stage == "add" for stage, _, _ in events)
+    for command in (("merge",), ("verify",), ("backup", tmp_path / "b.store")):
+        events.clear()
+        assert 0 == run("store", command[0], store, *command[1:]).code
+        assert events
+        assert events[-1][1] == events[-1][2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -41,9 +42,11 @@ from nearkin.cli.options import (
 from nearkin.cli.reading import Reading, reads
 from nearkin.cli.store_files import add_files, check_files, import_digests, refuse_of_texts
 from nearkin.errors import bad_parameter
+from nearkin.progress import unreported
 
 if TYPE_CHECKING:
     from nearkin.io import Batch, Corpus
+    from nearkin.progress import Progress
     from nearkin.search.ids import Id
     from nearkin.store.answers import Answers
     from nearkin.store.base import Store
@@ -172,7 +175,7 @@ def add(
             progress("add", sum(counts.values()), None)
             return range(first, first + len(texts)) if ids is None else None, answers
 
-        _answer_each(reading, inputs, remember, columns, as_json=as_json, quiet=quiet and not as_json)
+        _answer_each(reading, inputs, remember, columns, progress, as_json=as_json, quiet=quiet and not as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)
 
 
@@ -197,9 +200,15 @@ def check(
             refusals = check_files(store, inputs, tell, best=best, strict=reading.strict)
         refusals.end()
         return
-    with Store.open(path, "r", memory=memory_of(memory_limit)) as store:
+    # A bar among the answers would disturb them.
+    hidden = sys.stdout.isatty()
+    with Store.open(path, "r", memory=memory_of(memory_limit)) as store, progress_bars(quiet=hidden) as progress:
         ask = partial(store.check, k=best)
-        _answer_each(reading, inputs, lambda texts, ids, cells: (None, ask(texts)), as_json=as_json, quiet=False)
+
+        def answer(texts: list[str | None], ids: list[Id] | None, cells: Cells) -> Told:
+            return None, ask(texts)
+
+        _answer_each(reading, inputs, answer, progress=progress, as_json=as_json, quiet=False)
 
 
 def _answer_each(
@@ -207,6 +216,7 @@ def _answer_each(
     inputs: Sequence[str],
     answer: Callable[[list[str | None], list[Id] | None, Cells], Told],
     columns: Sequence[str] | None = None,
+    progress: Progress = unreported,
     *,
     as_json: bool,
     quiet: bool,
@@ -216,14 +226,18 @@ def _answer_each(
     `answer` gets texts, ids (None where documents have none) and columns; it gives ids in the place of row numbers, or
     None, and the answers.
     """
+    from nearkin.pipeline.documents import bytes_ticker
+
     names = list(columns or [])
     with reading.reported(inputs, extra_columns=names) as corpus:
         numbered = reading.id_column is None and corpus.format != "files"
+        tell_bytes = bytes_ticker(corpus, progress)
         for batch, rows in _batches(corpus):
             ids: list[Any] = [batch.ids[row] for row in rows]
             cells = {name: [batch.columns[name][row] for row in rows] for name in names}
             own, answers = answer([batch.texts[row] for row in rows], None if numbered else ids, cells or None)
             _say_answers(ids if own is None else own, answers, as_json=as_json, quiet=quiet)
+            tell_bytes()
 
 
 def _is_of_files(path: Path) -> bool:
@@ -365,7 +379,8 @@ def verify(
         for finding in Store.repair(path):
             warn(f"repaired {finding.place}: {finding.reason}")
     with Store.open(path, "r") as store:
-        store.verify()
+        with progress_bars(quiet=quiet) as progress:
+            store.verify(progress=progress)
         if not quiet:
             say(f"{shown(path)}: sound, {len(store):,} documents")
 
@@ -375,18 +390,21 @@ def merge(path: StorePath, memory_limit: StoreMemory = None, as_json: Json = Fal
     from nearkin.store.base import Store
 
     with Store.open(path, memory=memory_of(memory_limit)) as store:
-        store.merge()
+        with progress_bars(quiet=quiet) as progress:
+            store.merge(progress=progress)
         _report(store, {}, as_json=as_json, quiet=quiet)
 
 
 def backup(
-    path: StorePath, target: Annotated[Path, typer.Argument(help="New folder for the copy.", show_default=False)]
+    path: StorePath,
+    target: Annotated[Path, typer.Argument(help="New folder for the copy.", show_default=False)],
+    quiet: Quiet = False,
 ) -> None:
     """Copy a store as it stands, while others use it."""
     from nearkin.store.base import Store
 
-    with Store.open(path) as store:
-        store.backup(target)
+    with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
+        store.backup(target, progress=progress)
 
 
 @reads()

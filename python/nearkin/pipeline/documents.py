@@ -5,7 +5,7 @@ Texts are read batch by batch and released; `HashedDocuments.look_up` gives thos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeAlias, cast
@@ -177,7 +177,7 @@ def hash_corpus(
     hashed, ids = _Hashed(candidate_source), GrowingColumn()
     extra: dict[str, GrowingColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
-    size = _size(corpus)
+    tell_bytes = bytes_ticker(corpus, report)
     for batch in corpus.batches():
         hashed.append(batch.texts)
         if not numbered:
@@ -185,13 +185,33 @@ def hash_corpus(
         for name, column in batch.columns.items():
             extra.setdefault(name, GrowingColumn()).append(column)
         report("hash", len(hashed), None)
-        if size:
-            report("read, MB", min(corpus.bytes_read, size) >> 20, size >> 20)
-    if size:
-        report("read, MB", size >> 20, size >> 20)
+        tell_bytes()
+    tell_bytes(ended=True)
     found = {name: column.joined() for name, column in extra.items()}
     ids_column = _row_numbers(len(hashed)) if numbered else ids.joined()
     return hashed.documents(ids_column, {**found, **(columns or {})}, corpus.texts)
+
+
+def bytes_ticker(corpus: Corpus, report: Progress) -> Callable[..., None]:
+    """A function that tells how many bytes of a corpus are read, where that is known and a megabyte or more.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    report : function
+
+    Returns
+    -------
+    function
+        Called after each batch, and with `ended=True` after the last one.
+    """
+    size = _size(corpus)
+
+    def tell(*, ended: bool = False) -> None:
+        if size:
+            report("read, MB", (size if ended else min(corpus.bytes_read, size)) >> 20, size >> 20)
+
+    return tell
 
 
 def _size(corpus: Corpus) -> int:

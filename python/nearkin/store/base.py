@@ -834,10 +834,15 @@ class Store:
 
     # Upkeep
 
-    def merge(self) -> StoreStats:
+    def merge(self, *, progress: ShowProgress = None) -> StoreStats:
         """Write all that waits into a segment, and all segments into one without removed documents.
 
         Readers and writers go on meanwhile. What was removed is gone from every file afterwards.
+
+        Parameters
+        ----------
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
         Raises
         ------
@@ -850,24 +855,30 @@ class Store:
             self._check_open()
             if self._keeper is not None:
                 self._keeper.finish()
-        last = merging.merge_all(self._folder, self._settings, self._budget)
+        with reporting(progress) as report:
+            last = merging.merge_all(self._folder, self._settings, self._budget, report)
         # Files that this store has open, and that are gone, are closed.
         with self._reading():
             pass
         merging.erase(self._folder, last, self._log.wait)
         return self.stats()
 
-    def verify(self) -> None:
+    def verify(self, *, progress: ShowProgress = None) -> None:
         """Read every byte of every file, and compare checksums and what the files say of one another.
+
+        Parameters
+        ----------
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
         Raises
         ------
         CorruptStoreError
             The first damage; the message names file and section.
         """
-        with self._lock:
+        with self._lock, reporting(progress) as report:
             self._check_open()
-            check_store(self._folder, self._settings)
+            check_store(self._folder, self._settings, report)
 
     @staticmethod
     def repair(path: str | os.PathLike[str]) -> list[Finding]:
@@ -898,8 +909,15 @@ class Store:
         mended = [] if damage is None else [Finding(damage.place, damage.reason, repaired=True)]
         return mended + repair_store(folder, settings)
 
-    def backup(self, path: str | os.PathLike[str]) -> None:
+    def backup(self, path: str | os.PathLike[str], *, progress: ShowProgress = None) -> None:
         """Copy the store as it stands to a new folder, while others read and write.
+
+        Parameters
+        ----------
+        path : path
+            Where nothing is.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
         Raises
         ------
@@ -911,9 +929,9 @@ class Store:
         recover(folder)
         if folder.exists() or folder.is_symlink():
             raise FileExistsError(f"{folder}: something is there; give another path")
-        with self._lock:
+        with self._lock, reporting(progress) as report:
             self._check_open()
-            merging.backup(self._folder, folder)
+            merging.backup(self._folder, folder, report)
 
     # For nearkin.dedup(against=store)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
+from nearkin.progress import Progress, megabytes, unreported
 from nearkin.store.families import store_family
 from nearkin.store.indexes import StoreFamily
 from nearkin.store.kinds import read_settings
@@ -29,7 +30,7 @@ class Finding:
     repaired: bool
 
 
-def check_store(folder: Path, settings: StoreSettings) -> None:
+def check_store(folder: Path, settings: StoreSettings, report: Progress = unreported) -> None:
     """Read every byte, and compare the files with one another.
 
     Raises
@@ -37,7 +38,7 @@ def check_store(folder: Path, settings: StoreSettings) -> None:
     CorruptStoreError
         The first damage, with file and section.
     """
-    for finding in _findings(folder, settings):
+    for finding in _findings(folder, settings, report):
         raise CorruptStoreError(f"{finding.place}: {finding.reason}", place=finding.place, reason=finding.reason)
 
 
@@ -91,7 +92,7 @@ def _index_damage(folder: Path, entry: SegmentEntry, settings: StoreSettings) ->
     return None
 
 
-def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
+def _findings(folder: Path, settings: StoreSettings, report: Progress) -> list[Finding]:
     log = Log(folder, "r")
     try:
         seen: int | None = None
@@ -101,7 +102,7 @@ def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
                 if damage:
                     return damage
                 try:
-                    return _findings_of_commit(log, settings)
+                    return _findings_of_commit(log, settings, report)
                 except FileNotFoundError as error:
                     # A merge that was committed since this transaction began removes files; its commit is counted.
                     generation = log.state().generation
@@ -112,7 +113,7 @@ def _findings(folder: Path, settings: StoreSettings) -> list[Finding]:
         log.close()
 
 
-def _findings_of_commit(log: Log, settings: StoreSettings) -> list[Finding]:
+def _findings_of_commit(log: Log, settings: StoreSettings, report: Progress) -> list[Finding]:
     """Damage of what the open transaction sees.
 
     Raises
@@ -132,11 +133,14 @@ def _findings_of_commit(log: Log, settings: StoreSettings) -> list[Finding]:
     except (NearkinError, OSError) as error:
         return [_finding(error, place)]
     found: list[Finding] = []
+    tick = megabytes(report, "verify", sum(part.entry.bytes for part in contents.parts))
     for part in contents.parts:
         try:
             part.documents.verify()
+            tick(part.documents_path.stat().st_size)
             part.index.verify()
             _compare(part, contents.family)
+            tick(part.index_path.stat().st_size)
         except FileNotFoundError:  # noqa: PERF203 - each segment is judged alone
             raise
         except (NearkinError, OSError) as error:

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from nearkin.errors import StoreLockedError, warn_caller
 from nearkin.io import locks
 from nearkin.io.aside import Aside
 from nearkin.pipeline.candidates import Places
+from nearkin.progress import Progress, megabytes, ticker, unreported
 from nearkin.search.ids import Id, IdArray, IdKeys
 from nearkin.store import outputs
 from nearkin.store.families import store_family
@@ -123,15 +124,18 @@ def write_waiting(folder: Path, settings: StoreSettings, budget: Budget) -> None
         Another process is writing segments.
     """
     with maintaining(folder) as log:
-        _write_all_waiting(folder, log, settings, budget)
+        _write_all_waiting(folder, log, settings, budget, unreported)
 
 
-def _write_all_waiting(folder: Path, log: Log, settings: StoreSettings, budget: Budget) -> None:
+def _write_all_waiting(folder: Path, log: Log, settings: StoreSettings, budget: Budget, report: Progress) -> None:
     with log.reading():
-        last = log.state().next_row
+        first = log.state()
+    report("write", 0, first.waiting)
     # What comes meanwhile is left to the next time.
-    while _write_waiting(folder, log, settings, budget) < last - 1:
-        pass
+    while _write_waiting(folder, log, settings, budget) < first.next_row - 1:
+        with log.reading():
+            report("write", max(first.waiting - log.state().waiting, 0), first.waiting)
+    report("write", first.waiting, first.waiting)
 
 
 def _first_waiting(log: Log, most: int) -> list[LogBatch]:
@@ -214,13 +218,15 @@ def _write_batches(
     )  # fmt: skip
 
 
-def index_of(family: StoreFamily, rows: Places, records: NDArray[np.void]) -> StoreIndex:
+def index_of(family: StoreFamily, rows: Places, records: NDArray[np.void], report: Progress = unreported) -> StoreIndex:
     """The index of the documents that stay."""
     index = family.empty()
     places = indexed(family, records)
+    tick = ticker(report, "index", len(places))
     for start in range(0, len(places), _INDEX_BATCH):
         some = places[start : start + _INDEX_BATCH]
         index.add(rows[some], records["values"][some].copy())
+        tick(len(some))
     return index
 
 
@@ -264,7 +270,7 @@ def full_tier(entries: list[SegmentEntry], most: int = MOST) -> list[SegmentEntr
     return []
 
 
-def merge_all(folder: Path, settings: StoreSettings, budget: Budget) -> int:
+def merge_all(folder: Path, settings: StoreSettings, budget: Budget, report: Progress = unreported) -> int:
     """Write everything into one segment without what was removed.
 
     Returns
@@ -281,12 +287,12 @@ def merge_all(folder: Path, settings: StoreSettings, budget: Budget) -> int:
     with maintaining(folder) as log:
         with log.reading():
             last = log.last_removal()
-        _write_all_waiting(folder, log, settings, budget)
+        _write_all_waiting(folder, log, settings, budget, report)
         with log.reading():
             entries = log.segments()
             removed = bool(log.removed())
         if len(entries) > 1 or (entries and removed):
-            _merge(folder, log, settings, entries, budget, again=True)
+            _merge(folder, log, settings, entries, budget, report, again=True)
         # A merge that was killed may have left what this one found gone already.
         _remove_unnamed(folder, log)
     return last
@@ -320,7 +326,14 @@ def erase(folder: Path, last: int, wait: float) -> None:
 
 
 def _merge(
-    folder: Path, log: Log, settings: StoreSettings, entries: list[SegmentEntry], budget: Budget, *, again: bool = False
+    folder: Path,
+    log: Log,
+    settings: StoreSettings,
+    entries: list[SegmentEntry],
+    budget: Budget,
+    report: Progress = unreported,
+    *,
+    again: bool = False,
 ) -> None:
     """Replace neighbours on the list by one segment of their documents that were not removed.
 
@@ -337,13 +350,14 @@ def _merge(
     rows = np.concatenate([rows[places] for rows, places in zip(rows_of, live, strict=True)])
     gone = np.intersect1d(np.concatenate(rows_of), removed)
     entry = None
+    report("merge", 0, len(rows))
     if len(rows):
         records = np.concatenate([part.all_records()[places] for part, places in zip(parts, live, strict=True)])
         pairs = list(zip(parts, live, strict=True))
         ids = [name for part, places in pairs for name in _listed(part.documents.ids(places))]
         extras = [extra for part, places in pairs for extra in part.documents.extras(places)]
         contents = np.concatenate([part.documents.contents(places).reshape(-1, 2) for part, places in pairs])
-        index = index_of(family, rows, records)
+        index = index_of(family, rows, records, report)
         again = again or bool(len(gone))
         blocks = (parts[0].documents.dictionary(), [part.documents for part in parts])
         with _texts_of(pairs, settings, budget, folder) if again else nullcontext() as texts:
@@ -364,6 +378,7 @@ def _merge(
     for old in entries:
         for path in files_of(folder, old.name):
             path.unlink(missing_ok=True)
+    report("merge", len(rows), len(rows))
 
 
 @contextmanager
@@ -450,7 +465,7 @@ class Keeper:
 # Backups
 
 
-def backup(folder: Path, target: Path) -> None:
+def backup(folder: Path, target: Path, report: Progress = unreported) -> None:
     """Copy what is committed to a new folder, which appears whole or not at all."""
     aside = Aside(target)
     aside.begin()
@@ -474,9 +489,10 @@ def backup(folder: Path, target: Path) -> None:
                 copied.close()
             if (folder / FAMILY_FILE).exists():
                 _copy(folder / FAMILY_FILE, aside.new / FAMILY_FILE)
+            tick = megabytes(report, "copy", sum(entry.bytes for entry in entries))
             for entry in entries:
                 for path in files_of(folder, entry.name):
-                    _copy(path, aside.new / FOLDER / path.name)
+                    _copy(path, aside.new / FOLDER / path.name, tick)
         sync_folder(aside.new / FOLDER)
         sync_folder(aside.new)
         aside.put_folder()
@@ -485,8 +501,10 @@ def backup(folder: Path, target: Path) -> None:
         aside.end()
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path, tick: Callable[[int], None] = lambda size: None) -> None:
     with source.open("rb") as old, target.open("xb") as new:
-        shutil.copyfileobj(old, new, 1 << 20)
+        while piece := old.read(1 << 20):
+            new.write(piece)
+            tick(len(piece))
         new.flush()
         os.fsync(new.fileno())
