@@ -4,8 +4,8 @@ Documents are pieces of about 1 KB of 20 Newsgroups; beyond its size each piece 
 that it is like none. CPU seconds, documents per CPU second, wall seconds, bytes on disk per part, and the machine's own
 time to sync a written page, all in one run.
 
-The rival is what users build: signatures of our own in a SQLite table of (band, key, id), durable like the store. It
-verifies nothing; its precision is measured against exact Jaccard similarity.
+The rivals are what users build (`store_rivals.py`), durable like the store. They verify nothing; their precision is
+measured against exact Jaccard similarity.
 
 Run: `python bench/store.py`; results go to `bench/runs/`.
 """
@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import random
-import sqlite3
 import statistics
 import tempfile
 import time
@@ -27,8 +26,8 @@ import numpy as np
 
 import common
 import nearkin as nk
+from store_rivals import BATCH, RIVALS, Rival
 
-BATCH = 1000
 THRESHOLD = 0.8
 
 
@@ -68,39 +67,12 @@ def sync_time(folder: Path) -> float:
     return statistics.median(seconds)
 
 
-def rival(path: Path, texts: list[str], ids: list[str]) -> list[str | None]:
-    """A table of bands: the first id with a common band is the match."""
-    recipe = nk.Recipe.preset("minhash")
-    bands = nk.theory.choose_bands(THRESHOLD, 0.95, recipe.num_perm)
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE bands (key BLOB PRIMARY KEY, id TEXT) WITHOUT ROWID")
-    connection.execute("CREATE TABLE documents (id TEXT PRIMARY KEY, text TEXT)")
-    matches: list[str | None] = []
-    for start in range(0, len(texts), BATCH):
-        some, names = texts[start : start + BATCH], ids[start : start + BATCH]
-        signatures = nk.signature(some, recipe)[:, : bands.num_bands * bands.num_rows]
-        keys = np.ascontiguousarray(signatures).reshape(len(some), bands.num_bands, -1)
-        connection.execute("BEGIN IMMEDIATE")
-        for row, name, text in zip(keys, names, some, strict=True):
-            wanted = [bytes([band]) + row[band].tobytes() for band in range(bands.num_bands)]
-            holes = ",".join("?" * len(wanted))
-            found = connection.execute(f"SELECT id FROM bands WHERE key IN ({holes}) LIMIT 1", wanted).fetchone()  # noqa: S608
-            matches.append(None if found is None else found[0])
-            if found is None:
-                connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(key, name) for key in wanted])
-                connection.execute("INSERT INTO documents VALUES (?, ?)", (name, text))
-        connection.execute("COMMIT")
-    connection.close()
-    return matches
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=common.ROOT.parent / "shared" / "data")
     parser.add_argument("--documents", type=int, default=200_000)
-    parser.add_argument("--rival", type=int, default=50_000, help="documents of the rival, which is slow")
+    for name, count in RIVALS.items():
+        parser.add_argument(f"--{name}", type=int, default=count[1], help="documents of this rival, which is slow")
     options = parser.parse_args()
     nk.set_num_threads(1)
     texts = pieces(options.data, options.documents)
@@ -138,18 +110,22 @@ def main() -> None:
             found["disk"] = {**stats.bytes, "per_document": stats.bytes["total"] / stats.documents}
             found["parts"] = [part.documents.sizes() for part in store._contents.parts]
             found["check_merged"] = single(lambda text: store.check([text]), texts[:2000])
-        some = min(options.rival, len(texts))
-        matches: list[str | None] = []
-        cpu, wall = timed(lambda: matches.extend(rival(folder / "rival.sqlite", texts[:some], ids[:some])))
-        found["rival"] = rates(some, cpu, wall)
-        named = [
-            (number, int(str(match).rsplit("/", 1)[1])) for number, match in enumerate(matches) if match is not None
-        ]
-        left, right = (np.array([pair[side] for pair in named], np.int64) for side in (0, 1))
-        true = nk.similarity(texts[:some], left, right) >= THRESHOLD
-        found["rival_precision"] = float(true.mean()) if len(true) else None
-    common.save("store", found)
+        for name, (run, _) in RIVALS.items():
+            some = min(getattr(options, name), len(texts))
+            found[name] = beside(run, folder / f"rival.{name}", texts[:some], ids[:some])
+    common.save("store", found, versions=common.versions("duckdb"))
     print(json.dumps(found, indent=1))
+
+
+def beside(run: Rival, path: Path, texts: list[str], ids: list[str]) -> dict[str, float]:
+    """What a rival needs, and how many of its matches are near-duplicates."""
+    matches: list[str | None] = []
+    cpu, wall = timed(lambda: matches.extend(run(path, texts, ids, THRESHOLD)))
+    named = [(number, int(str(match).rsplit("/", 1)[1])) for number, match in enumerate(matches) if match is not None]
+    left, right = (np.array([pair[side] for pair in named], np.int64) for side in (0, 1))
+    true = nk.similarity(texts, left, right) >= THRESHOLD
+    precision = {"precision": float(true.mean())} if len(true) else {}
+    return {"documents": len(texts), **rates(len(texts), cpu, wall), "matches": len(true), **precision}
 
 
 def first_check(path: Path, text: str) -> float:

@@ -23,7 +23,8 @@ from typing import Any
 
 import common
 import nearkin as nk
-from store import BATCH, THRESHOLD, pieces, single
+from store import THRESHOLD, pieces, single
+from store_rivals import BATCH
 
 SIZES = (100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000)
 ASKED = 300
