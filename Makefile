@@ -87,10 +87,11 @@ docs: setup
 	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/mkdocs build --strict
 
-# Every attack in full: each fault of the file system for every saver, every flipped bit, signals and threads for longer.
+# Every attack in full: each fault of the file system for every saver, every flipped bit, signals, threads and writers at
+# once for longer.
 faults: setup
 	NEARKIN_EVERY=1 cargo test --quiet -p nearkin-core --test memory
-	$(BIN)/python -m pytest -q tests/faults -m 'slow or not slow'
+	$(BIN)/python -m pytest -q tests/faults tests/store/test_damage.py tests/store/test_processes.py -m 'slow or not slow'
 
 # Coverage-guided fuzzing of whatever reads untrusted bytes, under AddressSanitizer with debug assertions and overflow checks,
 # a minute per target; needs cargo-fuzz (cargo install cargo-fuzz). TARGETS names some. Inputs are files of a temporary folder:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -324,3 +326,64 @@ def test_verify_beside_a_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         documents.unlink()
         with pytest.raises(CorruptStoreError, match=r"documents\.nks"):
             store.verify()
+
+
+ASK = """
+import hashlib, resource, sys
+import nearkin as nk
+from nearkin.errors import NearkinError
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+try:
+    with nk.Store.open(sys.argv[1], "r") as store:
+        found = store.check(sys.stdin.read().split("\\n"), k=3)
+        names = [one.id for batch in store.iter_documents() for one in batch]
+        said = (names, list(found.rows()), found.matches, store.texts(names[::17]))
+except (NearkinError, OSError) as error:
+    print("error", type(error).__name__)
+else:
+    print("answer", hashlib.sha256(repr(said).encode()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is Linux's")
+def test_flipped_bits_of_a_larger_store_in_bounded_memory(tmp_path: Path) -> None:
+    """200 random bits of a store of 20,000 documents, each asked by a process of 3 GB: its answer, or a typed error."""
+    choose = random.Random(2)
+    texts = [" ".join(f"word{choose.randrange(4000)}" for _ in range(60)) for _ in range(20_000)]
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        store.check_and_add(texts[:12_000])
+        store.merge()
+        store.check_and_add(texts[12_000:])
+        store.remove(list(range(0, 20_000, 999)))
+    asked = "\n".join([*texts[::100], *(text + " more" for text in texts[::100])])
+
+    def answer() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", ASK, str(path)], input=asked, capture_output=True, text=True, check=False
+        )
+        for other in path.glob("log.sqlite-*"):
+            other.unlink()
+        assert 0 == done.returncode, done.stderr[-2000:]
+        return done.stdout
+
+    expected, errors = answer(), 0
+    assert expected.startswith("answer")
+    files = [file for file in path.rglob("*") if file.is_file() and file.stat().st_size]
+    sizes = [file.stat().st_size for file in files]
+    for _ in range(200):
+        file = choose.choices(files, sizes)[0]
+        at = choose.randrange(file.stat().st_size)
+        with file.open("r+b") as stream:
+            stream.seek(at)
+            before = stream.read(1)
+            stream.seek(at)
+            stream.write(bytes([before[0] ^ 1 << choose.randrange(8)]))
+        found = answer()
+        assert found == expected or found.startswith("error"), (file.name, at)
+        errors += found.startswith("error")
+        with file.open("r+b") as stream:
+            stream.seek(at)
+            stream.write(before)
+    assert errors > 20
