@@ -443,8 +443,8 @@ def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert 0 == run("store", command, store, path).code
         assert ("read, MB", whole, whole) in events
         assert (command != "check") == any(stage == "add" for stage, _, _ in events)
-    for command in (("merge",), ("verify",), ("backup", tmp_path / "b.store")):
+    for name, *more in (("merge",), ("verify",), ("backup", tmp_path / "b.store")):
         events.clear()
-        assert 0 == run("store", command[0], store, *command[1:]).code
+        assert 0 == run("store", str(name), store, *more).code
         assert events
         assert events[-1][1] == events[-1][2]

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from frame_kinds import KINDS, Stream, table
-from nearkin.io.frames import is_frame, keep_rows, read_columns, take_views, text_column
+from nearkin.errors import ParameterError
+from nearkin.io.frames import is_frame, keep_rows, read_columns, scalar_column, take_views, text_column
 
 CELLS: dict[str, list[Any]] = {"body": ["one", "a text that is longer than a view", None], "n": [1.0, 2.0, None]}
 
@@ -101,3 +102,89 @@ def test_rows_of_arrow_keep_schema_and_order(kind: pa.DataType, rows: list[int])
         kept = keep_rows(column, np.array(rows, np.int64), 3)
         assert column.type == kept.type
         assert [column.to_pylist()[row] for row in rows] == kept.to_pylist()
+
+
+NESTED: list[dict[str, Any]] = [
+    {"meta": {"body": "one", "page": {"url": "a", "n": 1}}, "meta.n": 7, "doc.v": {"w": 1.5}},
+    {"meta": None, "meta.n": 8, "doc.v": {"w": None}},
+    {"meta": {"body": None, "page": None}, "meta.n": 9, "doc.v": None},
+    {"meta": {"body": "four", "page": {"url": "d", "n": None}}, "meta.n": None, "doc.v": {"w": 2.5}},
+]
+_STRUCTS = pa.Table.from_pylist(NESTED)
+_VIEWS = pa.table(
+    {
+        "meta": _STRUCTS["meta"].cast(
+            pa.struct(
+                [("body", pa.large_string()), ("page", pa.struct([("url", pa.large_string()), ("n", pa.int64())]))]
+            )
+        ),
+        "meta.n": _STRUCTS["meta.n"],
+        "doc.v": _STRUCTS["doc.v"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(NESTED),
+        _STRUCTS.to_pandas(types_mapper=pd.ArrowDtype),
+        pl.from_dicts(NESTED),
+        pl.from_dicts(NESTED).lazy(),
+        pl.from_dicts(NESTED).with_columns(pl.col("meta").struct.with_fields(pl.field("body").cast(pl.Categorical))),
+        _STRUCTS,
+        _VIEWS,
+        _STRUCTS.combine_chunks().to_batches()[0],
+        pa.concat_tables([_STRUCTS.slice(0, 2), _STRUCTS.slice(2)]).to_reader(),
+        Stream(_STRUCTS),
+    ],
+    ids=lambda frame: f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}",
+)
+def test_fields_of_structs_are_columns(frame: Any) -> None:
+    """By the path that dots separate, null where a struct is; a column whose own name has the dot wins."""
+    names = {"text": "meta.body", "id": "meta.page.url", "columns=1": "meta.n", "columns=2": "doc.v.w"}
+    columns = read_columns(frame, names)
+    found = {name: one if isinstance(one, list) else one.to_pylist() for name, one in columns.items()}
+    assert ["one", None, None, "four"] == found["meta.body"]
+    assert ["a", None, None, "d"] == found["meta.page.url"]
+    assert [7, 8, 9, None] == [None if n is None or n != n else n for n in found["meta.n"]]
+    assert [1.5, None, None, 2.5] == found["doc.v.w"]
+    assert [None, None] == list(scalar_column(columns["meta.page.url"], "id", "meta.page.url"))[1:3]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_dicts, pa.Table.from_pylist])
+@pytest.mark.parametrize("name", ["meta.text", "meta.page.body", "meta.", "nothing.body"])
+def test_a_field_that_is_not_there(make: Any, name: str) -> None:
+    """The error lists the fields, or the columns where there is no such struct."""
+    with pytest.raises(ParameterError, match=r"text='[a-z.]*' is not allowed; use one of the") as told:
+        read_columns(make(NESTED), {"text": name})
+    assert ("'meta'" if name == "nothing.body" else "meta.body") in str(told.value)
+
+
+def test_fields_of_a_dataset_are_columns() -> None:
+    """As those of other frames, of a stream of rows, too."""
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    made = datasets.Dataset.from_list([{"meta": row["meta"]} for row in NESTED])
+    for frame in (made, made.to_iterable_dataset()):
+        column = read_columns(frame, {"text": "meta.body"})["meta.body"]
+        assert ["one", None, None, "four"] == text_column(column, "meta.body").to_pylist()
+
+
+def test_a_field_that_is_there_twice() -> None:
+    """Two structs may have a field of one path."""
+    table = pa.table({"a": [{"b.c": "x"}], "a.b": [{"c": "y"}]})
+    with pytest.raises(ParameterError, match="which 2 fields are called"):
+        read_columns(table, {"text": "a.b.c"})
+    with pytest.raises(ParameterError, match="which 2 fields are called"):
+        read_columns(table.to_pandas(), {"text": "a.b.c"})
+
+
+def test_a_frame_of_structs_is_deduplicated_like_its_lists() -> None:
+    """Text and id from within; what stays is the frame's rows, whole."""
+    texts = ["The very same words of two pages.", "Others, of a third page.", "The very same words of two pages."]
+    rows = [{"meta": {"body": text, "url": f"u{i}"}, "at": {"n": i}} for i, text in enumerate(texts)]
+    frame = pl.from_dicts(rows)
+    result = nk.dedup(frame, text="meta.body", id="meta.url", keep="max:at.n")
+    expected = nk.dedup(texts, ["u0", "u1", "u2"], keep="max", values=[0, 1, 2])
+    assert expected.clusters.columns["id"] == result.clusters.columns["id"]
+    assert rows[1:] == result.filter(frame).to_dicts()

@@ -5,6 +5,9 @@ RecordBatchReader of pyarrow; a Dataset of Hugging Face; and whatever else offer
 (`__arrow_c_stream__`), such as a relation of DuckDB. None of these packages is imported here: an object is known by the
 package and name of its class.
 
+`meta.body` names the field `body` of the column `meta` of structs (of Python's dictionaries in pandas), unless a column
+has that very name (`io.nested`).
+
 Only the columns that are asked for are read. They share the frame's memory where the frame has Arrow's layout: in
 pyarrow, polars, Hugging Face, and pandas 3. A LazyFrame is collected, those columns alone; a stream is read to its end.
 """
@@ -14,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, ParameterError, bad_parameter
+from nearkin.io.nested import field_of, heads_of, paths_of, types_of, values_in
 from nearkin.io.values import Column
 
 if TYPE_CHECKING:
@@ -89,7 +93,7 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        A column that is not there, or there twice: the message lists the columns that there are. A dictionary of
+        A column or field that is not there, or there twice: the message lists those that there are. A dictionary of
         datasets instead of one.
 
     Examples
@@ -100,25 +104,78 @@ def read_columns(frame: object, names: Mapping[str, str]) -> dict[str, Any]:
     ['one', 'two']
     """
     package, kind = _kind(frame)
-    wanted = list(dict.fromkeys(names.values()))
-    if package == "pandas":
-        _check_names(names, list(frame.columns))  # type: ignore[attr-defined]
-        return {name: _of_pandas(frame[name]) for name in wanted}  # type: ignore[index]
+    if package == "datasets" and kind.endswith("Dict"):
+        splits = ", ".join(map(str, cast("Iterable[str]", frame)))
+        raise bad_parameter("texts", f"a {kind} of {splits}", "one of its datasets, such as dataset['train']")
+    if not package:
+        import pyarrow as pa
+
+        frame, kind = pa.RecordBatchReader.from_stream(frame), "RecordBatchReader"
+    there = _names_of(frame, package, kind)
+    wanted: dict[str, None] = {}
+    for name in names.values():
+        inside = [head for head in heads_of(name) if head in there] if name not in there else []
+        wanted.update(dict.fromkeys(inside or [name]))
+    flat = {argument: name for argument, name in names.items() if name in wanted}
+    _check_names({**{name: name for name in wanted if name in there}, **flat}, there)
+    columns = _whole_columns(frame, package, kind, list(wanted))
+    return {
+        name: columns[name] if name in columns else _nested(columns, argument, name) for argument, name in names.items()
+    }
+
+
+def _names_of(frame: Any, package: str, kind: str) -> list[object]:
+    """The columns that a frame has."""
     if package == "polars":
-        return _of_polars(frame, names, wanted)
+        return list(frame.collect_schema().names() if kind == "LazyFrame" else frame.columns)
+    if package == "pandas":
+        return list(frame.columns)
     if package == "datasets":
-        return _of_dataset(frame, kind, names, wanted)
+        # A stream whose features nobody has declared has no list of them.
+        return list(next(iter(frame), {}) if frame.column_names is None else frame.column_names)
+    return list(frame.schema.names)
+
+
+def _whole_columns(frame: Any, package: str, kind: str, wanted: list[str]) -> dict[str, Any]:
+    """Columns of these very names."""
+    if package == "pandas":
+        return {name: _of_pandas(frame[name]) for name in wanted}
+    if package == "polars":
+        return _of_polars(frame, wanted)
+    if package == "datasets":
+        return _of_dataset(frame, kind, wanted)
     import pyarrow as pa
 
     if kind in ("Table", "RecordBatch"):
-        _check_names(names, frame.schema.names)  # type: ignore[attr-defined]
-        columns = {name: frame.column(name) for name in wanted}  # type: ignore[attr-defined]
+        columns = {name: frame.column(name) for name in wanted}
         return {name: one if kind == "Table" else pa.chunked_array([one]) for name, one in columns.items()}
-    reader: Any = frame if kind == "RecordBatchReader" else pa.RecordBatchReader.from_stream(frame)
-    _check_names(names, reader.schema.names)
-    batches = [batch.select(wanted) for batch in reader]
-    types = {name: reader.schema.field(name).type for name in wanted}
+    batches = [batch.select(wanted) for batch in frame]
+    types = {name: frame.schema.field(name).type for name in wanted}
     return {name: pa.chunked_array([one.column(name) for one in batches], types[name]) for name in wanted}
+
+
+def _nested(columns: Mapping[str, Any], argument: str, name: str) -> Any:
+    """The field within a column, by the path of names that dots separate."""
+    import pyarrow as pa
+
+    found: list[Any] = []
+    fields: list[str] = []
+    for head in heads_of(name):
+        column = columns.get(head)
+        if isinstance(column, list):
+            values = values_in(column, name[len(head) + 1 :])
+            found += [] if values is None else [values]
+            fields += [f"{head}.{key}" for key in next((one for one in column if isinstance(one, dict)), {})]
+        elif column is not None:
+            table = pa.table({head: column})
+            count = len(types_of(table.schema, name))
+            found += [field_of(table, name)] if count == 1 else [None] * count
+            fields += paths_of(table.schema)
+    if len(found) != 1:
+        shown = ", ".join(map(repr, fields[:50])) + (", ..." if len(fields) > 50 else "")
+        what = f"{name!r}, which {len(found)} fields are called" if found else repr(name)
+        raise bad_parameter(argument.partition("=")[0], what, f"one of the fields {shown}")
+    return found[0]
 
 
 def _check_names(names: Mapping[str, str], there: Iterable[object]) -> None:
@@ -147,13 +204,11 @@ def _of_pandas(series: Any) -> Any:
     return [None if gone else value for gone, value in zip(missing, series.tolist(), strict=True)]
 
 
-def _of_polars(frame: Any, names: Mapping[str, str], wanted: list[str]) -> dict[str, Any]:
+def _of_polars(frame: Any, wanted: list[str]) -> dict[str, Any]:
     import polars as pl
     import pyarrow as pa
 
-    lazy = isinstance(frame, pl.LazyFrame)
-    _check_names(names, frame.collect_schema().names() if lazy else frame.columns)
-    held = frame.select(wanted).collect() if lazy else frame
+    held = frame.select(wanted).collect() if isinstance(frame, pl.LazyFrame) else frame
     columns = {}
     for name in wanted:
         series = held.get_column(name)
@@ -164,17 +219,9 @@ def _of_polars(frame: Any, names: Mapping[str, str], wanted: list[str]) -> dict[
     return columns
 
 
-def _of_dataset(frame: Any, kind: str, names: Mapping[str, str], wanted: list[str]) -> dict[str, Any]:
+def _of_dataset(frame: Any, kind: str, wanted: list[str]) -> dict[str, Any]:
     import pyarrow as pa
 
-    if kind.endswith("Dict"):
-        splits = ", ".join(map(str, frame))
-        raise bad_parameter("texts", f"a {kind} of {splits}", "one of its datasets, such as dataset['train']")
-    there = frame.column_names
-    if there is None:
-        # A stream whose features nobody has declared.
-        there = list(next(iter(frame), {}))
-    _check_names(names, there)
     chosen = frame.select_columns(wanted)
     if kind == "Dataset" and chosen._indices is None:
         table = chosen.with_format("arrow")[:]

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from nearkin._core import invalid_utf8
 from nearkin.io.base import BLOCK, Corpus
 from nearkin.io.inputs import FileStamp, InputFile, unreadable
+from nearkin.io.nested import field_of, paths_of, types_of
 from nearkin.io.spool import Spool
 from nearkin.io.streams import Reader, Sink, check_stamp, read_at
 from nearkin.io.values import BOOL, FLOAT, INT, NULL, BadRecord, Batch, Column, PackedTexts, running
@@ -120,7 +121,7 @@ class ParquetCorpus(Corpus):
         # Dictionary pages may hide how large texts are, hence the cap.
         rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, size))))
         for batch in file.iter_batches(batch_size=rows, columns=names):
-            columns = [_field(batch, name) for name in names]
+            columns = [field_of(batch, name) for name in names]
             flat = pa.RecordBatch.from_arrays(columns, names=names)
             yield from _split(flat, names[0])
 
@@ -128,10 +129,10 @@ class ParquetCorpus(Corpus):
         if self._schema is None:
             kinds: dict[str, pa.DataType] = {}
             for name in [self.text_column, *self.columns]:
-                found = _types_of(schema, name)
+                found = types_of(schema, name)
                 if len(found) != 1:
                     what = "more than one column" if found else "no column"
-                    raise unreadable(source.name, f"{what} {name!r}; the file has {', '.join(_paths(schema))}")
+                    raise unreadable(source.name, f"{what} {name!r}; the file has {', '.join(paths_of(schema))}")
                 kinds[name] = found[0]
                 _check_type(source, name, kinds[name], text=name == self.text_column)
             if self.id_column is not None:
@@ -268,37 +269,6 @@ def _options(metadata: pq.FileMetaData) -> dict[str, dict[str, str]]:
     codecs = {group.column(i).path_in_schema: group.column(i).compression for i in range(group.num_columns)}
     known = {name: "NONE" if codec == "UNCOMPRESSED" else codec for name, codec in codecs.items()}
     return {"compression": known}
-
-
-def _types_of(schema: pa.Schema, name: str) -> list[pa.DataType]:
-    """The types of the columns of a name: its own, or that of a field within structs, by the path with dots."""
-    found = [schema.field(i).type for i in schema.get_all_field_indices(name)]
-    for at, sign in enumerate(name):
-        if sign == ".":
-            for i in schema.get_all_field_indices(name[:at]):
-                kind = schema.field(i).type
-                if pa.types.is_struct(kind):
-                    found += _types_of(pa.schema(list(kind)), name[at + 1 :])
-    return found
-
-
-def _paths(schema: pa.Schema) -> list[str]:
-    """The names of columns, and of the fields within structs."""
-    names = []
-    for field in schema:
-        inner = pa.schema(list(field.type)) if pa.types.is_struct(field.type) else None
-        names += [field.name] if inner is None else [f"{field.name}.{path}" for path in _paths(inner)]
-    return names
-
-
-def _field(batch: pa.RecordBatch | pa.StructArray, name: str) -> pa.Array:
-    """The column of a name or path; null where a struct around it is null."""
-    names = batch.schema.names if isinstance(batch, pa.RecordBatch) else [field.name for field in batch.type]
-    if name in names:
-        return batch.column(name) if isinstance(batch, pa.RecordBatch) else pc.struct_field(batch, name)
-    head = next(name[:at] for at, sign in enumerate(name) if sign == "." and name[:at] in names)
-    inner = batch.column(head) if isinstance(batch, pa.RecordBatch) else pc.struct_field(batch, head)
-    return _field(inner, name[len(head) + 1 :])
 
 
 def _split(batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
