@@ -448,3 +448,29 @@ def test_commands_tell_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert 0 == run("store", str(name), store, *more).code
         assert events
         assert events[-1][1] == events[-1][2]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_a_column_that_no_document_has_is_told_before_any_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """Of many batches, none; nothing is printed but the error, which lists the columns."""
+    monkeypatch.setattr("nearkin.io.records.BLOCK", 1 << 10)
+    monkeypatch.setattr("nearkin.io.parquet.BLOCK", 1 << 10)
+    path, store = tmp_path / f"a.{ending}", tmp_path / "a.store"
+    table = pa.table({"text": [f"words of text {i} " * 9 for i in range(60)], "source": ["a"] * 60})
+    if ending == "parquet":
+        pa.parquet.write_table(table, path)
+    elif ending == "csv":
+        pa.csv.write_csv(table, path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    assert 0 == run("store", "create", store, "-q").code
+    for command in ("add", "import"):
+        done = run("store", command, store, path, "--column", "host")
+        assert (1, "") == (done.code, done.out)
+        assert "host" in done.message
+        assert "source" in done.message
+        assert 0 == run("store", "info", store, "--json").json()["documents"]
+    assert 0 == run("store", "add", store, path, "--column", "source", "-q").code
+    assert 60 == run("store", "info", store, "--json").json()["documents"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import subprocess
 import sys
@@ -268,3 +269,40 @@ def test_bytes_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.
         assert counts == sorted(counts)
         assert counts[0] < path.stat().st_size
         assert corpus.bytes_read == path.stat().st_size
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+@pytest.mark.parametrize("html", [False, True])
+def test_settled_batches_come_when_each_column_was_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, html: bool
+) -> None:
+    """The same batches in the same order; none before the first value of the last column."""
+    if html:
+        pytest.importorskip("selectolax")
+    monkeypatch.setattr("nearkin.io.records.BLOCK", 256)
+    path = tmp_path / f"a.jsonl{ending}"
+    rows = [{"text": f"<b>text {i}</b>", "n": i, **({"m": i} if i == 30 else {})} for i in range(60)]
+    data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    pack(path, data)
+    with open_corpus(path, extra_columns=["n", "m"], html=html) as corpus:
+        expected = [(batch.first_row, list(batch.texts), list(batch.columns["m"])) for batch in corpus.batches()]
+        assert len(expected) > 5
+        read_before: list[int] = []
+        found = []
+        for batch in corpus.batches(settled=True):
+            read_before.append(corpus.rows)
+            found.append((batch.first_row, list(batch.texts), list(batch.columns["m"])))
+        assert expected == found
+        assert 30 < read_before[0] < 60
+        assert [f"text {i}" if html else rows[i]["text"] for i in range(60)] == list(corpus.texts(range(60)))
+
+
+def test_settled_batches_of_a_column_of_nulls(tmp_path: Path) -> None:
+    """Null is a value: they come at the end. A column that no record has is an error before any batch."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "one", "m": null}\n{"text": "two"}\n')
+    with open_corpus(path, extra_columns=["m"]) as corpus:
+        assert [["one", "two"]] == [list(batch.texts) for batch in corpus.batches(settled=True)]
+    nobody = "no record has a column 'k'; the first has 'text', 'm'"
+    with open_corpus(path, extra_columns=["k"]) as corpus, pytest.raises(InputError, match=nobody):
+        next(corpus.batches(settled=True))

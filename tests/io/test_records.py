@@ -365,3 +365,23 @@ def test_too_many_bad_records_are_an_error(tmp_path: Path) -> None:
         pytest.raises(InputError, match="none of 2 records can be read"),
     ):
         read_all(corpus)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_quoted_names_in_a_header(tmp_path: Path, delimiter: str) -> None:
+    """Whatever separates them; one that is missing is told with those that there are."""
+    path = tmp_path / "a.csv"
+    path.write_text(f'"text"{delimiter}"the id"\n"one{delimiter}two"{delimiter}7\n')
+    with open_corpus(path, id_column="the id") as corpus:
+        assert ([f"one{delimiter}two"], ["7"]) == read_all(corpus)
+    with open_corpus(path, id_column="id") as corpus, pytest.raises(InputError) as told:
+        read_all(corpus)
+    assert str(told.value).endswith("no column 'id'; the header has text, the id")
+
+
+def test_a_header_that_no_delimiter_reads(tmp_path: Path) -> None:
+    """The fault that the comma meets is told."""
+    path = tmp_path / "a.csv"
+    path.write_text('"te"xt,id\none,7\n')
+    with open_corpus(path) as corpus, pytest.raises(InputError, match="the header: text after a closing quote"):
+        read_all(corpus)

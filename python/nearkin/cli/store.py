@@ -254,7 +254,8 @@ def _batches(corpus: Corpus) -> Iterator[tuple[Batch, list[int]]]:
     """Batches of a corpus, and the rows whose ids a store can hold; the others are counted as bad records."""
     from nearkin.io.values import BIG_INT, BadRecord
 
-    for batch in corpus.batches():
+    # What is remembered stays: whether there are such columns is known before.
+    for batch in corpus.batches(settled=True):
         good = (batch.ids.kinds != BIG_INT).nonzero()[0].tolist()
         for row in (batch.ids.kinds == BIG_INT).nonzero()[0].tolist():
             place = str(corpus.paths[0]) if corpus.paths else "standard input"

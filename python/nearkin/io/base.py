@@ -35,6 +35,7 @@ from nearkin.io.values import Batch, Malformed, PackedTexts
 BLOCK = 16 << 20
 # The longest record that is read. It bounds memory against a stream that decompresses to one endless line.
 LONGEST = 1 << 28
+_NO_TEXTS = PackedTexts.of([])
 REJECTED = "rejected.jsonl"
 """The file in a folder of output with the records that can't be read."""
 
@@ -122,8 +123,14 @@ class Corpus(ABC):
         names = [] if self.id_column is None else [self.id_column]
         return names + [name for name in self.extra_columns if name != self.id_column]
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *, settled: bool = False) -> Iterator[Batch]:
         """Read the corpus, from its start, a batch at a time.
+
+        Parameters
+        ----------
+        settled : bool, default False
+            Whether no batch comes before a value of each extra column was seen: for callers that can't undo what they
+            do with a batch. Batches are held without their texts, which are then read again.
 
         Raises
         ------
@@ -139,8 +146,14 @@ class Corpus(ABC):
         self._begun = True
         self._reset()
         absent = set(self.extra_columns) if self.format in ("jsonl", "warc") else set()
+        held: list[tuple[Batch, int]] = []
         for batch in self._read():
             absent -= {name for name in absent if batch.columns[name].kinds.any()}
+            if settled and absent:
+                held.append((replace(batch, texts=_NO_TEXTS), len(batch)))
+                continue
+            yield from self._with_texts(held)
+            held.clear()
             yield replace(batch, texts=visible_texts(batch.texts)) if self.html else batch
         self.malformed.check(self.rows)
         for name in self.extra_columns if self.rows else ():
@@ -148,7 +161,13 @@ class Corpus(ABC):
                 place = self._sources[0].name
                 reason = f"no record has a column {name!r}; the first has {', '.join(map(repr, columns))}"
                 raise InputError(f"{place}: {reason}", place=place, file=place, reason=reason)
+        yield from self._with_texts(held)
         self._complete = True
+
+    def _with_texts(self, held: Sequence[tuple[Batch, int]]) -> Iterator[Batch]:
+        """Batches of which the rows are known, with their texts."""
+        for batch, rows in held:
+            yield replace(batch, texts=self.texts(np.arange(batch.first_row, batch.first_row + rows)))
 
     def _columns_without(self, name: str) -> list[str] | None:
         """The columns of the first record if none has this one; null in all of them is a value."""

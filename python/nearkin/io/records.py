@@ -355,17 +355,27 @@ class CsvCorpus(RecordCorpus):
         if end and not len(block):
             raise unreadable(source.name, "the file is empty; its first line must name the columns")
         wanted = [self.text_column, *self.columns]
+        headers: list[tuple[list[str], int]] = []
+        faults: list[InputError] = []
         for delimiter in self._delimiters() if not self._names else bytes([self._delimiter]):
-            header = self._read_header(source, block, delimiter, end=end)
+            try:
+                header = self._read_header(source, block, delimiter, end=end)
+            except InputError as error:
+                # Quoted names that another delimiter separates are no fields with this one.
+                faults.append(error)
+                continue
             if header is None:
                 return None
-            names, length = header
-            if all(names.count(name) == 1 for name in wanted):
+            headers.append(header)
+            if all(header[0].count(name) == 1 for name in wanted):
                 self._delimiter = delimiter
                 break
         else:
-            # The first one's header is what the message lists.
-            names, length = self._read_header(source, block, self._delimiters()[0], end=end) or ([], 0)
+            if not headers:
+                raise faults[0]
+            # The one with the most columns is what the message lists.
+            headers.append(max(headers, key=lambda header: len(header[0])))
+        names, length = headers[-1]
         if not self._names:
             for name in wanted:
                 if names.count(name) != 1:
