@@ -474,3 +474,30 @@ def test_a_column_that_no_document_has_is_told_before_any_is_remembered(
         assert 0 == run("store", "info", store, "--json").json()["documents"]
     assert 0 == run("store", "add", store, path, "--column", "source", "-q").code
     assert 60 == run("store", "info", store, "--json").json()["documents"]
+
+
+@pytest.mark.parametrize("recipe", ["ssdeep", None])
+def test_files_of_the_store_are_no_documents(tmp_path: Path, recipe: str | None) -> None:
+    """A store may lie in the folder that it remembers; its own files are left out, counted and named."""
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    store = folder / "inner" / "a.store"
+    assert 0 == run("store", "create", store, *(["--recipe", recipe] if recipe else []), "-q").code
+    for i in range(3):
+        (folder / "inner" / f"{i}.txt").write_text(f"words of text {i} and no other " * 50)
+    for command, _ in (("add", 1), ("add", 2), ("check", 3)):
+        # By whatever name.
+        done = run("store", command, store, folder / "inner" / ".." / "inner", "--json")
+        assert 0 == done.code, done.err
+        assert 3 == len(done.objects())
+        assert "left out: files of" in done.message
+        assert "a.store (" in done.message
+    assert 3 == run("store", "info", store, "--json").json()["documents"]
+    assert 0 == run("store", "verify", store).code
+    # The store alone is nothing to remember.
+    done = run("store", "add", store, store)
+    assert (0 if recipe else 1, "") == (done.code, done.out)
+    family = ["--family", "ssdeep"] if recipe else []
+    done = run("dedup", folder, *family, "--store", store, "-o", tmp_path / "out", "--json")
+    assert 0 == done.code, done.err
+    assert (3, True) == (done.json()["documents"], "a.store (" in done.message)

@@ -257,7 +257,8 @@ def _opened(
     spool = None if out == "-" else _existing_parent(Path(out))
     with ExitStack() as stack:
         held = stack.enter_context(remembering_store(store, out))
-        corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool))
+        own = [] if held is None else [held.path]
+        corpus = stack.enter_context(reading.corpus(inputs, extra_columns=columns, spool_dir=spool, leave_out=own))
         older = stack.enter_context(_older(against, reading, spool))
 
         def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:

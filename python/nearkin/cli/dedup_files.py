@@ -71,7 +71,8 @@ def dedup_files(
             summary = {**result.summary, **named, "inputs": list(inputs), "unreadable_first": unreadable.first}
             return _write(result, summary, target)
 
-        paths = [str(path) for path in named_paths(map(Path, inputs), unreadable, recursive=True)]
+        own = [] if held is None else [held.path]
+        paths = [str(path) for path in named_paths(map(Path, inputs), unreadable, recursive=True, leave_out=own)]
         older = stack.enter_context(_older(against, unreadable))
         read = [*inputs, *([] if held is None else [str(held.path)])]
         output = Output(stack.enter_context(_output(out, overwrite, read)), write)

@@ -9,7 +9,7 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -122,6 +122,7 @@ class Reading:
         *,
         extra_columns: Iterable[str] = (),
         spool_dir: str | os.PathLike[str] | None = None,
+        leave_out: Iterable[Path] = (),
     ) -> Corpus:
         """The corpus over files, globs, folders, URLs or standard input."""
         from nearkin.io import open_corpus
@@ -132,6 +133,7 @@ class Reading:
             id_column=self.id_column,
             extra_columns=extra_columns,
             spool_dir=spool_dir,
+            leave_out=leave_out,
             **self.arguments(),
         )
 
@@ -145,9 +147,11 @@ class Reading:
         return open_fingerprints(inputs, recipe, kind, bits, ids=ids, **told)
 
     @contextmanager
-    def reported(self, inputs: Sequence[str], *, extra_columns: Iterable[str] = ()) -> Iterator[Corpus]:
+    def reported(
+        self, inputs: Sequence[str], *, extra_columns: Iterable[str] = (), leave_out: Iterable[Path] = ()
+    ) -> Iterator[Corpus]:
         """As `corpus`; at the end of the context the records that can't be read are reported."""
-        with self.corpus(inputs, extra_columns=extra_columns) as corpus:
+        with self.corpus(inputs, extra_columns=extra_columns, leave_out=leave_out) as corpus:
             yield corpus
             report_malformed(corpus)
 
@@ -201,6 +205,11 @@ def report_malformed(corpus: Corpus) -> None:
         warn(f"skipped: {record}")
     if corpus.malformed.count > 5:
         warn(f"skipped {corpus.malformed.count} records in all that can't be read; --strict stops at the first")
-    if corpus.left_out:
-        most_first = sorted(corpus.left_out.items(), key=lambda item: (-item[1], item[0]))
+    report_left_out(corpus.left_out)
+
+
+def report_left_out(counts: Mapping[str, int]) -> None:
+    """Write what was left out to standard error, the most first."""
+    if counts:
+        most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         warn("left out: " + ", ".join(f"{name} ({count:,})" for name, count in most_first))

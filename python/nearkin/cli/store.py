@@ -175,7 +175,7 @@ def add(
             progress("add", sum(counts.values()), None)
             return range(first, first + len(texts)) if ids is None else None, answers
 
-        _answer_each(reading, inputs, remember, columns, progress, as_json=as_json, quiet=quiet and not as_json)
+        _answer_each(path, reading, inputs, remember, columns, progress, as_json=as_json, quiet=quiet and not as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)
 
 
@@ -208,10 +208,11 @@ def check(
         def answer(texts: list[str | None], ids: list[Id] | None, cells: Cells) -> Told:
             return None, ask(texts)
 
-        _answer_each(reading, inputs, answer, progress=progress, as_json=as_json, quiet=False)
+        _answer_each(path, reading, inputs, answer, progress=progress, as_json=as_json, quiet=False)
 
 
 def _answer_each(
+    store: Path,
     reading: Reading,
     inputs: Sequence[str],
     answer: Callable[[list[str | None], list[Id] | None, Cells], Told],
@@ -221,7 +222,7 @@ def _answer_each(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Read documents batch by batch, and print what is answered to each.
+    """Read documents batch by batch, and print what is answered to each; files of the store itself are no documents.
 
     `answer` gets texts, ids (None where documents have none) and columns; it gives ids in the place of row numbers, or
     None, and the answers.
@@ -229,7 +230,7 @@ def _answer_each(
     from nearkin.pipeline.documents import bytes_ticker
 
     names = list(columns or [])
-    with reading.reported(inputs, extra_columns=names) as corpus:
+    with reading.reported(inputs, extra_columns=names, leave_out=[store]) as corpus:
         numbered = reading.id_column is None and corpus.format != "files"
         tell_bytes = bytes_ticker(corpus, progress)
         for batch, rows in _batches(corpus):

@@ -77,7 +77,7 @@ def _hashed(
     """The files that can be read, and their names, some at a time; each name once."""
     from nearkin.pipeline.files import hash_paths
 
-    listed = [str(path) for path in named_paths(map(Path, inputs), refusals, recursive=True)]
+    listed = [str(path) for path in named_paths(map(Path, inputs), refusals, recursive=True, leave_out=[store.path])]
     paths = list(dict.fromkeys(listed))
     if ids:
         for path in [path for path in paths if escaped(path) != path]:

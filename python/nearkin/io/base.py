@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -61,7 +61,8 @@ class Corpus(ABC):
     malformed : Malformed
         The records that can't be read.
     left_out : dict of str to int
-        Records of WARC that are no documents, such as requests and pictures: how many, by what they are.
+        What is no document: records of WARC such as requests and pictures, files below `leave_out`. How many, by what
+        they are.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Corpus(ABC):
         self.inputs: list[Path] = []
         self.malformed = Malformed(strict=strict, most=max_malformed, spool=Spool(spool_dir))
         self.left_out: dict[str, int] = {}
+        self._left_out_before: dict[str, int] = {}
         self.rows = 0
         self.bytes_read = 0
         self._sources = sources
@@ -106,6 +108,17 @@ class Corpus(ABC):
         """Free the spool; the corpus can't be read after that."""
         self._spool.close()
         self.malformed.close()
+
+    def leave_out(self, counts: Mapping[str, int]) -> None:
+        """Count what is left out before the first pass.
+
+        Parameters
+        ----------
+        counts : mapping of str to int
+            How many, by what they are.
+        """
+        self._left_out_before = dict(counts)
+        self.left_out |= counts
 
     @property
     def paths(self) -> list[Path]:
@@ -310,7 +323,7 @@ class Corpus(ABC):
 
     def _reset(self) -> None:
         self.malformed.clear()
-        self.left_out.clear()
+        self.left_out = dict(self._left_out_before)
         self.rows = 0
         self.bytes_read = 0
         self._spool.close()

@@ -11,7 +11,7 @@ from typing import Any
 from nearkin.errors import bad_parameter
 from nearkin.io.base import Corpus
 from nearkin.io.html import check_parser
-from nearkin.io.inputs import Format, InputFile, resolve
+from nearkin.io.inputs import Format, InputFile, LeftOut, resolve
 from nearkin.io.recode import check_encoding
 from nearkin.io.values import MAX_MALFORMED
 
@@ -29,6 +29,7 @@ def open_corpus(
     delimiter: str | None = None,
     html: bool = False,
     spool_dir: str | os.PathLike[str] | None = None,
+    leave_out: Iterable[str | os.PathLike[str]] = (),
 ) -> Corpus:
     r"""A corpus over files, globs, folders, URLs or standard input.
 
@@ -63,6 +64,8 @@ def open_corpus(
     spool_dir : path, optional
         Where inputs that can't be read twice as they lie are spooled: compressed ones, pipes, remote files, other
         encodings, JSON arrays. It needs room for their decompressed bytes.
+    leave_out : iterable of paths
+        Folders below the inputs that are not read, such as that of a store; `left_out` counts their files.
 
     Returns
     -------
@@ -96,7 +99,8 @@ def open_corpus(
     named = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if html:
         check_parser()
-    kind, sources = resolve(named, format)
+    folders = LeftOut(leave_out)
+    kind, sources = resolve(named, format, folders)
     sources = _decoded(kind, sources, encoding)
     single = delimiter in (None, "\t") or (len(delimiter) == 1 and "!" <= delimiter <= "~" and delimiter != '"')
     if delimiter is not None and not (kind == "csv" and single):
@@ -113,6 +117,7 @@ def open_corpus(
         html=html,
         spool_dir=spool_dir,
     )
+    corpus.leave_out(folders.counts())
     corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, named) if path.exists()), *corpus.paths]))
     return corpus
 

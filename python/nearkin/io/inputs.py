@@ -144,8 +144,40 @@ def format_of(name: str) -> Format | None:
     return _ENDINGS.get(os.path.splitext(name)[1].lower())  # noqa: PTH122
 
 
+class LeftOut:
+    """Folders whose files are no inputs, wherever they are met.
+
+    Parameters
+    ----------
+    folders : iterable of path
+        Such as that of a store which remembers what is read.
+
+    Attributes
+    ----------
+    files : dict of str to int
+        How many files were met below each, by its name.
+    """
+
+    def __init__(self, folders: Iterable[str | os.PathLike[str]] = ()) -> None:
+        self._names = {os.path.realpath(folder): os.fspath(folder) for folder in folders}
+        self.files: dict[str, int] = {}
+
+    def has(self, folder: str | os.PathLike[str]) -> bool:
+        """Whether a folder is one of them; then its files are counted."""
+        name = self._names.get(os.path.realpath(folder)) if self._names else None
+        if name is not None:
+            self.files[name] = sum(len(files) for _, _, files in os.walk(folder))
+        return name is not None
+
+    def counts(self) -> dict[str, int]:
+        """What was left out, in words."""
+        return {f"files of {printable(name)}": count for name, count in self.files.items()}
+
+
 def resolve(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], format: str | None
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    format: str | None,
+    left_out: LeftOut | None = None,
 ) -> tuple[Format, list[InputFile]]:
     """The format and sources of a corpus.
 
@@ -156,6 +188,8 @@ def resolve(
     format : str or None
         One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document), warc; None to
         tell by names.
+    left_out : LeftOut, optional
+        Folders that are not entered.
 
     Raises
     ------
@@ -172,7 +206,7 @@ def resolve(
     found: list[tuple[Format, InputFile]] = []
     several = len(given) > 1
     for name in given:
-        found += _expand(name, cast("Format | None", format), several=several)
+        found += _expand(name, cast("Format | None", format), left_out or LeftOut(), several=several)
     first_format, first = found[0]
     seen: dict[str, str] = {}
     for other_format, source in found:
@@ -187,7 +221,7 @@ def resolve(
     return first_format, [source for _, source in found]
 
 
-def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Format, InputFile]]:
+def _expand(name: str, format: Format | None, left_out: LeftOut, *, several: bool) -> list[tuple[Format, InputFile]]:
     if name == STDIN:
         if format == "files":
             raise bad_parameter(
@@ -208,7 +242,7 @@ def _expand(name: str, format: Format | None, *, several: bool) -> list[tuple[Fo
             raise unreadable(name, "no file matches")
         return [_single(match, format) for match in matches]
     if path.is_dir():
-        return _folder(path, format, several=several)
+        return _folder(path, format, left_out, several=several)
     return [_single(name, format)]
 
 
@@ -253,8 +287,8 @@ def _why_refused(document: str) -> str:
     return ""
 
 
-def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple[Format, InputFile]]:
-    names = sorted(_walk(str(folder)), key=os.fsencode)
+def _folder(folder: Path, format: Format | None, left_out: LeftOut, *, several: bool) -> list[tuple[Format, InputFile]]:
+    names = sorted(_walk(str(folder), left_out), key=os.fsencode)
     if not names:
         raise unreadable(str(folder), "the folder has no files")
     if format != "files":
@@ -288,13 +322,16 @@ def _folder(folder: Path, format: Format | None, *, several: bool) -> list[tuple
     return sources
 
 
-def _walk(folder: str) -> Sequence[str]:
+def _walk(folder: str, left_out: LeftOut) -> Sequence[str]:
     names: list[str] = []
 
     def fail(error: OSError) -> None:
         raise error
 
     for parent, folders, files in os.walk(folder, onerror=fail):
+        if left_out.has(parent):
+            folders[:] = []
+            continue
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             path = os.path.join(parent, name)  # noqa: PTH118
