@@ -28,12 +28,13 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     .expect("n from 1 to 64, stop words with words only");
 
     let mut counts: HashMap<Vec<u8>, i64> = HashMap::new();
-    tokenizer.features(&text, &mut Scratch::default(), |feature| {
+    let each = |feature: &[u8]| {
         std::str::from_utf8(feature).expect("features of a text are texts");
         *counts.entry(feature.to_vec()).or_default() += 1;
-    });
+    };
+    tokenizer.features(&text, &mut Scratch::default(), each).expect("room");
     let mut ids = Vec::new();
-    tokenizer.distinct(&text, &mut Scratch::default(), &mut ids);
+    tokenizer.distinct(&text, &mut Scratch::default(), &mut ids).expect("room");
     assert_eq!(counts.len(), ids.len());
 
     let name = NAMES[usize::from(hash) % NAMES.len()];
@@ -48,7 +49,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
             .map(|(feature, &count)| (feature.as_slice(), if weight == Weight::Binary { 1 } else { count }));
         let (mut expected, mut found) = (vec![0; simhash.words()], vec![0; simhash.words()]);
         simhash.integers(weights.clone(), &mut expected);
-        let total = simhash.text(&tokenizer, weight, &text, &mut scratch, &mut found);
+        let total = simhash.text(&tokenizer, weight, &text, &mut scratch, &mut found).expect("room");
         assert_eq!(weights.map(|(_, weight)| weight).sum::<i64>() as u64, total);
         assert_eq!(expected, found);
     }

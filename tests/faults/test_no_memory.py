@@ -1,6 +1,6 @@
 """Memory that is not there: a `MemoryError`, and an object that goes on; never the end of the process.
 
-`crates/nearkin-core/tests/memory.rs` refuses the large allocations of a call of the core, one after another.
+`crates/nearkin-core/tests/memory` refuses the large allocations of a call of the core, one after another.
 """
 
 from __future__ import annotations
@@ -44,6 +44,43 @@ def test_what_does_not_fit_memory_is_an_error() -> None:
     command = [sys.executable, "-c", LIMITED]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (0, "pairs True\nfunctions True\nmeans True\n60000\n") == (done.returncode, done.stdout), done.stderr
+
+
+LONG = """
+import resource
+import nearkin as nk
+
+long = "one of many words " * 5_000_000
+marked = "e\u0301 of many words " * 5_000_000
+calls = {
+    "fingerprint": lambda texts: nk.fingerprint(texts).shape,
+    "weighed": lambda texts: nk.fingerprint(texts, recipe="word:1|idf:jieba|xxh3|simhash:64").shape,
+    "signature": lambda texts: nk.signature(texts).shape,
+    "words": lambda texts: len(nk.words(texts)),
+    "keywords": lambda texts: len(nk.keywords(texts)),
+    "idf": lambda texts: len(nk.Idf.fit(texts).features),
+}
+few = ["some words", "other words"]
+before = {name: call(few) for name, call in calls.items()}
+used = 1024 * int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1])
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2)
+for name, call in calls.items():
+    refused = 0
+    for text in (long, marked):
+        try:
+            call([text, "some words"])
+        except MemoryError:
+            refused += 1
+    print(name, refused, call(few) == before[name])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of a process's memory")
+def test_a_text_that_does_not_fit_memory_is_an_error() -> None:
+    """Texts of 90 MB where 64 MB are left, of ASCII and with marks that combine; short ones are read as before."""
+    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=False, timeout=300)
+    names = ["fingerprint", "weighed", "signature", "words", "keywords", "idf"]
+    assert (0, [f"{name} 2 True" for name in names]) == (done.returncode, done.stdout.splitlines()), done.stderr
 
 
 class Boastful:

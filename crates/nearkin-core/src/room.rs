@@ -8,8 +8,8 @@
 //! |---|---|
 //! | an empty list with room | [`of`] |
 //! | zeros, a value again and again, a copy, the items of an iterator | [`zeros`], [`filled`], [`copied`], [`collected`] |
-//! | more room in a list, table, set or heap | [`more`], [`append`], [`more_entries`], [`more_members`], [`more_waiting`] |
-//! | the results of many parallel tasks | [`gathered`], [`tried`] |
+//! | more room in a list, text, table, set or heap | [`more`], [`append`], [`resize`], [`more_text`], [`more_entries`], [`more_members`], [`more_waiting`] |
+//! | the results of many tasks, parallel or in turn | [`gathered`], [`tried`], [`tried_in_turn`] |
 //! | a list of results whose length nobody knows, where no error can be given | [`Growing`] |
 //!
 //! Systems that promise more memory than they have refuse only what is far too large; they end the process when the promise is called in.
@@ -128,6 +128,37 @@ pub fn append<T: Copy>(values: &mut Vec<T>, new: &[T]) -> Result<()> {
     Ok(())
 }
 
+/// Makes a list `count` long, with copies of `value` where it was shorter.
+///
+/// # Errors
+/// There is no memory for them; the list is as it was.
+#[inline]
+pub fn resize<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
+    more(values, count.saturating_sub(values.len()))?;
+    values.resize(count, value);
+    Ok(())
+}
+
+/// Room for `bytes` more of a text.
+///
+/// # Errors
+/// There is no memory for them; the text is as it was.
+#[inline]
+pub fn more_text(text: &mut String, bytes: usize) -> Result<()> {
+    text.try_reserve(bytes).map_err(|_| refused::<u8>(text.len().saturating_add(bytes)))
+}
+
+/// A copy of a text.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn text(original: &str) -> Result<String> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(original.len()).map_err(|_| refused::<u8>(original.len()))?;
+    copy.push_str(original);
+    Ok(copy)
+}
+
 /// Room for `count` more entries of a table.
 ///
 /// # Errors
@@ -175,6 +206,18 @@ pub fn tried<T: Send, I: IndexedParallelIterator<Item = Result<T>>>(tasks: I) ->
     Ok(values)
 }
 
+/// As [`tried`], one after another, until one fails.
+///
+/// # Errors
+/// The first error; there is no memory for the list.
+pub fn tried_in_turn<T>(tasks: impl ExactSizeIterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut values = of(tasks.len())?;
+    for value in tasks {
+        values.push(value?);
+    }
+    Ok(values)
+}
+
 /// A list that grows while there is memory. Once there is none it lets go of what it has and takes nothing more, and [`Growing::whole`]
 /// is the error.
 #[derive(Debug)]
@@ -191,6 +234,20 @@ impl<T> Default for Growing<T> {
 }
 
 impl<T> Growing<T> {
+    /// No values yet, and room for `count`.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn of(count: usize) -> Result<Self> {
+        Ok(Self { values: of(count)?, refused: None })
+    }
+
+    /// Lets go of all values, and takes new ones again.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.refused = None;
+    }
+
     /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: T) {
@@ -223,6 +280,17 @@ impl<T> Growing<T> {
     /// The values, to be ordered or cut.
     pub fn values(&mut self) -> &mut Vec<T> {
         &mut self.values
+    }
+
+    /// All values, which stay here.
+    ///
+    /// # Errors
+    /// There was no memory for one of them.
+    pub fn all(&self) -> Result<&[T]> {
+        match self.refused {
+            None => Ok(&self.values),
+            Some(count) => Err(refused::<T>(count)),
+        }
     }
 
     /// All values.
@@ -262,7 +330,12 @@ mod tests {
         more(&mut values, 100).expect("room");
         append(&mut values, &[2, 3]).expect("room");
         assert_eq!(vec![1, 2, 3], values);
-        values.truncate(1);
+        resize(&mut values, 5, 9).expect("room");
+        assert_eq!(vec![1, 2, 3, 9, 9], values);
+        resize(&mut values, 1, 9).expect("room");
+        let mut name = text("né").expect("room");
+        more_text(&mut name, 100).expect("room");
+        assert_eq!(("né", true), (name.as_str(), name.capacity() > 100));
         let mut table = HashMap::from([(1, 'a')]);
         more_entries(&mut table, 100).expect("room");
         more_waiting(&mut BinaryHeap::from([7]), 100).expect("room");
@@ -273,10 +346,16 @@ mod tests {
         let some = |most: i32| tried((0..9).into_par_iter().map(|i| if i < most { Ok(i) } else { Err(Error::Forked) }));
         assert_eq!((0..9).collect::<Vec<i32>>(), some(9).expect("no task fails"));
         assert!(matches!(some(5), Err(Error::Forked)));
+        let turns = |most: i32| tried_in_turn((0..9_i32).map(|i| if i < most { Ok(i) } else { Err(Error::Forked) }));
+        assert_eq!((0..9).collect::<Vec<i32>>(), turns(9).expect("no task fails"));
+        assert!(matches!(turns(5), Err(Error::Forked)));
         assert_eq!((1, true), (values.len(), values.capacity() > 100));
-        let mut growing = Growing::default();
+        let mut growing = Growing::of(1).expect("room");
+        growing.extend(0..9);
+        growing.clear();
         growing.push(1);
         growing.extend(2..1000);
+        assert_eq!((1..1000).collect::<Vec<i32>>(), growing.all().expect("room"));
         assert_eq!((999, false), (growing.len(), growing.is_empty()));
         assert_eq!((1..1000).collect::<Vec<i32>>(), growing.whole().expect("room"));
     }
@@ -297,6 +376,9 @@ mod tests {
                 zeros::<u64>(count).map(drop),
                 filled(1_u64, count).map(drop),
                 more(&mut vec![1_u64], count).map(drop),
+                resize(&mut vec![1_u64], count, 1),
+                more_text(&mut "name".to_owned(), count),
+                Growing::<u64>::of(count).map(drop),
                 more_entries(&mut HashMap::from([(1_u64, 2_u64)]), count),
                 more_members(&mut HashSet::from([1_u64]), count),
                 more_waiting(&mut BinaryHeap::from([1_u64]), count),
@@ -305,5 +387,10 @@ mod tests {
                 assert!(matches!(error, Err(Error::Memory { bytes }) if bytes >= usize::MAX / 16), "{error:?}");
             }
         }
+        let mut growing = Growing { values: vec![7_u64], refused: Some(9) };
+        growing.push(7);
+        assert!(matches!(growing.all(), Err(Error::Memory { bytes: 72 })));
+        growing.clear();
+        assert!(growing.all().is_ok_and(<[u64]>::is_empty));
     }
 }

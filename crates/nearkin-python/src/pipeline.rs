@@ -39,7 +39,7 @@ impl TextCache {
     /// Rows whose texts must be added before they can be compared.
     fn missing(&self, py: Python<'_>, rows: PyReadonlyArray1<'_, u32>) -> PyResult<Array<u32>> {
         let rows = rows.as_slice()?;
-        let missing = py.detach(|| Ok(self.cache.write()?.missing(rows))).into_python()?;
+        let missing = py.detach(|| self.cache.write()?.missing(rows)).into_python()?;
         Ok(missing.into_pyarray(py).unbind())
     }
 
@@ -72,11 +72,7 @@ impl TextCache {
 
     /// Drops what was not needed for the longest time until the budget is met.
     fn shrink(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
-            self.cache.write()?.shrink();
-            Ok(())
-        })
-        .into_python()
+        py.detach(|| self.cache.write()?.shrink()).into_python()
     }
 
     /// Similarities of rows `left[i]` and `right[i]`; of texts that are too long for Indel an error, or NaN with `left_out`.
@@ -167,7 +163,7 @@ fn absorb_in_order(
             if let Some(cache) = cache {
                 check_added(cache, documents)?;
             }
-            let rows = Fingerprints::new(rows, words);
+            let rows = Fingerprints::new(rows, words)?;
             pool.install(|| absorb::absorb(cache, threshold, &rows, radius, documents, most))
         },
     )?;
@@ -226,7 +222,8 @@ fn near_in_batch(
 ) -> PyResult<Array<bool>> {
     let rows = fingerprints.as_slice()?;
     same_length("fingerprints", rows.len() % words.max(1), 0)?;
-    let near = detached_unless(py, rows.len() <= FEW * words.max(1), || absorb::near(rows, words.max(1), radius))?;
+    let few = rows.len() <= FEW * words.max(1);
+    let near = detached_unless(py, few, || absorb::near(rows, words.max(1), radius))?.into_python()?;
     Ok(near.into_pyarray(py).unbind())
 }
 
@@ -242,7 +239,8 @@ fn content_hashes(py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<(Array<u
 #[pyfunction]
 fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> PyResult<Array<u64>> {
     let bytes = data.as_slice()?;
-    let hashes = detached_unless(py, bytes.len() <= FEW_BYTES, || contents::byte_hashes(bytes, width))?;
+    let few = bytes.len() <= FEW_BYTES;
+    let hashes = detached_unless(py, few, || contents::byte_hashes(bytes, width))?.into_python()?;
     Ok(hashes.into_flattened().into_pyarray(py).unbind())
 }
 

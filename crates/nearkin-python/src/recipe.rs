@@ -7,6 +7,7 @@
 
 use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights};
 use nearkin_core::hash::FeatureHash;
+use nearkin_core::room;
 use nearkin_core::text::idf::DocumentFrequencies;
 use nearkin_core::text::tokenizer::Tokenizer;
 use nearkin_core::text::words::{Words, joined};
@@ -61,10 +62,10 @@ fn array_of(py: Python<'_>, values: Signatures) -> Py<PyAny> {
 /// A flat NumPy array of either type as signatures.
 fn signatures_of(values: &Bound<'_, PyAny>) -> PyResult<Signatures> {
     if let Ok(values) = values.extract::<PyReadonlyArray1<'_, u32>>() {
-        return Ok(Signatures::Narrow(values.as_slice()?.to_vec()));
+        return Ok(Signatures::Narrow(room::copied(values.as_slice()?).into_python()?));
     }
     let values: PyReadonlyArray1<'_, u64> = values.extract()?;
-    Ok(Signatures::Wide(values.as_slice()?.to_vec()))
+    Ok(Signatures::Wide(room::copied(values.as_slice()?).into_python()?))
 }
 
 #[pymethods]
@@ -206,7 +207,7 @@ impl RecipeCore {
     /// The same as the arrays of a list of strings.
     fn words_joined(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<Lists> {
         let (bytes, ends, lists) =
-            self.of_texts(py, texts, |recipe, texts| recipe.words(texts).map(|found| joined(&found)))?;
+            self.of_texts(py, texts, |recipe, texts| recipe.words(texts).and_then(|found| joined(&found)))?;
         Ok((bytes.into_pyarray(py).unbind(), ends.into_pyarray(py).unbind(), lists.into_pyarray(py).unbind()))
     }
 
@@ -232,7 +233,8 @@ impl RecipeCore {
 fn feature_hashes(py: Python<'_>, name: &str, values: Vec<Vec<u8>>, seed: u64, word: u32) -> PyResult<Array<u64>> {
     let hash = FeatureHash::new(name, seed).into_python()?.word(word);
     let few = values.len() <= FEW && values.iter().map(Vec::len).sum::<usize>() <= FEW_BYTES;
-    let found: Vec<u64> = detached_unless(py, few, || values.iter().map(|value| hash.hash(value)).collect())?;
+    let hashes = || room::collected(values.iter().map(|value| hash.hash(value)));
+    let found = detached_unless(py, few, hashes)?.into_python()?;
     Ok(found.into_pyarray(py).unbind())
 }
 
@@ -280,12 +282,16 @@ impl IdfCounter {
         let (documents, features) = py
             .detach(|| {
                 let counted = self.counted.read()?;
-                let features = counted.features(min_df)?.into_iter().map(|(name, count)| (name.to_vec(), count));
-                Ok((counted.documents(), features.collect::<Vec<_>>()))
+                let found = counted.features(min_df)?;
+                let mut features = room::of(found.len())?;
+                for (name, count) in found {
+                    features.push((room::copied(name)?, count));
+                }
+                Ok((counted.documents(), features))
             })
             .into_python()?;
         let names = PyList::new(py, features.iter().map(|(name, _)| PyBytes::new(py, name)))?;
-        let counts: Vec<u32> = features.iter().map(|&(_, count)| count).collect();
+        let counts: Vec<u32> = room::collected(features.iter().map(|&(_, count)| count)).into_python()?;
         Ok((documents, names, counts.into_pyarray(py)))
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nearkin_core::hash::xxh3;
+use nearkin_core::room;
 use nearkin_core::segment::caught;
 use nearkin_core::store::{self, Documents, Id, IdColumn, Packed, PackedTexts, Part, TextColumn};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -229,9 +230,9 @@ impl StoreSegment {
                 let bytes = segment.records(&segment.places(&found)?)?;
                 Ok((offsets, found, bytes))
             })?;
-            owners.extend(owners_of(&offsets));
-            rows.extend(found);
-            records.extend(bytes);
+            add_owners(&mut owners, &offsets).into_python()?;
+            room::append(&mut rows, &found).into_python()?;
+            room::append(&mut records, &bytes).into_python()?;
         }
         let (owners, rows) = (owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind());
         Ok((owners, rows, records.into_pyarray(py).unbind()))
@@ -245,8 +246,8 @@ impl StoreSegment {
         let (mut owners, mut rows) = (Vec::new(), Vec::new());
         for file in &files {
             let (offsets, found) = file.get().ask(py, column.len() > FEW, |segment| segment.find_ids(column))?;
-            owners.extend(owners_of(&offsets));
-            rows.extend(found);
+            add_owners(&mut owners, &offsets).into_python()?;
+            room::append(&mut rows, &found).into_python()?;
         }
         Ok((owners.into_pyarray(py).unbind(), rows.into_pyarray(py).unbind()))
     }
@@ -273,14 +274,17 @@ impl StoreSegment {
                 Id::Int(id) => Given::Int(id),
                 Id::Name(id) => Given::Name(id.to_owned()),
             };
-            Ok(segment.ids(places)?.into_iter().map(given).collect())
+            room::collected(segment.ids(places)?.into_iter().map(given))
         })?;
         if self.0.has_int_ids() {
-            let ints = ids.into_iter().filter_map(|id| if let Given::Int(id) = id { Some(id) } else { None });
-            return Ok(ints.collect::<Vec<i64>>().into_pyarray(py).into_any().unbind());
+            let mut ints = room::of(ids.len()).into_python()?;
+            ints.extend(ids.into_iter().filter_map(|id| if let Given::Int(id) = id { Some(id) } else { None }));
+            return Ok(ints.into_pyarray(py).into_any().unbind());
         }
-        let objects: Vec<Py<PyAny>> =
-            ids.into_iter().map(|id| Ok(id.into_pyobject(py)?.unbind())).collect::<PyResult<_>>()?;
+        let mut objects: Vec<Py<PyAny>> = room::of(ids.len()).into_python()?;
+        for id in ids {
+            objects.push(id.into_pyobject(py)?.unbind());
+        }
         Ok(objects.into_pyarray(py).into_any().unbind())
     }
 
@@ -288,7 +292,7 @@ impl StoreSegment {
     fn extras(&self, py: Python<'_>, places: PyReadonlyArray1<'_, i64>) -> PyResult<Py<PyList>> {
         let places = places.as_slice()?;
         let extras: Vec<Vec<u8>> =
-            self.ask(py, false, |segment| Ok(segment.extras(places)?.into_iter().map(<[u8]>::to_vec).collect()))?;
+            self.ask(py, false, |segment| room::tried_in_turn(segment.extras(places)?.into_iter().map(room::copied)))?;
         Ok(PyList::new(py, extras.iter().map(|extra| PyBytes::new(py, extra)))?.unbind())
     }
 
@@ -305,9 +309,13 @@ impl StoreSegment {
     }
 }
 
-/// The number of the question of each answer.
-fn owners_of(offsets: &[i64]) -> impl Iterator<Item = i64> {
-    offsets.windows(2).zip(0..).flat_map(|(ends, owner)| std::iter::repeat_n(owner, (ends[1] - ends[0]) as usize))
+/// Appends the number of the question of each answer.
+fn add_owners(owners: &mut Vec<i64>, offsets: &[i64]) -> nearkin_core::Result<()> {
+    room::more(owners, offsets.last().map_or(0, |&end| end as usize))?;
+    owners.extend(
+        offsets.windows(2).zip(0..).flat_map(|(ends, owner)| std::iter::repeat_n(owner, (ends[1] - ends[0]) as usize)),
+    );
+    Ok(())
 }
 
 /// Strings and None, as Python has them.
@@ -344,9 +352,9 @@ fn store_unpack(
 
 /// XXH3-64 of each byte string, as signed numbers.
 #[pyfunction]
-fn store_sums(py: Python<'_>, parts: Vec<PyBackedBytes>) -> Array<i64> {
-    let sums: Vec<i64> = parts.iter().map(|part| xxh3::hash(part, 0) as i64).collect();
-    sums.into_pyarray(py).unbind()
+fn store_sums(py: Python<'_>, parts: Vec<PyBackedBytes>) -> PyResult<Array<i64>> {
+    let sums = room::collected(parts.iter().map(|part| xxh3::hash(part, 0) as i64)).into_python()?;
+    Ok(sums.into_pyarray(py).unbind())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -34,7 +34,6 @@
 //!
 //! Tests: each slot against a plain definition, and the committed golden values, in `tests`.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -47,12 +46,12 @@ use crate::stop::Stop;
 use crate::text::cut::Cut;
 use crate::text::idf::DocumentFrequencies;
 use crate::text::jieba::parse_user_words;
-use crate::text::keywords::{IdfTable, KeywordScratch, Keywords, Top, Weighting};
+use crate::text::keywords::{Distinct, IdfTable, KeywordScratch, Keywords, Top, Weighting};
 use crate::text::stopwords;
 use crate::text::tokenizer::{FeatureKind, Scratch, TextSource, Tokenizer};
 use crate::text::unicode::{Case, Form, Letters};
 use crate::text::words::Words;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 #[cfg(test)]
 mod tests;
@@ -206,7 +205,7 @@ fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Toke
     let user_words = parse_user_words(slots.user_words)?;
     let Some(kind) = kind else { return Ok(None) };
     let tokenizer = Tokenizer::new(kind, norm, case, letters, &stop_words)?;
-    let user_words = tokenizer.normalise(user_words);
+    let user_words = tokenizer.normalise(user_words)?;
     tokenizer.with_words(Cut::new(slots.cut, &user_words)?, slots.min_length, slots.tags).map(Some)
 }
 
@@ -330,14 +329,14 @@ impl Recipe {
     /// weight `count`, distinct ones with `binary`, kept ones if they are weighed.
     ///
     /// # Errors
-    /// The recipe is for given features or for signatures.
+    /// The recipe is for given features or for signatures; there is no memory.
     pub fn fingerprints(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<u64>, Vec<u64>)> {
         let (tokenizer, simhash) = (self.tokenizer()?, self.simhash()?);
-        let mut out = vec![0; texts.len() * simhash.words()];
-        let mut counts = vec![0; texts.len()];
+        let mut out = room::zeros(texts.len().saturating_mul(simhash.words()))?;
+        let mut counts = room::zeros(texts.len())?;
         match self.plain {
-            Some(weight) => simhash.texts(tokenizer, weight, texts, &mut out, &mut counts),
-            None => simhash.keywords(tokenizer, &self.keywords, texts, &mut out, &mut counts),
+            Some(weight) => simhash.texts(tokenizer, weight, texts, &mut out, &mut counts)?,
+            None => simhash.keywords(tokenizer, &self.keywords, texts, &mut out, &mut counts)?,
         }
         Ok((out, counts))
     }
@@ -346,7 +345,7 @@ impl Recipe {
     /// `offsets[d + 1]`; a feature that occurs twice has the sum of its weights.
     ///
     /// # Errors
-    /// Offsets or weights that do not belong to the features; a recipe for signatures.
+    /// Offsets or weights that do not belong to the features; a recipe for signatures; there is no memory.
     pub fn fingerprints_given(
         &self,
         offsets: &[i64],
@@ -356,33 +355,34 @@ impl Recipe {
         let simhash = self.simhash()?;
         check_offsets(offsets, features.len())?;
         check_length("weights", weights.len(), features.len())?;
-        Ok(each_document(offsets, simhash.words(), |document, out| {
+        each_document(offsets, simhash.words(), |document, out| {
             let names = features[document.clone()].iter().map(AsRef::as_ref);
             match weights {
                 Weights::Integers(weights) => simhash.integers(names.zip(weights[document].iter().copied()), out),
-                Weights::Floats(weights) => simhash.floats(names.zip(weights[document].iter().copied()), out),
+                Weights::Floats(weights) => simhash.floats(names.zip(weights[document].iter().copied()), out)?,
             }
-        }))
+            Ok(())
+        })
     }
 
     /// Fingerprints of the rows of a CSR matrix: column c is the feature of its eight little-endian bytes.
     ///
     /// # Errors
-    /// Offsets or weights that do not belong to the columns; a recipe for signatures.
+    /// Offsets or weights that do not belong to the columns; a recipe for signatures; there is no memory.
     pub fn fingerprints_csr(&self, offsets: &[i64], columns: &[i64], weights: &[f64]) -> Result<Vec<u64>> {
         let simhash = self.simhash()?;
         check_offsets(offsets, columns.len())?;
         check_length("weights", weights.len(), columns.len())?;
-        Ok(each_document(offsets, simhash.words(), |row, out| {
-            let names: Vec<[u8; 8]> = columns[row.clone()].iter().map(|column| column.to_le_bytes()).collect();
-            simhash.floats(names.iter().map(<[u8; 8]>::as_slice).zip(weights[row].iter().copied()), out);
-        }))
+        each_document(offsets, simhash.words(), |row, out| {
+            let names: Vec<[u8; 8]> = room::collected(columns[row.clone()].iter().map(|column| column.to_le_bytes()))?;
+            simhash.floats(names.iter().map(<[u8; 8]>::as_slice).zip(weights[row].iter().copied()), out)
+        })
     }
 
     /// Signatures of texts, and how many features each text has, all occurrences.
     ///
     /// # Errors
-    /// The recipe is for given features or for fingerprints.
+    /// The recipe is for given features or for fingerprints; there is no memory.
     pub fn signatures(&self, texts: &(impl TextSource + ?Sized)) -> Result<(Signatures, Vec<u64>)> {
         fn of<V: Value>(
             recipe: &Recipe,
@@ -390,9 +390,9 @@ impl Recipe {
             texts: &(impl TextSource + ?Sized),
         ) -> Result<(Vec<V>, Vec<u64>)> {
             let tokenizer = recipe.tokenizer()?;
-            let mut out = vec![V::NONE; texts.len() * family.num_perm()];
-            let mut counts = vec![0; texts.len()];
-            family.texts(tokenizer, recipe.hash.word(0), texts, &mut out, &mut counts);
+            let mut out = room::filled(V::NONE, texts.len().saturating_mul(family.num_perm()))?;
+            let mut counts = room::zeros(texts.len())?;
+            family.texts(tokenizer, recipe.hash.word(0), texts, &mut out, &mut counts)?;
             Ok((out, counts))
         }
         let (family, wide) = self.minhash()?;
@@ -412,26 +412,26 @@ impl Recipe {
         self.minhash()?;
         check_offsets(offsets, features.len())?;
         let hash = self.hash.word(0);
-        let hashes: Vec<u64> = features.iter().map(|feature| hash.hash(feature.as_ref())).collect();
+        let hashes: Vec<u64> = room::collected(features.iter().map(|feature| hash.hash(feature.as_ref())))?;
         self.signatures_hashed(offsets, &hashes)
     }
 
     /// Signatures of sets of ready hashes: set d has those from `offsets[d]` to `offsets[d + 1]`.
     ///
     /// # Errors
-    /// Offsets that do not belong to the hashes; a recipe for fingerprints.
+    /// Offsets that do not belong to the hashes; a recipe for fingerprints; there is no memory.
     pub fn signatures_hashed(&self, offsets: &[i64], hashes: &[u64]) -> Result<Signatures> {
-        fn of<V: Value>(family: &MinHash, offsets: &[i64], hashes: &[u64]) -> Vec<V> {
-            let mut out = vec![V::NONE; (offsets.len() - 1) * family.num_perm()];
+        fn of<V: Value>(family: &MinHash, offsets: &[i64], hashes: &[u64]) -> Result<Vec<V>> {
+            let mut out = room::filled(V::NONE, (offsets.len() - 1).saturating_mul(family.num_perm()))?;
             family.sets(offsets, hashes, &mut out);
-            out
+            Ok(out)
         }
         let (family, wide) = self.minhash()?;
         check_offsets(offsets, hashes.len())?;
         Ok(if wide {
-            Signatures::Wide(of(family, offsets, hashes))
+            Signatures::Wide(of(family, offsets, hashes)?)
         } else {
-            Signatures::Narrow(of(family, offsets, hashes))
+            Signatures::Narrow(of(family, offsets, hashes)?)
         })
     }
 
@@ -464,71 +464,68 @@ impl Recipe {
     /// The words of each text that are kept, in order.
     ///
     /// # Errors
-    /// The recipe is for given features.
+    /// The recipe is for given features; there is no memory.
     pub fn words(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<Words>> {
         let tokenizer = self.tokenizer()?;
         let stop = &Stop::current();
         let find = |scratch: &mut Scratch, i| {
-            let mut found = Words::default();
             if stop.is_set() {
-                return found;
+                return Ok(Words::default());
             }
-            tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |text, start, end, kept| {
+            let mut spans = room::Growing::default();
+            tokenizer.words(texts.get(i).unwrap_or_default(), scratch, |_, start, end, kept| {
                 if kept {
-                    found.push_part(text, start, end);
+                    spans.push((start, end));
                 }
-            });
-            found
+            })?;
+            Words::of_text(scratch.normalised(), spans.whole()?)
         };
-        Ok((0..texts.len()).into_par_iter().with_min_len(16).map_init(|| Scratch::stopped_by(stop), find).collect())
+        let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
+        room::tried(tasks.map_init(|| Scratch::stopped_by(stop), find))
     }
 
     /// The features of each text that are kept and their weights, the heaviest first.
     ///
     /// # Errors
-    /// The recipe is for given features.
+    /// The recipe is for given features; there is no memory.
     pub fn keywords(&self, texts: &(impl TextSource + ?Sized)) -> Result<Vec<(Words, Vec<f64>)>> {
         let tokenizer = self.tokenizer()?;
         let stop = &Stop::current();
         let find = |scratch: &mut KeywordScratch, i| {
             if stop.is_set() {
-                return (Words::default(), Vec::new());
+                return Ok((Words::default(), Vec::new()));
             }
-            self.keywords.find(tokenizer, texts.get(i).unwrap_or_default(), scratch);
-            let mut names = Words::default();
-            scratch.features().for_each(|(name, _)| names.push(name));
-            (names, scratch.features().map(|(_, weight)| weight).collect())
+            self.keywords.find(tokenizer, texts.get(i).unwrap_or_default(), scratch)?;
+            let weights = room::collected(scratch.features().map(|(_, weight)| weight))?;
+            Ok((Words::of(scratch.features().map(|(name, _)| name))?, weights))
         };
-        Ok((0..texts.len())
-            .into_par_iter()
-            .with_min_len(16)
-            .map_init(|| KeywordScratch::stopped_by(stop), find)
-            .collect())
+        let tasks = (0..texts.len()).into_par_iter().with_min_len(16);
+        room::tried(tasks.map_init(|| KeywordScratch::stopped_by(stop), find))
     }
 
     /// The features of one text and how often each occurs, in order of first occurrence.
     ///
     /// # Errors
-    /// The recipe is for given features.
+    /// The recipe is for given features; there is no memory.
     pub fn features(&self, text: &str) -> Result<Vec<(String, u64)>> {
-        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-        let mut found: Vec<(String, u64)> = Vec::new();
+        let mut found = Distinct::default();
         self.tokenizer()?.features(text, &mut Scratch::default(), |feature| {
-            if let Some(&place) = places.get(feature) {
-                found[place].1 += 1;
-            } else {
-                places.insert(feature.to_vec(), found.len());
-                found.push((String::from_utf8_lossy(feature).into_owned(), 1));
-            }
-        });
-        Ok(found)
+            found.count(feature);
+        })?;
+        found.check()?;
+        let mut features = room::of(found.len())?;
+        for (name, count) in found.counts() {
+            // Features are whole characters of normalised UTF-8.
+            features.push((room::text(std::str::from_utf8(name).unwrap_or_default())?, count));
+        }
+        Ok(features)
     }
 
     /// Counts in how many texts each feature occurs. A text without features is a document too, a null is none. Nothing is
     /// counted by a call that fails.
     ///
     /// # Errors
-    /// The recipe is for given features; the call is stopped.
+    /// The recipe is for given features; the call is stopped; there is no memory.
     pub fn count_documents(&self, counted: &mut DocumentFrequencies, texts: &(impl TextSource + ?Sized)) -> Result<()> {
         counted.add(self.tokenizer()?, texts)
     }
@@ -544,14 +541,18 @@ impl Signatures {
 }
 
 /// `words` values per document, which `fill(document, out)` writes in parallel, the document as the range of its features.
-fn each_document(offsets: &[i64], words: usize, fill: impl Fn(Range<usize>, &mut [u64]) + Sync) -> Vec<u64> {
+fn each_document(
+    offsets: &[i64],
+    words: usize,
+    fill: impl Fn(Range<usize>, &mut [u64]) -> Result<()> + Sync,
+) -> Result<Vec<u64>> {
     let stop = &Stop::current();
-    let mut out = vec![0; (offsets.len() - 1) * words];
-    out.par_chunks_mut(words).zip(offsets.par_windows(2)).for_each(|(out, ends)| {
+    let mut out = room::zeros((offsets.len() - 1).saturating_mul(words))?;
+    out.par_chunks_mut(words).zip(offsets.par_windows(2)).try_for_each(|(out, ends)| {
         if stop.is_set() {
-            return;
+            return Ok(());
         }
-        fill(ends[0] as usize..ends[1] as usize, out);
-    });
-    out
+        fill(ends[0] as usize..ends[1] as usize, out)
+    })?;
+    Ok(out)
 }

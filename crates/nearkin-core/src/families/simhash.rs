@@ -21,7 +21,7 @@ use crate::hash::{FeatureHash, WordHash};
 use crate::stop::Stop;
 use crate::text::keywords::{KeywordScratch, Keywords};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Largest width of a fingerprint, in bits.
 pub const MAX_BITS: u32 = 1024;
@@ -88,6 +88,9 @@ impl SimHash {
 
     /// The fingerprint of `text` into `out` (one slot per word); gives its number of features, each occurrence or each
     /// distinct one by `weight`. Without features the fingerprint is 0.
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
     pub fn text(
         &self,
         tokenizer: &Tokenizer,
@@ -95,12 +98,12 @@ impl SimHash {
         text: &str,
         scratch: &mut SimHashScratch,
         out: &mut [u64],
-    ) -> u64 {
+    ) -> Result<u64> {
         let SimHashScratch { text: buffers, sums, ids, fresh, kept } = scratch;
         sums.resize_with(self.words.len(), BitSum::default);
         sums.iter_mut().for_each(BitSum::clear);
         let count = match weight {
-            Weight::Count => tokenizer.hashes(text, &self.words, buffers, |word, hashes| sums[word].add(hashes)),
+            Weight::Count => tokenizer.hashes(text, &self.words, buffers, |word, hashes| sums[word].add(hashes))?,
             Weight::Binary => {
                 // The hash of the first word identifies features; it is the first word of the fingerprint too, if that takes
                 // the same one.
@@ -123,18 +126,22 @@ impl SimHash {
                         }
                         sums[word - given].add(&kept[..count]);
                     }
-                });
+                })?;
+                ids.check()?;
                 ids.len() as u64
             }
         };
         for (word, (value, sum)) in out.iter_mut().zip(sums).enumerate() {
             *value = sum.majority() & self.mask(word);
         }
-        count
+        Ok(count)
     }
 
     /// Fingerprints of many texts, in parallel: `out` has [`SimHash::words`] slots per text, `counts` one. Once it is stopped
     /// the rest is left as it is.
+    ///
+    /// # Errors
+    /// There is no memory for the buffers of a text.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -145,22 +152,26 @@ impl SimHash {
         texts: &(impl TextSource + ?Sized),
         out: &mut [u64],
         counts: &mut [u64],
-    ) {
+    ) -> Result<()> {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
         let stop = &Stop::current();
-        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
+        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).try_for_each_init(
             || SimHashScratch { text: Scratch::stopped_by(stop), ..SimHashScratch::default() },
             |scratch, (i, (out, count))| {
                 if stop.is_set() {
-                    return;
+                    return Ok(());
                 }
                 texts.prefetch(i + 1);
-                *count = texts.get(i).map_or(0, |text| self.text(tokenizer, weight, text, scratch, out));
+                *count = texts.get(i).map_or(Ok(0), |text| self.text(tokenizer, weight, text, scratch, out))?;
+                Ok(())
             },
-        );
+        )
     }
 
     /// As [`SimHash::texts`], of the features that `keywords` keeps, by their weights.
+    ///
+    /// # Errors
+    /// There is no memory for the buffers of a text.
     ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
@@ -171,21 +182,21 @@ impl SimHash {
         texts: &(impl TextSource + ?Sized),
         out: &mut [u64],
         counts: &mut [u64],
-    ) {
+    ) -> Result<()> {
         assert_eq!((texts.len() * self.words(), texts.len()), (out.len(), counts.len()), "one place per text");
         let stop = &Stop::current();
-        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).for_each_init(
+        out.par_chunks_mut(self.words()).zip(counts).enumerate().with_min_len(16).try_for_each_init(
             || KeywordScratch::stopped_by(stop),
             |scratch, (i, (out, count))| {
                 if stop.is_set() {
-                    return;
+                    return Ok(());
                 }
                 texts.prefetch(i + 1);
-                let Some(text) = texts.get(i) else { return };
-                *count = keywords.find(tokenizer, text, scratch) as u64;
-                self.floats(scratch.features(), out);
+                let Some(text) = texts.get(i) else { return Ok(()) };
+                *count = keywords.find(tokenizer, text, scratch)? as u64;
+                self.floats(scratch.features(), out)
             },
-        );
+        )
     }
 
     /// The fingerprint of features with weights from outside, whole numbers; a feature that occurs twice counts with
@@ -205,17 +216,20 @@ impl SimHash {
     }
 
     /// The fingerprint of features with weights from outside, finite `f64` numbers.
-    pub fn floats<'a>(&self, features: impl Iterator<Item = (&'a [u8], f64)>, out: &mut [u64]) {
+    ///
+    /// # Errors
+    /// There is no memory for their hashes.
+    pub fn floats<'a>(&self, features: impl ExactSizeIterator<Item = (&'a [u8], f64)>, out: &mut [u64]) -> Result<()> {
         let words = self.words();
-        let mut hashes: Vec<u64> = Vec::new();
-        let mut weights: Vec<f64> = Vec::new();
+        let mut hashes: Vec<u64> = room::of(words.saturating_mul(features.len()))?;
+        let mut weights: Vec<f64> = room::of(features.len())?;
         for (feature, weight) in features {
             hashes.extend(self.words.iter().map(|word| word.hash(feature)));
             weights.push(weight);
         }
         let row = |i: u32| &hashes[i as usize * words..][..words];
         // Addition of floats depends on order; sorted, the sum depends on the set of features alone.
-        let mut order: Vec<u32> = (0..weights.len() as u32).collect();
+        let mut order: Vec<u32> = room::collected(0..weights.len() as u32)?;
         order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(weights[a as usize].total_cmp(&weights[b as usize])));
         let mut sums = vec![0.0_f64; 64 * words];
         for &i in &order {
@@ -228,6 +242,7 @@ impl SimHash {
             }
         }
         self.signs(&sums, |&sum| sum > 0.0, out);
+        Ok(())
     }
 
     fn signs<T>(&self, sums: &[T], positive: impl Fn(&T) -> bool, out: &mut [u64]) {
@@ -261,7 +276,7 @@ mod tests {
     fn of_text(simhash: &SimHash, weight: Weight, text: &str) -> (Vec<u64>, u64) {
         let mut out = vec![0; simhash.words()];
         let count = simhash.text(&tokenizer(), weight, text, &mut SimHashScratch::default(), &mut out);
-        (out, count)
+        (out, count.expect("room"))
     }
 
     #[test]
@@ -292,7 +307,8 @@ mod tests {
             let simhash = SimHash::new(bits, FeatureHash::Xxh3(5)).expect("valid");
             let (found, count) = of_text(&simhash, weight, &text);
             let mut features: Vec<Vec<u8>> = Vec::new();
-            tokenizer().features(&text, &mut Scratch::default(), |feature| features.push(feature.to_vec()));
+            let each = |feature: &[u8]| features.push(feature.to_vec());
+            tokenizer().features(&text, &mut Scratch::default(), each).expect("room");
             if binary {
                 features.sort();
                 features.dedup();
@@ -301,7 +317,7 @@ mod tests {
             let mut expected = vec![0; simhash.words()];
             simhash.integers(features.iter().map(|feature| (feature.as_slice(), 1)), &mut expected);
             prop_assert_eq!(&expected, &found);
-            simhash.floats(features.iter().map(|feature| (feature.as_slice(), 0.25)), &mut expected);
+            simhash.floats(features.iter().map(|feature| (feature.as_slice(), 0.25)), &mut expected).expect("room");
             prop_assert_eq!(&expected, &found);
         }
 
@@ -311,9 +327,9 @@ mod tests {
             let names: Vec<String> = (0..weights.len()).map(|i| format!("f{}", i % 7)).collect();
             let mut features: Vec<(&[u8], f64)> = names.iter().map(String::as_bytes).zip(weights.iter().copied()).collect();
             let (mut forward, mut backward) = ([0], [0]);
-            simhash.floats(features.iter().copied(), &mut forward);
+            simhash.floats(features.iter().copied(), &mut forward).expect("room");
             features.reverse();
-            simhash.floats(features.into_iter(), &mut backward);
+            simhash.floats(features.into_iter(), &mut backward).expect("room");
             prop_assert_eq!(forward, backward);
         }
     }

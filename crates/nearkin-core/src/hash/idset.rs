@@ -6,7 +6,10 @@
 //! or not, since processors can't guess which it will be; the others, about one in ten, probe on. Emptying writes 16
 //! bytes per feature.
 //!
-//! Limit: 2^32 - 2 distinct identifiers per text.
+//! Limit: 2^32 - 2 distinct identifiers per text. A set that finds no memory lets go of what it has and takes nothing more, until it
+//! is cleared; [`IdSet::check`] is the error.
+
+use crate::{Error, Result, room};
 
 /// A set of identifiers.
 #[derive(Default)]
@@ -18,19 +21,43 @@ pub struct IdSet {
     /// `ids[1..=len]` are the identifiers; what is at 0 and after them has no meaning.
     ids: Vec<u64>,
     len: usize,
+    /// Bytes for which there was no memory.
+    refused: Option<usize>,
 }
 
 impl IdSet {
     /// Empties the set and makes room for `capacity` identifiers.
     pub fn clear(&mut self, capacity: usize) {
+        self.refused = None;
+        self.empty(capacity);
+    }
+
+    fn empty(&mut self, capacity: usize) {
         let slots = (4 * capacity).next_power_of_two().max(64);
+        self.len = 0;
         if slots > self.table.len() {
-            self.table = vec![0; slots];
+            match room::zeros(slots) {
+                Ok(table) => self.table = table,
+                Err(_) => return self.refuse(slots * size_of::<u32>()),
+            }
         } else {
             self.table[..slots].fill(0);
         }
         self.mask = slots - 1;
+    }
+
+    #[cold]
+    fn refuse(&mut self, bytes: usize) {
         self.len = 0;
+        self.refused = Some(bytes);
+    }
+
+    /// Nothing, or the error of a set that is not whole.
+    ///
+    /// # Errors
+    /// There was no memory for it since it was cleared.
+    pub fn check(&self) -> Result<()> {
+        self.refused.map_or(Ok(()), |bytes| Err(Error::Memory { bytes }))
     }
 
     /// Adds `id`; tells whether it is new.
@@ -42,8 +69,14 @@ impl IdSet {
     /// Adds `hashes` in order, and tells `each` in order whether each was new; returns how many were.
     #[inline]
     pub fn insert_all(&mut self, hashes: &[u64], mut each: impl FnMut(bool)) -> usize {
-        let before = self.len;
         self.make_room(hashes.len());
+        if self.refused.is_some() {
+            for _ in hashes {
+                each(false);
+            }
+            return 0;
+        }
+        let before = self.len;
         let (table, ids) = (&mut self.table[..self.mask + 1], self.ids.as_mut_slice());
         let mut len = before;
         for &id in hashes {
@@ -64,17 +97,26 @@ impl IdSet {
         len - before
     }
 
-    /// Room for `more` identifiers at a load of at most a quarter.
+    /// Room for `more` identifiers at a load of at most a quarter, or the set takes nothing more.
     fn make_room(&mut self, more: usize) {
         let wanted = self.len + more + 2;
         assert!(u32::try_from(wanted).is_ok(), "at most 2^32 - 2 distinct features per text");
+        if self.refused.is_some() {
+            return;
+        }
         if self.ids.len() < wanted {
-            self.ids.resize(wanted.next_power_of_two(), 0);
+            let length = wanted.next_power_of_two();
+            if room::resize(&mut self.ids, length, 0).is_err() {
+                return self.refuse(length * size_of::<u64>());
+            }
         }
         // A step of a text with few different features must not ask for slots over and over.
         if 4 * self.len > self.mask || self.len + more > self.mask {
             let held = self.len;
-            self.clear((self.len + more).max(2 * self.len));
+            self.empty((self.len + more).max(2 * self.len));
+            if self.refused.is_some() {
+                return;
+            }
             for at in 1..=held {
                 let mut slot = self.ids[at] as usize & self.mask;
                 while self.table[slot] != 0 {

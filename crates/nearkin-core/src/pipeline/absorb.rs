@@ -61,10 +61,14 @@ fn within_allowance(
     most: usize,
     others: &mut Vec<usize>,
     row: impl Fn(usize) -> u32,
-) -> u64 {
-    let (before, mut allowance) = (others.len(), Allowance::new(most));
-    others.retain(|&other| texts.allows(row(other), subject, threshold, &mut allowance));
-    (before - others.len()) as u64
+) -> Result<u64> {
+    let (before, mut allowance, mut kept) = (others.len(), Allowance::new(most), 0);
+    for at in 0..before {
+        others[kept] = others[at];
+        kept += usize::from(texts.allows(row(others[at]), subject, threshold, &mut allowance)?);
+    }
+    others.truncate(kept);
+    Ok((before - kept) as u64)
 }
 
 /// Compares document d, row `documents[d]`, with the rows `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one
@@ -85,33 +89,33 @@ pub fn first_matches(
 ) -> Result<Matches> {
     assert_eq!(documents.len() + 1, offsets.len(), "one offset per document and one more");
     let stop = &Stop::current();
-    let one = |subject: &mut Subject, d: usize| {
+    let one = |subject: &mut Subject, d: usize| -> Result<_> {
         let candidates = &candidates[offsets[d] as usize..offsets[d + 1] as usize];
         let (mut tried, mut skipped) = (0_u64, 0_u64);
         if candidates.is_empty() || stop.is_set() {
-            return (None, tried, skipped);
+            return Ok((None, tried, skipped));
         }
-        texts.subject(documents[d], subject);
+        texts.subject(documents[d], subject)?;
         let mut allowance = Allowance::new(most);
         for (at, &row) in candidates.iter().enumerate().take_while(|_| !stop.is_set()) {
             if allowance.is_spent() {
                 skipped += (candidates.len() - at) as u64;
                 break;
             }
-            if !texts.allows(row, subject, threshold, &mut allowance) {
+            if !texts.allows(row, subject, threshold, &mut allowance)? {
                 skipped += 1;
                 continue;
             }
             tried += 1;
-            if let Some(similarity) = texts.at_least(row, subject, threshold, stop) {
+            if let Some(similarity) = texts.at_least(row, subject, threshold, stop)? {
                 // What was left out before it is made good by the match.
-                return (Some((row, similarity)), tried, 0);
+                return Ok((Some((row, similarity)), tried, 0));
             }
         }
-        (None, tried, skipped)
+        Ok((None, tried, skipped))
     };
     let tasks = (0..documents.len()).into_par_iter().with_min_len(16).map_init(Subject::default, one);
-    let found = room::gathered(tasks)?;
+    let found = room::tried(tasks)?;
     let mut result = Matches::none(documents.len())?;
     result.candidates = candidates.len() as u64;
     for (d, (first, tried, skipped)) in found.into_iter().enumerate() {
@@ -148,7 +152,7 @@ pub fn absorb(
         if result.by[d] >= 0 {
             continue;
         }
-        fingerprints.within(d, d + 1, radius, &mut later);
+        fingerprints.within(d, d + 1, radius, &mut later)?;
         later.retain(|&other| result.by[other] < 0);
         if later.is_empty() {
             continue;
@@ -156,13 +160,13 @@ pub fn absorb(
         result.candidates += later.len() as u64;
         let similarities: Vec<Option<f64>> = match texts {
             Some(texts) => {
-                texts.subject(documents[d], &mut subject);
+                texts.subject(documents[d], &mut subject)?;
                 let subject = &subject;
                 result.skipped +=
-                    within_allowance(texts, subject, threshold, most, &mut later, |other| documents[other]);
+                    within_allowance(texts, subject, threshold, most, &mut later, |other| documents[other])?;
                 result.verified += later.len() as u64;
                 let similarity = |&other: &usize| texts.at_least(documents[other], subject, threshold, stop);
-                room::gathered(later.par_iter().with_min_len(8).map(similarity))?
+                room::tried(later.par_iter().with_min_len(8).map(similarity))?
             }
             None => room::filled(Some(f64::NAN), later.len())?,
         };
@@ -204,20 +208,22 @@ pub fn absorb_listed(
         if result.by[d] >= 0 {
             continue;
         }
+        let candidates = offsets[d] as usize..offsets[d + 1] as usize;
         open.clear();
-        open.extend((offsets[d] as usize..offsets[d + 1] as usize).filter(|&at| result.by[later[at] as usize] < 0));
+        room::more(&mut open, candidates.len())?;
+        open.extend(candidates.filter(|&at| result.by[later[at] as usize] < 0));
         if open.is_empty() {
             continue;
         }
         result.candidates += open.len() as u64;
         let similarities: Vec<Option<f64>> = if let Some(texts) = texts {
-            texts.subject(documents[d], &mut subject);
+            texts.subject(documents[d], &mut subject)?;
             let subject = &subject;
             let row = |at: usize| documents[later[at] as usize];
-            result.skipped += within_allowance(texts, subject, threshold, most, &mut open, row);
+            result.skipped += within_allowance(texts, subject, threshold, most, &mut open, row)?;
             result.verified += open.len() as u64;
             let similarity = |&at: &usize| texts.at_least(row(at), subject, threshold, stop);
-            room::gathered(open.par_iter().with_min_len(8).map(similarity))?
+            room::tried(open.par_iter().with_min_len(8).map(similarity))?
         } else {
             let given = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
             room::collected(open.iter().map(given))?
@@ -240,13 +246,16 @@ pub struct Fingerprints {
 
 impl Fingerprints {
     /// The fingerprints in `rows`, `words` slots each.
-    pub fn new(rows: &[u64], words: usize) -> Self {
-        let column = |word| rows.iter().skip(word).step_by(words).copied().collect();
-        Self { n: rows.len() / words, columns: (0..words).map(column).collect() }
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(rows: &[u64], words: usize) -> Result<Self> {
+        let column = |word| room::collected(rows.iter().skip(word).step_by(words).copied());
+        Ok(Self { n: rows.len() / words, columns: (0..words).map(column).collect::<Result<_>>()? })
     }
 
     /// Puts the documents from `first` on that lie within `radius` of document `d` into `found`.
-    fn within(&self, d: usize, first: usize, radius: u32, found: &mut Vec<usize>) {
+    fn within(&self, d: usize, first: usize, radius: u32, found: &mut Vec<usize>) -> Result<()> {
         found.clear();
         let mut distances = [0_u64; 256];
         let mut start = first;
@@ -258,15 +267,20 @@ impl Fingerprints {
                 add_distances(column[d], &column[start..start + count], distances);
             }
             let near = distances.iter().enumerate().filter(|pair| *pair.1 <= u64::from(radius));
+            room::more(found, count)?;
             found.extend(near.map(|pair| start + pair.0));
             start += count;
         }
+        Ok(())
     }
 }
 
 /// Which of the fingerprints in `rows`, `words` slots each, lie within `radius` of another one; any where it is stopped.
-pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
-    let near: Vec<AtomicBool> = (0..rows.len() / words).map(|_| AtomicBool::new(false)).collect();
+///
+/// # Errors
+/// There is no memory for the answer.
+pub fn near(rows: &[u64], words: usize, radius: u32) -> Result<Vec<bool>> {
+    let near: Vec<AtomicBool> = room::collected((0..rows.len() / words).map(|_| AtomicBool::new(false)))?;
     let stop = &Stop::current();
     rows.par_chunks(BLOCK * words).enumerate().for_each(|(number, queries)| {
         let first = number * BLOCK;
@@ -275,7 +289,7 @@ pub fn near(rows: &[u64], words: usize, radius: u32) -> Vec<bool> {
         // Each pair is met once, from the earlier side.
         scan(Kernel::best(), words, &rows[first * words..], first as u32, queries, &mut limits, stop, &mut sink);
     });
-    near.into_iter().map(AtomicBool::into_inner).collect()
+    room::collected(near.into_iter().map(AtomicBool::into_inner))
 }
 
 /// Queries of a step of [`near`].
@@ -341,7 +355,7 @@ mod tests {
                 (0..all.len()).any(|e| d != e && crate::cpu::popcount::distance(all[d], all[e]) <= radius)
             };
             let expected: Vec<bool> = (0..all.len()).map(near_another).collect();
-            prop_assert_eq!(expected, near(rows, words, radius));
+            prop_assert_eq!(expected, near(rows, words, radius).expect("room"));
         }
 
         #[test]
@@ -393,7 +407,7 @@ mod tests {
                 let left: Vec<usize> = (start..end).filter(|&d| found[d].is_none()).collect();
                 let slots: Vec<u64> = left.iter().flat_map(|&d| [fingerprints[2 * d], fingerprints[2 * d + 1]]).collect();
                 let documents: Vec<u32> = left.iter().map(|&d| d as u32).collect();
-                let batch = Fingerprints::new(&slots, 2);
+                let batch = Fingerprints::new(&slots, 2).expect("room");
                 let result = absorb(measured.then_some(&cache), threshold, &batch, radius, &documents, usize::MAX)
                     .expect("room");
                 let (mut offsets, mut later) = (vec![0_i64], Vec::new());

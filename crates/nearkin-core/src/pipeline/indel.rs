@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Products of lengths that the whole work of one pair may have: some ten seconds of one core.
 pub(super) const MOST: u128 = 1 << 39;
@@ -39,35 +39,53 @@ fn trimmed<'a>(mut a: &'a [char], mut b: &'a [char]) -> (&'a [char], &'a [char],
     (&a[..a.len() - behind], &b[..b.len() - behind], before + behind)
 }
 
-/// The length of the longest common subsequence, if it reaches `needed`; none once `stop` is set.
-fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Stop) -> Option<usize> {
+/// The characters of a text.
+fn characters(text: &str) -> Result<Vec<char>> {
+    let mut characters = room::of(text.chars().count())?;
+    characters.extend(text.chars());
+    Ok(characters)
+}
+
+/// Characters as numbers in the order of first occurrence, and the number of each.
+fn numbered(characters: &[char]) -> Result<(Vec<u32>, HashMap<char, u32>)> {
     let mut numbers: HashMap<char, u32> = HashMap::new();
-    let numbered: Vec<u32> = b
-        .iter()
-        .map(|&c| {
-            let next = numbers.len() as u32;
-            *numbers.entry(c).or_insert(next)
-        })
-        .collect();
-    let mut carries = vec![0_u64; b.len().div_ceil(64)];
+    let mut numbered = room::of(characters.len())?;
+    for &c in characters {
+        if numbers.len() == numbers.capacity() {
+            room::more_entries(&mut numbers, 1)?;
+        }
+        let next = numbers.len() as u32;
+        numbered.push(*numbers.entry(c).or_insert(next));
+    }
+    Ok((numbered, numbers))
+}
+
+/// The length of the longest common subsequence, if it reaches `needed`; none once `stop` is set.
+fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Stop) -> Result<Option<usize>> {
+    let (numbered, numbers) = numbered(b)?;
+    let mut carries = room::zeros::<u64>(b.len().div_ceil(64))?;
+    let (mut rows, mut row_of) = (Vec::new(), Vec::new());
     let (mut found, mut left) = (0, a.len());
     for strip in a.chunks(64 * WORDS) {
         // Where each character of b stands in the strip; row 0 is of those that do not.
-        let mut rows = vec![[0_u64; WORDS]];
-        let mut row_of = vec![0_u32; numbers.len()];
+        rows.clear();
+        room::resize(&mut rows, 1, [0_u64; WORDS])?;
+        row_of.clear();
+        room::resize(&mut row_of, numbers.len(), 0_u32)?;
         for (place, c) in strip.iter().enumerate() {
             let Some(&number) = numbers.get(c) else { continue };
             let row = &mut row_of[number as usize];
             if *row == 0 {
                 *row = rows.len() as u32;
-                rows.push([0; WORDS]);
+                let count = rows.len() + 1;
+                room::resize(&mut rows, count, [0; WORDS])?;
             }
             rows[*row as usize][place / 64] |= 1 << (place % 64);
         }
         let mut state = [u64::MAX; WORDS];
         for (step, (numbers, carries)) in numbered.chunks(64).zip(&mut carries).enumerate() {
             if step.is_multiple_of(LOOK) && stop.is_set() {
-                return None;
+                return Ok(None);
             }
             let mut out = 0;
             for (bit, &number) in numbers.iter().enumerate() {
@@ -86,59 +104,65 @@ fn common<const WORDS: usize>(a: &[char], b: &[char], needed: usize, stop: &Stop
         found += state.iter().map(|word| word.count_zeros() as usize).sum::<usize>();
         left -= strip.len();
         if found + left < needed {
-            return None;
+            return Ok(None);
         }
     }
-    Some(found)
+    Ok(Some(found))
 }
 
 /// The similarity of two texts, both with some characters, if it reaches `threshold`; of long ones none once `stop` is set.
-pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &Stop) -> Option<f64> {
+///
+/// # Errors
+/// There is no memory for long ones.
+pub(super) fn at_least(a: &str, b: &[char], threshold: f64, stop: &Stop) -> Result<Option<f64>> {
     // Bytes are no fewer than characters.
     if a.len() as u128 * (b.len() as u128) < SHORT {
         let args = rapidfuzz::distance::indel::Args::default().score_cutoff(threshold);
-        return rapidfuzz::distance::indel::normalized_similarity_with_args(a.chars(), b.iter().copied(), &args);
+        return Ok(rapidfuzz::distance::indel::normalized_similarity_with_args(a.chars(), b.iter().copied(), &args));
     }
-    let a: Vec<char> = a.chars().collect();
+    let a = characters(a)?;
     let total = a.len() + b.len();
     let similarity = |common: usize| 1.0 - (total - 2 * common) as f64 / total as f64;
     if similarity(a.len().min(b.len())) < threshold {
-        return None;
+        return Ok(None);
     }
     let (a, b, same) = trimmed(&a, b);
     // One less than what the threshold asks for: the last word is that of the quotient.
     let needed = ((threshold * total as f64 / 2.0) as usize).saturating_sub(same + 1);
     let (a, b) = if a.len() < b.len() { (b, a) } else { (a, b) };
-    let found = similarity(same + common::<WORDS>(a, b, needed, stop)?);
-    (found >= threshold).then_some(found)
+    let found = common::<WORDS>(a, b, needed, stop)?.map(|common| similarity(same + common));
+    Ok(found.filter(|&found| found >= threshold))
 }
 
 /// How many pairs of characters `at_least` compares at most.
-pub(super) fn cost(a: &str, b: &[char], threshold: f64) -> u128 {
+///
+/// # Errors
+/// There is no memory for the characters of a long text.
+pub(super) fn cost(a: &str, b: &[char], threshold: f64) -> Result<u128> {
     // Bytes are no fewer than characters.
     let most = a.len() as u128 * (b.len() as u128);
     if most < SHORT {
-        return most;
+        return Ok(most);
     }
-    let a: Vec<char> = a.chars().collect();
+    let a = characters(a)?;
     let (total, shorter) = (a.len() + b.len(), a.len().min(b.len()));
     if 1.0 - (total - 2 * shorter) as f64 / (total as f64) < threshold {
-        return 0;
+        return Ok(0);
     }
     let (a, b, _) = trimmed(&a, b);
-    a.len() as u128 * (b.len() as u128)
+    Ok(a.len() as u128 * (b.len() as u128))
 }
 
 /// Whether the comparison of two texts is within `most` (see [`MOST`]).
 ///
 /// # Errors
-/// It is not.
+/// It is not; there is no memory for their characters.
 pub(super) fn check_budget(a: &str, b: &str, most: u128) -> Result<()> {
     // Bytes are no fewer than characters.
     if a.len() as u128 * b.len() as u128 <= most {
         return Ok(());
     }
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (a, b) = (characters(a)?, characters(b)?);
     let (a, b, _) = trimmed(&a, &b);
     if a.len() as u128 * b.len() as u128 <= most {
         return Ok(());
@@ -168,10 +192,11 @@ mod tests {
             let never = Stop::default();
             let expected = by_crate(&a, &b);
             let text: String = a.iter().collect();
-            prop_assert_eq!(Some(expected), at_least(&text, &b, 0.0, &never));
-            prop_assert_eq!((expected >= threshold).then_some(expected), at_least(&text, &b, threshold, &never));
-            let (one, two) = (common::<1>(&a, &b, 0, &never), common::<3>(&b, &a, 0, &never));
-            prop_assert_eq!(one, two);
+            let found = |threshold| at_least(&text, &b, threshold, &never).expect("room");
+            prop_assert_eq!(Some(expected), found(0.0));
+            prop_assert_eq!((expected >= threshold).then_some(expected), found(threshold));
+            let one = common::<1>(&a, &b, 0, &never).expect("room");
+            prop_assert_eq!(one, common::<3>(&b, &a, 0, &never).expect("room"));
             let total = a.len() + b.len();
             let common = one.expect("nothing is needed");
             prop_assert_eq!(expected, 1.0 - (total - 2 * common) as f64 / total as f64);
@@ -183,16 +208,17 @@ mod tests {
         let stop = Stop::new();
         stop.set();
         let other: Vec<char> = "xab".repeat(90).chars().collect();
-        assert_eq!(None, at_least(&"abc".repeat(100), &other, 0.0, &stop));
+        assert_eq!(None, at_least(&"abc".repeat(100), &other, 0.0, &stop).expect("room"));
     }
 
     #[test]
     fn the_cost_is_that_of_what_differs_and_may_match() {
         let same = "x".repeat(100);
         let other: Vec<char> = format!("{same}12345").chars().collect();
-        assert_eq!(50, cost(&format!("{same}abcdefghij"), &other, 0.5));
-        assert_eq!(0, cost(&same.repeat(9), &other, 0.5));
-        assert_eq!(800 * 5, cost(&same.repeat(9), &other, 0.0));
+        let cost = |text: &str, threshold| cost(text, &other, threshold).expect("room");
+        assert_eq!(50, cost(&format!("{same}abcdefghij"), 0.5));
+        assert_eq!(0, cost(&same.repeat(9), 0.5));
+        assert_eq!(800 * 5, cost(&same.repeat(9), 0.0));
     }
 
     #[test]

@@ -157,7 +157,11 @@ impl Cache {
     }
 
     /// Those of `rows` whose texts must be added before they can be compared; the others are marked as needed now.
-    pub fn missing(&mut self, rows: &[u32]) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn missing(&mut self, rows: &[u32]) -> Result<Vec<u32>> {
+        let mut missing = room::Growing::default();
         self.clock += 1;
         let Self { clock, chunks, places, .. } = self;
         let mut is_missing = |row: &u32| match places.get(row).and_then(|place| chunks.get_mut(&place.chunk)) {
@@ -167,42 +171,59 @@ impl Cache {
             }
             None => true,
         };
-        rows.iter().copied().filter(|row| is_missing(row)).collect()
+        missing.extend(rows.iter().copied().filter(|row| is_missing(row)));
+        missing.whole()
     }
 
     /// Makes text i of `texts` ready as row `rows[i]`, in parallel.
     ///
     /// # Errors
-    /// The call is stopped: no row is added.
+    /// The call is stopped, or there is no memory: no row is added.
     ///
     /// # Panics
     /// If there are more rows than texts.
     pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) -> Result<()> {
         assert!(rows.len() <= texts.len(), "one text per row");
-        let count = rows.len().div_ceil(CHUNK);
-        let mut chunks = self.spare.split_off(self.spare.len().saturating_sub(count));
-        chunks.resize_with(count, Chunk::default);
+        let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
         let (measure, clock) = (self.measure, self.clock);
         let stop = &Stop::current();
-        chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().for_each_init(
+        chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().try_for_each_init(
             || Scratch::stopped_by(stop),
-            |scratch, (number, (chunk, rows))| {
+            |scratch, (number, (chunk, rows))| -> Result<()> {
                 chunk.needed = clock;
+                room::more(&mut chunk.rows, rows.len())?;
                 for (i, &row) in rows.iter().enumerate().take_while(|_| !stop.is_set()) {
                     texts.prefetch(number * CHUNK + i + 1);
                     let text = texts.get(number * CHUNK + i).unwrap_or_default();
                     let end = if measure == Measure::Indel {
+                        room::more_text(&mut chunk.text, text.len())?;
                         chunk.text.push_str(text);
                         chunk.text.len()
                     } else {
-                        tokenizer.distinct(text, scratch, &mut chunk.ids);
+                        tokenizer.distinct(text, scratch, &mut chunk.ids)?;
                         chunk.ids.len()
                     };
                     chunk.rows.push((row, end));
                 }
+                Ok(())
             },
-        );
+        )?;
         stop.check()?;
+        self.take(chunks, rows.len())
+    }
+
+    /// `count` empty chunks, those that were emptied first.
+    fn emptied(&mut self, count: usize) -> Result<Vec<Chunk>> {
+        let mut chunks = room::of(count)?;
+        chunks.extend(self.spare.drain(self.spare.len().saturating_sub(count)..));
+        chunks.resize_with(count, Chunk::default);
+        Ok(chunks)
+    }
+
+    /// Takes chunks of `rows` rows in all, or none if there is no memory for their places.
+    fn take(&mut self, chunks: Vec<Chunk>, rows: usize) -> Result<()> {
+        room::more_entries(&mut self.places, rows)?;
+        room::more_entries(&mut self.chunks, chunks.len())?;
         for chunk in chunks {
             let mut start = 0;
             for &(row, end) in &chunk.rows {
@@ -219,37 +240,28 @@ impl Cache {
     /// Makes row `rows[i]` ready by its distinct features, `ids[offsets[i]..offsets[i + 1]]`.
     ///
     /// # Errors
-    /// Indel, which compares texts; offsets that do not fit.
+    /// Indel, which compares texts; offsets that do not fit; there is no memory: no row is added.
     pub fn add_sets(&mut self, rows: &[u32], offsets: &[i64], ids: &[u64]) -> Result<()> {
         if self.measure == Measure::Indel {
             return Err(Error::parameter("verify", "indel", "jaccard or containment, which compare sets of features"));
         }
-        let ends: Option<Vec<usize>> = offsets.iter().map(|&end| usize::try_from(end).ok()).collect();
-        let ends = ends.filter(|ends| {
-            ends.len() == rows.len() + 1
-                && ends.is_sorted()
-                && ends.first() == Some(&0)
-                && ends.last() == Some(&ids.len())
-        });
-        let Some(ends) = ends else {
+        let fit = offsets.len() == rows.len() + 1
+            && offsets.is_sorted()
+            && offsets.first() == Some(&0)
+            && offsets.last() == Some(&(ids.len() as i64));
+        if !fit {
             let allowed = format!("{} that ascend from 0 to {}", rows.len() + 1, ids.len());
             return Err(Error::parameter("offsets", format!("{} numbers", offsets.len()), allowed));
-        };
-        for (number, rows) in rows.chunks(CHUNK).enumerate() {
-            let mut chunk = self.spare.pop().unwrap_or_default();
-            chunk.needed = self.clock;
-            let first = number * CHUNK;
-            chunk.ids.extend_from_slice(&ids[ends[first]..ends[first + rows.len()]]);
-            for (&row, pair) in rows.iter().zip(ends[first..].windows(2)) {
-                let (start, end) = (pair[0] - ends[first], pair[1] - ends[first]);
-                chunk.rows.push((row, end));
-                self.places.insert(row, Place { chunk: self.next, start, end });
-            }
-            self.bytes += chunk.bytes();
-            self.chunks.insert(self.next, chunk);
-            self.next += 1;
         }
-        Ok(())
+        let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
+        for (number, (chunk, rows)) in chunks.iter_mut().zip(rows.chunks(CHUNK)).enumerate() {
+            chunk.needed = self.clock;
+            let ends = &offsets[number * CHUNK..][..=rows.len()];
+            room::append(&mut chunk.ids, &ids[ends[0] as usize..ends[rows.len()] as usize])?;
+            room::more(&mut chunk.rows, rows.len())?;
+            chunk.rows.extend(rows.iter().zip(&ends[1..]).map(|(&row, end)| (row, (end - ends[0]) as usize)));
+        }
+        self.take(chunks, rows.len())
     }
 
     /// Whether these rows are compared in some hundred microseconds: few sets of few features.
@@ -265,11 +277,16 @@ impl Cache {
 
     /// Empties the chunks that were not needed for the longest time until the cache is within its budget; those with rows of the
     /// last call of [`Cache::missing`] stay.
-    pub fn shrink(&mut self) {
+    ///
+    /// # Errors
+    /// There is no memory for the list of chunks: all stay.
+    pub fn shrink(&mut self) -> Result<()> {
         if self.bytes <= self.budget {
-            return;
+            return Ok(());
         }
-        let mut ages: Vec<(u64, u64)> = self.chunks.iter().map(|(&number, chunk)| (chunk.needed, number)).collect();
+        let ages = self.chunks.iter().map(|(&number, chunk)| (chunk.needed, number));
+        let mut ages: Vec<(u64, u64)> = room::collected(ages)?;
+        room::more(&mut self.spare, ages.len())?;
         ages.sort_unstable();
         for (needed, number) in ages {
             if self.bytes <= self.budget || needed == self.clock {
@@ -287,6 +304,7 @@ impl Cache {
                 self.spare.push(chunk);
             }
         }
+        Ok(())
     }
 
     fn entry(&self, row: u32) -> Option<Comparand<'_>> {
@@ -300,25 +318,33 @@ impl Cache {
     }
 
     /// Makes `row` the text that others are compared to; a row that was not added has no features.
-    pub fn subject(&self, row: u32, subject: &mut Subject) {
+    ///
+    /// # Errors
+    /// There is no memory for its characters or its set.
+    pub fn subject(&self, row: u32, subject: &mut Subject) -> Result<()> {
         subject.characters.clear();
         subject.set.clear(0);
         match self.entry(row) {
-            Some(Comparand::Text(text)) => subject.characters.extend(text.chars()),
+            Some(Comparand::Text(text)) => {
+                room::more(&mut subject.characters, text.chars().count())?;
+                subject.characters.extend(text.chars());
+            }
             Some(Comparand::Set(ids)) => {
                 subject.set.clear(ids.len());
-                for &id in ids {
-                    subject.set.insert(id);
-                }
+                subject.set.insert_all(ids, |_| {});
             }
             None => {}
         }
+        subject.set.check()
     }
 
     /// Whether the comparison of `row` with the subject is within the allowance, from which it is taken then.
-    pub fn allows(&self, row: u32, subject: &Subject, threshold: f64, allowance: &mut Allowance) -> bool {
+    ///
+    /// # Errors
+    /// There is no memory for the characters of `row`.
+    pub fn allows(&self, row: u32, subject: &Subject, threshold: f64, allowance: &mut Allowance) -> Result<bool> {
         let cost = match self.entry(row) {
-            Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold),
+            Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold)?,
             Some(Comparand::Set(_)) | None => 0,
         };
         let within = allowance.comparisons > 0 && cost <= allowance.characters;
@@ -326,19 +352,20 @@ impl Cache {
             allowance.comparisons -= 1;
             allowance.characters -= cost;
         }
-        within
+        Ok(within)
     }
 
     /// The similarity of `row` and the subject, if it reaches `threshold`; of long texts nothing once `stop` is set.
-    pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Option<f64> {
-        match self.entry(row)? {
-            Comparand::Text(text) => {
-                if text.is_empty() || subject.characters.is_empty() {
-                    return None;
-                }
+    ///
+    /// # Errors
+    /// There is no memory to compare long texts.
+    pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Result<Option<f64>> {
+        match self.entry(row) {
+            Some(Comparand::Text(text)) if !text.is_empty() && !subject.characters.is_empty() => {
                 indel::at_least(text, &subject.characters, threshold, stop)
             }
-            Comparand::Set(ids) => self.sets_at_least(ids, subject, threshold),
+            Some(Comparand::Set(ids)) => Ok(self.sets_at_least(ids, subject, threshold)),
+            Some(Comparand::Text(_)) | None => Ok(None),
         }
     }
 
@@ -382,14 +409,14 @@ impl Cache {
         let mut groups: Vec<&[u32]> = room::of(same().count())?;
         groups.extend(same());
         let found = room::tried(groups.par_iter().map_init(Subject::default, |subject, group| {
-            self.subject(left[group[0] as usize], subject);
+            self.subject(left[group[0] as usize], subject)?;
             let mut similarities = room::of(group.len())?;
             for &pair in *group {
                 stop.check()?;
                 let row = right[pair as usize];
-                let fits = !left_out || self.allows(row, subject, 0.0, &mut Allowance::new(1));
-                let similarity = || self.at_least(row, subject, 0.0, stop).unwrap_or(0.0);
-                similarities.push(if fits { similarity() } else { f64::NAN });
+                let fits = !left_out || self.allows(row, subject, 0.0, &mut Allowance::new(1))?;
+                let found = if fits { self.at_least(row, subject, 0.0, stop)?.unwrap_or(0.0) } else { f64::NAN };
+                similarities.push(found);
             }
             Ok(similarities)
         }))?;
@@ -405,30 +432,27 @@ impl Cache {
 /// The distinct features of each text, ascending: offsets, and XXH3-64 of the features with seed 0. In parallel.
 ///
 /// # Errors
-/// The call is stopped.
+/// The call is stopped, or there is no memory.
 pub fn feature_sets(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<(Vec<i64>, Vec<u64>)> {
     let stop = &Stop::current();
-    let sets: Vec<Vec<u64>> = (0..texts.len())
-        .into_par_iter()
-        .map_init(
-            || Scratch::stopped_by(stop),
-            |scratch, i| {
-                let mut ids = Vec::new();
-                if !stop.is_set() {
-                    tokenizer.distinct(texts.get(i).unwrap_or_default(), scratch, &mut ids);
-                    ids.sort_unstable();
-                }
-                ids
-            },
-        )
-        .collect();
+    let one = |scratch: &mut Scratch, i| -> Result<Vec<u64>> {
+        let mut ids = Vec::new();
+        if !stop.is_set() {
+            tokenizer.distinct(texts.get(i).unwrap_or_default(), scratch, &mut ids)?;
+            ids.sort_unstable();
+        }
+        Ok(ids)
+    };
+    let sets = room::tried((0..texts.len()).into_par_iter().map_init(|| Scratch::stopped_by(stop), one))?;
     stop.check()?;
-    let mut offsets = vec![0];
-    offsets.extend(sets.iter().scan(0, |end, ids| {
-        *end += ids.len() as i64;
-        Some(*end)
-    }));
-    Ok((offsets, sets.concat()))
+    let mut offsets = room::of(sets.len() + 1)?;
+    offsets.push(0);
+    let mut all = room::of(sets.iter().map(Vec::len).sum())?;
+    for ids in sets {
+        all.extend(ids);
+        offsets.push(all.len() as i64);
+    }
+    Ok((offsets, all))
 }
 
 #[cfg(test)]
@@ -446,16 +470,17 @@ mod tests {
     fn cache(measure: Measure, texts: &[String]) -> Cache {
         let mut cache = Cache::new(measure, 1 << 20);
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
-        assert_eq!(rows, cache.missing(&rows));
+        assert_eq!(rows, cache.missing(&rows).expect("room"));
         cache.add(&tokenizer(), &rows, texts).expect("nothing stops it");
         cache
     }
 
     fn features(text: &str) -> HashSet<Vec<u8>> {
         let mut set = HashSet::new();
-        tokenizer().features(text, &mut Scratch::default(), |feature| {
+        let each = |feature: &[u8]| {
             set.insert(feature.to_vec());
-        });
+        };
+        tokenizer().features(text, &mut Scratch::default(), each).expect("room");
         set
     }
 
@@ -496,10 +521,11 @@ mod tests {
             let texts = [one, other];
             let prepared = cache(measure, &texts);
             let mut subject = Subject::default();
-            prepared.subject(0, &mut subject);
-            let value = prepared.at_least(1, &subject, 0.0, &Stop::default()).expect("no threshold");
-            prop_assert_eq!(Some(value), prepared.at_least(1, &subject, value, &Stop::default()));
-            prop_assert_eq!(None, prepared.at_least(1, &subject, value + 1e-9, &Stop::default()));
+            prepared.subject(0, &mut subject).expect("room");
+            let found = |threshold| prepared.at_least(1, &subject, threshold, &Stop::default()).expect("room");
+            let value = found(0.0).expect("no threshold");
+            prop_assert_eq!(Some(value), found(value));
+            prop_assert_eq!(None, found(value + 1e-9));
         }
     }
 
@@ -539,13 +565,13 @@ mod tests {
         let mut cache = cache(Measure::Jaccard, &texts);
         let whole = cache.similarities(&[4], &[7], false).expect("a similarity");
         cache.budget = cache.bytes / 2;
-        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
-        cache.shrink();
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]).expect("room"));
+        cache.shrink().expect("room");
         assert!(cache.bytes <= cache.budget && cache.bytes > 0);
-        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]));
+        assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]).expect("room"));
         assert_eq!(whole, cache.similarities(&[4], &[7], false).expect("a similarity"));
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
-        let missing = cache.missing(&rows);
+        let missing = cache.missing(&rows).expect("room");
         assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
         // What was emptied is filled again.
         let again: Vec<&String> = missing.iter().map(|&row| &texts[row as usize]).collect();

@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
-use zstd_safe::DDict;
+use zstd_safe::{CDict, DDict};
 
-use super::compress::{Encoder, decode, decoding, encoding, train};
+use super::compress::{Encoder, decode, decoding, encoding, no_memory, train};
 use super::find::lower_bound;
 use super::pages::{PageWriter, Paged};
 use super::tags::{BLOCKS, DICTIONARY, TEXTS};
 use crate::segment::{Column, Segment};
 use crate::stop::Stop;
 use crate::text::tokenizer::TextSource;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Bytes at which a block ends, and which it has at most if it holds several texts.
 pub(super) const LEAST: usize = 14 << 10;
@@ -54,9 +54,14 @@ pub(super) fn cut(texts: &dyn TextSource, first: usize) -> Range<usize> {
     first..end
 }
 
+/// Most bytes of a length.
+const LENGTH: usize = 5;
+
 /// The bytes of a block.
-pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) {
+pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
+    let bytes: usize = documents.clone().filter_map(|place| texts.get(place)).map(str::len).sum();
     out.clear();
+    room::more(out, bytes + LENGTH * documents.len())?;
     for place in documents.clone() {
         let mut rest = texts.get(place).map_or(0, |text| text.len() + 1);
         while rest >= 0x80 {
@@ -68,6 +73,7 @@ pub(super) fn assemble(texts: &dyn TextSource, documents: Range<usize>, out: &mu
     for text in documents.filter_map(|place| texts.get(place)) {
         out.extend_from_slice(text.as_bytes());
     }
+    Ok(())
 }
 
 /// A dictionary for the blocks, or nothing if none is worth its bytes.
@@ -80,7 +86,7 @@ fn learn(texts: &dyn TextSource, blocks: &[Range<usize>], bytes: u64, level: i32
     let (mut with, mut without) = (Encoder::new(ready.as_deref(), level)?, Encoder::new(None, level)?);
     let (mut raw, mut saved, mut block) = (0_u64, 0_i64, Vec::new());
     for documents in blocks.iter().step_by(blocks.len().div_ceil(TRIED).max(1)) {
-        assemble(texts, documents.clone(), &mut block);
+        assemble(texts, documents.clone(), &mut block)?;
         raw += block.len() as u64;
         saved += without.encode(&block)?.len() as i64 - with.encode(&block)?.len() as i64;
     }
@@ -104,9 +110,33 @@ pub(super) fn plan(texts: &dyn TextSource, stop: &Stop) -> Result<(Vec<Range<usi
             bytes += text.len() as u64;
         }
         first = block.end;
+        room::more(&mut blocks, 1)?;
         blocks.push(block);
     }
     Ok((blocks, count, bytes))
+}
+
+/// Of each block, its bytes before compression and its frame.
+pub(super) fn compressed(
+    texts: &dyn TextSource,
+    blocks: &[Range<usize>],
+    dictionary: Option<&CDict<'static>>,
+    level: i32,
+    stop: &Stop,
+) -> Result<Vec<(usize, Vec<u8>)>> {
+    let encoder = || (Encoder::new(dictionary, level), Vec::new());
+    let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
+        stop.check()?;
+        assemble(texts, documents.clone(), block)?;
+        let encoder = encoder.as_mut().map_err(|_| no_memory())?;
+        Ok((block.len(), encoder.encode(block)?))
+    };
+    // Outside a pool the calling thread compresses alone.
+    if blocks.len() > 1 && rayon::current_thread_index().is_some() {
+        return room::tried(blocks.par_iter().map_init(encoder, one));
+    }
+    let mut state = encoder();
+    room::tried_in_turn(blocks.iter().map(|documents| one(&mut state, documents)))
 }
 
 /// Writes texts; returns how many there are, and their bytes. Nothing is written if there is none.
@@ -121,29 +151,14 @@ pub(super) fn write(pages: &mut PageWriter, texts: &dyn TextSource, level: i32) 
     if !dictionary.is_empty() {
         pages.plain().section(DICTIONARY, 0, &dictionary)?;
     }
-    let encoder = || (Encoder::new(ready.as_deref(), level), Vec::new());
-    let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
-        stop.check()?;
-        assemble(texts, documents.clone(), block);
-        let encoder = encoder
-            .as_mut()
-            .map_err(|error| Error::Io { action: error.to_string(), source: std::io::ErrorKind::OutOfMemory.into() })?;
-        Ok((block.len() as u64, encoder.encode(block)?))
-    };
-    let mut table = Vec::with_capacity(WORDS * blocks.len());
+    let mut table = room::of(WORDS * blocks.len())?;
     pages.plain().stream(TEXTS, 0, |out| {
         let mut end = 0;
         for group in blocks.chunks(GROUP) {
-            // Outside a pool the calling thread compresses alone.
-            let made: Vec<(u64, Vec<u8>)> = if rayon::current_thread_index().is_some() {
-                group.par_iter().map_init(encoder, one).collect::<Result<_>>()?
-            } else {
-                let mut state = encoder();
-                group.iter().map(|documents| one(&mut state, documents)).collect::<Result<_>>()?
-            };
+            let made = compressed(texts, group, ready.as_deref(), level, &stop)?;
             for (documents, (length, block)) in group.iter().zip(made) {
                 end += block.len() as u64;
-                table.extend([end, documents.start as u64 | length << 32, xxh3_64(&block)]);
+                table.extend([end, documents.start as u64 | (length as u64) << 32, xxh3_64(&block)]);
                 out.append(&block)?;
             }
         }
@@ -170,25 +185,28 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The block of a frame; why it is none, otherwise.
+    /// The block of a frame.
+    ///
+    /// # Errors
+    /// There is no memory for it; `corrupt` of the reason why the frame is no such block.
     pub(super) fn decode(
         frame: &[u8],
         length: usize,
         documents: usize,
         dictionary: Option<&DDict<'_>>,
-    ) -> std::result::Result<Self, String> {
-        let mut bytes = Vec::new();
-        decode(frame, length, dictionary, &mut bytes)?;
+        corrupt: impl Fn(&str) -> Error,
+    ) -> Result<Self> {
+        let bytes = decode(frame, length, dictionary, &corrupt)?;
         // Every document has a byte of its own.
         if documents > bytes.len() {
-            return Err("has fewer texts than documents".to_owned());
+            return Err(corrupt("has fewer texts than documents"));
         }
-        let (mut texts, mut at) = (Vec::with_capacity(documents), 0);
-        let mut lengths = Vec::with_capacity(documents);
+        let (mut texts, mut at) = (room::of(documents)?, 0);
+        let mut lengths = room::of(documents)?;
         for _ in 0..documents {
             let (mut value, mut shift) = (0_u64, 0);
             loop {
-                let &byte = bytes.get(at).ok_or("ends within its lengths")?;
+                let &byte = bytes.get(at).ok_or_else(|| corrupt("ends within its lengths"))?;
                 at += 1;
                 value |= u64::from(byte & 0x7f) << shift;
                 shift += 7;
@@ -196,7 +214,7 @@ impl Block {
                     break;
                 }
                 if shift > 35 {
-                    return Err("has a length of too many bytes".to_owned());
+                    return Err(corrupt("has a length of too many bytes"));
                 }
             }
             lengths.push(value);
@@ -208,21 +226,24 @@ impl Block {
             };
             let end = at + length as usize;
             if end > bytes.len() {
-                return Err("ends within its texts".to_owned());
+                return Err(corrupt("ends within its texts"));
             }
             texts.push(Some(at..end));
             at = end;
         }
-        if at == bytes.len() { Ok(Self { bytes, texts }) } else { Err("holds more than its texts".to_owned()) }
+        if at == bytes.len() { Ok(Self { bytes, texts }) } else { Err(corrupt("holds more than its texts")) }
     }
 
-    /// The text of each document; why one is none, otherwise.
-    pub(super) fn strings(&self) -> std::result::Result<Vec<Option<String>>, String> {
-        let text = |range: &Option<Range<usize>>| {
-            let text = range.clone().map(|range| String::from_utf8(self.bytes[range].to_vec())).transpose();
-            text.map_err(|_| "holds a text that is not UTF-8".to_owned())
-        };
-        self.texts.iter().map(text).collect()
+    /// The text of each document.
+    ///
+    /// # Errors
+    /// There is no memory for them; `corrupt` of the reason why one is none.
+    pub(super) fn strings(&self, corrupt: impl Fn(&str) -> Error) -> Result<Vec<Option<String>>> {
+        room::tried_in_turn(self.texts.iter().map(|range| {
+            let Some(range) = range.clone() else { return Ok(None) };
+            let text = std::str::from_utf8(&self.bytes[range]);
+            room::text(text.map_err(|_| corrupt("holds a text that is not UTF-8"))?).map(Some)
+        }))
     }
 }
 
@@ -287,8 +308,7 @@ impl Blocks {
 
     pub(super) fn read(&self, block: usize, documents: usize) -> Result<Block> {
         let (length, frame) = self.frame(block)?;
-        let found = Block::decode(frame, length, documents, self.dictionary.as_deref());
-        found.map_err(|reason| self.corrupt(block, &reason))
+        Block::decode(frame, length, documents, self.dictionary.as_deref(), |reason| self.corrupt(block, reason))
     }
 
     fn text<'a>(&self, block: &'a Block, at: usize) -> Result<Option<&'a str>> {
@@ -300,7 +320,7 @@ impl Blocks {
     /// The dictionary, or nothing.
     pub(super) fn dictionary(&self) -> Result<Vec<u8>> {
         let there = self.segment.has(DICTIONARY, 0);
-        if there { Ok(self.segment.column::<u8>(DICTIONARY, 0)?.to_vec()) } else { Ok(Vec::new()) }
+        if there { room::copied(&self.segment.column::<u8>(DICTIONARY, 0)?) } else { Ok(Vec::new()) }
     }
 
     /// The same, made ready.
@@ -321,7 +341,7 @@ impl Blocks {
     /// The texts at places, each of which is that of a document.
     pub(super) fn texts(&self, places: &[usize]) -> Result<Vec<Option<String>>> {
         let stop = Stop::current();
-        let mut order: Vec<usize> = (0..places.len()).collect();
+        let mut order: Vec<usize> = room::collected(0..places.len())?;
         order.sort_unstable_by_key(|&i| places[i]);
         let mut groups = Vec::new();
         let mut at = 0;
@@ -331,20 +351,22 @@ impl Blocks {
             while at < order.len() && places[order[at]] < documents.end {
                 at += 1;
             }
+            room::more(&mut groups, 1)?;
             groups.push((block, documents, begin..at));
         }
         let one = |(block, documents, wanted): &(usize, Range<usize>, Range<usize>)| -> Result<Vec<Option<String>>> {
             stop.check()?;
             let found = self.read(*block, documents.len())?;
             let wanted = order[wanted.clone()].iter();
-            wanted.map(|&i| Ok(self.text(&found, places[i] - documents.start)?.map(str::to_owned))).collect()
+            let text = |&i: &usize| self.text(&found, places[i] - documents.start)?.map(room::text).transpose();
+            room::tried_in_turn(wanted.map(text))
         };
         let found: Vec<Vec<Option<String>>> = if groups.len() > 1 && rayon::current_thread_index().is_some() {
-            groups.par_iter().map(one).collect::<Result<_>>()?
+            room::tried(groups.par_iter().map(one))?
         } else {
-            groups.iter().map(one).collect::<Result<_>>()?
+            room::tried_in_turn(groups.iter().map(one))?
         };
-        let mut texts = vec![None; places.len()];
+        let mut texts = room::filled(None, places.len())?;
         for (i, text) in order.into_iter().zip(found.into_iter().flatten()) {
             texts[i] = text;
         }

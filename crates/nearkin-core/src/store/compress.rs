@@ -15,7 +15,7 @@ use zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, ErrorCode, compress_bound,
 
 use crate::stop::Stop;
 use crate::text::tokenizer::TextSource;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Most bytes that one byte of a frame can decompress to.
 const MOST_PER_BYTE: usize = 1 << 15;
@@ -43,12 +43,34 @@ pub(super) fn check_level(level: i32) -> Result<()> {
     Err(Error::parameter("level", level, format!("{} to {}", LEVELS.start(), LEVELS.end())))
 }
 
-fn no_memory() -> Error {
+pub(super) fn no_memory() -> Error {
     Error::Io { action: "compress".to_owned(), source: std::io::ErrorKind::OutOfMemory.into() }
 }
 
+/// What zstd says where its own memory is refused: `ZSTD_error_memory_allocation`, negated.
+const NO_MEMORY: ErrorCode = 64_usize.wrapping_neg();
+/// What it says of a dictionary that is none: `ZSTD_error_dictionary_corrupted`, negated.
+const NO_DICTIONARY: ErrorCode = 30_usize.wrapping_neg();
+/// The frame of no bytes: magic number, length of one byte, 0, an empty last block (RFC 8878, 3.1.1).
+const NOTHING: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0];
+
 fn failed(code: ErrorCode) -> Error {
+    if code == NO_MEMORY {
+        return no_memory();
+    }
     Error::Io { action: "compress".to_owned(), source: std::io::Error::other(get_error_name(code)) }
+}
+
+/// Why a dictionary can't be made ready, of which zstd says nothing: a frame that is read with it tells.
+fn refused(dictionary: &[u8]) -> Error {
+    let Some(mut decoder) = DCtx::try_create() else { return no_memory() };
+    match decoder.decompress_using_dict(&mut [0_u8; 1][..], NOTHING, dictionary) {
+        Err(NO_DICTIONARY) => {
+            let found = format!("{} bytes that zstd does not take", dictionary.len());
+            Error::parameter("dictionary", found, "a dictionary that was learned from texts")
+        }
+        _ => no_memory(),
+    }
 }
 
 /// A dictionary made ready by `make`, or the one that this thread used last if it is the same.
@@ -68,11 +90,7 @@ fn ready<D>(
     if kept.is_some() {
         return Ok(kept);
     }
-    let allowed = "a dictionary that was learned from texts";
-    let made = make().ok_or_else(|| {
-        Error::parameter("dictionary", format!("{} bytes that zstd does not take", dictionary.len()), allowed)
-    })?;
-    let made = Arc::new(made);
+    let made = Arc::new(make().ok_or_else(|| refused(dictionary))?);
     last.set(Some((hash, level, Arc::clone(&made))));
     Ok(Some(made))
 }
@@ -112,36 +130,41 @@ impl<'d> Encoder<'d> {
     /// One frame.
     pub(super) fn encode(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
         self.out.clear();
-        self.out.reserve(compress_bound(bytes.len()));
+        room::more(&mut self.out, compress_bound(bytes.len()))?;
         self.context.compress2(&mut self.out, bytes).map_err(failed)?;
-        Ok(self.out.clone())
+        room::copied(&self.out)
     }
 }
 
-/// Decompresses `bytes` into `out`, which holds `length` bytes then; why not, otherwise.
+/// The `length` bytes that `bytes` decompress to.
+///
+/// # Errors
+/// There is no memory for them; `corrupt` of the reason why they can't be that.
 pub(super) fn decode(
     bytes: &[u8],
     length: usize,
     dictionary: Option<&DDict<'_>>,
-    out: &mut Vec<u8>,
-) -> std::result::Result<(), String> {
+    corrupt: impl Fn(&str) -> Error,
+) -> Result<Vec<u8>> {
     if length > bytes.len().saturating_mul(MOST_PER_BYTE) {
-        return Err(format!("is said to hold {length} bytes in {}, which is impossible", bytes.len()));
+        return Err(corrupt(&format!("is said to hold {length} bytes in {}, which is impossible", bytes.len())));
     }
-    out.clear();
-    out.try_reserve_exact(length).map_err(|_| format!("holds {length} bytes, more than there is memory for"))?;
+    let mut out = room::of(length)?;
     let found = DECODER.with_borrow_mut(|decoder| {
         let decoder = match decoder {
             Some(decoder) => decoder,
-            None => decoder.insert(DCtx::try_create().ok_or_else(|| "finds no memory to decompress".to_owned())?),
+            None => decoder.insert(DCtx::try_create().ok_or_else(no_memory)?),
         };
         let found = match dictionary {
-            Some(dictionary) => decoder.decompress_using_ddict(out, bytes, dictionary),
-            None => decoder.decompress(out, bytes),
+            Some(dictionary) => decoder.decompress_using_ddict(&mut out, bytes, dictionary),
+            None => decoder.decompress(&mut out, bytes),
         };
-        found.map_err(|code| format!("can't be decompressed ({})", get_error_name(code)))
+        found.map_err(|code| match code {
+            NO_MEMORY => no_memory(),
+            code => corrupt(&format!("can't be decompressed ({})", get_error_name(code))),
+        })
     })?;
-    if found == length { Ok(()) } else { Err(format!("holds {found} bytes and not {length}")) }
+    if found == length { Ok(out) } else { Err(corrupt(&format!("holds {found} bytes and not {length}"))) }
 }
 
 /// A dictionary of at most `size` bytes, learned from a sample of the texts; empty where they are too few or too short.
@@ -149,7 +172,7 @@ pub(super) fn decode(
 /// Equal texts give an equal dictionary.
 ///
 /// # Errors
-/// A size out of range; a call that was stopped.
+/// A size out of range; a call that was stopped; there is no memory.
 pub(super) fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
     if !(1 << 10..=1 << 20).contains(&size) {
         return Err(Error::parameter("size", size, "1024 to 1048576 bytes"));
@@ -161,12 +184,17 @@ pub(super) fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
     for text in (0..texts.len()).step_by(step).filter_map(|i| texts.get(i)) {
         let part = &text.as_bytes()[..text.len().min(LONGEST)];
         if !part.is_empty() {
-            sample.extend_from_slice(part);
+            room::append(&mut sample, part)?;
+            room::more(&mut sizes, 1)?;
             sizes.push(part.len());
         }
     }
     Stop::current().check()?;
-    let mut dictionary = Vec::with_capacity(size);
-    // zstd wants some eight bytes and a handful of texts to learn from; what it says to fewer is that it can't.
-    Ok(if train_from_buffer(&mut dictionary, &sample, &sizes).is_ok() { dictionary } else { Vec::new() })
+    let mut dictionary = room::of(size)?;
+    match train_from_buffer(&mut dictionary, &sample, &sizes) {
+        Ok(_) => Ok(dictionary),
+        Err(NO_MEMORY) => Err(no_memory()),
+        // zstd wants some eight bytes and a handful of texts to learn from; what it says to fewer is that it can't.
+        Err(_) => Ok(Vec::new()),
+    }
 }

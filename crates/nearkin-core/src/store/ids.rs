@@ -12,7 +12,7 @@ use super::spans::{self, Spans};
 use super::tags::{BY_ID, HASHES, INTS, MIXED, NAMES};
 use crate::segment::Segment;
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// The id of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,16 +95,17 @@ impl<'a> IdColumn<'a> {
         if kind == 0 {
             pages.stream(INTS, |out| (0..count).try_for_each(|place| out.append(&self.get(place).bytes())))?;
         } else {
-            spans::write(pages, NAMES, "ids", count, |place, out| out.extend_from_slice(&self.get(place).bytes()))?;
+            spans::write(pages, NAMES, "ids", count, |place, out| room::append(out, &self.get(place).bytes()))?;
         }
         if kind == 2 {
-            let mut bits = vec![0_u64; count.div_ceil(64)];
+            let mut bits = room::zeros::<u64>(count.div_ceil(64))?;
             for place in (0..count).filter(|&place| matches!(self.get(place), Id::Int(_))) {
                 bits[place / 64] |= 1 << (place % 64);
             }
             pages.array(MIXED, &bits)?;
         }
-        let mut order: Vec<(u64, u32)> = (0..count).map(|place| (self.get(place).hash(), place as u32)).collect();
+        let order = (0..count).map(|place| (self.get(place).hash(), place as u32));
+        let mut order: Vec<(u64, u32)> = room::collected(order)?;
         let stop = Stop::current();
         stop.sort(&mut order);
         stop.check()?;
@@ -113,8 +114,9 @@ impl<'a> IdColumn<'a> {
     }
 }
 
+/// The ids of a file by place, as it holds them.
 #[derive(Debug)]
-enum Column {
+enum StoredIds {
     Ints(Paged<i64>),
     Names(Spans),
     Mixed(Spans, Paged<u64>),
@@ -123,41 +125,41 @@ enum Column {
 /// Ids of a file.
 #[derive(Debug)]
 pub(super) struct Ids {
-    column: Column,
+    stored: StoredIds,
     hashes: Paged<u64>,
     by_id: Paged<u32>,
 }
 
 impl Ids {
     pub(super) fn open(segment: &Segment, kind: u64, count: usize) -> Result<Self> {
-        let column = match kind {
-            0 => Column::Ints(Paged::open(segment, INTS, "ids")?),
-            1 => Column::Names(Spans::open(segment, NAMES, "ids", count)?),
+        let stored = match kind {
+            0 => StoredIds::Ints(Paged::open(segment, INTS, "ids")?),
+            1 => StoredIds::Names(Spans::open(segment, NAMES, "ids", count)?),
             2 => {
                 let names = Spans::open(segment, NAMES, "ids", count)?;
-                Column::Mixed(names, Paged::open(segment, MIXED, "kinds of ids")?)
+                StoredIds::Mixed(names, Paged::open(segment, MIXED, "kinds of ids")?)
             }
             _ => return Err(segment.corrupt(format!("it has ids of kind {kind}"))),
         };
         let hashes = Paged::open(segment, HASHES, "hashes of ids")?;
         let by_id = Paged::open(segment, BY_ID, "places by id")?;
-        let lengths = match &column {
-            Column::Ints(ids) => ids.len() == count,
-            Column::Names(_) => true,
-            Column::Mixed(_, bits) => bits.len() == count.div_ceil(64),
+        let lengths = match &stored {
+            StoredIds::Ints(ids) => ids.len() == count,
+            StoredIds::Names(_) => true,
+            StoredIds::Mixed(_, bits) => bits.len() == count.div_ceil(64),
         };
         if !lengths || hashes.len() != count || by_id.len() != count {
             return Err(segment.corrupt(format!("its ids are not those of {count} documents")));
         }
-        Ok(Self { column, hashes, by_id })
+        Ok(Self { stored, hashes, by_id })
     }
 
     /// The id at a place.
     pub(super) fn get(&self, place: usize) -> Result<Id<'_>> {
-        let (names, int) = match &self.column {
-            Column::Ints(ids) => return Ok(Id::Int(ids.get(place)?)),
-            Column::Names(names) => (names, false),
-            Column::Mixed(names, bits) => (names, bits.get(place / 64)? >> (place % 64) & 1 == 1),
+        let (names, int) = match &self.stored {
+            StoredIds::Ints(ids) => return Ok(Id::Int(ids.get(place)?)),
+            StoredIds::Names(names) => (names, false),
+            StoredIds::Mixed(names, bits) => (names, bits.get(place / 64)? >> (place % 64) & 1 == 1),
         };
         let bytes = names.get(place)?;
         if int {
@@ -170,7 +172,7 @@ impl Ids {
 
     /// Whether all ids are integers.
     pub(super) fn is_ints(&self) -> bool {
-        matches!(self.column, Column::Ints(_))
+        matches!(self.stored, StoredIds::Ints(_))
     }
 
     /// Puts the places of an id into `found`, ascending.
@@ -184,6 +186,7 @@ impl Ids {
             }
             let place = self.by_id.get(at)? as usize;
             if self.get(place)? == id {
+                room::more(found, 1)?;
                 found.push(place);
             }
         }
@@ -192,10 +195,10 @@ impl Ids {
 
     /// Compares everything, and that the order is that of the ids.
     pub(super) fn verify(&self, stop: &Stop) -> Result<()> {
-        match &self.column {
-            Column::Ints(ids) => ids.verify(stop)?,
-            Column::Names(names) => names.verify(stop)?,
-            Column::Mixed(names, bits) => {
+        match &self.stored {
+            StoredIds::Ints(ids) => ids.verify(stop)?,
+            StoredIds::Names(names) => names.verify(stop)?,
+            StoredIds::Mixed(names, bits) => {
                 names.verify(stop)?;
                 bits.verify(stop)?;
             }

@@ -3,13 +3,10 @@
 //! A block is copied where it has the dictionary of the new file and is not small; small ones and those of other dictionaries
 //! are decompressed, and their texts share new blocks with their neighbours.
 
-use std::ops::Range;
-
-use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd_safe::{CDict, DDict};
 
-use super::blocks::{self, Block, LEAST, WORDS, assemble, cut, plan};
+use super::blocks::{self, Block, LEAST, WORDS, assemble, compressed, cut, plan};
 use super::compress::{Encoder, check_level, decoding, encoding};
 use super::pages::PageWriter;
 use super::segment::StoreSegment;
@@ -17,7 +14,7 @@ use super::tags::{BLOCKS, DICTIONARY, TEXTS};
 use crate::segment::{Stream, caught};
 use crate::stop::Stop;
 use crate::text::tokenizer::TextSource;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Bytes below which a block is small.
 const SMALL: usize = LEAST / 4;
@@ -40,40 +37,24 @@ pub struct Packed<B> {
 /// Texts in blocks, compressed at `level` with a dictionary unless that is empty.
 ///
 /// # Errors
-/// A level or dictionary that is none, a text of 4 GiB; a call that was stopped.
+/// A level or dictionary that is none, a text of 4 GiB; there is no memory; a call that was stopped.
 pub fn pack(texts: &dyn TextSource, level: i32, dictionary: &[u8]) -> Result<Vec<Packed<Vec<u8>>>> {
     check_level(level)?;
     let stop = Stop::current();
     let (blocks, _, _) = plan(texts, &stop)?;
     let dictionary = encoding(dictionary, level)?;
-    let encoder = || (Encoder::new(dictionary.as_deref(), level), Vec::new());
-    let one = |(encoder, block): &mut (Result<Encoder<'_>>, Vec<u8>), documents: &Range<usize>| {
-        stop.check()?;
-        assemble(texts, documents.clone(), block);
-        let encoder = encoder
-            .as_mut()
-            .map_err(|error| Error::Io { action: error.to_string(), source: std::io::ErrorKind::OutOfMemory.into() })?;
+    let made = compressed(texts, &blocks, dictionary.as_deref(), level, &stop)?;
+    room::collected(blocks.into_iter().zip(made).map(|(documents, (length, frame))| {
         let lengths = documents.clone().filter_map(|place| texts.get(place)).map(|text| text.len() as u64);
-        Ok(Packed {
-            documents: documents.len(),
-            texts: lengths.clone().count() as u64,
-            text_bytes: lengths.sum(),
-            length: block.len(),
-            frame: encoder.encode(block)?,
-        })
-    };
-    // Outside a pool the calling thread compresses alone.
-    if blocks.len() > 1 && rayon::current_thread_index().is_some() {
-        return blocks.par_iter().map_init(encoder, one).collect();
-    }
-    let mut state = encoder();
-    blocks.iter().map(|documents| one(&mut state, documents)).collect()
+        let (count, text_bytes) = (lengths.clone().count() as u64, lengths.sum());
+        Packed { documents: documents.len(), texts: count, text_bytes, length, frame }
+    }))
 }
 
 /// The texts of a block that [`pack`] made with the same dictionary.
 ///
 /// # Errors
-/// It is no such block, as [`Error::Corrupt`].
+/// It is no such block, as [`Error::Corrupt`]; there is no memory.
 pub fn unpack(frame: &[u8], documents: usize, length: usize, dictionary: &[u8]) -> Result<Vec<Option<String>>> {
     texts_of(frame, documents, length, decoding(dictionary)?.as_deref())
 }
@@ -84,8 +65,9 @@ fn texts_of(
     length: usize,
     dictionary: Option<&DDict<'_>>,
 ) -> Result<Vec<Option<String>>> {
-    let found = Block::decode(frame, length, documents, dictionary).and_then(|block| block.strings());
-    found.map_err(|reason| Error::Corrupt { place: "a block of texts".to_owned(), reason: format!("it {reason}") })
+    let corrupt =
+        |reason: &str| Error::Corrupt { place: "a block of texts".to_owned(), reason: format!("it {reason}") };
+    Block::decode(frame, length, documents, dictionary, corrupt)?.strings(corrupt)
 }
 
 /// The texts of documents that become a file.
@@ -212,7 +194,8 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
 
     fn add_file(&mut self, file: &StoreSegment, dictionary: &[u8]) -> Result<()> {
         let Some(texts) = file.blocks() else {
-            self.loose.extend(std::iter::repeat_n(None, file.len()));
+            let waiting = self.loose.len() + file.len();
+            room::resize(&mut self.loose, waiting, None)?;
             return self.write_loose(false);
         };
         let (own, decoder) = (texts.dictionary()? == dictionary, texts.decoder());
@@ -235,6 +218,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         }
         let texts = texts_of(block.frame, block.documents, block.length, decoder)?;
         self.loose_bytes += texts.iter().flatten().map(String::len).sum::<usize>();
+        room::more(&mut self.loose, texts.len())?;
         self.loose.extend(texts);
         self.write_loose(false)
     }
@@ -250,7 +234,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
                 break;
             }
             first = block.end;
-            assemble(&Loose(&loose), block.clone(), &mut bytes);
+            assemble(&Loose(&loose), block.clone(), &mut bytes)?;
             let frame = self.encoder.encode(&bytes)?;
             self.write(block.len(), bytes.len(), &frame)?;
         }
@@ -262,6 +246,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
 
     fn write(&mut self, documents: usize, length: usize, frame: &[u8]) -> Result<()> {
         self.end += frame.len() as u64;
+        room::more(&mut self.table, WORDS)?;
         self.table.extend([self.end, self.documents as u64 | (length as u64) << 32, xxh3_64(frame)]);
         self.documents += documents;
         self.out.append(frame)

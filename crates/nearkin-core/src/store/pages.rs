@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::tags::SUMS;
 use crate::segment::{Column, Plain, Segment, Stream, Writer, bytes_of};
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Bytes of a page: what the system reads at least. Their sum takes .4 µs.
 pub(super) const PAGE: usize = 4096;
@@ -49,6 +49,7 @@ impl Pages<'_, '_> {
 
     fn flush(&mut self) -> Result<()> {
         if !self.page.is_empty() {
+            room::more(&mut self.sums, 1)?;
             self.sums.push(xxh3_64(&self.page));
             self.stream.append(&self.page)?;
             self.page.clear();
@@ -118,7 +119,7 @@ impl<T: Plain> Paged<T> {
             let found = sums.len();
             return Err(segment.corrupt(format!("section {tag}.0 ({name}) has {pages} pages and {found} sums")));
         }
-        let compared = (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let compared = room::collected((0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)))?;
         let sums_compared = AtomicBool::new(false);
         Ok(Self { segment: segment.clone(), tag, name, values, sums, sums_compared, compared })
     }

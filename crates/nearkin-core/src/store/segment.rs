@@ -17,7 +17,7 @@ use super::tags::{
 };
 use crate::segment::Segment;
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Questions that one task of a pool answers.
 const TASK: usize = 1 << 10;
@@ -144,10 +144,10 @@ impl StoreSegment {
     /// What the caller wrote of the file.
     ///
     /// # Errors
-    /// It differs from its checksum.
+    /// It differs from its checksum; there is no memory.
     pub fn note(&self) -> Result<Vec<u8>> {
         self.segment.verify_one(NOTE, 0)?;
-        Ok(self.segment.column::<u8>(NOTE, 0)?.to_vec())
+        room::copied(&self.segment.column::<u8>(NOTE, 0)?)
     }
 
     /// Bytes on disk of each part; texts that are there (`num_texts`), and their bytes before compression (`text_bytes`).
@@ -170,13 +170,10 @@ impl StoreSegment {
 
     /// Places as numbers of this machine.
     fn check(&self, places: &[i64]) -> Result<Vec<usize>> {
-        places
-            .iter()
-            .map(|&place| match usize::try_from(place) {
-                Ok(place) if place < self.len => Ok(place),
-                _ => Err(Error::parameter("places", place, format!("0 to {} of this file", self.len as i64 - 1))),
-            })
-            .collect()
+        room::tried_in_turn(places.iter().map(|&place| match usize::try_from(place) {
+            Ok(place) if place < self.len => Ok(place),
+            _ => Err(Error::parameter("places", place, format!("0 to {} of this file", self.len as i64 - 1))),
+        }))
     }
 
     fn row(&self, place: usize) -> Result<i64> {
@@ -191,8 +188,8 @@ impl StoreSegment {
         let stop = stop.min(self.len);
         let start = start.min(stop);
         match &self.rows {
-            None => (start..stop).map(|place| self.row(place)).collect(),
-            Some(rows) => Ok(rows.slice(start..stop)?.to_vec()),
+            None => room::tried_in_turn((start..stop).map(|place| self.row(place))),
+            Some(rows) => room::copied(rows.slice(start..stop)?),
         }
     }
 
@@ -212,7 +209,7 @@ impl StoreSegment {
             let at = lower_bound(0..self.len, (self.first, last as u64), target, probe)?;
             Ok(if at < self.len && rows.get(at)? == row { at as i64 } else { -1 })
         };
-        rows.iter().map(place).collect()
+        room::tried_in_turn(rows.iter().map(place))
     }
 
     /// Answers `count` questions, in parallel where they are many; `answer` appends rows.
@@ -220,10 +217,11 @@ impl StoreSegment {
         let stop = Stop::current();
         let some = |questions: Range<usize>| -> Result<Found> {
             stop.check()?;
-            let (mut counts, mut rows, mut places) = (Vec::with_capacity(questions.len()), Vec::new(), Vec::new());
+            let (mut counts, mut rows, mut places) = (room::of(questions.len())?, Vec::new(), Vec::new());
             for question in questions {
                 places.clear();
                 answer(question, &mut places)?;
+                room::more(&mut rows, places.len())?;
                 for &place in &places {
                     rows.push(self.row(place)?);
                 }
@@ -231,13 +229,15 @@ impl StoreSegment {
             }
             Ok((counts, rows))
         };
-        let tasks: Vec<_> = (0..count).step_by(TASK).map(|at| at..count.min(at + TASK)).collect();
-        let found: Vec<Found> = if tasks.len() > 1 && rayon::current_thread_index().is_some() {
-            tasks.into_par_iter().map(some).collect::<Result<_>>()?
+        let tasks = count.div_ceil(TASK);
+        let task = |number: usize| some(TASK * number..count.min(TASK * (number + 1)));
+        let found: Vec<Found> = if tasks > 1 && rayon::current_thread_index().is_some() {
+            room::tried((0..tasks).into_par_iter().map(task))?
         } else {
-            tasks.into_iter().map(some).collect::<Result<_>>()?
+            room::tried_in_turn((0..tasks).map(task))?
         };
-        let (mut offsets, mut rows) = (Vec::with_capacity(count + 1), Vec::new());
+        let mut offsets = room::of(count + 1)?;
+        let mut rows = room::of(found.iter().map(|(_, rows)| rows.len()).sum())?;
         offsets.push(0);
         let mut end = 0;
         for (counts, some) in found {
@@ -271,6 +271,7 @@ impl StoreSegment {
                 if content != wanted {
                     break;
                 }
+                room::more(found, 1)?;
                 found.push(place);
             }
             Ok(())
@@ -288,11 +289,11 @@ impl StoreSegment {
     /// The records at places, one after another.
     ///
     /// # Errors
-    /// A place out of range; damage.
+    /// A place out of range; damage; there is no memory.
     pub fn records(&self, places: &[i64]) -> Result<Vec<u8>> {
-        let mut records = Vec::new();
-        for place in self.check(places)? {
-            // Each record was found in the file, so that what is asked for is in proportion to it.
+        let places = self.check(places)?;
+        let mut records = room::of(self.width.saturating_mul(places.len()))?;
+        for place in places {
             records.extend_from_slice(self.records.slice(self.width * place..self.width * (place + 1))?);
         }
         Ok(records)
@@ -301,9 +302,9 @@ impl StoreSegment {
     /// The contents at places, two words each.
     ///
     /// # Errors
-    /// A place out of range; damage.
+    /// A place out of range; damage; there is no memory.
     pub fn contents(&self, places: &[i64]) -> Result<Vec<u64>> {
-        let mut contents = Vec::with_capacity(2 * places.len());
+        let mut contents = room::of(2 * places.len())?;
         for place in self.check(places)? {
             contents.extend_from_slice(self.contents.slice(2 * place..2 * place + 2)?);
         }
@@ -318,28 +319,28 @@ impl StoreSegment {
     /// The ids at places.
     ///
     /// # Errors
-    /// A place out of range; damage.
+    /// A place out of range; damage; there is no memory.
     pub fn ids(&self, places: &[i64]) -> Result<Vec<Id<'_>>> {
-        self.check(places)?.into_iter().map(|place| self.ids.get(place)).collect()
+        room::tried_in_turn(self.check(places)?.into_iter().map(|place| self.ids.get(place)))
     }
 
     /// The byte strings at places.
     ///
     /// # Errors
-    /// A place out of range; damage.
+    /// A place out of range; damage; there is no memory.
     pub fn extras(&self, places: &[i64]) -> Result<Vec<&[u8]>> {
         let places = self.check(places)?;
-        let Some(extras) = &self.extras else { return Ok(vec![&[]; places.len()]) };
-        places.into_iter().map(|place| extras.get(place)).collect()
+        let Some(extras) = &self.extras else { return room::filled(&[][..], places.len()) };
+        room::tried_in_turn(places.into_iter().map(|place| extras.get(place)))
     }
 
     /// The texts at places, or none where none is kept.
     ///
     /// # Errors
-    /// A place out of range; damage.
+    /// A place out of range; damage; there is no memory.
     pub fn texts(&self, places: &[i64]) -> Result<Vec<Option<String>>> {
         let places = self.check(places)?;
-        self.texts.as_ref().map_or_else(|| Ok(vec![None; places.len()]), |texts| texts.texts(&places))
+        self.texts.as_ref().map_or_else(|| room::filled(None, places.len()), |texts| texts.texts(&places))
     }
 
     /// Reads the whole file: every sum, and that its arrays hold together.

@@ -6,7 +6,7 @@
 use super::pages::{PageWriter, Paged};
 use crate::segment::Segment;
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Strings of a group, whose bytes are at most 2^32 - 1.
 const GROUP: usize = 256;
@@ -17,9 +17,9 @@ pub(super) fn write(
     tags: [u32; 3],
     name: &'static str,
     count: usize,
-    mut get: impl FnMut(usize, &mut Vec<u8>),
+    mut get: impl FnMut(usize, &mut Vec<u8>) -> Result<()>,
 ) -> Result<()> {
-    let (mut ends, mut bases) = (Vec::with_capacity(count), Vec::with_capacity(count.div_ceil(GROUP)));
+    let (mut ends, mut bases) = (room::of(count)?, room::of(count.div_ceil(GROUP))?);
     pages.stream(tags[0], |out| {
         let (mut string, mut at, mut base) = (Vec::new(), 0_u64, 0);
         for place in 0..count {
@@ -28,7 +28,7 @@ pub(super) fn write(
                 bases.push(base);
             }
             string.clear();
-            get(place, &mut string);
+            get(place, &mut string)?;
             at += string.len() as u64;
             let Ok(end) = u32::try_from(at - base) else {
                 let allowed = format!("less than 2**32 bytes for {GROUP} in a row");

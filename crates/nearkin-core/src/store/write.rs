@@ -10,7 +10,7 @@ use super::{KIND, compress, spans};
 use crate::error::check_length;
 use crate::segment::Writer;
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Room for sections in the table of a file: 17 and the sums of 14.
 const ROOM: usize = 32;
@@ -60,8 +60,8 @@ impl Documents<'_> {
 /// equal file; of texts that were compressed before, where they lie in equal blocks.
 ///
 /// # Errors
-/// Arrays that do not go together, a level out of range, the file system refuses, a call that was stopped; the old file is
-/// then as it was.
+/// Arrays that do not go together, a level out of range, the file system refuses, there is no memory, a call that was stopped; the
+/// old file is then as it was.
 pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) -> Result<()> {
     documents.check()?;
     compress::check_level(level)?;
@@ -73,8 +73,9 @@ pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) ->
         pages.array(ROWS, documents.rows)?;
     }
     pages.array(CONTENTS, documents.contents)?;
+    let contents = documents.contents.chunks_exact(2).zip(0..count as u32);
     let mut order: Vec<(u64, u64, u32)> =
-        documents.contents.chunks_exact(2).zip(0..).map(|(content, place)| (content[0], content[1], place)).collect();
+        room::collected(contents.map(|(content, place)| (content[0], content[1], place)))?;
     let stop = Stop::current();
     stop.sort(&mut order);
     stop.check()?;
@@ -83,7 +84,7 @@ pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) ->
     pages.array(RECORDS, documents.records)?;
     documents.ids.write(&mut pages)?;
     if let Some(extras) = documents.extras.filter(|extras| extras.iter().any(|extra| !extra.is_empty())) {
-        spans::write(&mut pages, EXTRAS, "extras", count, |place, out| out.extend_from_slice(extras[place]))?;
+        spans::write(&mut pages, EXTRAS, "extras", count, |place, out| room::append(out, extras[place]))?;
     }
     let (texts, bytes) = documents.texts.as_ref().map_or(Ok((0, 0)), |texts| texts.write(&mut pages, level))?;
     let about = [count as u64, first as u64, documents.width as u64, documents.ids.kind(), texts, bytes];

@@ -10,6 +10,7 @@
 //! step per word ([`each`]), or a few steps for the words of 64 bytes ([`join`]). Source: UAX #29, section 4.1,
 //! restricted to ASCII. Tests: `words_equal_the_segmenter`, `joined_words_are_the_words`.
 
+use crate::Result;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
 use crate::stop::Stop;
@@ -96,17 +97,24 @@ pub(crate) fn each(text: &[u8], stop: &Stop, mut each: impl FnMut(usize, usize))
 }
 
 /// Puts the words of ASCII `text` into `joined`, one space behind each, the last one perhaps without, and where each ends into
-/// `ends`: word w lies from the end of the one before it and one more, 0 for the first, to `ends[w]`. False, with nothing done, if
-/// this machine has no instructions for it, or the text has 2^31 bytes or more.
-pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> bool {
+/// `ends`: word w lies from the end of the one before it and one more, 0 for the first, to `ends[w]`. Behind them `joined` has room
+/// for `SLACK` bytes more. False, with nothing done, if this machine has no instructions for it, or the text has 2^31 bytes or more.
+///
+/// # Errors
+/// There is no memory for them.
+pub(crate) fn join(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) -> Result<bool> {
     #[cfg(target_arch = "x86_64")]
     if text.len() < 1 << 31 && Avx512Bits::detect().is_some() {
+        joined.clear();
+        crate::room::more(joined, text.len() + crate::text::unicode::SLACK + 64)?;
+        ends.clear();
+        crate::room::more(ends, text.len() / 2 + 65)?;
         // SAFETY: the proof was found just now.
         unsafe { join_avx512(text, joined, ends) };
-        return true;
+        return Ok(true);
     }
     let _ = (text, joined, ends);
-    false
+    Ok(false)
 }
 
 /// The runs of `word` in block `i` that begin with a joiner, without those that hold neither letter nor digit.
@@ -154,6 +162,7 @@ fn join_avx512(text: &[u8], joined: &mut Vec<u8>, ends: &mut Vec<u32>) {
         }
         count
     };
+    // Nothing where `join` has made room.
     joined.clear();
     joined.reserve(text.len() + 64);
     ends.clear();
@@ -293,7 +302,7 @@ mod tests {
             ]
         ) {
             let (mut joined, mut ends) = (vec![1], vec![1]);
-            if join(text.as_bytes(), &mut joined, &mut ends) {
+            if join(text.as_bytes(), &mut joined, &mut ends).expect("room") {
                 let mut start = 0;
                 let mut words = Vec::new();
                 for end in ends {

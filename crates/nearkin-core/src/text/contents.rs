@@ -32,14 +32,14 @@ pub fn content_hashes(texts: &(impl TextSource + ?Sized)) -> Result<(Vec<[u64; 2
 }
 
 /// The hash of each piece of `width` bytes, low word first; zeros once it is stopped.
-pub fn byte_hashes(bytes: &[u8], width: usize) -> Vec<[u64; 2]> {
+///
+/// # Errors
+/// There is no memory for them.
+pub fn byte_hashes(bytes: &[u8], width: usize) -> Result<Vec<[u64; 2]>> {
     let stop = &Stop::current();
-    bytes
-        .par_chunks(width.max(1))
-        .with_min_len(64)
-        .map(|piece| if stop.is_set() { 0 } else { xxh3_128(piece) })
-        .map(|value| [value as u64, (value >> 64) as u64])
-        .collect()
+    let one = |piece: &[u8]| if stop.is_set() { 0 } else { xxh3_128(piece) };
+    let values = bytes.par_chunks(width.max(1)).with_min_len(64).map(one);
+    room::gathered(values.map(|value| [value as u64, (value >> 64) as u64]))
 }
 
 #[cfg(test)]
@@ -53,9 +53,12 @@ mod tests {
         let (hashes, lengths) = content_hashes(["", "né"].as_slice()).expect("room");
         assert_eq!([0x6001_c324_468d_497f, 0x99aa_06d3_0147_98d8], hashes[0]);
         assert_eq!(vec![0, 2], lengths);
-        assert_eq!(hashes[1..], byte_hashes("né".as_bytes(), 3));
-        assert_eq!(content_hashes(["ab", "cd", "e"].as_slice()).expect("room").0, byte_hashes(b"abcde", 2));
-        assert!(byte_hashes(b"", 4).is_empty());
+        assert_eq!(hashes[1..], byte_hashes("né".as_bytes(), 3).expect("room"));
+        assert_eq!(
+            content_hashes(["ab", "cd", "e"].as_slice()).expect("room").0,
+            byte_hashes(b"abcde", 2).expect("room")
+        );
+        assert!(byte_hashes(b"", 4).expect("room").is_empty());
     }
 
     proptest! {

@@ -106,7 +106,15 @@ fn icu() -> WordSegmenterBorrowed<'static> {
 }
 
 /// Calls `each(start, end)` with every token of `text`, by the script of its run; those of UAX #29 hold a letter or a digit.
-pub(crate) fn by_script(text: &str, jieba: &Jieba, scratch: &mut jieba::Scratch, mut each: impl FnMut(usize, usize)) {
+///
+/// # Errors
+/// There is no memory for the buffers of jieba.
+pub(crate) fn by_script(
+    text: &str,
+    jieba: &Jieba,
+    scratch: &mut jieba::Scratch,
+    mut each: impl FnMut(usize, usize),
+) -> Result<()> {
     let mut characters = text.char_indices().map(|(at, c)| (at, script(c))).peekable();
     while let Some((start, first)) = characters.next().filter(|_| !scratch.stop.is_set()) {
         let cjk = |script| matches!(script, Script::Han | Script::Kana);
@@ -123,7 +131,7 @@ pub(crate) fn by_script(text: &str, jieba: &Jieba, scratch: &mut jieba::Scratch,
                     shifted(at, at + word.len());
                 }
             }
-            Script::Han if !kana => jieba.cut(run, scratch, shifted),
+            Script::Han if !kana => jieba.cut(run, scratch, shifted)?,
             _ => {
                 let mut before = 0;
                 for end in scratch.stop.often(icu().segment_str(run).skip(1)) {
@@ -133,6 +141,7 @@ pub(crate) fn by_script(text: &str, jieba: &Jieba, scratch: &mut jieba::Scratch,
             }
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -144,7 +153,8 @@ mod tests {
 
     fn cut(text: &str) -> Vec<&str> {
         let mut words = Vec::new();
-        by_script(text, &Jieba::default(), &mut jieba::Scratch::default(), |start, end| words.push(&text[start..end]));
+        let each = |start: usize, end: usize| words.push(&text[start..end]);
+        by_script(text, &Jieba::default(), &mut jieba::Scratch::default(), each).expect("room");
         words
     }
 
@@ -196,7 +206,8 @@ mod tests {
             by_script(&text, &Jieba::default(), &mut jieba::Scratch::default(), |start, end| {
                 assert!(at <= start && start < end);
                 at = end;
-            });
+            })
+            .expect("room");
             let whole = cut(&text);
             let parts: Vec<&str> = lines.iter().flat_map(|line| cut(line)).collect();
             prop_assert_eq!(parts, whole);

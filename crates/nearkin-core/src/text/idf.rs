@@ -12,16 +12,19 @@
 //! logarithm is libm's, so that no bit depends on the platform.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
+use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
 use crate::stop::Stop;
 use crate::text::jieba::Packed;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// The weight cppjieba gives to a word that its table has not: the mean of that table's 258,826 values.
 const CPPJIEBA_UNKNOWN: f64 = 11.739204307083542;
@@ -136,47 +139,95 @@ pub struct DocumentFrequencies {
 /// Texts that one thread counts before its counts are added up.
 const CHUNK: usize = 1 << 10;
 
+/// How many of some texts are no nulls, and in how many of them each feature occurs; some once the call is stopped.
+fn count(
+    tokenizer: &Tokenizer,
+    texts: &(impl TextSource + ?Sized),
+    chunk: Range<usize>,
+    scratch: &mut Scratch,
+    seen: &mut IdSet,
+) -> Result<(u64, Counts)> {
+    let (mut counts, mut documents) = (Counts::default(), 0);
+    let mut fits = Ok(());
+    for i in chunk {
+        if scratch.stop().is_set() {
+            break;
+        }
+        texts.prefetch(i + 1);
+        let Some(text) = texts.get(i) else { continue };
+        documents += 1;
+        seen.clear(text.len().min(1024));
+        tokenizer.features(text, scratch, |feature| {
+            let hash = xxh3::hash(feature, 0);
+            if seen.insert(hash) && fits.is_ok() {
+                fits = count_one(&mut counts, hash, feature);
+            }
+        })?;
+        seen.check()?;
+    }
+    fits.map(|()| (documents, counts))
+}
+
+/// Counts a feature.
+#[inline]
+fn count_one(counts: &mut Counts, hash: u64, feature: &[u8]) -> Result<()> {
+    if counts.len() == counts.capacity() {
+        room::more_entries(counts, 1)?;
+    }
+    match counts.entry(hash) {
+        Entry::Occupied(mut entry) => entry.get_mut().1 += 1,
+        Entry::Vacant(entry) => {
+            entry.insert((room::copied(feature)?.into_boxed_slice(), 1));
+        }
+    }
+    Ok(())
+}
+
+/// Room for the counts of features that only `new` has, so that adding them up does not fail.
+fn make_room(all: &mut Counts, new: &Counts) -> Result<()> {
+    if all.is_empty() || all.capacity() - all.len() >= new.len() {
+        return Ok(());
+    }
+    let missing = new.keys().filter(|hash| !all.contains_key(hash)).count();
+    room::more_entries(all, missing)
+}
+
+/// Adds the counts `new` to `all`, which has room for them.
+fn add_up(all: &mut Counts, new: Counts) {
+    if all.is_empty() {
+        *all = new;
+        return;
+    }
+    for (hash, (feature, count)) in new {
+        all.entry(hash).or_insert((feature, 0)).1 += count;
+    }
+}
+
 impl DocumentFrequencies {
     /// Counts the features of more texts, in parallel. A text without features counts as a document, a null does not.
     ///
     /// # Errors
-    /// The call is stopped: nothing is counted.
+    /// The call is stopped, or there is no memory: nothing is counted.
     pub fn add(&mut self, tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized)) -> Result<()> {
         let stop = &Stop::current();
-        let chunks: Vec<(u64, Counts)> = (0..texts.len().div_ceil(CHUNK))
-            .into_par_iter()
-            .map_init(
-                || Scratch::stopped_by(stop),
-                |scratch, chunk| {
-                    let mut counts = Counts::default();
-                    let mut documents = 0;
-                    let mut seen = crate::hash::idset::IdSet::default();
-                    for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {
-                        if stop.is_set() {
-                            break;
-                        }
-                        texts.prefetch(i + 1);
-                        let Some(text) = texts.get(i) else { continue };
-                        documents += 1;
-                        seen.clear(text.len().min(1024));
-                        tokenizer.features(text, scratch, |feature| {
-                            let hash = xxh3::hash(feature, 0);
-                            if seen.insert(hash) {
-                                counts.entry(hash).or_insert_with(|| (feature.into(), 0)).1 += 1;
-                            }
-                        });
-                    }
-                    (documents, counts)
-                },
-            )
-            .collect();
+        let chunk = |(scratch, seen): &mut (Scratch, IdSet), chunk: usize| {
+            let last = ((chunk + 1) * CHUNK).min(texts.len());
+            count(tokenizer, texts, chunk * CHUNK..last, scratch, seen)
+        };
+        let buffers = || (Scratch::stopped_by(stop), IdSet::default());
+        let chunks = room::tried((0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(buffers, chunk))?;
         stop.check()?;
-        for (documents, counts) in chunks {
-            self.documents += documents;
-            for (hash, (feature, count)) in counts {
-                self.counts.entry(hash).or_insert((feature, 0)).1 += count;
-            }
+        // All chunks are added up aside, so that the counts change in one step that does not fail.
+        let (mut documents, mut new) = (0, Counts::default());
+        for (some, counts) in chunks {
+            documents += some;
+            make_room(&mut new, &counts)?;
+            add_up(&mut new, counts);
         }
+        make_room(&mut self.counts, &new)?;
+        stop.check()?;
+        self.documents += documents;
+        add_up(&mut self.counts, new);
         Ok(())
     }
 
@@ -188,13 +239,14 @@ impl DocumentFrequencies {
     /// Features that at least `min_df` documents have, sorted by their bytes, with their document frequencies.
     ///
     /// # Errors
-    /// A `min_df` of 0.
+    /// A `min_df` of 0; there is no memory for them.
     pub fn features(&self, min_df: u32) -> Result<Vec<(&[u8], u32)>> {
         if min_df == 0 {
             return Err(Error::parameter("min_df", min_df, "1 or more"));
         }
-        let kept = self.counts.values().filter(|(_, count)| *count >= min_df);
-        let mut found: Vec<(&[u8], u32)> = kept.map(|(feature, count)| (&**feature, *count)).collect();
+        let kept = || self.counts.values().filter(|(_, count)| *count >= min_df);
+        let mut found: Vec<(&[u8], u32)> = room::of(kept().count())?;
+        found.extend(kept().map(|(feature, count)| (&**feature, *count)));
         found.sort_unstable();
         Ok(found)
     }

@@ -18,7 +18,7 @@ use crate::stop::Stop;
 use crate::text::idf::Idf;
 use crate::text::textrank;
 use crate::text::tokenizer::{Scratch, Tokenizer};
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 use std::sync::Arc;
 
 /// What a feature weighs.
@@ -118,17 +118,123 @@ impl Top {
     }
 }
 
-/// Buffers that one thread uses again for every text.
+/// The distinct features of a text in the order in which they first occur, and how often each does.
+///
+/// Where there is no memory for one it lets go of all and takes nothing more, until it is cleared; [`Distinct::check`] is the error.
 #[derive(Default)]
-pub struct KeywordScratch {
-    text: Scratch,
+pub(crate) struct Distinct {
     arena: Vec<u8>,
     /// Where each feature ends in the arena, its hash, and how often it occurs.
     found: Vec<(u32, u64, u32)>,
     /// Places in `found` + 1, by hash; 0 in a free slot.
     slots: Vec<u32>,
-    tokens: Vec<Option<u32>>,
-    weights: Vec<(u32, f64)>,
+    /// Bytes for which there was no memory.
+    refused: Option<usize>,
+}
+
+/// Slots of an empty table.
+const SLOTS: usize = 256;
+
+impl Distinct {
+    /// Lets go of all features.
+    pub(crate) fn clear(&mut self) {
+        self.arena.clear();
+        self.found.clear();
+        self.slots.clear();
+        self.refused = None;
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Nothing, or the error of features that are not all.
+    ///
+    /// # Errors
+    /// There was no memory for one of them.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.refused.map_or(Ok(()), |bytes| Err(Error::Memory { bytes }))
+    }
+
+    #[cold]
+    fn refuse(&mut self, bytes: usize) {
+        self.clear();
+        self.refused = Some(bytes);
+    }
+
+    /// Four times as many slots, unless there is no memory for them.
+    #[cold]
+    fn grow(&mut self) -> bool {
+        let size = (4 * self.slots.len()).max(SLOTS);
+        self.slots.clear();
+        if self.refused.is_some() {
+            return false;
+        }
+        if room::resize(&mut self.slots, size, 0).is_err() {
+            self.refuse(size * size_of::<u32>());
+            return false;
+        }
+        for (place, &(_, hash, _)) in (1..).zip(&self.found) {
+            let mut slot = hash as usize & (size - 1);
+            while self.slots[slot] != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.slots[slot] = place;
+        }
+        true
+    }
+
+    /// The place of a feature, which is counted; anything where there is no memory for it.
+    #[inline]
+    pub(crate) fn count(&mut self, feature: &[u8]) -> u32 {
+        // So it is with no slots, too: after a refusal there are none.
+        if 2 * self.found.len() >= self.slots.len() && !self.grow() {
+            return 0;
+        }
+        let hash = xxh3::hash(feature, 0);
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        while self.slots[slot] != 0 {
+            let place = self.slots[slot] - 1;
+            let found = &mut self.found[place as usize];
+            if found.1 == hash {
+                found.2 += 1;
+                return place;
+            }
+            slot = (slot + 1) & mask;
+        }
+        // Ends have 32 bits.
+        let end = self.arena.len() + feature.len();
+        let room = u32::try_from(end).is_ok() && room::append(&mut self.arena, feature).is_ok();
+        if !room || room::more(&mut self.found, 1).is_err() {
+            self.refuse(end);
+            return 0;
+        }
+        self.found.push((end as u32, hash, 1));
+        self.slots[slot] = self.found.len() as u32;
+        self.found.len() as u32 - 1
+    }
+
+    fn name(&self, place: usize) -> &[u8] {
+        let start = if place == 0 { 0 } else { self.found[place - 1].0 };
+        &self.arena[start as usize..self.found[place].0 as usize]
+    }
+
+    /// The features in order, each with the number of its occurrences.
+    pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
+        (0..self.len()).map(|place| (self.name(place), self.found[place].2.into()))
+    }
+}
+
+/// Buffers that one thread uses again for every text.
+#[derive(Default)]
+pub struct KeywordScratch {
+    text: Scratch,
+    distinct: Distinct,
+    tokens: room::Growing<Option<u32>>,
+    /// Place of each feature that is kept, its number in the order of equal ones, and its weight.
+    weights: Vec<(u32, u32, f64)>,
 }
 
 impl KeywordScratch {
@@ -137,55 +243,9 @@ impl KeywordScratch {
         Self { text: Scratch::stopped_by(stop), ..Self::default() }
     }
 
-    fn clear(&mut self) {
-        self.arena.clear();
-        self.found.clear();
-        self.slots.clear();
-        self.slots.resize(256, 0);
-        self.tokens.clear();
-        self.weights.clear();
-    }
-
-    /// The place of a feature, which is counted.
-    #[inline]
-    fn count(arena: &mut Vec<u8>, found: &mut Vec<(u32, u64, u32)>, slots: &mut Vec<u32>, feature: &[u8]) -> u32 {
-        let hash = xxh3::hash(feature, 0);
-        if 2 * found.len() >= slots.len() {
-            let size = 4 * slots.len();
-            slots.clear();
-            slots.resize(size, 0);
-            for (place, &(_, hash, _)) in (1..).zip(&*found) {
-                let mut slot = hash as usize & (size - 1);
-                while slots[slot] != 0 {
-                    slot = (slot + 1) & (size - 1);
-                }
-                slots[slot] = place;
-            }
-        }
-        let mask = slots.len() - 1;
-        let mut slot = hash as usize & mask;
-        while slots[slot] != 0 {
-            let place = slots[slot] - 1;
-            if found[place as usize].1 == hash {
-                found[place as usize].2 += 1;
-                return place;
-            }
-            slot = (slot + 1) & mask;
-        }
-        arena.extend_from_slice(feature);
-        found.push((arena.len() as u32, hash, 1));
-        slots[slot] = found.len() as u32;
-        found.len() as u32 - 1
-    }
-
-    fn name(&self, place: u32) -> &[u8] {
-        let start = if place == 0 { 0 } else { self.found[place as usize - 1].0 };
-        &self.arena[start as usize..self.found[place as usize].0 as usize]
-    }
-
     /// The features that were found last with their weights, the heaviest first.
-    pub fn features(&self) -> impl Iterator<Item = (&[u8], f64)> {
-        self.weights.iter().map(|&(place, weight)| (self.name(place), weight))
+    pub fn features(&self) -> impl ExactSizeIterator<Item = (&[u8], f64)> + Clone {
+        self.weights.iter().map(|&(place, _, weight)| (self.distinct.name(place as usize), weight))
     }
 }
 
@@ -203,39 +263,44 @@ impl Keywords {
     }
 
     /// Finds the features of `text` that are kept: [`KeywordScratch::features`] gives them. Returns how many.
-    pub fn find(&self, tokenizer: &Tokenizer, text: &str, scratch: &mut KeywordScratch) -> usize {
-        scratch.clear();
-        let KeywordScratch { text: buffers, arena, found, slots, tokens, weights } = scratch;
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn find(&self, tokenizer: &Tokenizer, text: &str, scratch: &mut KeywordScratch) -> Result<usize> {
+        let KeywordScratch { text: buffers, distinct, tokens, weights } = scratch;
+        distinct.clear();
+        weights.clear();
         if matches!(self.weighting, Weighting::TextRank) {
+            tokens.clear();
             tokenizer.words(text, buffers, |text, start, end, kept| {
-                let place = kept.then(|| KeywordScratch::count(arena, found, slots, &text[start..end]));
-                tokens.push(place);
-            });
-            let mut names: Vec<&[u8]> = Vec::with_capacity(found.len());
-            let mut start = 0;
-            for &(end, _, _) in &*found {
-                names.push(&arena[start..end as usize]);
-                start = end as usize;
-            }
-            *weights = textrank::rank(tokens, &names, buffers.stop());
+                tokens.push(kept.then(|| distinct.count(&text[start..end])));
+            })?;
+            distinct.check()?;
+            let mut names = room::of(distinct.len())?;
+            names.extend(distinct.counts().map(|(name, _)| name));
+            let ranks = textrank::rank(tokens.all()?, &names, buffers.stop())?;
+            room::more(weights, ranks.len())?;
+            weights.extend((0..).zip(ranks).map(|(number, (place, rank))| (place, number, rank)));
         } else {
             let mut total = 0_u64;
             tokenizer.features(text, buffers, |feature| {
                 total += 1;
-                KeywordScratch::count(arena, found, slots, feature);
-            });
+                distinct.count(feature);
+            })?;
+            distinct.check()?;
             let of = |&(_, hash, count): &(u32, u64, u32)| match &self.weighting {
                 Weighting::Count => f64::from(count),
                 Weighting::Log => 1.0 + libm::log(f64::from(count)),
                 Weighting::Idf(table) => f64::from(count) * (table.get().of_hash(hash) / total as f64),
                 Weighting::Binary | Weighting::TextRank => 1.0,
             };
-            weights.extend((0..).zip(found.iter().map(of)));
+            room::more(weights, distinct.len())?;
+            weights.extend((0..).zip(distinct.found.iter().map(of)).map(|(place, weight)| (place, place, weight)));
         }
-        // A stable sort keeps equal weights in their order.
-        weights.sort_by(|a, b| b.1.total_cmp(&a.1));
+        // A stable sort would ask for memory by itself.
+        weights.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
         weights.truncate(self.top.of(weights.len()));
-        weights.len()
+        Ok(weights.len())
     }
 }
 
@@ -250,7 +315,7 @@ mod tests {
         let tokenizer =
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let mut scratch = KeywordScratch::default();
-        Keywords::new(weighting, Top::new(top).expect("valid")).find(&tokenizer, text, &mut scratch);
+        Keywords::new(weighting, Top::new(top).expect("valid")).find(&tokenizer, text, &mut scratch).expect("room");
         scratch.features().map(|(name, weight)| (String::from_utf8_lossy(name).into_owned(), weight)).collect()
     }
 

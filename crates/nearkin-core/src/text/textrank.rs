@@ -14,8 +14,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use crate::stop::Stop;
+use crate::{Result, room};
 
 /// Tokens from a word to the last one that it is joined with, plus one.
 const WINDOW: usize = 5;
@@ -45,14 +47,17 @@ impl Hasher for PairHasher {
     }
 }
 
-/// Ranks of words by number: `tokens` are the words of a text in order, none for those that are left out; `names` are the
-/// words, which are sorted by their bytes. Gives (word, rank) in the order in which words first have an edge; anything once
-/// the call is stopped.
-pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &Stop) -> Vec<(u32, f64)> {
+/// The edges (word, later word, weight) in the order in which they first appear; some of them once the call is stopped.
+fn edges_of(tokens: &[Option<u32>], stop: &Stop) -> Result<Vec<(u32, u32, f64)>> {
     let mut places: HashMap<u64, u32, BuildHasherDefault<PairHasher>> = HashMap::default();
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     for (i, &token) in stop.often(tokens.iter().enumerate()) {
         let Some(word) = token else { continue };
+        // The table asks for room when it is full, for this token's edges.
+        if places.capacity() - places.len() < WINDOW {
+            room::more_entries(&mut places, WINDOW)?;
+        }
+        room::more(&mut edges, WINDOW)?;
         for &other in tokens[i + 1..].iter().take(WINDOW - 1) {
             let Some(other) = other else { continue };
             let place = *places.entry(u64::from(word) << 32 | u64::from(other)).or_insert_with(|| {
@@ -62,62 +67,91 @@ pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &Stop) -> Vec<(u32, f
             edges[place as usize].2 += 1.0;
         }
     }
-    // Words numbered by first edge; the edges at each, in order.
-    let mut number = vec![NONE; names.len()];
-    let mut words: Vec<u32> = Vec::new();
-    let mut ends: Vec<u32> = Vec::new();
-    for &(a, b, _) in &edges {
-        for word in [a, b] {
-            let place = &mut number[word as usize];
-            if *place == NONE {
-                *place = words.len() as u32;
-                words.push(word);
-                ends.push(0);
+    Ok(edges)
+}
+
+/// Words that have an edge, in the order of their first one, and the edges at each: (word's number, weight), in order.
+struct Graph {
+    words: Vec<u32>,
+    /// Where the edges at each word end.
+    ends: Vec<u32>,
+    at: Vec<(u32, f64)>,
+}
+
+impl Graph {
+    fn new(edges: &[(u32, u32, f64)], names: usize) -> Result<Self> {
+        let mut number = room::filled(NONE, names)?;
+        let mut words: Vec<u32> = room::of(names)?;
+        let mut ends: Vec<u32> = room::of(names)?;
+        for &(a, b, _) in edges {
+            for word in [a, b] {
+                let place = &mut number[word as usize];
+                if *place == NONE {
+                    *place = words.len() as u32;
+                    words.push(word);
+                    ends.push(0);
+                }
+                ends[*place as usize] += 1;
             }
-            ends[*place as usize] += 1;
         }
+        let mut starts: Vec<u32> = room::of(words.len())?;
+        let mut total = 0;
+        for end in &mut ends {
+            starts.push(total);
+            total += *end;
+            *end = total;
+        }
+        let mut at = room::filled((0_u32, 0.0_f64), total as usize)?;
+        for &(a, b, weight) in edges {
+            let (a, b) = (number[a as usize], number[b as usize]);
+            for (one, other) in [(a, b), (b, a)] {
+                let start = &mut starts[one as usize];
+                at[*start as usize] = (other, weight);
+                *start += 1;
+            }
+        }
+        Ok(Self { words, ends, at })
     }
-    let n = words.len();
+
+    /// The places of the edges at a word.
+    fn edges(&self, word: usize) -> Range<usize> {
+        let start = if word == 0 { 0 } else { self.ends[word - 1] };
+        start as usize..self.ends[word] as usize
+    }
+}
+
+/// Ranks of words by number: `tokens` are the words of a text in order, none for those that are left out; `names` are the
+/// words, which are sorted by their bytes. Gives (word, rank) in the order in which words first have an edge; anything once
+/// the call is stopped.
+///
+/// # Errors
+/// There is no memory for the graph.
+pub fn rank(tokens: &[Option<u32>], names: &[&[u8]], stop: &Stop) -> Result<Vec<(u32, f64)>> {
+    let mut graph = Graph::new(&edges_of(tokens, stop)?, names.len())?;
+    let n = graph.words.len();
     if n == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let mut total = 0;
-    for end in &mut ends {
-        total += *end;
-        *end = total;
-    }
-    let mut starts: Vec<u32> = std::iter::once(0).chain(ends.iter().copied()).take(n).collect();
-    let mut at = vec![(0_u32, 0.0_f64); total as usize];
-    for &(a, b, weight) in &edges {
-        let (a, b) = (number[a as usize], number[b as usize]);
-        for (one, other) in [(a, b), (b, a)] {
-            let start = &mut starts[one as usize];
-            at[*start as usize] = (other, weight);
-            *start += 1;
-        }
-    }
-    let edges_of = |word: usize| {
-        let start = if word == 0 { 0 } else { ends[word - 1] };
-        start as usize..ends[word] as usize
-    };
-    let sums: Vec<f64> = (0..n).map(|word| at[edges_of(word)].iter().fold(0.0, |sum, edge| sum + edge.1)).collect();
+    let sum = |word: usize| graph.at[graph.edges(word)].iter().fold(0.0, |sum, edge| sum + edge.1);
+    let sums: Vec<f64> = room::collected((0..n).map(sum))?;
     // Only the quotient is used below, and it stays the same in every round.
-    for (other, weight) in &mut at {
+    for (other, weight) in &mut graph.at {
         *weight /= sums[*other as usize];
     }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_unstable_by_key(|&word| names[words[word] as usize]);
-    let mut ranks = vec![1.0 / n as f64; n];
+    let mut order: Vec<usize> = room::collected(0..n)?;
+    order.sort_unstable_by_key(|&word| names[graph.words[word] as usize]);
+    let mut ranks = room::filled(1.0 / n as f64, n)?;
     for _ in 0..ROUNDS {
         for &word in stop.blocks(&order).flatten() {
-            let sum = at[edges_of(word)].iter().fold(0.0, |sum, &(other, share)| sum + share * ranks[other as usize]);
+            let edges = graph.at[graph.edges(word)].iter();
+            let sum = edges.fold(0.0, |sum, &(other, share)| sum + share * ranks[other as usize]);
             ranks[word] = (1.0 - DAMPING) + DAMPING * sum;
         }
     }
     let least = ranks.iter().copied().fold(f64::MAX, f64::min);
     let most = ranks.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let spread = |rank: f64| (rank - least / 10.0) / (most - least / 10.0);
-    words.into_iter().zip(ranks.into_iter().map(spread)).collect()
+    room::collected(graph.words.into_iter().zip(ranks.into_iter().map(spread)))
 }
 
 #[cfg(test)]
@@ -132,7 +166,8 @@ mod tests {
             &[Some(0), Some(1), None, None, None, Some(1), Some(2), None, None, None, Some(1), Some(3)],
             &names,
             &Stop::default(),
-        );
+        )
+        .expect("room");
         assert_eq!(vec![0, 1, 2, 3], ranks.iter().map(|found| found.0).collect::<Vec<_>>());
         assert_eq!(1.0, ranks[1].1);
         assert!(ranks.iter().all(|&(word, rank)| word == 1 || rank < 1.0));
@@ -183,14 +218,15 @@ mod tests {
         #[test]
         fn ranks_are_those_of_the_definition(tokens in prop::collection::vec(prop::option::weighted(0.8, 0_u32..7), 0..60)) {
             let names: [&[u8]; 7] = [b"wine", b"a", b"red", "\u{4e2d}".as_bytes(), b"b", b"zz", b"m"];
-            prop_assert_eq!(definition(&tokens, &names), rank(&tokens, &names, &Stop::default()));
+            prop_assert_eq!(definition(&tokens, &names), rank(&tokens, &names, &Stop::default()).expect("room"));
         }
     }
 
     #[test]
     fn words_without_neighbours_have_no_rank() {
         let names: [&[u8]; 2] = [b"a", b"b"];
-        assert!(rank(&[Some(0), None, None, None, None, Some(1)], &names, &Stop::default()).is_empty());
-        assert_eq!(2, rank(&[Some(0), None, None, None, Some(1)], &names, &Stop::default()).len());
+        let ranked = |tokens: &[Option<u32>]| rank(tokens, &names, &Stop::default()).expect("room").len();
+        assert_eq!(0, ranked(&[Some(0), None, None, None, None, Some(1)]));
+        assert_eq!(2, ranked(&[Some(0), None, None, None, Some(1)]));
     }
 }

@@ -31,7 +31,7 @@ use crate::text::ascii_words;
 use crate::text::cut::{self, Cut};
 use crate::text::jieba;
 use crate::text::unicode::{Case, CharMap, Form, Letters, SLACK};
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Texts that a batch function reads: random access to strings, some of them missing.
 pub trait TextSource: Sync {
@@ -114,6 +114,11 @@ impl Scratch {
         scratch
     }
 
+    /// The text that [`Tokenizer::words`] has read last, normalised.
+    pub(crate) fn normalised(&self) -> &str {
+        &self.text
+    }
+
     /// What ends the call.
     pub(crate) fn stop(&self) -> &Stop {
         &self.cut.stop
@@ -130,7 +135,7 @@ impl Tokenizer {
     /// A tokenizer for n-grams of `kind`.
     ///
     /// # Errors
-    /// n out of 1 to 64, or stop words with characters.
+    /// n out of 1 to 64, or stop words with characters; there is no memory.
     pub fn new(kind: FeatureKind, form: Form, case: Case, letters: Letters, stop_words: &[String]) -> Result<Self> {
         let (FeatureKind::Char(n) | FeatureKind::Word(n)) = kind;
         if !(1..=MAX_N).contains(&n) {
@@ -144,15 +149,15 @@ impl Tokenizer {
             ));
         }
         let kept = if matches!(kind, FeatureKind::Char(_)) { letters } else { Letters::All };
-        let map = CharMap::get(form, case, kept);
+        let map = CharMap::get(form, case, kept)?;
         let mut buffer = String::new();
         let stop_words = stop_words
             .iter()
             .map(|word| {
-                map.apply(word, &mut buffer, &Stop::default());
-                buffer.as_bytes().into()
+                map.apply(word, &mut buffer, &Stop::default())?;
+                Ok(buffer.as_bytes().into())
             })
-            .collect();
+            .collect::<Result<_>>()?;
         Ok(Self { kind, letters, map, stop_words, cut: Cut::Uax29, min_length: 1, tags: Vec::new() })
     }
 
@@ -183,29 +188,43 @@ impl Tokenizer {
     }
 
     /// A user's words as they occur in texts, after normalisation and case.
-    pub fn normalise(&self, mut words: Vec<jieba::UserWord>) -> Vec<jieba::UserWord> {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn normalise(&self, mut words: Vec<jieba::UserWord>) -> Result<Vec<jieba::UserWord>> {
         let mut buffer = String::new();
         for word in &mut words {
-            self.map.apply(&word.word, &mut buffer, &Stop::default());
-            buffer.clone_into(&mut word.word);
+            self.map.apply(&word.word, &mut buffer, &Stop::default())?;
+            word.word = room::text(&buffer)?;
         }
         words.retain(|word| !word.word.is_empty());
-        words
+        Ok(words)
     }
 
     /// Calls `each(text, start, end, kept)` with the words of `text` in order, those that are left out too; with jieba, white space
     /// and punctuation are such words.
-    pub fn words(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8], usize, usize, bool)) {
-        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop);
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
+    pub fn words(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        mut each: impl FnMut(&[u8], usize, usize, bool),
+    ) -> Result<()> {
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop)?;
         let Scratch { text, cut, .. } = scratch;
-        self.each_token(text, ascii, cut, |start, end, kept| each(text.as_bytes(), start, end, kept));
+        self.each_token(text, ascii, cut, |start, end, kept| each(text.as_bytes(), start, end, kept))
     }
 
     /// Calls `each` with the bytes of every feature of `text`, in order, repeated ones repeatedly.
-    pub fn features(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) {
-        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop);
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
+    pub fn features(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(&[u8])) -> Result<()> {
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop)?;
         let Scratch { text, words, cut, .. } = scratch;
-        self.emit(ascii, text, words, cut, |buffer, start, end| each(&buffer[start..end]));
+        self.emit(ascii, text, words, cut, |buffer, start, end| each(&buffer[start..end]))
     }
 
     /// Calls `each(buffer, start, end)` with every feature of the normalised `text`; at least `SLACK` bytes of the buffer
@@ -217,17 +236,21 @@ impl Tokenizer {
         words: &mut Vec<u8>,
         cut: &mut jieba::Scratch,
         mut each: impl FnMut(&[u8], usize, usize),
-    ) {
+    ) -> Result<()> {
         let length = text.len();
+        // `CharMap::apply` has left room.
         text.push_str(ZEROS);
         let bytes = text.as_bytes();
         match self.kind {
-            FeatureKind::Char(n) => char_grams(bytes, length, n, &cut.stop, each),
+            FeatureKind::Char(n) => {
+                char_grams(bytes, length, n, &cut.stop, each);
+                Ok(())
+            }
             FeatureKind::Word(1) => self.each_word(&text[..length], ascii, cut, |start, end| each(bytes, start, end)),
             FeatureKind::Word(n) => {
                 // A word of one byte and its space make the joined words at most twice the text.
                 words.clear();
-                words.resize(2 * length + SLACK, 0);
+                room::resize(words, 2 * length + SLACK, 0)?;
                 // The last n words start at these places of `words`; word w at starts[w % n].
                 let mut starts = [0_usize; MAX_N];
                 let mut used = 0;
@@ -244,10 +267,11 @@ impl Tokenizer {
                     if count >= n {
                         each(words, starts[count % n], used);
                     }
-                });
+                })?;
                 if (1..n).contains(&count) {
                     each(words, 0, used);
                 }
+                Ok(())
             }
         }
     }
@@ -255,27 +279,30 @@ impl Tokenizer {
     /// Gives `each` the hashes of all features of `text`, chunk by chunk and in no particular order: for each chunk one call
     /// a word of the fingerprint, `each(word, hashes)`, features in the same order in each. Returns how many features the
     /// text has.
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
     pub fn hashes(
         &self,
         text: &str,
         words: &[WordHash],
         scratch: &mut Scratch,
         mut each: impl FnMut(usize, &[u64]),
-    ) -> u64 {
-        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop);
+    ) -> Result<u64> {
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop)?;
         let vectors = words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)));
         if let (FeatureKind::Char(n), true, true) = (self.kind, ascii, vectors) {
-            return ascii_window_hashes(n, words, scratch, each);
+            return Ok(ascii_window_hashes(n, words, scratch, each));
         }
         let Scratch { text: buffer, words: joined, hashes, queues, cut, ends, .. } = scratch;
         if let (FeatureKind::Word(n), true, true) = (self.kind, ascii && self.takes_all_words(), vectors)
-            && ascii_words::join(buffer.as_bytes(), joined, ends)
+            && ascii_words::join(buffer.as_bytes(), joined, ends)?
         {
             hashes.resize(CHUNK, 0);
-            return ascii_word_hashes(n, words, (joined, &ends[..]), queues, hashes, &cut.stop, each);
+            return Ok(ascii_word_hashes(n, words, (joined, &ends[..]), queues, hashes, &cut.stop, each));
         }
         hashes.clear();
-        hashes.resize(words.len() * CHUNK, 0);
+        room::resize(hashes, words.len() * CHUNK, 0)?;
         let mut total = 0;
         let mut filled = 0;
         self.emit(ascii, buffer, joined, cut, |buffer, start, end| {
@@ -294,12 +321,12 @@ impl Tokenizer {
                 }
                 filled = 0;
             }
-        });
+        })?;
         for j in 0..words.len() {
             each(j, &hashes[j * CHUNK..][..filled]);
         }
         queues.flush(words, &mut each);
-        total
+        Ok(total)
     }
 
     /// Whether the words are those of UAX #29, none left out.
@@ -309,36 +336,56 @@ impl Tokenizer {
     }
 
     /// Appends the identifiers of the distinct features of `text` to `ids`, each once, in no particular order.
-    pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) {
+    ///
+    /// # Errors
+    /// There is no memory for them; `ids` is as it was.
+    pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) -> Result<()> {
         let mut seen = std::mem::take(&mut scratch.seen);
         seen.clear(text.len().min(1024));
         self.hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {
             seen.insert_all(hashes, |_| {});
-        });
-        ids.extend_from_slice(seen.ids());
+        })?;
+        seen.check()?;
+        room::append(ids, seen.ids())?;
         scratch.seen = seen;
+        Ok(())
     }
 
     /// Calls `each` with every word of normalised `text` that is kept.
     #[inline]
-    fn each_word(&self, text: &str, ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize)) {
+    fn each_word(
+        &self,
+        text: &str,
+        ascii: bool,
+        cut: &mut jieba::Scratch,
+        mut each: impl FnMut(usize, usize),
+    ) -> Result<()> {
         self.each_token(text, ascii, cut, |start, end, kept| {
             if kept {
                 each(start, end);
             }
-        });
+        })
     }
 
     /// Calls `each` with every word of normalised `text`, and whether it is kept.
     #[inline]
-    fn each_token(&self, text: &str, ascii: bool, cut: &mut jieba::Scratch, mut each: impl FnMut(usize, usize, bool)) {
+    fn each_token(
+        &self,
+        text: &str,
+        ascii: bool,
+        cut: &mut jieba::Scratch,
+        mut each: impl FnMut(usize, usize, bool),
+    ) -> Result<()> {
         let is_kept = |start: usize, end: usize| {
             let word = &text.as_bytes()[start..end];
             (self.min_length == 1 || is_long(word, self.min_length))
                 && (self.stop_words.is_empty() || !self.stop_words.contains(word))
         };
         match &self.cut {
-            Cut::Uax29 => self.each_plain(text, ascii, &cut.stop, |start, end| each(start, end, is_kept(start, end))),
+            Cut::Uax29 => {
+                self.each_plain(text, ascii, &cut.stop, |start, end| each(start, end, is_kept(start, end)));
+                Ok(())
+            }
             Cut::Script(jieba) => cut::by_script(text, jieba, cut, |start, end| {
                 each(start, end, self.has_letter(&text[start..end]) && is_kept(start, end));
             }),
@@ -411,7 +458,7 @@ fn ascii_window_hashes(
     }
     let n = n.min(letters);
     let windows = letters - n + 1;
-    // Zeros after the text let the vector kernel run over its end; what it makes of them is cut off below.
+    // `CharMap::apply` has left room. Zeros after the text let the vector kernel run over its end; what it makes of them is cut off below.
     scratch.text.push_str(ZEROS);
     scratch.hashes.resize(CHUNK, 0);
     let mut start = 0;
@@ -476,6 +523,7 @@ fn ascii_word_hashes(
         return 0;
     }
     let n = n.min(ends.len());
+    // `ascii_words::join` has left room.
     joined.resize(joined.len() + SLACK, 0);
     // Start and length of features of 17 to 32 bytes and of longer ones; without branches, which would often be mispredicted.
     let mut spans = [[(0_u32, 0_u32); CHUNK]; 2];
@@ -585,9 +633,8 @@ mod tests {
 
     fn features(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
         let mut all = Vec::new();
-        tokenizer.features(text, &mut Scratch::default(), |feature| {
-            all.push(String::from_utf8(feature.to_vec()).expect("UTF-8"));
-        });
+        let each = |feature: &[u8]| all.push(String::from_utf8(feature.to_vec()).expect("UTF-8"));
+        tokenizer.features(text, &mut Scratch::default(), each).expect("room");
         all
     }
 
@@ -647,7 +694,8 @@ mod tests {
             let words = [hash.word(0), hash.word(1)];
             let mut found = [Vec::new(), Vec::new()];
             let mut scratch = Scratch::default();
-            let count = tokenizer.hashes(&text, &words, &mut scratch, |j, hashes| found[j].extend_from_slice(hashes));
+            let each = |j: usize, hashes: &[u64]| found[j].extend_from_slice(hashes);
+            let count = tokenizer.hashes(&text, &words, &mut scratch, each).expect("room");
             let features = features(&tokenizer, &text);
             prop_assert_eq!(features.len() as u64, count);
             for j in 0..2 {
@@ -663,7 +711,7 @@ mod tests {
         fn char_grams_are_windows_of_characters(text in any_text(), n in 1_usize..6) {
             let tokenizer = tokenizer(FeatureKind::Char(n));
             let mut mapped = String::new();
-            tokenizer.map.apply(&text, &mut mapped, &Stop::default());
+            tokenizer.map.apply(&text, &mut mapped, &Stop::default()).expect("room");
             let letters: Vec<char> = mapped.chars().collect();
             let expected: Vec<String> = match letters.len() {
                 0 => vec![],
@@ -684,11 +732,12 @@ mod tests {
                 made.expect("valid").with_words(cut, least, &[]).expect("valid")
             };
             let mut kept: Vec<String> = Vec::new();
-            make(n).words(&text, &mut Scratch::default(), |text, start, end, is_kept| {
+            let each = |text: &[u8], start: usize, end: usize, is_kept: bool| {
                 if is_kept {
                     kept.push(String::from_utf8(text[start..end].to_vec()).expect("UTF-8"));
                 }
-            });
+            };
+            make(n).words(&text, &mut Scratch::default(), each).expect("room");
             prop_assert!(kept.iter().all(|word| word.chars().count() >= least && word != "b"));
             let expected: Vec<String> = match kept.len() {
                 0 => vec![],
@@ -701,7 +750,7 @@ mod tests {
         fn distinct_features_are_a_set(text in any_text()) {
             let tokenizer = tokenizer(FeatureKind::Char(2));
             let mut ids = Vec::new();
-            tokenizer.distinct(&text, &mut Scratch::default(), &mut ids);
+            tokenizer.distinct(&text, &mut Scratch::default(), &mut ids).expect("room");
             let expected: HashSet<String> = features(&tokenizer, &text).into_iter().collect();
             prop_assert_eq!(expected.len(), ids.len());
         }

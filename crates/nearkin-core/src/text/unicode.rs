@@ -18,6 +18,7 @@
 //! the ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that changes a value is
 //! detected.
 
+use std::fmt::{self, Write};
 use std::sync::OnceLock;
 
 use icu_casemap::CaseMapper;
@@ -26,11 +27,12 @@ use icu_normalizer::properties::{CanonicalCombiningClassMapBorrowed, CanonicalDe
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use icu_properties::props::{Alphabetic, DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
+use writeable::Writeable;
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
 use crate::stop::Stop;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Bytes of a text between two looks at the stop.
 const PART: usize = if cfg!(test) { 32 } else { 1 << 18 };
@@ -172,13 +174,20 @@ pub struct CharMap {
 
 impl CharMap {
     /// The table of a combination, built once in a process.
-    pub fn get(form: Form, case: Case, letters: Letters) -> &'static Self {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn get(form: Form, case: Case, letters: Letters) -> Result<&'static Self> {
         static MAPS: [OnceLock<CharMap>; 27] = [const { OnceLock::new() }; 27];
-        let slot = form as usize * 9 + case as usize * 3 + letters as usize;
-        MAPS[slot].get_or_init(|| Self::build(form, case, letters))
+        let slot = &MAPS[form as usize * 9 + case as usize * 3 + letters as usize];
+        if let Some(map) = slot.get() {
+            return Ok(map);
+        }
+        let map = Self::build(form, case, letters)?;
+        Ok(slot.get_or_init(|| map))
     }
 
-    fn build(form: Form, case: Case, letters: Letters) -> Self {
+    fn build(form: Form, case: Case, letters: Letters) -> Result<Self> {
         let mut map = Self {
             form,
             case,
@@ -192,7 +201,8 @@ impl CharMap {
         let mut known: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
         for page in 0..0x11_0000 / PAGE {
             let first = (page * PAGE) as u32;
-            let entries = (first..first + PAGE as u32).map(|code| map.build_entry(code, &backward)).collect();
+            let entries = (first..first + PAGE as u32).map(|code| map.build_entry(code, &backward));
+            let entries = entries.collect::<Result<Vec<i32>>>()?;
             let next = (map.entries.len() / PAGE) as u16;
             let number = *known.entry(entries).or_insert_with_key(|entries: &Vec<i32>| {
                 map.entries.extend_from_slice(entries);
@@ -206,12 +216,12 @@ impl CharMap {
                 map.ascii[usize::from(byte)] = (i32::from(byte) + entry) as u8;
             }
         }
-        map
+        Ok(map)
     }
 
-    fn build_entry(&mut self, code_point: u32, backward: &Backward) -> i32 {
-        let Some(c) = char::from_u32(code_point) else { return DROP };
-        let keep = |kept| if kept { 0 } else { DROP };
+    fn build_entry(&mut self, code_point: u32, backward: &Backward) -> Result<i32> {
+        let Some(c) = char::from_u32(code_point) else { return Ok(DROP) };
+        let keep = |kept| Ok(if kept { 0 } else { DROP });
         match code_point {
             // Planes 4 to 13 are unassigned, 15 and 16 private: no normalisation, no case, no letters.
             0x4_0000..0xe_0000 | 0xf_0000.. => return keep(self.letters == Letters::All),
@@ -222,19 +232,19 @@ impl CharMap {
             _ => {}
         }
         if backward.contains(c) {
-            return BACKWARD;
+            return Ok(BACKWARD);
         }
         let mut result = String::new();
-        self.whole(c.encode_utf8(&mut [0; 4]), &mut result);
+        self.whole(c.encode_utf8(&mut [0; 4]), &mut result)?;
         let mut characters = result.chars();
-        match (characters.next(), characters.next()) {
+        Ok(match (characters.next(), characters.next()) {
             (None, _) => DROP,
             (Some(only), None) => only as i32 - c as i32,
             _ => {
                 self.sequences.push(result.into());
                 SEQUENCE + self.sequences.len() as i32 - 1
             }
-        }
+        })
     }
 
     #[inline(always)]
@@ -244,53 +254,65 @@ impl CharMap {
     }
 
     /// Appends the text of the recipe to `out` by the rules on whole strings.
-    fn whole(&self, text: &str, out: &mut String) {
-        let normalised = match self.form {
-            Form::Nfkc => ComposingNormalizerBorrowed::new_nfkc().normalize(text),
-            Form::Nfc => ComposingNormalizerBorrowed::new_nfc().normalize(text),
-            Form::None => text.into(),
+    fn whole(&self, text: &str, out: &mut String) -> Result<()> {
+        let mut composed = String::new();
+        let normaliser = match self.form {
+            Form::Nfkc => Some(ComposingNormalizerBorrowed::new_nfkc()),
+            Form::Nfc => Some(ComposingNormalizerBorrowed::new_nfc()),
+            Form::None => None,
         };
-        let cased = match self.case {
-            Case::Fold => CaseMapper::new().fold_string(&normalised),
-            Case::Lower => CaseMapper::new().lowercase_to_string(&normalised, &LanguageIdentifier::UNKNOWN),
-            Case::Keep => normalised.as_ref().into(),
-        };
-        if self.letters == Letters::All {
-            out.push_str(&cased);
-        } else {
-            out.extend(cased.chars().filter(|&c| self.letters.contains(c)));
+        let mut normalised = text;
+        if let Some(normaliser) = normaliser {
+            let (done, rest) = normaliser.split_normalized(text);
+            if !rest.is_empty() {
+                Pieces::write(&mut composed, Letters::All, text.len(), |pieces| {
+                    pieces.write_str(done)?;
+                    normaliser.normalize_to(rest, pieces)
+                })?;
+                normalised = &composed;
+            }
         }
+        Pieces::write(out, self.letters, normalised.len(), |pieces| match self.case {
+            Case::Fold => CaseMapper::new().fold(normalised).write_to(pieces),
+            Case::Lower => CaseMapper::new().lowercase(normalised, &LanguageIdentifier::UNKNOWN).write_to(pieces),
+            Case::Keep => pieces.write_str(normalised),
+        })
     }
 
-    /// Puts the text of the recipe into `out` (cleared first); tells whether all of it is ASCII. Of a long text the rest may
-    /// be left out once the call is stopped.
-    pub fn apply(&self, text: &str, out: &mut String, stop: &Stop) -> bool {
+    /// Puts the text of the recipe into `out` (cleared first), with room for `SLACK` bytes more; tells whether all of it is ASCII. Of a
+    /// long text the rest may be left out once the call is stopped.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn apply(&self, text: &str, out: &mut String, stop: &Stop) -> Result<bool> {
         out.clear();
         // SAFETY: `forward` appends whole characters alone: copies of those of a `str`, encoded ones, and ASCII.
-        if let Some(ascii) = self.forward(text, unsafe { out.as_mut_vec() }, stop) {
-            return ascii;
+        if let Some(ascii) = self.forward(text, unsafe { out.as_mut_vec() }, stop)? {
+            return Ok(ascii);
         }
         out.clear();
-        self.whole(text, out);
-        out.is_ascii()
+        self.whole(text, out)?;
+        room::more_text(out, SLACK)?;
+        Ok(out.is_ascii())
     }
 
     /// Appends the text of the recipe in whole characters, and tells whether all of it is ASCII; None where a character's result
-    /// depends on the text before it.
-    fn forward(&self, text: &str, out: &mut Vec<u8>, stop: &Stop) -> Option<bool> {
-        out.reserve(text.len() + SLACK);
+    /// depends on the text before it. There is always room for the rest of the text at its own length and `SLACK` more, so that only
+    /// characters that become longer ask for some.
+    fn forward(&self, text: &str, out: &mut Vec<u8>, stop: &Stop) -> Result<Option<bool>> {
+        room::more(out, text.len() + SLACK)?;
         let mut rest = text;
         let mut ascii = true;
         let mut look = PART;
         loop {
             rest = &rest[self.ascii_run(rest.as_bytes(), out)..];
             if rest.is_empty() {
-                return Some(ascii);
+                return Ok(Some(ascii));
             }
             let done = text.len() - rest.len();
             if done >= look {
                 if stop.is_set() {
-                    return Some(ascii);
+                    return Ok(Some(ascii));
                 }
                 look = done + PART;
             }
@@ -324,16 +346,18 @@ impl CharMap {
                         out.extend_from_slice(&[first, bytes[at + 1]]);
                     }
                     (DROP, _) => {}
-                    (BACKWARD, _) => return None,
+                    (BACKWARD, _) => return Ok(None),
                     (SEQUENCE.., _) => {
                         let sequence = self.sequences[(entry - SEQUENCE) as usize].as_bytes();
                         ascii &= sequence.is_ascii();
+                        room::more(out, sequence.len() + bytes.len() - at - length + SLACK)?;
                         out.extend_from_slice(sequence);
                     }
                     (distance, _) => {
                         let mapped = char::from_u32((code_point as i32 + distance) as u32);
                         let mapped = mapped.unwrap_or(char::REPLACEMENT_CHARACTER);
                         ascii &= mapped.is_ascii();
+                        room::more(out, mapped.len_utf8() + bytes.len() - at - length + SLACK)?;
                         out.extend_from_slice(mapped.encode_utf8(&mut [0; 4]).as_bytes());
                     }
                 }
@@ -422,6 +446,46 @@ impl CharMap {
     }
 }
 
+/// A text that takes pieces while there is memory, of them the letters alone.
+struct Pieces<'a> {
+    text: &'a mut String,
+    letters: Letters,
+    refused: Option<Error>,
+}
+
+impl Pieces<'_> {
+    /// Appends to `text` the letters of what `fill` writes, about `length` bytes.
+    fn write(
+        text: &mut String,
+        letters: Letters,
+        length: usize,
+        fill: impl FnOnce(&mut Pieces<'_>) -> fmt::Result,
+    ) -> Result<()> {
+        room::more_text(text, length)?;
+        let mut pieces = Pieces { text, letters, refused: None };
+        let written = fill(&mut pieces);
+        debug_assert!(written.is_ok() || pieces.refused.is_some(), "writing fails where memory does");
+        pieces.refused.map_or(Ok(()), Err)
+    }
+}
+
+impl Write for Pieces<'_> {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        if self.refused.is_none() {
+            self.refused = room::more_text(self.text, piece.len()).err();
+        }
+        if self.refused.is_some() {
+            return Err(fmt::Error);
+        }
+        if self.letters == Letters::All {
+            self.text.push_str(piece);
+        } else {
+            self.text.extend(piece.chars().filter(|&c| self.letters.contains(c)));
+        }
+        Ok(())
+    }
+}
+
 /// The first character of UTF-8 `bytes`, not ASCII, and its length.
 #[inline(always)]
 fn decode(bytes: &[u8]) -> (u32, usize) {
@@ -491,7 +555,7 @@ mod tests {
 
     fn apply(map: &CharMap, text: &str) -> String {
         let mut out = String::new();
-        let ascii = map.apply(text, &mut out, &Stop::default());
+        let ascii = map.apply(text, &mut out, &Stop::default()).expect("room");
         assert!(std::str::from_utf8(out.as_bytes()).is_ok(), "{text:?}");
         assert_eq!(out.is_ascii(), ascii, "{text:?}");
         out
@@ -518,15 +582,15 @@ mod tests {
     proptest! {
         #[test]
         fn table_equals_whole_string_rules(text in text(), f in 0_usize..3, c in 0_usize..3, l in 0_usize..3) {
-            let map = CharMap::get(FORMS[f], CASES[c], LETTERS[l]);
+            let map = CharMap::get(FORMS[f], CASES[c], LETTERS[l]).expect("room");
             let mut whole = String::new();
-            map.whole(&text, &mut whole);
+            map.whole(&text, &mut whole).expect("room");
             prop_assert_eq!(&whole, &apply(map, &text));
         }
 
         #[test]
         fn scalar_ascii_equals_the_vector_kernel(text in "[\\x00-\\x7f]{0,300}") {
-            let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
+            let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word).expect("room");
             let mut out = Vec::new();
             let taken = map.ascii_run_scalar(text.as_bytes(), &mut out);
             prop_assert_eq!(text.len(), taken);
@@ -536,13 +600,13 @@ mod tests {
 
     #[test]
     fn every_pair_of_a_letter_and_any_character_equals_the_rules() {
-        let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
+        let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word).expect("room");
         let mut whole = String::new();
         for c in (0..0x11_0000_u32).filter_map(char::from_u32) {
             for base in ['a', '\u{1100}', '\u{ac00}', '\u{9c7}'] {
                 let text = String::from_iter([base, c]);
                 whole.clear();
-                map.whole(&text, &mut whole);
+                map.whole(&text, &mut whole).expect("room");
                 assert_eq!(whole, apply(map, &text), "U+{:04X} after {base:?}", c as u32);
             }
         }
@@ -557,7 +621,7 @@ mod tests {
             (Form::None, Case::Lower, Letters::Python),
             (Form::Nfc, Case::Keep, Letters::All),
         ] {
-            let map = CharMap::get(form, case, letters);
+            let map = CharMap::get(form, case, letters).expect("room");
             let all: String = (0..0x11_0000_u32)
                 .filter_map(char::from_u32)
                 .map(|c| apply(map, &String::from_iter([c])) + "\u{0}")
@@ -569,13 +633,13 @@ mod tests {
 
     #[test]
     fn known_texts_become_what_the_rules_say() {
-        let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word);
+        let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word).expect("room");
         assert_eq!("howareyou", apply(map, "How are you?"));
         assert_eq!("strasse２".replace('２', "2"), apply(map, "Straße２！"));
         assert_eq!("é", apply(map, "e\u{301}"));
         assert_eq!("美国51区", apply(map, "“美国”“51区”，"));
         assert_eq!("", apply(map, "❤\u{fe0f} 👨\u{200d}👩\u{200d}👧"));
-        let python = CharMap::get(Form::None, Case::Lower, Letters::Python);
+        let python = CharMap::get(Form::None, Case::Lower, Letters::Python).expect("room");
         assert_eq!("ὀδυσσεύς", apply(python, "ὈΔΥΣΣΕΎΣ"));
     }
 }

@@ -4,6 +4,8 @@
 //! follow each other. A copy has [`ROOM`] bytes of capacity after the text, so that a reader that loads words as whole
 //! blocks can pad it without another copy.
 
+use crate::{Result, room};
+
 /// Bytes of room after a text.
 pub const ROOM: usize = 16;
 
@@ -16,21 +18,32 @@ pub struct Words {
 }
 
 impl Words {
-    /// Adds a word after the others.
-    pub fn push(&mut self, word: &[u8]) {
-        let start = self.text.len();
-        self.text.extend_from_slice(word);
-        self.spans.push((start, self.text.len()));
+    /// The parts of `text` that `spans` name, if there are any.
+    ///
+    /// # Errors
+    /// There is no memory for a copy of the text.
+    pub fn of_text(text: &str, spans: Vec<(usize, usize)>) -> Result<Self> {
+        let mut copy = Vec::new();
+        if !spans.is_empty() {
+            copy = room::of(text.len() + ROOM)?;
+            copy.extend_from_slice(text.as_bytes());
+        }
+        Ok(Self { text: copy, spans })
     }
 
-    /// Adds the part from `start` to `end` of `text`, which is the same in every call.
-    #[inline]
-    pub fn push_part(&mut self, text: &[u8], start: usize, end: usize) {
-        if self.text.is_empty() {
-            self.text.reserve_exact(text.len() + ROOM);
-            self.text.extend_from_slice(text);
+    /// Words one after another.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn of<'a>(words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Self> {
+        let mut spans = room::of(words.len())?;
+        let mut text = room::of(words.clone().map(<[u8]>::len).sum::<usize>() + ROOM)?;
+        for word in words {
+            let start = text.len();
+            text.extend_from_slice(word);
+            spans.push((start, text.len()));
         }
-        self.spans.push((start, end));
+        Ok(Self { text, spans })
     }
 
     /// How many words there are.
@@ -62,8 +75,15 @@ impl Words {
 }
 
 /// All words one behind the other, where each ends, and how many there are up to the end of each text; both begin with 0.
-pub fn joined(found: &[Words]) -> (Vec<u8>, Vec<i64>, Vec<i64>) {
-    let (mut bytes, mut ends, mut lists) = (Vec::new(), vec![0], vec![0]);
+///
+/// # Errors
+/// There is no memory for them.
+pub fn joined(found: &[Words]) -> Result<(Vec<u8>, Vec<i64>, Vec<i64>)> {
+    let words = || found.iter().flat_map(Words::bytes);
+    let mut bytes = room::of(words().map(<[u8]>::len).sum())?;
+    let (mut ends, mut lists) = (room::of(words().count() + 1)?, room::of(found.len() + 1)?);
+    ends.push(0);
+    lists.push(0);
     for words in found {
         for word in words.bytes() {
             bytes.extend_from_slice(word);
@@ -71,7 +91,7 @@ pub fn joined(found: &[Words]) -> (Vec<u8>, Vec<i64>, Vec<i64>) {
         }
         lists.push(ends.len() as i64 - 1);
     }
-    (bytes, ends, lists)
+    Ok((bytes, ends, lists))
 }
 
 #[cfg(test)]
@@ -84,14 +104,15 @@ mod tests {
         fn words_come_back_whichever_way_they_were_added(lists in prop::collection::vec(prop::collection::vec("\\PC{1,5}", 0..5), 0..4)) {
             let mut found = Vec::new();
             for list in &lists {
-                let (mut pushed, mut parts) = (Words::default(), Words::default());
                 let text = list.concat();
                 let mut start = 0;
-                for word in list {
-                    pushed.push(word.as_bytes());
-                    parts.push_part(text.as_bytes(), start, start + word.len());
+                let span = |word: &String| {
                     start += word.len();
-                }
+                    (start - word.len(), start)
+                };
+                let spans = list.iter().map(span).collect();
+                let parts = Words::of_text(&text, spans).expect("room");
+                let pushed = Words::of(list.iter().map(String::as_bytes)).expect("room");
                 prop_assert_eq!((list.len(), list.is_empty()), (parts.len(), parts.is_empty()));
                 prop_assert_eq!(list, &parts.strings().collect::<Vec<_>>());
                 prop_assert_eq!(&pushed, &parts);
@@ -100,7 +121,7 @@ mod tests {
                 prop_assert_eq!(list.len(), spans.len());
                 found.push(parts);
             }
-            let (bytes, ends, counts) = joined(&found);
+            let (bytes, ends, counts) = joined(&found).expect("room");
             let all = lists.concat();
             prop_assert_eq!(all.concat().into_bytes(), bytes.clone());
             let words: Vec<&[u8]> = ends.windows(2).map(|pair| &bytes[pair[0] as usize..pair[1] as usize]).collect();

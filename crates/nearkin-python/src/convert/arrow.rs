@@ -30,7 +30,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString};
 
-use crate::convert::cdata::{Array, Column, Kind, Refused, Schema};
+use crate::convert::cdata::{Array, Refused, Schema, TextColumn, TextType};
 use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_if;
 
@@ -81,7 +81,7 @@ impl Strings {
 /// One array and what its schema says that it is.
 struct Chunk {
     array: FFI_ArrowArray,
-    column: Column,
+    column: TextColumn,
     /// Whether the column is the only one of a table, which the array is.
     table: bool,
 }
@@ -166,20 +166,20 @@ fn nulls(array: &Array, rows: &Range<usize>) -> Read<Nulls<'static>> {
 }
 
 /// The strings of `rows`, counted from the array's offset.
-fn strings(array: &Array, column: Column, rows: Range<usize>) -> Read<Checked<'static>> {
+fn strings(array: &Array, column: TextColumn, rows: Range<usize>) -> Read<Checked<'static>> {
     let whole = rows_of(array)?;
     let places = whole.start + rows.start..whole.start + rows.end;
     match column {
-        Column::Plain(Kind::Null) => {
+        TextColumn::Plain(TextType::Null) => {
             let mut items = Vec::new();
             items.try_reserve_exact(rows.len()).map_err(|_| Fault::array(format!("it claims {} rows", rows.len())))?;
             items.resize(rows.len(), None);
             Ok((items, Vec::new()))
         }
-        Column::Plain(Kind::Utf8) => packed::<i32>(array, &places),
-        Column::Plain(Kind::LargeUtf8) => packed::<i64>(array, &places),
-        Column::Plain(Kind::View) => views(array, &places),
-        Column::Dictionary(key, values) => match key {
+        TextColumn::Plain(TextType::Utf8) => packed::<i32>(array, &places),
+        TextColumn::Plain(TextType::LargeUtf8) => packed::<i64>(array, &places),
+        TextColumn::Plain(TextType::View) => views(array, &places),
+        TextColumn::Dictionary(key, values) => match key {
             b'c' => chosen::<i8>(array, values, &places),
             b's' => chosen::<i16>(array, values, &places),
             b'i' => chosen::<i32>(array, values, &places),
@@ -234,7 +234,7 @@ fn views(array: &Array, rows: &Range<usize>) -> Read<Checked<'static>> {
 }
 
 /// The values of a dictionary that keys choose.
-fn chosen<K: Whole + 'static>(array: &Array, values_kind: Kind, rows: &Range<usize>) -> Read<Checked<'static>> {
+fn chosen<K: Whole + 'static>(array: &Array, values_kind: TextType, rows: &Range<usize>) -> Read<Checked<'static>> {
     if rows.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -244,7 +244,7 @@ fn chosen<K: Whole + 'static>(array: &Array, values_kind: Kind, rows: &Range<usi
     let dictionary = array.dictionary().ok_or_else(|| Fault::array("a dictionary column has no dictionary"))?;
     let entries = rows_of(dictionary)?.len();
     // A fault of an entry is no fault of a row: it stands for the dictionary.
-    let found = strings(dictionary, Column::Plain(values_kind), 0..entries).map_err(|fault| match fault.row {
+    let found = strings(dictionary, TextColumn::Plain(values_kind), 0..entries).map_err(|fault| match fault.row {
         None => fault,
         Some(entry) => Fault::array(format!("entry {entry} of the dictionary {}", fault.reason)),
     })?;

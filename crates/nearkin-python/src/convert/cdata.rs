@@ -46,7 +46,7 @@ const _: () = assert!(size_of::<Array>() == size_of::<FFI_ArrowArray>());
 
 /// A type of strings, or of nulls alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TextType {
     Null,
     Utf8,
     LargeUtf8,
@@ -55,10 +55,10 @@ pub(super) enum Kind {
 
 /// What a column of texts is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
-    Plain(Kind),
+pub(super) enum TextColumn {
+    Plain(TextType),
     /// Keys, by the letter of their type, and the values that they choose.
-    Dictionary(u8, Kind),
+    Dictionary(u8, TextType),
 }
 
 /// Why a schema is no column of texts.
@@ -92,7 +92,7 @@ impl Schema {
     }
 
     /// The column of texts that is described, and whether it is the only one of a table.
-    pub(super) fn column(&self) -> Result<(Column, bool), Refused> {
+    pub(super) fn column(&self) -> Result<(TextColumn, bool), Refused> {
         if self.release.is_null() {
             return Err(Refused::Broken("it is released already; pass it once".to_owned()));
         }
@@ -113,25 +113,25 @@ impl Schema {
     }
 
     /// The column, which is no table.
-    fn flat(&self) -> Result<Column, Refused> {
+    fn flat(&self) -> Result<TextColumn, Refused> {
         let format = self.format()?;
         // SAFETY: by the C data interface a dictionary is null or lives with its schema.
         let Some(values) = (unsafe { self.dictionary.as_ref() }) else {
-            return self.kind().map(Column::Plain);
+            return self.kind().map(TextColumn::Plain);
         };
         match format.as_bytes() {
-            &[key] if b"csilCSIL".contains(&key) => Ok(Column::Dictionary(key, values.kind()?)),
+            &[key] if b"csilCSIL".contains(&key) => Ok(TextColumn::Dictionary(key, values.kind()?)),
             _ => Err(Refused::Other(format!("a dictionary with keys of the format {format:?}"))),
         }
     }
 
-    fn kind(&self) -> Result<Kind, Refused> {
+    fn kind(&self) -> Result<TextType, Refused> {
         let format = self.format()?;
         match format {
-            "n" => Ok(Kind::Null),
-            "u" if self.dictionary.is_null() => Ok(Kind::Utf8),
-            "U" if self.dictionary.is_null() => Ok(Kind::LargeUtf8),
-            "vu" if self.dictionary.is_null() => Ok(Kind::View),
+            "n" => Ok(TextType::Null),
+            "u" if self.dictionary.is_null() => Ok(TextType::Utf8),
+            "U" if self.dictionary.is_null() => Ok(TextType::LargeUtf8),
+            "vu" if self.dictionary.is_null() => Ok(TextType::View),
             // Types of types may be nested to any depth: only the outermost is named.
             _ if format.starts_with('+') => Err(Refused::Other(format!("a nested type (format {format:?})"))),
             _ if !self.dictionary.is_null() => Err(Refused::Other("a dictionary of dictionaries".to_owned())),

@@ -11,15 +11,16 @@
 use arrow_array::ffi::FFI_ArrowArray;
 use nearkin_core::Error;
 use nearkin_core::cpu::prefetch::prefetch;
+use nearkin_core::room::{self, Growing};
 use nearkin_core::text::columns::{Nulls, packed};
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{Element, PyReadonlyArray1, PyUntypedArray};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::convert::arrow::{SHARED, Strings};
-use crate::errors::to_python;
+use crate::errors::{IntoPython, to_python};
 use crate::threads::detached_if;
 
 /// Strings of Python or Arrow objects, and those objects.
@@ -40,12 +41,10 @@ struct Objects(Vec<Py<PyAny>>);
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        let ahead: Vec<*const u8> =
-            self.0.iter().skip(AHEAD).map(|string| string.as_ptr().cast_const().cast()).collect();
-        let mut ahead = ahead.into_iter();
-        for string in self.0.drain(..) {
-            if let Some(address) = ahead.next() {
-                prefetch(address);
+        let mut strings = std::mem::take(&mut self.0).into_iter();
+        while let Some(string) = strings.next() {
+            if let Some(ahead) = strings.as_slice().get(AHEAD - 1) {
+                prefetch(ahead.as_ptr().cast_const().cast());
             }
             drop(string);
         }
@@ -93,8 +92,8 @@ impl Texts {
             return Err(PyTypeError::new_err("one str is not a list of texts; write [text]"));
         }
         // What an object says of its length is a hint.
-        let mut items = Vec::with_capacity(source.len().unwrap_or(0).min(HINT));
-        let mut strings = Vec::with_capacity(items.capacity());
+        let hint = source.len().unwrap_or(0).min(HINT);
+        let (mut items, mut strings) = (Growing::of(hint).into_python()?, Growing::of(hint).into_python()?);
         let list = source.cast_exact::<PyList>().ok();
         for (row, item) in source.try_iter()?.enumerate() {
             let item = item?;
@@ -111,7 +110,11 @@ impl Texts {
                 let found = item.get_type().name()?;
                 return Err(PyTypeError::new_err(format!("text {row} is of type {found}; texts are str or None")));
             };
-            let text = string.to_str().map_err(|_| {
+            let text = string.to_str().map_err(|fault| {
+                // Python's UTF-8 form of a string that is not ASCII takes memory of its own.
+                if fault.is_instance_of::<PyMemoryError>(string.py()) {
+                    return fault;
+                }
                 let reason = "holds a lone surrogate, which is no character; \
                               decode with errors='replace' or drop it with text.encode('utf-8', 'ignore').decode()";
                 to_python(Error::input(format!("text {row}"), reason))
@@ -120,7 +123,8 @@ impl Texts {
             items.push(Some(unsafe { std::mem::transmute::<&str, &'static str>(text) }));
             strings.push(item.unbind());
         }
-        Ok(Self { items, _owner: Owner::Python { _strings: Objects(strings) } })
+        let strings = Objects(strings.whole().into_python()?);
+        Ok(Self { items: items.whole().into_python()?, _owner: Owner::Python { _strings: strings } })
     }
 
     /// The strings of `offsets` and `data`. What somebody may write to is copied first: an offset or a byte that changed
@@ -175,7 +179,7 @@ impl<'py, T: Element + Copy> Fixed<'py, T> {
         }
         // NumPy copies what is strided or misaligned: no reference may point at a value that is not aligned.
         let copy: PyReadonlyArray1<'py, T> = array.call_method0("copy")?.extract()?;
-        Ok(Self::Copied(copy.as_slice()?.to_vec()))
+        Ok(Self::Copied(room::copied(copy.as_slice()?).into_python()?))
     }
 
     fn slice(&self) -> PyResult<&[T]> {

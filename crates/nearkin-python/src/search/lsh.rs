@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::search::lsh::{
-    Alternatives, Candidates, Effort, Hashes, Hits, Index, Kind, Layout, Metric, Owned, Queries, Store, Vectors, Want,
+    Alternatives, Candidates, Effort, HashKind, Hashes, Hits, Index, Metric, Owned, Queries, Store, TableLayout,
+    Vectors, Want,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -150,8 +151,8 @@ impl LshCore {
         per_table: usize,
         columns: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Self> {
-        let kind = if integers { Kind::Ints } else { Kind::Bits };
-        let layout = Layout::new(kind, hashes, per_table, columns.as_slice()?.to_vec()).into_python()?;
+        let kind = if integers { HashKind::Ints } else { HashKind::Bits };
+        let layout = TableLayout::new(kind, hashes, per_table, columns.as_slice()?.to_vec()).into_python()?;
         let store = Store::new(vectors, dimension).into_python()?;
         let index = Index::with_buckets(Metric::parse(metric).into_python()?, layout, store);
         Ok(Self::of(index))

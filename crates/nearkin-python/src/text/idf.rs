@@ -3,6 +3,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
 
+use nearkin_core::room;
 use nearkin_core::text::idf::smoothed;
 use nearkin_core::text::keywords::IdfTable;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -35,7 +36,8 @@ impl IdfCore {
 
     /// The values of features.
     fn values<'py>(&self, py: Python<'py>, features: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let found: Vec<f64> = detached(py, || features.iter().map(|feature| self.table.get().get(feature)).collect())?;
+        let values = || room::collected(features.iter().map(|feature| self.table.get().get(feature)));
+        let found = detached(py, values)?.into_python()?;
         Ok(found.into_pyarray(py))
     }
 }
@@ -47,7 +49,8 @@ fn idf_values<'py>(
     documents: u64,
     frequencies: PyReadonlyArray1<'py, u32>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let values: Vec<f64> = frequencies.as_slice()?.iter().map(|&df| smoothed(documents, df.into())).collect();
+    let values = frequencies.as_slice()?.iter().map(|&df| smoothed(documents, df.into()));
+    let values: Vec<f64> = room::collected(values).into_python()?;
     Ok(values.into_pyarray(py))
 }
 

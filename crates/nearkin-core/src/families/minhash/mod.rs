@@ -40,7 +40,7 @@ use crate::cpu::features::Instructions;
 use crate::hash::WordHash;
 use crate::stop::Stop;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// Largest number of values of a signature.
 pub const MAX_PERM: usize = 512;
@@ -409,6 +409,9 @@ impl MinHash {
 
     /// The signature of `text` into `out`; gives its number of features, each occurrence. Without features all values are the
     /// largest.
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
     pub fn text<V: Value>(
         &self,
         tokenizer: &Tokenizer,
@@ -416,7 +419,7 @@ impl MinHash {
         text: &str,
         sketch: &mut Sketch,
         out: &mut [V],
-    ) -> u64 {
+    ) -> Result<u64> {
         self.begin(sketch);
         let mut buffers = std::mem::take(&mut sketch.text);
         let count = tokenizer.hashes(text, &[hash], &mut buffers, |_, hashes| self.add(hashes, sketch));
@@ -428,6 +431,9 @@ impl MinHash {
     /// Signatures of many texts, in parallel: `out` has [`MinHash::num_perm`] slots per text, `counts` one. Once it is stopped
     /// the rest is left as it is.
     ///
+    /// # Errors
+    /// There is no memory for the buffers of a text.
+    ///
     /// # Panics
     /// If `out` or `counts` have other lengths.
     pub fn texts<V: Value>(
@@ -437,22 +443,23 @@ impl MinHash {
         texts: &(impl TextSource + ?Sized),
         out: &mut [V],
         counts: &mut [u64],
-    ) {
+    ) -> Result<()> {
         assert_eq!((texts.len() * self.num_perm, texts.len()), (out.len(), counts.len()), "one place per text");
         let stop = &Stop::current();
-        out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).for_each_init(
+        out.par_chunks_mut(self.num_perm).zip(counts).enumerate().with_min_len(16).try_for_each_init(
             || Sketch { text: Scratch::stopped_by(stop), ..Sketch::default() },
             |sketch, (i, (out, count))| {
                 if stop.is_set() {
-                    return;
+                    return Ok(());
                 }
                 texts.prefetch(i + 1);
                 match texts.get(i) {
-                    Some(text) => *count = self.text(tokenizer, hash, text, sketch, out),
+                    Some(text) => *count = self.text(tokenizer, hash, text, sketch, out)?,
                     None => out.fill(V::NONE),
                 }
+                Ok(())
             },
-        );
+        )
     }
 
     /// Signatures of sets of ready hashes: set d has `hashes[offsets[d]..offsets[d + 1]]`.
@@ -524,7 +531,7 @@ fn minima(mixed: &[u64], a: &[u64], b: &[u64], least: &mut [u64]) {
 /// differs from everything in all.
 ///
 /// # Errors
-/// Numbers of rows that differ while neither is one; values that are no whole rows of `num_perm`.
+/// Numbers of rows that differ while neither is one; values that are no whole rows of `num_perm`; there is no memory.
 pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u16>> {
     fn row<V>(values: &[V], rows: usize, i: usize, num_perm: usize) -> &[V] {
         let at = if rows == 1 { 0 } else { i * num_perm };
@@ -541,7 +548,7 @@ pub fn differences<V: Value>(a: &[V], b: &[V], num_perm: usize) -> Result<Vec<u1
     let stop = &Stop::current();
     let differing =
         |i| if stop.is_set() { 0 } else { different(row(a, rows_a, i, num_perm), row(b, rows_b, i, num_perm)) };
-    Ok((0..rows).into_par_iter().with_min_len(1024).map(differing).collect())
+    room::gathered((0..rows).into_par_iter().with_min_len(1024).map(differing))
 }
 
 /// In how many places two signatures differ: all, if one is of a set without features.

@@ -14,7 +14,7 @@
 
 use rayon::prelude::*;
 
-use super::keys::{Hashes, Layout, mix};
+use super::keys::{Hashes, TableLayout, mix};
 use crate::Result;
 use crate::cpu::prefetch::prefetch_at;
 use crate::room;
@@ -174,7 +174,13 @@ impl BucketRun {
     ///
     /// # Errors
     /// The call is stopped, or there is no memory.
-    pub(crate) fn build(layout: &Layout, hashes: Hashes<'_>, count: usize, first: u32, stop: &Stop) -> Result<Self> {
+    pub(crate) fn build(
+        layout: &TableLayout,
+        hashes: Hashes<'_>,
+        count: usize,
+        first: u32,
+        stop: &Stop,
+    ) -> Result<Self> {
         let width = width_of(count);
         let made = (0..layout.tables())
             .into_par_iter()
@@ -370,10 +376,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::search::lsh::keys::Kind;
+    use crate::search::lsh::keys::HashKind;
 
-    fn layout(k: usize, tables: usize) -> Layout {
-        Layout::new(Kind::Ints, k * tables, k, (0..(k * tables) as u32).collect()).expect("a layout")
+    fn layout(k: usize, tables: usize) -> TableLayout {
+        TableLayout::new(HashKind::Ints, k * tables, k, (0..(k * tables) as u32).collect()).expect("a layout")
     }
 
     /// Rows by table and integers.
@@ -387,7 +393,7 @@ mod tests {
         map
     }
 
-    fn check(run: &BucketRun, layout: &Layout, expected: &BTreeMap<(usize, Vec<i64>), Vec<u32>>, total: usize) {
+    fn check(run: &BucketRun, layout: &TableLayout, expected: &BTreeMap<(usize, Vec<i64>), Vec<u32>>, total: usize) {
         assert!(run.is_shaped(layout.tables()) && run.is_sound(total));
         let mut buckets = 0;
         for ((table, values), rows) in expected {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::buckets::BucketRun;
 use super::codes::Codes;
 use super::rerank::{Dense, Real, Sparse};
-use super::{Filter, Index, Kind, Layout, Metric, Store};
+use super::{Filter, HashKind, Index, Metric, Store, TableLayout};
 use crate::room;
 use crate::search::rows::Rows;
 use crate::segment::{Column, Segment, Writer};
@@ -53,7 +53,7 @@ impl Index {
                     empty = BucketRun::empty(layout.tables());
                     &empty
                 };
-                (u64::from(layout.kind() == Kind::Ints), layout.hashes(), layout.per_table(), Some((layout, run)))
+                (u64::from(layout.kind() == HashKind::Ints), layout.hashes(), layout.per_table(), Some((layout, run)))
             }
         };
         let about = [
@@ -174,12 +174,12 @@ fn open_filter(
         let words = hashes.div_ceil(64);
         return Ok(Filter::Codes(Codes { bits: hashes, words, rows: total, values: segment.column(CODES, 0)? }));
     }
-    let kind = if filter == 1 { Kind::Ints } else { Kind::Bits };
+    let kind = if filter == 1 { HashKind::Ints } else { HashKind::Bits };
     for tag in [COLUMNS, BASES] {
         segment.verify_one(tag, 0)?;
     }
     let columns = room::copied(&segment.column::<u32>(COLUMNS, 0)?)?;
-    let layout = Layout::new(kind, hashes, per_table, columns).map_err(|error| match error {
+    let layout = TableLayout::new(kind, hashes, per_table, columns).map_err(|error| match error {
         Error::Memory { .. } => error,
         error => segment.corrupt(error.to_string()),
     })?;

@@ -34,7 +34,7 @@ fn factor(j: usize) -> u64 {
 
 /// What hash functions give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum HashKind {
     /// One bit each, packed 64 a word.
     Bits,
     /// One integer each.
@@ -52,8 +52,8 @@ pub enum Hashes<'a> {
 
 /// How tables take their hashes.
 #[derive(Debug, Clone)]
-pub struct Layout {
-    kind: Kind,
+pub struct TableLayout {
+    kind: HashKind,
     hashes: usize,
     per_table: usize,
     /// The hash function of each place of each table.
@@ -63,16 +63,16 @@ pub struct Layout {
     factors: Vec<u64>,
 }
 
-impl Layout {
+impl TableLayout {
     /// Tables of `per_table` of the `hashes` functions each; `columns` names them, table after table.
     ///
     /// # Errors
     /// No table, more than 64 bits per table, a column that is not one of the hashes, absurd counts.
-    pub fn new(kind: Kind, hashes: usize, per_table: usize, columns: Vec<u32>) -> Result<Self> {
+    pub fn new(kind: HashKind, hashes: usize, per_table: usize, columns: Vec<u32>) -> Result<Self> {
         if hashes == 0 || hashes > MAX_HASHES {
             return Err(Error::parameter("hashes", hashes, format!("1 to {MAX_HASHES}")));
         }
-        let most = if kind == Kind::Bits { 64 } else { MAX_HASHES };
+        let most = if kind == HashKind::Bits { 64 } else { MAX_HASHES };
         if per_table == 0 || per_table > most {
             return Err(Error::parameter("hashes_per_table", per_table, format!("1 to {most}")));
         }
@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// What the hash functions give.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> HashKind {
         self.kind
     }
 
@@ -120,7 +120,7 @@ impl Layout {
 
     /// Words or integers of one vector's hashes.
     pub fn width(&self) -> usize {
-        if self.kind == Kind::Bits { self.hashes.div_ceil(64) } else { self.hashes }
+        if self.kind == HashKind::Bits { self.hashes.div_ceil(64) } else { self.hashes }
     }
 
     /// How many vectors `hashes` belong to.
@@ -129,8 +129,8 @@ impl Layout {
     /// Hashes of another kind or number.
     pub fn rows(&self, hashes: Hashes<'_>) -> Result<usize> {
         let (kind, length) = match hashes {
-            Hashes::Bits(words) => (Kind::Bits, words.len()),
-            Hashes::Ints(values) => (Kind::Ints, values.len()),
+            Hashes::Bits(words) => (HashKind::Bits, words.len()),
+            Hashes::Ints(values) => (HashKind::Ints, values.len()),
         };
         if kind != self.kind {
             return Err(Error::mismatch("kind of hashes", format!("{kind:?}"), format!("{:?}", self.kind)));
@@ -188,7 +188,7 @@ mod tests {
         let fps = [0x0123_4567_89ab_cdefu64, 0xfedc_ba98_7654_3210];
         for k in [1, 7, 20, 33, 64] {
             let tables = 128 / k;
-            let plain = Layout::new(Kind::Bits, 128, k, (0..(tables * k) as u32).collect()).expect("a layout");
+            let plain = TableLayout::new(HashKind::Bits, 128, k, (0..(tables * k) as u32).collect()).expect("a layout");
             for table in 0..tables {
                 let expected = (0..k).fold(0, |key, j| {
                     let bit = table * k + j;
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_step_is_the_difference_of_two_keys() {
-        let layout = Layout::new(Kind::Ints, 6, 3, vec![0, 1, 2, 0, 4, 5]).expect("a layout");
+        let layout = TableLayout::new(HashKind::Ints, 6, 3, vec![0, 1, 2, 0, 4, 5]).expect("a layout");
         let (a, b) = ([5, -7, i64::MAX, 1, 2, 3], [5, -8, i64::MAX, 1, 2, 3]);
         let (left, right) = (layout.key(Hashes::Ints(&a), 0, 0), layout.key(Hashes::Ints(&b), 0, 0));
         assert_ne!(left, right);
@@ -231,7 +231,7 @@ mod tests {
             values in proptest::collection::vec(any::<i64>(), 12), columns in proptest::collection::vec(0u32..4, 6), k in 1usize..4,
         ) {
             let columns = columns[..6 / k * k].to_vec();
-            let layout = Layout::new(Kind::Ints, 4, k, columns.clone()).expect("a layout");
+            let layout = TableLayout::new(HashKind::Ints, 4, k, columns.clone()).expect("a layout");
             prop_assert_eq!((6 / k, 3), (layout.tables(), layout.rows(Hashes::Ints(&values)).expect("whole rows")));
             for (row, values) in values.chunks_exact(4).enumerate() {
                 for (table, columns) in columns.chunks_exact(k).enumerate() {
@@ -258,18 +258,18 @@ mod tests {
     #[test]
     fn absurd_layouts_and_hashes_are_errors() {
         for (kind, hashes, per_table, columns) in [
-            (Kind::Ints, 0, 1, vec![0]),
-            (Kind::Ints, MAX_HASHES + 1, 1, vec![0]),
-            (Kind::Ints, 4, 0, vec![0]),
-            (Kind::Bits, 80, 65, (0..65).collect()),
-            (Kind::Ints, 4, 2, vec![]),
-            (Kind::Ints, 4, 2, vec![0, 1, 2]),
-            (Kind::Ints, 4, 2, vec![0, 4]),
-            (Kind::Bits, 4, 1, vec![0; MAX_TABLES + 1]),
+            (HashKind::Ints, 0, 1, vec![0]),
+            (HashKind::Ints, MAX_HASHES + 1, 1, vec![0]),
+            (HashKind::Ints, 4, 0, vec![0]),
+            (HashKind::Bits, 80, 65, (0..65).collect()),
+            (HashKind::Ints, 4, 2, vec![]),
+            (HashKind::Ints, 4, 2, vec![0, 1, 2]),
+            (HashKind::Ints, 4, 2, vec![0, 4]),
+            (HashKind::Bits, 4, 1, vec![0; MAX_TABLES + 1]),
         ] {
-            assert!(Layout::new(kind, hashes, per_table, columns).is_err());
+            assert!(TableLayout::new(kind, hashes, per_table, columns).is_err());
         }
-        let bits = Layout::new(Kind::Bits, 65, 64, (0..64).collect()).expect("a layout");
+        let bits = TableLayout::new(HashKind::Bits, 65, 64, (0..64).collect()).expect("a layout");
         assert_eq!((2, 2), (bits.width(), bits.rows(Hashes::Bits(&[0; 4])).expect("two rows")));
         assert!(bits.rows(Hashes::Bits(&[0; 3])).is_err());
         assert!(bits.rows(Hashes::Ints(&[0; 65])).is_err());

@@ -38,7 +38,7 @@ use crate::{Error, Result};
 use buckets::BucketRun;
 use codes::Codes;
 use keys::mix;
-pub use keys::{Hashes, Kind, Layout};
+pub use keys::{HashKind, Hashes, TableLayout};
 use probe::{Alternative, Change, Prober};
 pub use rerank::{Metric, Store, Vectors};
 pub use stored::Owned;
@@ -54,7 +54,7 @@ const SCORED: usize = 1 << 14;
 #[derive(Debug)]
 enum Filter {
     /// Bucket tables, in runs; rows of a run are lower than those of the next.
-    Buckets { layout: Layout, runs: Vec<BucketRun> },
+    Buckets { layout: TableLayout, runs: Vec<BucketRun> },
     /// Scanned codes.
     Codes(Codes),
 }
@@ -165,7 +165,7 @@ struct Scratch {
 
 impl Index {
     /// An empty index of bucket tables.
-    pub fn with_buckets(metric: Metric, layout: Layout, store: Store) -> Self {
+    pub fn with_buckets(metric: Metric, layout: TableLayout, store: Store) -> Self {
         Self::of(metric, Filter::Buckets { layout, runs: Vec::new() }, store)
     }
 
@@ -363,8 +363,8 @@ impl Index {
                 }
                 if let Some(other) = queries.alternatives {
                     let wanted = count * layout.hashes() * other.per_hash;
-                    let values = if layout.kind() == Kind::Bits { 0 } else { wanted };
-                    let single = layout.kind() == Kind::Ints || other.per_hash == 1;
+                    let values = if layout.kind() == HashKind::Bits { 0 } else { wanted };
+                    let single = layout.kind() == HashKind::Ints || other.per_hash == 1;
                     if other.costs.len() != wanted || other.values.len() != values || !single {
                         return Err(Error::parameter(
                             "alternatives",
@@ -451,7 +451,7 @@ impl Index {
     /// Puts the distinct rows alive under the keys of a query into `scratch.rows`; returns how many rows were met.
     fn walk(
         &self,
-        layout: &Layout,
+        layout: &TableLayout,
         runs: &[BucketRun],
         queries: &Queries<'_>,
         number: usize,
@@ -460,7 +460,7 @@ impl Index {
     ) -> Result<u64> {
         let Effort::Probes(wanted) = queries.effort else { return Ok(0) };
         let Scratch { prober, keys, probes, spans, seen, rows, .. } = scratch;
-        let change = if layout.kind() == Kind::Bits { Change::Flip } else { Change::Add };
+        let change = if layout.kind() == HashKind::Bits { Change::Flip } else { Change::Add };
         probes.clear();
         for table in 0..layout.tables() {
             stop.check()?;

@@ -103,14 +103,14 @@ impl Index {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Effort, Existing, Hashes, Keys, Kind, Layout, Metric, NewIds, Queries, Want};
+    use super::super::{Effort, Existing, HashKind, Hashes, Keys, Metric, NewIds, Queries, TableLayout, Want};
     use super::*;
 
     const DIM: usize = 5;
 
     /// Rows of small numbers, some of them zero, as an index of each form; every row has the hash 0.
     fn index(kind: &str, metric: Metric, values: &[f64]) -> Index {
-        let layout = Layout::new(Kind::Ints, 1, 1, vec![0]).expect("a layout");
+        let layout = TableLayout::new(HashKind::Ints, 1, 1, vec![0]).expect("a layout");
         let mut index = Index::with_buckets(metric, layout, Store::new(kind, DIM).expect("a store"));
         let hashes = vec![0; values.len() / DIM];
         let narrow: Vec<f32> = values.iter().map(|&value| value as f32).collect();

@@ -13,9 +13,9 @@ impl Rng {
     }
 }
 
-fn ints_layout(hashes: usize, per_table: usize) -> Layout {
+fn ints_layout(hashes: usize, per_table: usize) -> TableLayout {
     let columns = (0..(hashes / per_table * per_table) as u32).collect();
-    Layout::new(Kind::Ints, hashes, per_table, columns).expect("a layout")
+    TableLayout::new(HashKind::Ints, hashes, per_table, columns).expect("a layout")
 }
 
 /// Rows that share all integers of some table with the query.
@@ -128,7 +128,7 @@ fn enough_probes_of_bits_reach_every_row() {
     let rows = 500;
     let codes: Vec<u64> = (0..rows).map(|_| rng.next() & 0xff).collect();
     let vectors: Vec<f32> = (0..rows).map(|row| row as f32).collect();
-    let layout = Layout::new(Kind::Bits, 8, 8, (0..8).collect()).expect("a layout");
+    let layout = TableLayout::new(HashKind::Bits, 8, 8, (0..8).collect()).expect("a layout");
     let mut index = Index::with_buckets(Metric::L2, layout, Store::new("float32", 1).expect("a store"));
     index.add(NewIds::Rows, Hashes::Bits(&codes), Vectors::F32(&vectors), Existing::Error).expect("added");
     let costs: Vec<f64> = (0..8).map(f64::from).collect();

@@ -28,6 +28,7 @@ use models::{FIRST, LAST, Places, Tagged};
 use trie::{ROOT, UNKNOWN};
 
 use crate::stop::Stop;
+use crate::{Result, room};
 
 /// Characters of a block that are looked at together.
 const MAX_BLOCK: usize = 1 << 18;
@@ -95,7 +96,7 @@ impl Jieba {
     ///
     /// # Errors
     /// More than 65,534 distinct characters, frequencies or tags.
-    pub fn new(user_words: &[UserWord]) -> crate::Result<Self> {
+    pub fn new(user_words: &[UserWord]) -> Result<Self> {
         if user_words.is_empty() {
             return Ok(Self::default());
         }
@@ -106,7 +107,7 @@ impl Jieba {
     ///
     /// # Errors
     /// More than 65,534 distinct characters, frequencies or tags.
-    pub fn over(base: &Base, user_words: &[UserWord]) -> crate::Result<Self> {
+    pub fn over(base: &Base, user_words: &[UserWord]) -> Result<Self> {
         Ok(Self { dictionary: Some(Arc::new(base.with(user_words)?)) })
     }
 
@@ -115,15 +116,21 @@ impl Jieba {
     }
 
     /// Calls `each(start, end)` with every token of `text`, white space and punctuation included: together they are the text.
-    pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) {
+    ///
+    /// # Errors
+    /// There is no memory for the buffers of a block.
+    pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) -> Result<()> {
         let run = Cutter { dictionary: self.dictionary(), text: text.as_bytes(), tagged: false };
-        run.cut(scratch, |start, end, _| each(start, end));
+        run.cut(scratch, |start, end, _| each(start, end))
     }
 
     /// Calls `each(start, end, tag)` with every token of `text` and its part of speech, by the rules of `jieba.posseg`.
-    pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) {
+    ///
+    /// # Errors
+    /// There is no memory for the buffers of a block.
+    pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) -> Result<()> {
         let run = Cutter { dictionary: self.dictionary(), text: text.as_bytes(), tagged: true };
-        run.cut(scratch, each);
+        run.cut(scratch, each)
     }
 }
 
@@ -135,30 +142,35 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    fn cut(&self, scratch: &mut Scratch, mut each: impl FnMut(usize, usize, &str)) {
+    fn cut(&self, scratch: &mut Scratch, mut each: impl FnMut(usize, usize, &str)) -> Result<()> {
         let text = self.text;
         let mut at = 0;
         while at < text.len() {
-            let end = self.read_block(at, scratch);
+            let end = self.read_block(at, scratch)?;
             if end > at {
                 if scratch.stop.is_set() {
-                    return;
+                    return Ok(());
                 }
-                at = self.cut_block(at, scratch, &mut each);
+                at = self.cut_block(at, scratch, &mut each)?;
                 continue;
             }
             let length = if text[at..].starts_with(b"\r\n") { 2 } else { decode(&text[at..]).1 };
             each(at, at + length, "x");
             at += length;
         }
+        Ok(())
     }
 
     /// Reads the block that starts at `start`; gives where it ends.
-    fn read_block(&self, start: usize, scratch: &mut Scratch) -> usize {
+    fn read_block(&self, start: usize, scratch: &mut Scratch) -> Result<usize> {
         let Scratch { numbers, offsets, .. } = scratch;
         numbers.clear();
         offsets.clear();
         let text = self.text;
+        // A character has a byte or more.
+        let most = (text.len() - start).min(MAX_BLOCK);
+        room::more(numbers, most)?;
+        room::more(offsets, most + 1)?;
         let mut at = start;
         while at < text.len() && numbers.len() < MAX_BLOCK {
             let first = text[at];
@@ -179,13 +191,18 @@ impl Cutter<'_> {
             at += length;
         }
         offsets.push((at - start) as u32);
-        at
+        Ok(at)
     }
 
     /// Cuts the block that was read; gives where the next one starts.
-    fn cut_block(&self, start: usize, scratch: &mut Scratch, each: &mut impl FnMut(usize, usize, &str)) -> usize {
+    fn cut_block(
+        &self,
+        start: usize,
+        scratch: &mut Scratch,
+        each: &mut impl FnMut(usize, usize, &str),
+    ) -> Result<usize> {
         let n = scratch.numbers.len();
-        self.find_route(scratch);
+        self.find_route(scratch)?;
         let place = |scratch: &Scratch, i: usize| start + scratch.offsets[i] as usize;
         let stop = if n == MAX_BLOCK { n - OVERLAP } else { n };
         // Single characters from `single` to `at` wait to be put together.
@@ -196,30 +213,30 @@ impl Cutter<'_> {
                 at += 1;
                 continue;
             }
-            self.cut_singles(single, at, start, scratch, each);
+            self.cut_singles(single, at, start, scratch, each)?;
             let tag = self.word_tag(scratch.nodes[at]);
             each(place(scratch, at), place(scratch, at + length), tag);
             at += length;
             single = at;
             if at >= stop {
-                return place(scratch, at);
+                return Ok(place(scratch, at));
             }
         }
-        self.cut_singles(single, n, start, scratch, each);
-        place(scratch, n)
+        self.cut_singles(single, n, start, scratch, each)?;
+        Ok(place(scratch, n))
     }
 
     /// Length in characters of the word that the best path takes at each place.
-    fn find_route(&self, scratch: &mut Scratch) {
+    fn find_route(&self, scratch: &mut Scratch) -> Result<()> {
         let Scratch { numbers, route, lengths, nodes, .. } = scratch;
         let (trie, weights) = (&self.dictionary.trie, &self.dictionary.weights);
         let n = numbers.len();
         route.clear();
-        route.resize(n + 1, 0.0);
+        room::resize(route, n + 1, 0.0)?;
         lengths.clear();
-        lengths.resize(n, 1);
+        room::resize(lengths, n, 1)?;
         nodes.clear();
-        nodes.resize(n, ROOT);
+        room::resize(nodes, n, ROOT)?;
         for i in (0..n).rev() {
             if i >= AHEAD
                 && let Some(first) = trie.child(ROOT, numbers[i - AHEAD])
@@ -249,6 +266,7 @@ impl Cutter<'_> {
             lengths[i] = length as u8;
             nodes[i] = last;
         }
+        Ok(())
     }
 
     fn word_tag(&self, node: u32) -> &str {
@@ -263,14 +281,14 @@ impl Cutter<'_> {
         start: usize,
         scratch: &mut Scratch,
         each: &mut impl FnMut(usize, usize, &str),
-    ) {
+    ) -> Result<()> {
         let Scratch { numbers, offsets, nodes, run, models, .. } = scratch;
         let place = |i: usize| start + offsets[i] as usize;
         if last - first < 2 || self.is_word(&numbers[first..last]) {
             for (i, &node) in (first..).zip(&nodes[first..last]) {
                 each(place(i), place(i + 1), self.word_tag(node));
             }
-            return;
+            return Ok(());
         }
         // Ideographs have three bytes, everything else in a block has one.
         let ideograph = |i: usize| offsets[i + 1] - offsets[i] == 3;
@@ -295,9 +313,9 @@ impl Cutter<'_> {
                     }
                 };
                 if self.tagged {
-                    Tagged::get().cut(run, models, emit);
+                    Tagged::get().cut(run, models, emit)?;
                 } else {
-                    Places::get().cut(run, models, |from, to| emit(from, to, ""));
+                    Places::get().cut(run, models, |from, to| emit(from, to, ""))?;
                 }
             } else {
                 while end < last && !ideograph(end) {
@@ -311,6 +329,7 @@ impl Cutter<'_> {
             }
             at = end;
         }
+        Ok(())
     }
 
     fn is_word(&self, numbers: &[u16]) -> bool {
@@ -378,7 +397,7 @@ mod tests {
 
     fn cut(jieba: &Jieba, text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        jieba.cut(text, &mut Scratch::default(), |start, end| words.push(text[start..end].to_owned()));
+        jieba.cut(text, &mut Scratch::default(), |start, end| words.push(text[start..end].to_owned())).expect("room");
         words
     }
 
@@ -440,9 +459,11 @@ mod tests {
                 at = end;
             };
             if tagged {
-                Jieba::default().cut_tagged(&text, &mut Scratch::default(), |start, end, _| check(start, end));
+                Jieba::default()
+                    .cut_tagged(&text, &mut Scratch::default(), |start, end, _| check(start, end))
+                    .expect("room");
             } else {
-                Jieba::default().cut(&text, &mut Scratch::default(), check);
+                Jieba::default().cut(&text, &mut Scratch::default(), check).expect("room");
             }
             prop_assert_eq!(text.len(), at);
         }

@@ -19,6 +19,8 @@
 
 use std::sync::OnceLock;
 
+use crate::{Result, room};
+
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-models.bin");
 
 /// The logarithm of no probability at all.
@@ -308,7 +310,9 @@ impl Front {
     }
 
     /// Keeps what the way back asks for.
-    fn record(&self, steps: &mut Vec<Step>, values: &mut Vec<f64>) {
+    fn record(&self, steps: &mut Vec<Step>, values: &mut Vec<f64>) -> Result<()> {
+        room::more(steps, 1)?;
+        room::more(values, STATES)?;
         let (states, start, flat) = (self.states, values.len() as u32, self.is_flat());
         steps.push(Step { states, start, flat });
         if flat {
@@ -316,6 +320,7 @@ impl Front {
         } else {
             states.each(|state| values.push(self.values[usize::from(state)]));
         }
+        Ok(())
     }
 }
 
@@ -331,11 +336,20 @@ impl Places {
     }
 
     /// Calls `each(start, end)` with every word of `characters` (counted from `FIRST`), none of them empty.
-    pub(super) fn cut(&self, characters: &[u16], scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) {
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
+    pub(super) fn cut(
+        &self,
+        characters: &[u16],
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, usize),
+    ) -> Result<()> {
         let Scratch { choices, path, .. } = scratch;
         let n = characters.len();
         let emit = |t: usize| &self.emissions[usize::from(characters[t])];
         choices.clear();
+        room::more(choices, n)?;
         let first = emit(0);
         let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
         choices.push(0);
@@ -358,7 +372,7 @@ impl Places {
             choices.push(choice);
         }
         path.clear();
-        path.resize(n, 0);
+        room::resize(path, n, 0)?;
         let mut state = if v[S] >= v[E] { S } else { E };
         for t in (0..n).rev() {
             path[t] = state as u8;
@@ -379,6 +393,7 @@ impl Places {
                 _ => {}
             }
         }
+        Ok(())
     }
 }
 
@@ -405,7 +420,7 @@ impl Tagged {
     }
 
     /// Finds the values of all states of all characters.
-    fn walk(&self, characters: &[u16], steps: &mut Vec<Step>, values: &mut Vec<f64>) {
+    fn walk(&self, characters: &[u16], steps: &mut Vec<Step>, values: &mut Vec<f64>) -> Result<()> {
         steps.clear();
         values.clear();
         let mut fronts = (Front::new(), Front::new());
@@ -419,7 +434,7 @@ impl Tagged {
                 before.set(state, self.start[usize::from(state)] + self.emission(characters[0], state));
             });
         }
-        before.record(steps, values);
+        before.record(steps, values)?;
         // The states that were looked at last, and what can follow them.
         let mut followed = (States::default(), States::default());
         for &character in &characters[1..] {
@@ -465,15 +480,16 @@ impl Tagged {
                     open.each(|state| now.set(state, best(state, self.emission(character, state))));
                 }
             }
-            now.record(steps, values);
+            now.record(steps, values)?;
             (before, now) = (now, before);
         }
+        Ok(())
     }
 
     /// The states of the best path: of the last character's the one of the greatest value, and of each its predecessor.
-    fn walk_back(&self, characters: &[u16], steps: &[Step], values: &[f64], path: &mut Vec<u8>) {
+    fn walk_back(&self, characters: &[u16], steps: &[Step], values: &[f64], path: &mut Vec<u8>) -> Result<()> {
         path.clear();
-        path.resize(characters.len(), 0);
+        room::resize(path, characters.len(), 0)?;
         let (mut state, mut value) = (0, f64::NEG_INFINITY);
         let end = &steps[characters.len() - 1];
         end.states.each(|y| {
@@ -500,13 +516,22 @@ impl Tagged {
             (state, value) = found;
         }
         path[0] = state;
+        Ok(())
     }
 
     /// Calls `each(start, end, tag)` with every word of `characters` (counted from `FIRST`), none of them empty.
-    pub(super) fn cut(&self, characters: &[u16], scratch: &mut Scratch, mut each: impl FnMut(usize, usize, &str)) {
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
+    pub(super) fn cut(
+        &self,
+        characters: &[u16],
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, usize, &str),
+    ) -> Result<()> {
         let Scratch { steps, values, path, .. } = scratch;
-        self.walk(characters, steps, values);
-        self.walk_back(characters, steps, values, path);
+        self.walk(characters, steps, values)?;
+        self.walk_back(characters, steps, values, path)?;
         let n = characters.len();
         let (mut begin, mut done) = (0, 0);
         for (t, &state) in path.iter().enumerate() {
@@ -527,6 +552,7 @@ impl Tagged {
         if done < n {
             each(done, n, &self.names[usize::from(path[done])].1);
         }
+        Ok(())
     }
 }
 
@@ -595,7 +621,7 @@ mod tests {
         ) {
             let characters: Vec<u16> = text.chars().map(|c| (u32::from(c) - FIRST) as u16).collect();
             let (model, mut scratch) = (Tagged::get(), Scratch::default());
-            model.cut(&characters, &mut scratch, |_, _, _| {});
+            model.cut(&characters, &mut scratch, |_, _, _| {}).expect("room");
             prop_assert_eq!(plain(model, &characters), scratch.path);
         }
     }
