@@ -159,18 +159,25 @@ def test_the_module_runs_as_the_command() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dedpu"], "No such command 'dedpu'"),
-        (["index", "bild"], "No such command 'bild'"),
-        (["dedup", "x", "-o", "y", "--treshold", "0.5"], "No such option: --treshold"),
-        (["dedup", "x", "-o", "y", "--threshold", "high"], "Invalid value for '--threshold' / '-t'"),
-        (["dedup", "x"], "Missing option '--out'"),
-        (["dedup"], "Missing argument 'inputs"),
-        (["hash", "x", "--bits", "6.5"], "Invalid value for '--bits'"),
-        (["hash", "x", "--bits"], "--bits"),
-        (["ssdeep", "compare", "a"], "Missing argument 'b'"),
-        (["ssdeep", "cluster", "x", "--linkage", "centered"], "'centered' is not one of 'centred', 'connected'"),
-        (["ssdeep", "compare", "a", "b", "-t", "101"], "Invalid value for '--threshold' / '-t'"),
-        (["evaluate", "x"], "Missing option '--truth'"),
+        (["dedpu"], "there is no command dedpu; did you mean dedup?"),
+        (["index", "bild"], "there is no command bild"),
+        (["dedup", "x", "-o", "y", "--treshold", "0.5"], "there is no option --treshold; did you mean --threshold"),
+        (["dedup", "x", "-o", "y", "-t", "high"], "--threshold high is not allowed; use a number; `nearkin dedup -h`"),
+        (["dedup", "x"], "--out is missing; `nearkin dedup -h` shows"),
+        (["dedup"], "inputs is missing"),
+        (["hash", "x", "--bits", "6.5"], "--bits 6.5 is not allowed; use a whole number"),
+        (["hash", "x", "--bits"], "--bits needs a value"),
+        (["dedup", "x", "-o", "y", "--quiet=3"], "--quiet takes no value"),
+        (["recipe", "word:1", "word:2"], "too many arguments: word:2"),
+        (["dedup", "x", "-o", "y", "--threshold=high"], "--threshold high is not allowed"),
+        (["dedup", "x", "-o", "y", "-thigh"], "--threshold high is not allowed"),
+        (["ssdeep", "compare", "a"], "b is missing; `nearkin ssdeep compare -h`"),
+        (
+            ["ssdeep", "cluster", "x", "--linkage", "centered"],
+            "--linkage centered is not allowed; use one of",
+        ),
+        (["ssdeep", "compare", "a", "b", "-t", "101"], "--threshold 101 is not allowed; use 1 to 100"),
+        (["evaluate", "x"], "--truth is missing"),
     ],
 )
 def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
@@ -186,9 +193,9 @@ def test_misspelt_words_are_named(arguments: list[str], message: str) -> None:
     ("arguments", "message"),
     [
         (["hash", "/no/such/file.jsonl"], "/no/such/file.jsonl"),
-        (["compare", "/no/such/a", "/no/such/b"], "No such file or directory: '/no/such/a'"),
-        (["search", "/no/such/index", "--text", "a"], "/no/such/index"),
-        (["index", "info", "/no/such/index"], "/no/such/index"),
+        (["compare", "/no/such/a", "/no/such/b"], "/no/such/a: no such file or folder"),
+        (["search", "/no/such/index", "--text", "a"], "/no/such/index: no such file or folder"),
+        (["index", "info", "/no/such/index"], "/no/such/index: no such file or folder"),
         (["index", "remove", "/no/such/index", "1"], "/no/such/index"),
         (["evaluate", "/no/such/run", "--truth", "/no/such/truth"], "/no/such/"),
         (["recipe", "stop:@/no/such/list|word:1"], "/no/such/list"),
@@ -405,3 +412,70 @@ def test_a_shell_completes_values(line: str, expected: list[str]) -> None:
     code = "import sys; sys.argv = ['nearkin']; from nearkin.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert sorted(expected) == sorted(done.stdout.split()), done.stderr
+
+
+def test_a_letter_means_one_thing_in_every_command() -> None:
+    """Whatever the long form: -k is how many, -o where to."""
+    seen: dict[str, set[str]] = {}
+    for _, command in commands():
+        for parameter in options(command):
+            for form in parameter.opts[1:]:
+                seen.setdefault(form, set()).add(parameter.opts[0])
+    expected = {
+        "-f": {"--file"},
+        "-k": {"--top-k", "--best", "--limit"},
+        "-o": {"--out"},
+        "-q": {"--quiet"},
+        "-r": {"--recursive"},
+        "-t": {"--threshold"},
+    }
+    assert expected == {form: names for form, names in seen.items() if form != "-h"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pairs", "a.jsonl", "--format", "xml"], "--format 'xml' is not allowed; use one of jsonl"),
+        (
+            ["pairs", "a.jsonl", "--max-malformed", "few"],
+            "--max-malformed 'few' is not allowed; use a number of records",
+        ),
+        (["store", "create", "s", "--memory"], "there is no option --memory"),
+        (["index", "remove", "a.jsonl"], "no ids given; use ids as arguments, or --ids FILE"),
+        (
+            ["index", "build", "a.jsonl", "-o", "a.jsonl"],
+            "--out a.jsonl is not allowed; use a file that does",
+        ),
+        (["hash", "a.xml"], "the name says no format; rename it, or give --format, one of jsonl"),
+        (["hash", "latin.jsonl"], "or give the encoding that it has, such as --encoding latin-1"),
+        (["hash", "folder"], "folder/b.jsonl is jsonl; give inputs of one format, or --format files to take every"),
+        (["search", "a.jsonl", "--text", "a"], "give an index, as `nearkin index build` writes it"),
+        (["store", "info", "folder"], "no store is here"),
+        (["ssdeep", "hash", "a.xml", "--json", "--csv"], "--csv is not allowed; use one of --json and --csv"),
+        (["search", "folder", "--text", "a", "--radius", "3"], "--radius: not with a store"),
+    ],
+)
+def test_errors_speak_of_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    """Of nothing that only Python has: no argument with =, no number of an error."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.jsonl").write_text('{"text": "one"}\n')
+    Path("a.xml").write_text("<a/>")
+    Path("latin.jsonl").write_bytes(b'{"text": "caf\xe9"}\n')
+    Path("folder").mkdir()
+    Path("folder", "b.jsonl").write_text('{"text": "one"}\n')
+    Path("folder", "c.xml").write_text("<a/>")
+    done = call(*arguments)
+    assert done.code in (1, 2)
+    assert message in done.message
+    assert not re.search(r"\w='|Errno|os error|`save`", done.message)
+
+
+@pytest.mark.parametrize("command", ["hash", "pairs", "keywords"])
+def test_an_input_without_documents_is_told(tmp_path: Path, command: str) -> None:
+    """Nothing is silent about an empty file."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("")
+    done = call(command, path)
+    assert (0, "", f"nearkin: there are no documents in {path}") == (done.code, done.out, done.message)

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from command import ENVIRONMENT, call, run, standard_input
 from nearkin import ssdeep
 from nearkin.cli import console
-from nearkin.cli.console import Refusals, escaped, read_text, show_table, worded
+from nearkin.cli.console import Refusals, escaped, read_text, show_table
 from nearkin.cli.reading import Reading
+from nearkin.cli.wording import worded
 from nearkin.errors import InputError, ParameterError, printable
 
 pty = pytest.importorskip("pty", reason="a terminal of a POSIX system")
@@ -116,7 +117,9 @@ def test_a_remedy_is_worded_for_this_door() -> None:
 def test_errors_of_the_system_are_worded_once() -> None:
     """The core's messages name the file themselves; Python's have it apart."""
     assert "reading /x: No such file" == worded(OSError(2, "reading /x: No such file"))
-    assert "[Errno 2] No such file: '/x'" == worded(OSError(2, "No such file", "/x"))
+    assert "/x: no such file" == worded(OSError(2, "No such file", "/x"))
+    assert "/x: permission denied" == worded(OSError(13, "Permission denied", b"/x"))
+    assert "/x: no such file or folder" == worded(OSError(2, "open /x: No such file or directory (os error 2)"))
     assert "plain words" == worded("plain words")
 
 

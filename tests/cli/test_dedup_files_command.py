@@ -128,8 +128,8 @@ def test_options_of_texts_are_refused(folder: Path, tmp_path: Path, option: tupl
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--threshold", "101"), "threshold=101"),
-        (("--threshold", "0.8"), "threshold=0.8"),
+        (("--threshold", "101"), "--threshold 101"),
+        (("--threshold", "0.8"), "--threshold 0.8"),
         (("--keep", "best"), "keep"),
         (("--cluster", "magic"), "cluster"),
         (("--links", "some"), "links"),

@@ -50,7 +50,7 @@ def test_build_in_two_parts_equals_build_at_once(many: Path, tmp_path: Path) -> 
         code,
         *(about[key] for key in ("added", "fingerprints", "read", "without_fingerprint", "malformed")),
     )
-    asked = [run("search", index, many, "--id-column", "id", "-r", 40)[1] for index in (whole, grown)]
+    asked = [run("search", index, many, "--id-column", "id", "--radius", 40)[1] for index in (whole, grown)]
     assert asked[0] == asked[1] != ""
     code, _, err = run("index", "add", grown, parts[1], "--id-column", "id")
     assert (2, True) == (code, "already there" in err)
@@ -73,13 +73,13 @@ def test_documents_without_ids_are_numbered_over_all_that_is_added(tmp_path: Pat
     assert 0 == run("index", "build", one, "-o", index, "-q")[0]
     assert 0 == run("index", "add", index, two, "-q")[0]
     for row, text in {0: "first text here", 2: "third text here", 4: "fifth text here"}.items():
-        assert f"text 1\t{row}\t0\n" == run("search", index, "--text", text, "-r", 0)[1]
+        assert f"text 1\t{row}\t0\n" == run("search", index, "--text", text, "--radius", 0)[1]
     assert 5 == nk.HammingIndex.open(index).next_row
     assert 0 == run("index", "remove", index, "4", "-q")[0]
     assert 2 == run("index", "remove", index, "4")[0]
     code, _, err = run("index", "remove", index, "first")
     assert (2, True) == (code, "an integer, as the ids of this index are" in err)
-    assert 3 == run("search", index, "--text", "fifth text here", "-r", 0)[0]
+    assert 3 == run("search", index, "--text", "fifth text here", "--radius", 0)[0]
 
 
 def test_a_folder_of_files_has_their_paths_as_ids(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_hash_and_build_work_together(many: Path, tmp_path: Path) -> None:
     build = ("index", "build", listed, "-o", other, "--fingerprints", "hex", "--recipe", "default")
     assert "60 added, 1 without" in run(*build)[2]
     assert index.read_bytes() == other.read_bytes()
-    assert run("search", index, many, "-r", 25)[1] == run("search", other, many, "-r", 25)[1]
+    assert run("search", index, many, "--radius", 25)[1] == run("search", other, many, "--radius", 25)[1]
     bare = tmp_path / "e.nks"
     code, _, err = run("index", "build", listed, "-o", bare, "--fingerprints", "hex")
     assert (1, True) == (code, "no hexadecimal number below 2**64" in err)
@@ -155,10 +155,10 @@ def test_ids_beside_an_array(tmp_path: Path) -> None:
     index = tmp_path / "c.nks"
     build = ("index", "build", tmp_path / "codes.npy", "-o", index, "--fingerprints", "npy")
     assert 0 == run(*build, "--ids", tmp_path / "ids.npy", "-q")[0]
-    assert "7\t70\t0\n" == run("search", index, "--fingerprint", "7", "-r", 0)[1]
+    assert "7\t70\t0\n" == run("search", index, "--fingerprint", "7", "--radius", 0)[1]
     (tmp_path / "more.txt").write_text("505\tffff\n")
     assert 0 == run("index", "add", index, tmp_path / "more.txt", "--fingerprints", "hex", "-q")[0]
-    assert "ffff\t505\t0\n" == run("search", index, "--fingerprint", "ffff", "-r", 0)[1]
+    assert "ffff\t505\t0\n" == run("search", index, "--fingerprint", "ffff", "--radius", 0)[1]
     np.save(tmp_path / "short.npy", np.arange(3))
     assert 2 == run(*build, "--overwrite", "--ids", tmp_path / "short.npy")[0]
     (tmp_path / "bad.npy").write_bytes(b"no array")
@@ -182,7 +182,7 @@ def test_lines_that_are_no_fingerprints_are_named(tmp_path: Path) -> None:
     assert "row 3: '-1' is no hexadecimal number below 2**64" in err
     assert "row 5: no id, which the first line has" in err
     for key, value in (("a", "ff"), ("f", "10")):
-        assert f"{value}\t{key}\t0\n" == run("search", index, "--fingerprint", value, "-r", 0)[1]
+        assert f"{value}\t{key}\t0\n" == run("search", index, "--fingerprint", value, "--radius", 0)[1]
     code, _, err = run("index", "build", listed, "-o", tmp_path / "x.nks", "--fingerprints", "hex", "--strict")
     assert (1, False) == (code, (tmp_path / "x.nks").exists())
     assert 2 == run("index", "build", listed, "-o", tmp_path / "x.nks", "--fingerprints", "octal")[0]
@@ -284,11 +284,11 @@ def test_an_id_that_is_there_is_an_error_updated_or_skipped(tmp_path: Path) -> N
     assert 2 == call(*build).code
     for existing, digits in (("update", "02"), ("skip", "01")):
         assert 0 == call(*build, "--existing", existing).code
-        assert [f"{digits}\ta\t0"] == call("search", index, "--fingerprint", digits, "-r", 0).lines
+        assert [f"{digits}\ta\t0"] == call("search", index, "--fingerprint", digits, "--radius", 0).lines
     path.write_text("a\t07\n")
     add = ("index", "add", index, path, "--fingerprints", "hex", "--existing")
     assert [0, 0, 2, 2] == [call(*add, existing).code for existing in ("skip", "update", "error", "replace")]
-    assert ["07\ta\t0"] == call("search", index, "--fingerprint", "07", "-r", 0).lines
+    assert ["07\ta\t0"] == call("search", index, "--fingerprint", "07", "--radius", 0).lines
 
 
 def test_reports_are_a_line_or_an_object(many: Path, tmp_path: Path) -> None:

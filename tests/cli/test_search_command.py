@@ -63,7 +63,7 @@ def test_a_text_a_file_and_standard_input_find_the_same(many: Path, tmp_path: Pa
     assert all(one["matches"] == found[0]["matches"] for one in found)
     # Without a radius and -k: the ten nearest, as the index announces no radius.
     assert 10 == len(run("search", index, "--text", text)[1].splitlines())
-    both = run("search", index, "--text", text, "-k", 3, "-r", 0)[1]
+    both = run("search", index, "--text", text, "-k", 3, "--radius", 0)[1]
     assert "text 1\td20\t0\n" == both
 
 
@@ -130,7 +130,7 @@ def test_queries_of_every_kind_come_in_one_call(index: Path, tmp_path: Path) -> 
     letter = tmp_path / "letter.txt"
     letter.write_text(texts[1])
     digits = to_hex(nk.fingerprint([texts[2]]), 128)[0]
-    done = call("search", index, "-t", texts[0], "--text", texts[3], "-f", letter, "--fingerprint", digits, "-k", 1)
+    done = call("search", index, "--text", texts[0], "--text", texts[3], "-f", letter, "--fingerprint", digits, "-k", 1)
     expected = [("text 1", "d0"), ("text 2", "d3"), (str(letter), "d1"), (digits, "d2")]
     assert [f"{name}\t{key}\t0" for name, key in expected] == done.lines
 
@@ -158,10 +158,10 @@ def test_radius_and_number_bound_the_answer(index: Path) -> None:
     within = [line.split("\t") for line in call("search", index, "--text", text, "--radius", 30).lines]
     assert ["d20", "0"] == within[0][1:]
     assert all(int(far) <= 30 for _, _, far in within)
-    assert within == [line.split("\t") for line in call("search", index, "-t", text, "-r", 30).lines]
-    nearest = call("search", index, "-t", text, "-k", 2, "-r", 30).lines
+    assert within == [line.split("\t") for line in call("search", index, "--text", text, "--radius", 30).lines]
+    nearest = call("search", index, "--text", text, "-k", 2, "--radius", 30).lines
     assert ["\t".join(row) for row in within[:2]] == nearest
-    assert 60 == len(call("search", index, "-t", text, "--top-k", 100).lines)
+    assert 60 == len(call("search", index, "--text", text, "--top-k", 100).lines)
 
 
 def test_a_corpus_of_queries_is_read_as_its_options_say(index: Path, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_corpus_of_queries_is_read_as_its_options_say(index: Path, tmp_path: P
 
 def test_nothing_found_is_said_unless_quiet(index: Path) -> None:
     """Exit code 3 all the same; JSON says it by itself."""
-    ask = ("search", index, "--text", "nothing like it at all", "-r", 0)
+    ask = ("search", index, "--text", "nothing like it at all", "--radius", 0)
     assert (3, "", "nearkin: nothing found\n") == ((done := call(*ask)).code, done.out, done.err)
     assert (3, "", "") == ((done := call(*ask, "--quiet")).code, done.out, done.err)
     assert (3, [], "") == ((done := call(*ask, "--json")).code, done.json()["matches"], done.err)
@@ -323,7 +323,7 @@ def test_options_that_a_store_has_no_use_for(store: Path, options: list[object])
     """They are refused, not passed over."""
     done = call("search", store, "--text", "a", *options)
     assert (2, "") == (done.code, done.out)
-    assert "not with a store" in done.message or "top_k=0" in done.message
+    assert "not with a store" in done.message or "--top-k 0 is not" in done.message
 
 
 def test_a_folder_that_is_no_store_and_a_store_of_files(tmp_path: Path) -> None:

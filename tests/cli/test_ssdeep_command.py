@@ -123,7 +123,7 @@ def test_a_list_that_never_ends_is_refused(folder: Path) -> None:
         done = run("search", "--known", place, folder / "a")
         assert (1, True) == (done.code, "not a regular file" in done.err), done.err
     done = run("search", "--known", folder / "none", folder / "a")
-    assert (1, True) == (done.code, "No such file" in done.err)
+    assert (1, True) == (done.code, "no such file" in done.err)
 
 
 def test_cluster_groups_what_is_alike(folder: Path) -> None:

@@ -12,14 +12,15 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from nearkin._core import __version__
 from nearkin.cli import dedup, fingerprints, index, quality, search, ssdeep, store, words
-from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn, worded
-from nearkin.errors import MismatchError, NearkinError, ParameterError, printable
+from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
+from nearkin.cli.wording import told, told_usage
+from nearkin.errors import MismatchError, NearkinError, ParameterError
 
 app = typer.Typer(
     name="nearkin",
@@ -84,19 +85,32 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (NearkinError, OSError) as error:
         if debug:
             raise
-        warn(f"error: {worded(error)}")
+        warn(f"error: {told(error, _command_of(given)[1].params)}")
         return USAGE if isinstance(error, (ParameterError, MismatchError)) else FAILURE
     except Exception as error:
-        # What Typer says of options that it doesn't know.
+        # Words that Typer doesn't know, or the help where there is no command.
         show = getattr(error, "show", None)
         if debug or show is None:
             raise
-        # It quotes what was given, which may be the name of a file.
-        if isinstance(message := getattr(error, "message", None), str):
-            error.message = printable(message, keep="\n")  # type: ignore[attr-defined]
-        show()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            show()
+        else:
+            warn(f"error: {told_usage(error, _command_of(given)[0], given)}")
         return int(getattr(error, "exit_code", USAGE))
     return code if isinstance(code, int) else 0
+
+
+def _command_of(words: Sequence[str]) -> tuple[str, Any]:
+    """The command that words name, and its path: `nearkin index build`."""
+    command: Any = typer.main.get_command(app)
+    path = "nearkin"
+    for word in words:
+        inner = getattr(command, "commands", {}).get(word)
+        if inner is not None:
+            command, path = inner, f"{path} {word}"
+        elif not word.startswith("-"):
+            break
+    return path, command
 
 
 def _end_interrupted() -> NoReturn:

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, TextIO, cast
 
 import typer
 
+from nearkin.cli.wording import worded
 from nearkin.errors import InputError, printable
 from nearkin.progress import reporting
 
@@ -214,20 +215,6 @@ def read_text(name: str, *, encoding: str = "utf-8") -> str:
         place = "standard input" if name == "-" else name
         reason = f"is not UTF-8 at byte {error.start}; convert it, with iconv say"
         raise InputError(f"{place}: {reason}", place=place, reason=reason) from error
-
-
-# What errors call an argument of Python, and what this command line says instead.
-_REMEDIES = {"strict=False": "add --lenient for old data", "max_malformed=": "allow more by --max-malformed"}
-
-
-def worded(fault: object) -> str:
-    """A fault in words, with its remedy as an option of this command line."""
-    if isinstance(fault, InputError) and (remedy := _REMEDIES.get(fault.context.get("remedy", ""))):
-        return f"{fault.place}: {fault.reason}, or {remedy}"
-    # The core's messages name the file themselves.
-    if isinstance(fault, OSError) and fault.strerror and fault.filename is None:
-        return fault.strerror
-    return str(fault)
 
 
 class Refusals:

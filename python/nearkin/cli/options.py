@@ -70,7 +70,7 @@ Threshold = Annotated[
     float | None,
     typer.Option("--threshold", "-t", help="Smallest similarity of a match, inclusive.", show_default=False),
 ]
-Radius = Annotated[int | None, typer.Option("--radius", "-r", help="Largest Hamming distance, inclusive.")]
+Radius = Annotated[int | None, typer.Option("--radius", help="Largest Hamming distance, inclusive.")]
 Recall = Annotated[
     float | None, typer.Option(help="Share of the true pairs that the candidates have to hold.", show_default="0.95")
 ]

@@ -18,6 +18,7 @@ import typer
 
 from nearkin.cli.console import warn
 from nearkin.cli.options import one_of
+from nearkin.cli.wording import worded
 from nearkin.errors import bad_parameter
 
 if TYPE_CHECKING:
@@ -202,10 +203,12 @@ def report_malformed(corpus: Corpus) -> None:
     out.
     """
     for record in corpus.malformed.first[:5]:
-        warn(f"skipped: {record}")
+        warn(f"skipped: {worded(str(record))}")
     if corpus.malformed.count > 5:
         warn(f"skipped {corpus.malformed.count} records in all that can't be read; --strict stops at the first")
     report_left_out(corpus.left_out)
+    if not corpus.rows and not corpus.malformed.count:
+        warn("there are no documents in " + ", ".join(map(str, [*corpus.paths, *corpus.urls] or ["standard input"])))
 
 
 def report_left_out(counts: Mapping[str, int]) -> None:

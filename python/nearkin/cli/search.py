@@ -76,7 +76,7 @@ def search(
             show_default=False,
         ),
     ] = None,
-    text: Annotated[list[str] | None, typer.Option("--text", "-t", help="A text as a query; may be repeated.")] = None,
+    text: Annotated[list[str] | None, typer.Option("--text", help="A text as a query; may be repeated.")] = None,
     file: Annotated[
         list[str] | None,
         typer.Option("--file", "-f", help="A whole file as a query, - for standard input; may be repeated."),

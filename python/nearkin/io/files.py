@@ -20,7 +20,7 @@ from nearkin._core import invalid_utf8
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import FileStamp, InputFile, unreadable
-from nearkin.io.recode import RecodeError
+from nearkin.io.recode import ENCODING_REMEDY, RecodeError
 from nearkin.io.spool import Spool
 from nearkin.io.streams import Reader, check_stamp
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts, offsets_of
@@ -145,12 +145,12 @@ def _whole(reader: Reader) -> bytes | None:
 def _fault(text: bytes) -> str:
     """Why these bytes are not a text; empty if they are."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "the file is UTF-16; convert it to UTF-8"
+        return "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'"
     if b"\0" in text:
         return "a NUL byte; this is not a text file"
     data = np.frombuffer(text, np.uint8)
     if len(invalid_utf8(np.array([0, len(data)], np.int64), data)):
-        return "not UTF-8; convert the file to UTF-8"
+        return f"not UTF-8; convert the file to UTF-8, {ENCODING_REMEDY}"
     return ""
 
 

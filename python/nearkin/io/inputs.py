@@ -253,7 +253,8 @@ def _single(name: str, format: Format | None) -> tuple[Format, InputFile]:
     if told is None and not regular:
         told = "jsonl"
     if told is None:
-        raise unreadable(name, f"the name says no format; rename it or give format: {', '.join(get_args(Format))}")
+        mend = f"rename it, or give format=, one of {', '.join(get_args(Format))}"
+        raise unreadable(name, f"the name says no format; {mend}")
     if not name.isprintable() and told == "files" and (reason := _why_refused(name)):
         raise unreadable(repr(name), reason)
     return told, InputFile(
@@ -267,7 +268,7 @@ def _remote(url: str, format: Format | None) -> tuple[Format, InputFile]:
     name = name_in(url)
     told = format or format_of(name)
     if told is None:
-        raise unreadable(url, f"the name says no format; give format: {', '.join(get_args(Format))}")
+        raise unreadable(url, f"the name says no format; give format=, one of {', '.join(get_args(Format))}")
     return told, InputFile(url, None, compression_of(name), regular=False, document=url, url=url)
 
 

@@ -22,6 +22,8 @@ _HEAD = 1 << 16
 # The longest string that is held together, as the longest record.
 _LONGEST = 1 << 28
 _BOM = b"\xef\xbb\xbf"
+ENCODING_REMEDY = "or give the encoding that it has, such as encoding='latin-1'"
+"""What errors say beside that a file is not UTF-8."""
 _SPACE = b" \t\r\n"
 
 # A string; a string whose end has not been read; what separates values. Everything else is copied.

@@ -22,11 +22,12 @@ from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_l
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
 from nearkin.io.inputs import Compression, FileStamp, InputFile, unreadable
-from nearkin.io.recode import ByteStream
+from nearkin.io.recode import ENCODING_REMEDY, ByteStream
 from nearkin.io.streams import MAGIC, PROGRAMS, Reader, check_stamp, decompressed, read_at
 from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 _BOM = b"\xef\xbb\xbf"
+_CONVERT = "convert the file to UTF-8"
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class RecordCorpus(Corpus):
 
     def _reject(self, reader: Reader, line: int, records: Records | Parsed) -> None:
         name = reader.source.name
-        first = [BadRecord(name, line + at, reason, reader.unit) for at, reason in records.malformed]
+        first = [BadRecord(name, line + at, _with_remedy(reason), reader.unit) for at, reason in records.malformed]
         for record in first[:-1]:
             self.malformed.add(record)
         self.malformed.add(first[-1], records.malformed_count - len(first) + 1)
@@ -415,7 +416,7 @@ def _byte_order_mark(source: InputFile, block: NDArray[np.uint8]) -> int:
     if head.startswith(_BOM):
         return len(_BOM)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise unreadable(source.name, "the file is UTF-16; convert it to UTF-8, or give encoding utf-16")
+        raise unreadable(source.name, "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'")
     for magic, compression in MAGIC.items():
         if block[: len(magic)].tobytes() == magic:
             what = PROGRAMS[compression]
@@ -423,6 +424,11 @@ def _byte_order_mark(source: InputFile, block: NDArray[np.uint8]) -> int:
     if head == b"PAR1":
         raise unreadable(source.name, "the file is Parquet; end its name in .parquet or give format='parquet'")
     return 0
+
+
+def _with_remedy(reason: str) -> str:
+    """A reason of the core, which knows of no encoding but one."""
+    return f"{reason}, {ENCODING_REMEDY}" if reason.endswith(_CONVERT) else reason
 
 
 def _room(rest: int) -> int:
