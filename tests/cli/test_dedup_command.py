@@ -166,7 +166,8 @@ def test_recipe_family_and_bits_make_the_recipe(corpus: Path, tmp_path: Path) ->
         ("--recipe", "simhash-pypi"): nk.Recipe.preset("simhash-pypi"),
         ("--recipe", "word:2|count|xxh3|simhash:64", "--bits", "256"): nk.Recipe("word:2|count|xxh3|simhash:256"),
         ("--family", "simhash:192"): nk.Recipe().with_(bits=192),
-        ("--family", "minhash:64"): nk.Recipe().with_text("minhash:64"),
+        ("--family", "minhash:64"): nk.Recipe().with_text("minhash:64:fast"),
+        ("--family", "minhash:64:one"): nk.Recipe().with_text("minhash:64"),
     }
     for options, recipe in made.items():
         out = tmp_path / "-".join(["out", *options]).replace(":", "_").replace("|", "_")
@@ -174,14 +175,16 @@ def test_recipe_family_and_bits_make_the_recipe(corpus: Path, tmp_path: Path) ->
         assert (str(recipe), recipe.digest) == (summary(out)["recipe"], summary(out)["recipe_digest"])
 
 
-def test_recall_holds_with_minhash_alone(corpus: Path, tmp_path: Path) -> None:
-    """Bands that reach it, named in the summary; with SimHash the option is refused."""
+def test_recall_makes_bands_and_radius(corpus: Path, tmp_path: Path) -> None:
+    """Named in the summary; beside a radius the option is refused."""
     out = tmp_path / "out"
     done = call("dedup", corpus, "-o", out, "--family", "minhash", "--recall", "0.99")
     found = summary(out)
     assert (0, True) == (done.code, float(str(found["expected_recall"])) >= 0.99)
     assert f"{found['num_bands']} bands of {found['num_rows']}, recall " in done.message
-    refused = call("dedup", corpus, "-o", tmp_path / "other", "--recall", "0.99")
+    assert 0 == call("dedup", corpus, "-o", tmp_path / "other", "--recall", "0.9", "-t", "0.8").code
+    assert (25, True) == ((found := summary(tmp_path / "other"))["radius"], 0.9 <= float(str(found["expected_recall"])))
+    refused = call("dedup", corpus, "-o", tmp_path / "third", "--recall", "0.99", "--radius", "3")
     assert (2, True) == (refused.code, "recall" in refused.err)
 
 
@@ -401,7 +404,7 @@ def test_pairs_reads_what_it_can(corpus: Path) -> None:
 @pytest.mark.parametrize("family", ["simhash", "minhash"])
 def test_against_an_index(corpus: Path, tmp_path: Path, family: str) -> None:
     """What is near an entry goes, and its id is named; an index has no texts to verify by."""
-    recipe = nk.Recipe.of(None).with_(family=family)
+    recipe = nk.Recipe.of(None).with_family(family)
     texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]
     index: nk.HammingIndex | nk.BandIndex
     if family == "simhash":

@@ -10,6 +10,7 @@ import pytest
 import nearkin as nk
 from nearkin.io import Column
 from nearkin.pipeline.summary import by_source
+from nearkin.pipeline.texts import Verify
 
 
 def removals(**sources: tuple[int, int]) -> tuple[list[tuple[str, int, int, float]], list[str]]:
@@ -69,6 +70,7 @@ def test_every_field_of_a_run_is_told_in_order() -> None:
         "recipe_digest": nk.Recipe("word:1|count|xxh3|simhash:64").digest,
         "threshold": 0.6,
         "radius": 40,
+        "expected_recall": None,
         "verify": "jaccard",
         "cluster": "absorb",
         "keep": "first",
@@ -90,10 +92,22 @@ def test_every_field_of_a_run_is_told_in_order() -> None:
         ],
         "warnings": [],
     } == summary
-    assert list(summary)[:8] == [
-        "version", "recipe", "recipe_digest", "threshold", "radius", "verify", "cluster", "keep",
+    assert list(summary)[:9] == [
+        "version", "recipe", "recipe_digest", "threshold", "radius", "expected_recall", "verify", "cluster", "keep",
     ]  # fmt: skip
     assert 1 / result.summary["verified"] == result.summary["verified_precision"]
+
+
+@pytest.mark.parametrize("verify", ["containment", "indel"])
+@pytest.mark.parametrize("recipe", ["simhash:64", "minhash:64"])
+def test_another_measure_than_that_of_the_law_is_promised_nothing(recipe: str, verify: Verify) -> None:
+    """No expected recall, and a warning in the summary that says so."""
+    promised = nk.dedup(["one text", "one text more"], recipe=recipe).summary
+    assert promised["expected_recall"] is not None
+    assert "warnings" not in promised
+    summary = nk.dedup(["one text", "one text more"], recipe=recipe, verify=verify).summary
+    assert summary["expected_recall"] is None
+    assert [True] == [f"no recall is promised for {verify}" in message for message in summary["warnings"]]
 
 
 def test_a_run_that_verifies_nothing_has_no_precision() -> None:

@@ -154,7 +154,7 @@ def dedup(
     document the one kept, their distance and similarity; DIR/pairs.* the links; DIR/summary.json counts and timings.
 
     The threshold is 0.8 unless another is given, or for --family ssdeep a score of 80. The radius follows from the
-    threshold; --recall holds at the threshold, with minhash. Recipe, threshold and verification that are not given
+    threshold; --recall holds at the threshold. Recipe, threshold and verification that are not given
     follow a store.
     """
     from nearkin.pipeline.texts import dedup as run
@@ -397,10 +397,12 @@ def _reasons(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[st
 
 def _reach(summary: Mapping[str, Any]) -> str:
     """What made a pair a candidate."""
-    if "radius" in summary:
-        return f"within {summary['radius']} bits"
-    bands = f"{summary['num_bands']} bands of {summary['num_rows']}"
-    return f"{bands}, recall {summary['expected_recall']:.1%} at the threshold"
+    by_radius = "radius" in summary
+    reach = (
+        f"within {summary['radius']} bits" if by_radius else f"{summary['num_bands']} bands of {summary['num_rows']}"
+    )
+    recall = summary.get("expected_recall")
+    return reach if recall is None else f"{reach}, recall {recall:.1%} at the threshold"
 
 
 def _example(result: DedupResult) -> str | None:

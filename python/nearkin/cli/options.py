@@ -72,7 +72,10 @@ Threshold = Annotated[
 ]
 Radius = Annotated[int | None, typer.Option("--radius", help="Largest Hamming distance, inclusive.")]
 Recall = Annotated[
-    float | None, typer.Option(help="Share of the true pairs that the candidates have to hold.", show_default="0.95")
+    float | None,
+    typer.Option(
+        help="Probability that a pair at the threshold is found.", show_default="0.995 by simhash, 0.95 by minhash"
+    ),
 ]
 _MEASURES = one_of("jaccard", "containment", "indel", "signature", "none")
 _VERIFY = "Verify candidates by jaccard, containment, indel, signature (minhash), or none."
@@ -196,7 +199,8 @@ def recipe_of(text: str | None, bits: int | None = None, family: str | None = No
     named = text is not None and text not in PRESETS and "@" in text
     recipe = _with_files(text) if named and text is not None else Recipe.of(text)
     if family is not None:
-        recipe = recipe.with_text(family) if ":" in family else recipe.with_(family=family)
+        same = family == recipe.family
+        recipe = recipe if same else recipe.with_family(family)
     return recipe if bits is None else recipe.with_(bits=bits)
 
 

@@ -40,7 +40,7 @@ from nearkin.pipeline.results import (
     clusters_table,
     representative_links,
 )
-from nearkin.pipeline.summary import REASONS, Summary, Timing, by_source
+from nearkin.pipeline.summary import REASONS, Summary, Timing, by_source, promised
 from nearkin.pipeline.verify import TextComparison
 from nearkin.progress import Progress, ticker
 from nearkin.recipe.base import FrozenRecipe
@@ -362,12 +362,13 @@ def _summary(
     sizes = np.bincount(clusters["cluster"]) if len(clusters) else np.zeros(1, np.int64)
     assignment = clustered.assignment
     matched = int((assignment.by >= 0).sum())
+    told, warnings = promised(options.candidate_source.summary(), options.verify)
     summary: Summary = {
         "version": __version__,
         "recipe": str(options.recipe),
         "recipe_digest": options.recipe.digest,
         "threshold": options.threshold,
-        **options.candidate_source.summary(),
+        **told,
         "verify": options.verify,
         "cluster": options.cluster,
         "keep": options.keep,
@@ -386,13 +387,14 @@ def _summary(
         "skipped": skipped,
     }
     if "source" in new.columns:
-        summary["sources"], summary["warnings"] = by_source(new.columns["source"], kept)
-    if missing := tell_missing(new, options.order):
-        summary["warnings"] = [*summary.get("warnings", []), *missing]
-        for message in missing:
-            warn_caller(message)
+        summary["sources"], of_sources = by_source(new.columns["source"], kept)
+        warnings += of_sources
+    missing = tell_missing(new, options.order)
     if skipped:
-        message = options.tell_skipped(skipped)
-        summary["warnings"] = [*summary.get("warnings", []), message]
+        missing.append(options.tell_skipped(skipped))
+    for message in missing:
         warn_caller(message)
+    warnings += missing
+    if warnings or "source" in new.columns:
+        summary["warnings"] = warnings
     return summary

@@ -48,7 +48,7 @@ class Summary(TypedDict, total=False):
     num_bands: int
     num_rows: int
     least_equal_values: int
-    expected_recall: float
+    expected_recall: float | None
     expected_precision: float
     confirm: str
     confirm_distance: int
@@ -72,6 +72,19 @@ class Summary(TypedDict, total=False):
     timings: dict[str, Timing]
     peak_memory_bytes: int | None
     unreadable: int
+
+
+def promised(family: Summary, verify: str) -> tuple[Summary, list[str]]:
+    """What a family says of itself where candidates are verified by a measure; that its law is not that of the measure,
+    where it is not.
+    """
+    if "expected_recall" not in family or verify not in ("containment", "indel"):
+        return family, []
+    message = (
+        f"no recall is promised for {verify}: candidates follow from the Jaccard similarity of features, and pairs of "
+        "another similarity may lie beyond them; a larger radius or recall finds more"
+    )
+    return {**family, "expected_recall": None}, [message]
 
 
 def by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[SourceRemovals], list[str]]:

@@ -13,6 +13,7 @@ bytes of arrays and an id, the search index of the kept ones, and what `nearkin.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -21,12 +22,12 @@ from typing import Literal, get_args
 from nearkin.errors import bad_parameter, check_count, mismatch
 from nearkin.io import Column, Corpus, OutputDir
 from nearkin.pipeline.candidates import (
+    RECALL,
     ConfirmedCandidates,
     MinHashCandidates,
     OlderIndex,
     SimHashCandidates,
     TextCandidateSource,
-    check_recall,
 )
 from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import (
@@ -112,11 +113,14 @@ def dedup(
         Smallest similarity of a match, inclusive, above 0 and up to 1. 0.8 if not given; this and `recipe`, `radius`,
         `recall` and `verify` then follow a store in `against` or `store`.
     radius : int, optional
-        Largest Hamming distance of a candidate, inclusive. None derives it from recipe and threshold
+        Largest Hamming distance of a candidate, inclusive. None derives it from recipe, threshold and recall
         (`nearkin.theory.simhash_radius`). With simhash.
     recall : float, optional
-        Wanted probability that a pair at the threshold is found, above 0 and below 1; 0.95 for None. With minhash: its
-        bands follow from threshold and recall (`nearkin.theory.choose_bands`).
+        Wanted probability that a pair at the threshold is found, above 0 and below 1. None stands for 0.995 with
+        simhash, whose radius follows from it unless it is given, and for 0.95 with minhash, whose bands do
+        (`nearkin.theory.choose_bands`), and with `confirm`, where both families have to find a pair. The law is that of
+        the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights and
+        measures.
     confirm : Recipe or str, optional
         A second recipe whose fingerprints or signatures must be similar, too, before a candidate is verified; slots
         that its text form leaves out are those of `recipe`, so that "simhash:128" is enough.
@@ -350,7 +354,8 @@ class _Options:
             raise mismatch("family", f"the store's {held.recipe}", "a family of texts")
         made = held.recipe if recipe is None else Recipe.of(recipe)
         threshold = held.threshold if threshold is None else threshold
-        radius, recall = held.radius if radius is None else radius, held.recall if recall is None else recall
+        if radius is None and recall is None:
+            radius, recall = held.radius, held.recall
         verify = verify or held.verify  # type: ignore[assignment]  # The names are the same.
         held.check_verify(verify or held.verify)
         return cls(made, threshold, radius, recall, confirm, verify, cluster, keep, links)  # type: ignore[arg-type]
@@ -367,23 +372,24 @@ class _Options:
 
     def _propose(self, *, by_share: bool) -> TextCandidateSource:
         if self.confirm is None:
-            first = self._family(self.recipe, self.radius, by_share=by_share)
-            check_recall(self.recall, self.recipe)
-            return first
+            return self._family(self.recipe, self.recall, by_share=by_share)
         given = isinstance(self.confirm, Recipe)
-        second = self.confirm if isinstance(self.confirm, Recipe) else self.recipe.with_text(self.confirm)
+        second = self.confirm if isinstance(self.confirm, Recipe) else self.recipe.with_family(self.confirm)
         if second.family == self.recipe.family and not given:
             allowed = "the other family than the recipe's, such as minhash:128 beside simhash, or a Recipe"
             raise bad_parameter("confirm", repr(self.confirm), allowed)
-        check_recall(self.recall, self.recipe if self.recipe.family == "minhash" else second)
+        # A pair is found if both families find it: each has its root of the recall, or all of it beside a given radius.
+        wanted = RECALL if self.recall is None else self.recall
+        each = math.sqrt(wanted) if self.radius is None and 0 < wanted <= 1 else wanted
         return ConfirmedCandidates(
-            self._family(self.recipe, self.radius, by_share=by_share),
-            self._family(second, self.radius if self.recipe.family != "simhash" else None, by_share=False),
+            self._family(self.recipe, each, by_share=by_share), self._family(second, each, by_share=False)
         )
 
-    def _family(self, recipe: Recipe, radius: int | None, *, by_share: bool) -> SimHashCandidates | MinHashCandidates:
+    def _family(self, recipe: Recipe, recall: float | None, *, by_share: bool) -> SimHashCandidates | MinHashCandidates:
         if recipe.family == "simhash":
-            return SimHashCandidates(recipe, self.threshold, radius)
-        if radius is not None and self.confirm is None:
-            raise bad_parameter("radius", radius, "None with minhash, which has no radius; recall= instead")
-        return MinHashCandidates(recipe, self.threshold, self.recall, by_share=by_share)
+            # Of two families a given radius is that of the fingerprints, and the recall that of the signatures.
+            beside = self.radius is not None and self.confirm is not None
+            return SimHashCandidates(recipe, self.threshold, self.radius, None if beside else recall)
+        if self.radius is not None and self.confirm is None:
+            raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
+        return MinHashCandidates(recipe, self.threshold, recall, by_share=by_share)

@@ -302,6 +302,33 @@ class Recipe(FrozenRecipe):
             slots["idf"] = None
         return self.with_(**slots)
 
+    def with_family(self, text: str) -> Recipe:
+        """The recipe with another family: `simhash`, `minhash`, or a text form such as `minhash:256`.
+
+        As of a new recipe, signatures are made by the scheme `fast` unless the text names another one.
+
+        Parameters
+        ----------
+        text : str
+            A family, or a text form, of which any segment may be left out.
+
+        Raises
+        ------
+        ParameterError
+            For another text, or values out of their range.
+
+        Examples
+        --------
+        >>> import nearkin as nk
+        >>> str(nk.Recipe().with_family("minhash")), str(nk.Recipe().with_family("minhash:64:one"))
+        ('char:4|binary|xxh3|minhash:128:fast', 'char:4|binary|xxh3|minhash:64')
+        """
+        if ":" not in text:
+            made = self.with_(family=text)
+            return made.with_(scheme="fast") if text == "minhash" else made
+        made, slots = self.with_text(text), parse(text)
+        return made.with_(scheme="fast") if slots.get("family") == "minhash" and "scheme" not in slots else made
+
     def features_of(self, text: str) -> dict[str, int]:
         """The features of `text` and how often each occurs, in order of first occurrence.
 

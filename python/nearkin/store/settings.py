@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
@@ -17,10 +17,10 @@ import numpy as np
 
 from nearkin.errors import CorruptStoreError, bad_parameter, mismatch
 from nearkin.io import Corpus
-from nearkin.pipeline.candidates import CandidateSource, MinHashCandidates, SimHashCandidates
-from nearkin.pipeline.candidates.minhash import RECALL, check_recall
+from nearkin.pipeline.candidates import RECALL, CandidateSource, MinHashCandidates, SimHashCandidates
 from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.documents import HashedDocuments, hash_texts
+from nearkin.pipeline.summary import promised
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import TextComparison
 from nearkin.progress import Progress, unreported
@@ -130,9 +130,9 @@ class TextSettings:
     threshold : float
         Smallest similarity of a match, inclusive, above 0 and up to 1.
     radius : int, optional
-        Largest Hamming distance of a candidate; None derives it from the threshold. With simhash.
+        Largest Hamming distance of a candidate; None derives it from threshold and recall. With simhash.
     recall : float, optional
-        Wanted probability that a pair at the threshold is found; 0.95 for None. With minhash.
+        Wanted probability that a pair at the threshold is found; 0.995 for None with simhash, 0.95 with minhash.
     text : {"keep", "features", "none"}
         What is kept of the texts of new documents (`nearkin.store.texts`).
     verify : {"jaccard", "containment", "indel", "signature", "none"}
@@ -170,11 +170,10 @@ class TextSettings:
             raise bad_parameter("verify", self.verify, 'jaccard or containment, which compare features, or text="keep"')
         if minhash and self.radius is not None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
-        check_recall(self.recall, self.recipe)
         source = (
             MinHashCandidates(self.recipe, self.threshold, self.recall, by_share=self.verify == "signature")
             if minhash
-            else SimHashCandidates(self.recipe, self.threshold, self.radius)
+            else SimHashCandidates(self.recipe, self.threshold, self.radius, self.recall)
         )
         object.__setattr__(self, "source", source)
 
@@ -205,7 +204,11 @@ class TextSettings:
             raise bad_parameter("texts", "a function", 'None, unless text="none" and texts verify')
         if made.family == "minhash" and recall is None:
             recall = RECALL
-        return cls(made, threshold, radius, recall, text, verify)
+        made_of = cls(made, threshold, radius, recall, text, verify)
+        if isinstance(made_of.source, SimHashCandidates):
+            # The radius itself is remembered, so that a later rule for it changes no store.
+            return replace(made_of, radius=made_of.source.radius, recall=None)
+        return made_of
 
     @cached_property
     def comparison(self) -> TextComparison | None:
@@ -259,7 +262,7 @@ class TextSettings:
             "threshold": self.threshold,
             "text": self.text,
             "verify": self.verify,
-            **self.source.summary(),
+            **promised(self.source.summary(), self.verify)[0],
         }
 
     def to_json(self) -> str:

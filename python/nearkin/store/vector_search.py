@@ -59,17 +59,8 @@ _NUMBERS = 1 << 24
 
 def smallest_radius(bits: int, p: float, recall: float) -> tuple[int, float]:
     """The least Hamming radius that reaches a recall at a probability p of equal bits, and the recall it has."""
-    if p >= 1:
-        return 0, 1.0
-    if recall >= 1 or p <= 0:
-        return bits, 1.0
-    reached = 0.0
-    for radius in range(bits + 1):
-        log = math.lgamma(bits + 1) - math.lgamma(radius + 1) - math.lgamma(bits - radius + 1)
-        reached += math.exp(log + radius * math.log1p(-p) + (bits - radius) * math.log(p))
-        if reached >= recall:
-            return radius, min(reached, 1.0)
-    return bits, 1.0
+    radius = theory.codes_radius(1 - p, bits, recall)
+    return radius, theory.codes_recall(1 - p, bits, radius)
 
 
 def largest_tables(hashes: int, p: float, recall: float) -> tuple[int, int, float]:

@@ -41,9 +41,18 @@ from nearkin.theory.laws import (
     simple_lsh,
     stable,
 )
-from nearkin.theory.simhash import simhash_difference, simhash_difference_of_sets, simhash_radius
+from nearkin.theory.simhash import (
+    SIMHASH_RECALL,
+    codes_radius,
+    codes_recall,
+    simhash_difference,
+    simhash_difference_of_sets,
+    simhash_radius,
+    simhash_recall,
+)
 
 __all__ = [
+    "SIMHASH_RECALL",
     "Banding",
     "Choice",
     "HammingCost",
@@ -57,6 +66,8 @@ __all__ = [
     "bit_sampling",
     "choose",
     "choose_bands",
+    "codes_radius",
+    "codes_recall",
     "cross_polytope",
     "fourier_variance",
     "hamming_candidates",
@@ -81,6 +92,7 @@ __all__ = [
     "simhash_difference",
     "simhash_difference_of_sets",
     "simhash_radius",
+    "simhash_recall",
     "simple_lsh",
     "slaney",
     "stable",

@@ -18,11 +18,16 @@ exactly. Bits are independent, so a distance is Binomial(bits, p): it depends on
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import bad_parameter
+
+SIMHASH_RECALL = 0.995
+"""Recall of a pair at the threshold that `simhash_radius` reaches unless another is wanted."""
 
 
 def simhash_difference(similarity: float) -> float:
@@ -49,12 +54,49 @@ def simhash_difference(similarity: float) -> float:
     return math.acos(2 * similarity / (1 + similarity)) / math.pi
 
 
-def simhash_radius(threshold: float, bits: int) -> int:
-    """Radius that `dedup` takes for candidates of at least this Jaccard similarity.
+def codes_recall(difference: float, bits: int, radius: int) -> float:
+    """P[Binomial(bits, difference) <= radius]: how often two codes lie within a radius.
 
-    The expected distance of a pair at the threshold, bits · p(threshold), and one and a half standard deviations
-    sqrt(bits · p (1 − p)) more, rounded down. Pairs above the threshold lie nearer. docs/quality.md has the recall that
-    this gives on real texts.
+    Parameters
+    ----------
+    difference : float
+        Probability that a bit differs, 0 to 1, each bit by itself.
+    bits : int
+        Width of the codes.
+    radius : int
+        Largest Hamming distance, inclusive.
+    """
+    return min(math.fsum(islice(_distances(difference, bits), max(radius + 1, 0))), 1.0)
+
+
+def codes_radius(difference: float, bits: int, recall: float) -> int:
+    """The least radius within which two codes lie with at least this probability; `bits` for a recall of 1."""
+    if recall >= 1:
+        return 0 if difference <= 0 else bits
+    reached = 0.0
+    for radius, share in enumerate(_distances(difference, bits)):
+        reached += share
+        if reached >= recall:
+            return radius
+    return bits
+
+
+def _distances(difference: float, bits: int) -> Iterator[float]:
+    """Probabilities of the distances 0, 1, …, bits: Binomial(bits, difference)."""
+    if difference <= 0 or difference >= 1:
+        certain = 0 if difference <= 0 else bits
+        yield from (float(distance == certain) for distance in range(bits + 1))
+        return
+    for distance in range(bits + 1):
+        log = math.lgamma(bits + 1) - math.lgamma(distance + 1) - math.lgamma(bits - distance + 1)
+        yield math.exp(log + distance * math.log(difference) + (bits - distance) * math.log1p(-difference))
+
+
+def simhash_recall(threshold: float, bits: int, radius: int) -> float:
+    """Probability that a pair of this Jaccard similarity lies within a radius, over the choice of hash functions.
+
+    That of sets of equal size; sets of unequal sizes at the same similarity lie nearer. Pairs above the threshold do,
+    too, so that this is the least recall of all pairs from the threshold on.
 
     Parameters
     ----------
@@ -62,6 +104,8 @@ def simhash_radius(threshold: float, bits: int) -> int:
         Jaccard similarity, 0 to 1.
     bits : int
         Width of the fingerprint.
+    radius : int
+        Largest distance, inclusive.
 
     Raises
     ------
@@ -70,12 +114,45 @@ def simhash_radius(threshold: float, bits: int) -> int:
 
     Examples
     --------
+    >>> from nearkin.theory import simhash_recall
+    >>> round(simhash_recall(0.8, 128, 25), 3), round(simhash_recall(0.8, 128, 30), 3), simhash_recall(1.0, 64, 0)
+    (0.93, 0.995, 1.0)
+    """
+    return codes_recall(simhash_difference(threshold), bits, radius)
+
+
+def simhash_radius(threshold: float, bits: int, recall: float = SIMHASH_RECALL) -> int:
+    """Radius that `dedup` takes for candidates of at least this Jaccard similarity.
+
+    The least one within which a pair at the threshold lies with probability `recall`: `simhash_recall`. docs/quality.md
+    has the recall that this gives on real texts, and what it costs.
+
+    Parameters
+    ----------
+    threshold : float
+        Jaccard similarity, 0 to 1.
+    bits : int
+        Width of the fingerprint.
+    recall : float, default 0.995
+        Least probability that a pair is found, above 0 and up to 1.
+
+    Raises
+    ------
+    ParameterError
+        A threshold or recall outside its range.
+
+    Examples
+    --------
     >>> from nearkin.theory import simhash_radius
     >>> simhash_radius(0.8, 64), simhash_radius(0.8, 128), simhash_radius(1.0, 64)
-    (13, 25, 0)
+    (18, 30, 0)
+    >>> simhash_radius(0.8, 128, recall=0.9)
+    25
     """
-    p = simhash_difference(threshold)
-    return min(bits, math.floor(bits * p + 1.5 * math.sqrt(bits * p * (1 - p))))
+    number = isinstance(recall, (int, float)) and not isinstance(recall, bool)
+    if not number or not 0 < recall <= 1:
+        raise bad_parameter("recall", repr(recall), "a probability above 0 and up to 1")
+    return codes_radius(simhash_difference(threshold), bits, recall)
 
 
 def simhash_difference_of_sets(shared: int, left: int, right: int) -> float:

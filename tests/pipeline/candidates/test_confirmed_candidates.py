@@ -74,6 +74,11 @@ def test_no_index_holds_the_hashes_of_two_families() -> None:
 def test_the_summary_names_both_families() -> None:
     """Parameters of the first, the recipe of the second and its reach."""
     source = families("simhash")
-    assert {"radius": 40, "confirm": str(MINHASH), "confirm_distance": source.most} == source.summary()
+    summary = dict(source.summary())
+    expected = summary.pop("expected_recall")
+    assert {"radius": 40, "confirm": str(MINHASH), "confirm_distance": source.most} == summary
+    assert source.first.recall is not None
+    assert source.second.recall is not None
+    assert source.first.recall * source.second.recall == expected == source.recall
     assert source.most == 64 - MinHashCandidates(MINHASH, 0.5).banding.least
     assert 40 == families("minhash").most

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -151,9 +152,12 @@ def test_confirmed_links_are_those_of_both_families() -> None:
         pairs = nk.dedup(texts, **options, **more).pairs
         return set(zip(pairs["left"], pairs["right"], strict=True))
 
-    one, both = links(recipe=RECIPE), links(recipe=RECIPE, confirm="simhash:64")
+    both = links(recipe=RECIPE, confirm="simhash:64")
     fingerprints = nk.fingerprint(texts, nk.Recipe(RECIPE).with_text("simhash:64"))
-    radius = nk.theory.simhash_radius(0.6, 64)
+    # Each family has its root of the recall of both.
+    each = math.sqrt(0.95)
+    one = links(recipe=RECIPE, recall=each)
+    radius = nk.theory.simhash_radius(0.6, 64, each)
     expected = {pair for pair in one if int(nk.hamming(fingerprints[pair[0]], fingerprints[pair[1]])) <= radius}
     assert expected == both
 
@@ -175,7 +179,8 @@ def test_older_texts_and_older_signatures_remove_new_ones() -> None:
     [
         ({"recipe": "minhash:16", "threshold": 0.1, "recall": 0.99}, "at least 44"),
         ({"recipe": "minhash:16", "recall": 1.0}, "nothing is sure"),
-        ({"recipe": "simhash:64", "recall": 0.9}, "radius"),
+        ({"recipe": "simhash:64", "recall": 0.9, "radius": 3}, "radius=3, which says what is found"),
+        ({"recipe": "simhash:64", "recall": 1.5}, "probability"),
         ({"recipe": "minhash:64", "radius": 3}, "recall"),
         ({"recipe": "simhash:64", "verify": "signature"}, "simhash"),
         ({"recipe": "minhash:64", "confirm": "minhash:32"}, "other family"),

@@ -82,7 +82,19 @@ def test_texts_become_rows_of_words_with_their_counts() -> None:
     values, counts = family.hash(["red wine", None, "..."])
     assert nk.fingerprint(["red wine", None, "..."], recipe).tolist() == values.tolist()
     assert [2, 0, 0] == counts.tolist()
-    assert {"radius": simhash_radius(0.8, 128)} == family.summary()
+    # Counts have no law of Jaccard similarity.
+    assert {"radius": simhash_radius(0.8, 128), "expected_recall": None} == family.summary()
+
+
+@pytest.mark.parametrize("recall", [None, 0.5, 0.95])
+def test_a_recall_makes_the_radius(recall: float | None) -> None:
+    """The least radius that reaches it; a given radius has the recall that the law says."""
+    family = SimHashCandidates(nk.Recipe(), 0.7, None, recall)
+    wanted = 0.995 if recall is None else recall
+    assert simhash_radius(0.7, 128, wanted) == family.radius
+    assert family.recall is not None
+    assert family.recall >= wanted
+    assert family.recall == SimHashCandidates(nk.Recipe(), 0.7, family.radius).recall
 
 
 @pytest.mark.parametrize("radius", [-1, 65, 1.5, True, "3"])

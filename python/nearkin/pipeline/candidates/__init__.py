@@ -17,11 +17,12 @@ from nearkin.pipeline.candidates.base import (
     Values,
 )
 from nearkin.pipeline.candidates.confirm import ConfirmedCandidates
-from nearkin.pipeline.candidates.minhash import MinHashCandidates, check_recall
+from nearkin.pipeline.candidates.minhash import RECALL, MinHashCandidates
 from nearkin.pipeline.candidates.simhash import SimHashCandidates
 from nearkin.pipeline.candidates.ssdeep import DigestCandidates
 
 __all__ = [
+    "RECALL",
     "CandidateBatch",
     "CandidateLists",
     "CandidatePairs",
@@ -38,5 +39,4 @@ __all__ = [
     "TextBatch",
     "TextCandidateSource",
     "Values",
-    "check_recall",
 ]

@@ -89,9 +89,16 @@ class ConfirmedCandidates:
             raise bad_parameter("against", against, "texts with confirm, since an index has the hashes of one family")
         return None
 
+    @property
+    def recall(self) -> float | None:
+        """Probability that both families find a pair at the threshold; their hashes are independent."""
+        one, other = self.first.recall, self.second.recall
+        return None if one is None or other is None else one * other
+
     def summary(self) -> Summary:
         """Parameters of both."""
-        return {**self.first.summary(), "confirm": str(self.second.recipe), "confirm_distance": self.most}
+        both: Summary = {"confirm": str(self.second.recipe), "confirm_distance": self.most}
+        return {**self.first.summary(), **both, "expected_recall": self.recall}
 
 
 class ConfirmedSearch:

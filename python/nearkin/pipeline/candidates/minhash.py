@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import signature_differences
-from nearkin.errors import bad_parameter
 from nearkin.families.minhash import check_minhash
 from nearkin.pipeline.candidates.base import (
     CandidateBatch,
@@ -72,6 +71,11 @@ class MinHashCandidates:
     def share(self) -> float:
         """Share of equal values from which a pair is a candidate."""
         return self.threshold if self.by_share else self.banding.least / self.recipe.num_perm
+
+    @property
+    def recall(self) -> float:
+        """Probability that a pair at the threshold is found."""
+        return self.banding.recall
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
         """Signatures, `(n, num_perm)`, and feature counts."""
@@ -155,9 +159,3 @@ class BandSearch:
         pairs = self._index.pairs(self._source.share)
         left, right = np.asarray(pairs.left, np.int64), np.asarray(pairs.right, np.int64)
         return CandidatePairs(left, right, self._similarity(pairs.distances))
-
-
-def check_recall(recall: float | None, recipe: Recipe) -> None:
-    """Raise ParameterError for a wanted recall where no signatures have bands that could follow from it."""
-    if recipe.family != "minhash" and recall is not None:
-        raise bad_parameter("recall", recall, "None with simhash, whose radius says what is found; or family minhash")

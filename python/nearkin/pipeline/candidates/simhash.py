@@ -29,7 +29,7 @@ from nearkin.pipeline.summary import Summary
 from nearkin.recipe import Recipe
 from nearkin.search.fingerprints import hamming
 from nearkin.search.hamming import HammingIndex
-from nearkin.theory import simhash_radius
+from nearkin.theory import SIMHASH_RECALL, simhash_radius, simhash_recall
 
 
 class SimHashCandidates:
@@ -42,20 +42,27 @@ class SimHashCandidates:
         Similarity from which the radius follows where `radius` is None (`nearkin.theory.simhash_radius`).
     radius : int, optional
         Largest distance of a candidate, inclusive.
+    recall : float, optional
+        Where `radius` is None, the wanted probability that a pair at the threshold lies within it; 0.995 for None.
 
     Raises
     ------
     ParameterError
-        For a radius that is negative or exceeds the width.
+        For a radius that is negative or exceeds the width, a recall out of range, or both given.
     """
 
     equal: ClassVar[float] = 1.0
 
-    def __init__(self, recipe: Recipe, threshold: float, radius: int | None) -> None:
-        reach = simhash_radius(threshold, recipe.bits) if radius is None else radius
+    def __init__(
+        self, recipe: Recipe, threshold: float, radius: int | None = None, recall: float | None = None
+    ) -> None:
+        if radius is not None and recall is not None:
+            raise bad_parameter("recall", recall, f"None beside radius={radius}, which says what is found")
+        wanted = SIMHASH_RECALL if recall is None else recall
+        reach = simhash_radius(threshold, recipe.bits, wanted) if radius is None else radius
         if isinstance(reach, bool) or not isinstance(reach, (int, np.integer)) or not 0 <= reach <= recipe.bits:
             raise bad_parameter("radius", repr(reach), f"a whole number from 0 to bits={recipe.bits}")
-        self.recipe = recipe
+        self.recipe, self.threshold = recipe, threshold
         self.radius = int(reach)
 
     def hash(self, texts: TextBatch) -> tuple[Values, NDArray[np.uint64]]:
@@ -87,9 +94,16 @@ class SimHashCandidates:
             raise mismatch("bits", f"index of {against.bits}", f"recipe of {self.recipe.bits}")
         return OlderIndex(lambda values: nearest_hits(against.search(_shaped(values), self.radius), len(values)))
 
+    @property
+    def recall(self) -> float | None:
+        """Probability that a pair at the threshold is found; None for weighted features, which have no such law."""
+        if self.recipe.weight != "binary":
+            return None
+        return simhash_recall(self.threshold, self.recipe.bits, self.radius)
+
     def summary(self) -> Summary:
-        """The radius."""
-        return {"radius": self.radius}
+        """The radius, and what is expected of it."""
+        return {"radius": self.radius, "expected_recall": self.recall}
 
 
 class HammingSearch:
