@@ -34,6 +34,12 @@ def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@parametrize_with_checks([getattr(nearkin.sklearn, name)() for name in nearkin.sklearn.__all__])  # type: ignore[untyped-decorator]
+def test_scikit_learns_checks_pass_with_defaults(estimator: Any, check: Any) -> None:
+    """As `check_estimator` runs them; a check that needs another package's switch skips itself."""
+    check(estimator)
+
+
 def test_every_estimator_is_checked() -> None:
     """None of the module is left out of scikit-learn's checks."""
     assert set(nearkin.sklearn.__all__) == {type(estimator).__name__ for estimator in ESTIMATORS}

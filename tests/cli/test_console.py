@@ -260,3 +260,11 @@ def test_a_usage_error_and_a_traceback_are_printable(tmp_path: Path) -> None:
     found = run("--debug", "dedup", tmp_path / HOSTILE, "-o", tmp_path / "out")
     assert (1, True) == (found.returncode, harmless(found.stderr.decode())), found.stderr
     assert b"Traceback" in found.stderr
+
+
+def test_a_table_in_a_pipe_is_lines_with_tabs(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line per row, after the names if they are shown; a cell keeps to its field."""
+    show_table(["n", "what"], [["1", "a b"], ["2", "c\td\ne"]], right=["n"])
+    assert "n\twhat\n1\ta b\n2\tc\\td\\ne\n" == capsys.readouterr().out
+    show_table(["", ""], [["documents", "3"]], header=False, lines=False)
+    assert "documents\t3\n" == capsys.readouterr().out

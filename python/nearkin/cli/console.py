@@ -146,7 +146,7 @@ def show_table(
     right: Iterable[str] = (),
     err: bool = False,
 ) -> None:
-    """Print rows as a table, as wide as they are where no terminal limits it.
+    """Print rows: as a table on a terminal and standard error, as lines with tabs into a pipe.
 
     Parameters
     ----------
@@ -163,6 +163,10 @@ def show_table(
     err : bool, default False
         Whether the table goes to standard error.
     """
+    if not err and not _is_terminal(sys.stdout):
+        for row in (columns, *rows) if header else rows:
+            say("\t".join(map(printable, row)))
+        return
     from rich.table import Table
 
     table = Table(show_header=header) if lines else Table(show_header=header, box=None, padding=(0, 2, 0, 0))

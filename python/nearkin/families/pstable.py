@@ -154,7 +154,8 @@ class PStable(Family):
             if len(above):
                 nearest.append(above.min())
         if not nearest:
-            reason = "all sampled vectors are equal, so no width follows from their distances; give width= a number"
+            why = "1 sample has no distances" if len(base) == 1 else "all sampled vectors are equal"
+            reason = f"{why}, so no width follows from them; give width= a number"
             raise InputError(f"X: {reason}", place="X", reason=reason)
         return 4.0 * float(np.median(nearest))
 
