@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
+from itertools import cycle
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.quality import band_tuning, tuning
+from nearkin.quality import band_tuning
 from nearkin.quality.evaluation import wilson
-from nearkin.quality.truth import TruePairs, take_sample
+from nearkin.quality.truth import take_sample
 from nearkin.theory import choose_bands
 from planted import corpus, jaccard
 
@@ -169,56 +169,6 @@ def test_a_sample_stands_for_its_corpus() -> None:
     )
 
 
-# Intervals
-
-
-def interval_of(left: list[int], right: list[int], hits: list[bool], seed: int = 0) -> tuple[float, float]:
-    pairs = TruePairs(np.array(left, np.int64), np.array(right, np.int64), np.ones(len(left)), "given")
-    return band_tuning._Bootstrap(pairs, seed).interval(np.array(hits, bool))
-
-
-@given(st.lists(st.tuples(st.integers(0, 8), st.integers(9, 17), st.booleans()), max_size=30), st.integers(0, 50))
-@settings(deadline=None)
-def test_intervals_equal_a_plain_bootstrap(pairs: list[tuple[int, int, bool]], seed: int) -> None:
-    """Each draw weighs a document by a Poisson number and a pair by the product; the wider of both counts."""
-    left, right, hits = [a for a, _, _ in pairs], [b for _, b, _ in pairs], [hit for _, _, hit in pairs]
-    low, high = wilson(sum(hits), len(hits))
-    documents = sorted({*left, *right})
-    times = np.random.default_rng(seed).poisson(1.0, (tuning.RESAMPLES, len(documents)))
-    shares = []
-    for draw in times.tolist():
-        count = dict(zip(documents, draw, strict=True))
-        weights = [count[a] * count[b] for a, b in zip(left, right, strict=True)]
-        if sum(weights):
-            shares.append(sum(weight for weight, hit in zip(weights, hits, strict=True) if hit) / sum(weights))
-    if shares:
-        least, most = np.quantile(shares, [0.025, 0.975])
-        low, high = min(low, least), max(high, most)
-    assert (low, high) == pytest.approx(interval_of(left, right, hits, seed))
-
-
-def test_pairs_of_one_document_are_less_certain_than_independent_ones() -> None:
-    """The same hits of the same number: around two hubs, of which one is found, the interval is far wider."""
-    count = 200
-    hits = [True] * (count // 2) + [False] * (count // 2)
-    apart = interval_of(list(range(count)), list(range(count, 2 * count)), hits)
-    hubs = interval_of([0] * (count // 2) + [1] * (count // 2), list(range(2, count + 2)), hits)
-    assert 1.3 * (apart[1] - apart[0]) < hubs[1] - hubs[0]
-    assert wilson(100, 200) == pytest.approx(apart, abs=0.06)
-    assert (0.0, 1.0) == interval_of([], [], [])
-
-
-def test_many_pairs_are_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the limit the bootstrap holds a sample of the pairs, in order and each once; Wilson's counts all."""
-    monkeypatch.setattr(band_tuning, "BOOTSTRAP_PAIRS", 50)
-    rows = np.arange(400)
-    made = band_tuning._Bootstrap(TruePairs(rows, rows + 400, np.ones(400), "given"), 3)
-    assert 50 == len(set(made.drawn.tolist()))
-    assert sorted(made.drawn.tolist()) == made.drawn.tolist()
-    assert (tuning.RESAMPLES, 50) == made.weights.shape
-    assert (wilson(400, 400)[0], 1.0) == pytest.approx(made.interval(np.ones(400, bool)))
-
-
 # Advice
 
 
@@ -227,14 +177,14 @@ ROWS = st.lists(
 )
 
 
-def setting(recall: float, low: float, cost: float, num_perm: int) -> band_tuning.BandSetting:
+def setting(recall: float, low: float, cost: float, num_perm: int, nominal: float) -> band_tuning.BandSetting:
     return {
         "recipe": RECIPE,
         "num_perm": num_perm,
         "num_bands": 1,
         "num_rows": 1,
         "least_equal_values": 1,
-        "nominal_recall": 0.5,
+        "nominal_recall": nominal,
         "recall": recall,
         "recall_low": low,
         "recall_high": 1.0,
@@ -249,12 +199,16 @@ def setting(recall: float, low: float, cost: float, num_perm: int) -> band_tunin
 def test_the_cheapest_bands_with_the_recall_are_advised(
     rows: list[tuple[int, int, int, int]], wanted: int, pairs: int
 ) -> None:
-    """By the lower bound if any have it, else by the estimate; of equal costs the fewer values; with what to know."""
-    made = [setting(max(a, b) / 10, min(a, b) / 10, cost, count) for a, b, cost, count in rows]
+    """By the lower bound if any have it, else by estimate and theory; of equal costs the fewer values; what to know."""
+    made = [
+        setting(max(a, b) / 10, min(a, b) / 10, cost, count, nominal / 10)
+        for (a, b, cost, count), nominal in zip(rows, cycle([9, 3, 10]), strict=False)
+    ]
     recall = wanted / 10
     chosen, notes = band_tuning._advice(made, recall, pairs)
     sure = [row for row in made if row["recall_low"] >= recall]
-    likely = [row for row in made if row["recall"] is not None and row["recall"] >= recall]
+    promised = [row for row in made if row["nominal_recall"] >= min(recall, 0.999)]
+    likely = [row for row in promised if row["recall"] is not None and row["recall"] >= recall]
     among = sure or likely
     few = [f"only {pairs} true pairs in the sample; a larger one has more, if there are any"] if pairs < 100 else []
     if not among:
@@ -264,8 +218,8 @@ def test_the_cheapest_bands_with_the_recall_are_advised(
     assert chosen in among
     assert all((chosen["cost"], chosen["num_perm"]) <= (row["cost"], row["num_perm"]) for row in among)
     estimate = [
-        f"recall {chosen['recall']:.3f} is an estimate from few pairs; "
-        f"its interval begins at {chosen['recall_low']:.3f}"
+        f"recall {chosen['recall']:.3f} is an estimate from few pairs or clusters, its interval begins at "
+        f"{chosen['recall_low']:.3f}; what is advised is no less than theory asks for at the threshold"
     ]
     assert [*([] if sure else estimate), *few] == notes
 
@@ -292,9 +246,9 @@ def test_few_values_can_not_find_all_pairs() -> None:
     assert tuned.chosen is not None
     assert 1.0 == tuned.chosen["recall"]
     assert tuned.chosen["recall_low"] < 1.0
-    assert f"recall 1.000 is an estimate from few pairs; its interval begins at {tuned.chosen['recall_low']:.3f}" in (
-        tuned.notes
-    )
+    about = "recall 1.000 is an estimate from few pairs or clusters, its interval begins at "
+    assert tuned.notes[0].startswith(f"{about}{tuned.chosen['recall_low']:.3f}; ")
+    assert tuned.chosen["nominal_recall"] >= 0.999
     assert f"only {tuned.truth['pairs']} true pairs in the sample; a larger one has more, if there are any" in (
         tuned.notes
     )

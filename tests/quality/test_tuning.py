@@ -115,6 +115,37 @@ def test_pairs_of_one_cluster_widen_the_interval() -> None:
         assert row["recall_high"] - row["recall_low"] > 1.5 * (high - low)
 
 
+@pytest.mark.parametrize("pairs", [1, 8, 13, 40])
+def test_few_pairs_advise_no_less_than_theory(pairs: int) -> None:
+    """All of them lie nearer than pairs at the threshold do: that is no proof that others would."""
+    rng = random.Random(pairs)
+    texts = []
+    for _ in range(pairs):
+        words = [f"{rng.getrandbits(40):x}" for _ in range(80)]
+        texts += [" ".join(words), " ".join([*words[:-1], "changed"])]
+    tuned = nk.tune(texts, threshold=0.7, recall=0.95)
+    for row in tuned.settings.rows():
+        bits = nk.Recipe(row["recipe"]).bits
+        assert 1.0 == row["recall"]
+        assert nk.theory.simhash_radius(0.7, bits, 0.95) == row["radius"]
+    assert any("no less than theory asks for" in note for note in tuned.notes)
+    bands = nk.tune_bands(texts, threshold=0.7, recall=0.95)
+    assert bands.chosen is not None
+    assert bands.chosen["nominal_recall"] >= 0.95
+
+
+def test_many_pairs_show_that_less_is_enough() -> None:
+    """400 clusters whose pairs lie near: a smaller radius than that of theory."""
+    rng = random.Random(4)
+    texts = []
+    for _ in range(400):
+        words = [f"{rng.getrandbits(40):x}" for _ in range(80)]
+        texts += [" ".join(words), " ".join([*words[:-1], "changed"])]
+    row = next(iter(nk.tune(texts, threshold=0.7, recall=0.95, bits=[128]).settings.rows()))
+    assert row["recall_low"] >= 0.95
+    assert row["radius"] < nk.theory.simhash_radius(0.7, 128, 0.95)
+
+
 def test_the_interval_holds_the_truth_in_most_samples() -> None:
     """Of 20 samples of half of 600 documents, the recall of all lies inside of at least 14 intervals of 95%.
 

@@ -30,9 +30,9 @@ from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
 from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.progress import ShowProgress, reporting
-from nearkin.quality.evaluation import wilson
+from nearkin.quality.intervals import RecallIntervals
 from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sample
-from nearkin.quality.tuning import BOOTSTRAP_PAIRS, FEW, RESAMPLES, check_options, estimate_notes
+from nearkin.quality.tuning import FEW, check_options, estimate_notes
 from nearkin.recipe import PRESETS, Recipe
 from nearkin.search.bands import BandIndex
 from nearkin.search.ids import Ids
@@ -191,7 +191,7 @@ def tune_bands(
             taken = take_sample(documents.texts, documents.ids, sample, seed, report=report).without_copies()
         sets = made.with_(family="simhash", bits=64)
         truth = similar_pairs(taken.texts, sets, threshold, lambda done, total: report("compare", done, total))
-        bootstrap = _Bootstrap(truth, seed)
+        intervals = RecallIntervals(truth.left, truth.right, seed)
         for each in recipes:
             report(f"count {each}", 0, 1)
             start = time.process_time()
@@ -200,7 +200,7 @@ def tune_bands(
             hashing["hash_seconds"].append(1e6 * (time.process_time() - start) / max(len(taken.texts), 1))
             scale = 2 * taken.documents / max(len(taken.texts) + taken.copies, 1) / max(int((counts > 0).sum()), 1)
             rows += [
-                _measured(each, nominal, bands, values, counts > 0, truth, scale, bootstrap)
+                _measured(each, nominal, bands, values, counts > 0, truth, scale, intervals)
                 for nominal, bands in _bands(threshold, each.num_perm)
             ]
             report(f"count {each}", 1, 1)
@@ -222,31 +222,6 @@ def _bands(threshold: float, num_perm: int) -> list[tuple[float, Banding]]:
     return list(found.values())
 
 
-class _Bootstrap:
-    """Documents resampled, once for all bands: the weights of true pairs in each draw."""
-
-    def __init__(self, truth: TruePairs, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.drawn = np.arange(len(truth.left))
-        if len(self.drawn) > BOOTSTRAP_PAIRS:
-            self.drawn = np.sort(rng.choice(self.drawn, BOOTSTRAP_PAIRS, replace=False))
-        ends = np.stack([truth.left[self.drawn], truth.right[self.drawn]])
-        rows, places = np.unique(ends, return_inverse=True)
-        left, right = places.reshape(2, -1)
-        times = rng.poisson(1.0, (RESAMPLES, len(rows)))
-        weights = (times[:, left] * times[:, right]).astype(np.float64)
-        self.weights = weights[weights.sum(axis=1) > 0]
-
-    def interval(self, hits: NDArray[np.bool_]) -> tuple[float, float]:
-        """Bounds of the recall: the wider of Wilson's and the bootstrap's."""
-        low, high = wilson(int(hits.sum()), len(hits))
-        if not len(self.weights) or not len(hits):
-            return low, high
-        shares = self.weights @ hits[self.drawn] / self.weights.sum(axis=1)
-        least, most = np.quantile(shares, [0.025, 0.975])
-        return min(low, float(least)), max(high, float(most))
-
-
 def _measured(
     recipe: Recipe,
     nominal: float,
@@ -255,7 +230,7 @@ def _measured(
     present: NDArray[np.bool_],
     truth: TruePairs,
     scale: float,
-    bootstrap: _Bootstrap,
+    intervals: RecallIntervals,
 ) -> BandSetting:
     """The row of these bands."""
     found = [np.zeros(0, bool)]
@@ -270,7 +245,7 @@ def _measured(
     share = bands.least / recipe.num_perm
     candidates = sum(len(part) for part in index.iter_pairs(share))
     true = int(hits.sum())
-    low, high = bootstrap.interval(hits)
+    low, high = intervals.of(hits)
     return {
         "recipe": str(recipe),
         "num_perm": recipe.num_perm,
@@ -293,9 +268,10 @@ def _advice(rows: list[BandSetting], recall: float, pairs: int) -> tuple[BandSet
     if not pairs:
         return None, ["no true pair in the sample; nothing can be tuned"]
     notes: list[str] = []
-    # By the lower bound if any bands reach it, else by the estimate, as a radius is chosen.
+    # By the lower bound if any bands reach it, else by the estimate and by theory, as a radius is chosen.
+    least = min(recall, _NOMINAL[-1])
     enough = [row for row in rows if row["recall_low"] >= recall] or [
-        row for row in rows if row["recall"] is not None and row["recall"] >= recall
+        row for row in rows if row["recall"] is not None and row["recall"] >= recall and row["nominal_recall"] >= least
     ]
     chosen = min(enough, key=lambda row: (row["cost"], row["num_perm"]), default=None)
     if chosen is None:

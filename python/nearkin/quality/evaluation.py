@@ -112,7 +112,7 @@ class Ratio:
         return {"hits": self.hits, "of": self.of, "value": value, "low": self.low, "high": self.high}
 
 
-def wilson(hits: int, of: int) -> tuple[float, float]:
+def wilson(hits: float, of: int) -> tuple[float, float]:
     """Wilson's interval of 95% for a share of `hits` among `of`; (0, 1) without cases.
 
     Examples

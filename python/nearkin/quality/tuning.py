@@ -2,8 +2,10 @@
 
 **Without labels** a true pair is one whose features have at least the threshold's Jaccard similarity, as deduplication
 verifies it (`nearkin.quality.truth`). For every width the smallest radius is taken whose lower bound of the recall
-reaches the wanted share; where no radius in reach does (few pairs), the smallest whose estimate does. Features are not
-compared with one another: each defines itself what similar means, and only labels can say which is right.
+reaches the wanted share; where no radius in reach does (few pairs), the smallest whose estimate does, and no smaller
+than theory asks for at the threshold (`nearkin.theory.simhash_radius`): few pairs can't show that less is enough.
+Features are not compared with one another: each defines itself what similar means, and only labels can say which is
+right.
 
 **With labels** every kind of features is tried. Verification by its Jaccard similarity at a threshold t accepts pairs;
 the t of the best F1 against the labels is taken, and then the smallest radius that finds the wanted share of the true
@@ -14,8 +16,7 @@ candidate that does not match costs `_CANDIDATE` of hashing a document, a furthe
 A document that has a match stops there, so only candidates that do not match count, scaled to the size of the corpus.
 The seconds in the result are measured, and decide nothing.
 
-Intervals are of 95%: of recall the wider of Wilson's and of a bootstrap of documents (each document counts Poisson(1)
-times, a pair the product of its two), since the pairs of one cluster are not independent; of precision Wilson's.
+Intervals are of 95%: of recall by clusters (`nearkin.quality.intervals`), of precision Wilson's.
 
 Cost: one pass over the corpus; hashing the sample once per recipe and width; all pairs of the sample within the largest
 radius, by counts alone. Memory: twice the sample's texts.
@@ -40,6 +41,7 @@ from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import similarity
 from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.quality.evaluation import wilson
+from nearkin.quality.intervals import RecallIntervals
 from nearkin.quality.labels import ClusterLabels, PairLabels
 from nearkin.quality.truth import (
     Sample,
@@ -69,9 +71,6 @@ _CANDIDATE = 0.3
 """Cost of verifying a candidate, in hashings of a document: measured 0.16 (laws) to 0.34 (news), distinct features."""
 _WORD = 0.05
 """Cost of a further word of the fingerprint: 0.05 to 0.15 of hashing a document, measured."""
-RESAMPLES = 200
-BOOTSTRAP_PAIRS = 20_000
-"""Pairs of which the bootstrap draws; with more pairs the interval is that of this many, which is wider."""
 FEW = 100
 """True pairs below which the result says that they are few."""
 _LOWEST = 0.35
@@ -143,7 +142,7 @@ def tune(
     >>> texts = [" ".join(words[:i] + [f"w{i}"] + words[i + 1 :]) for i in range(len(words))]
     >>> tuned = nk.tune(texts, threshold=0.6, bits=[128])
     >>> tuned.chosen["radius"], round(tuned.chosen["recall"], 3), tuned.truth["pairs"]
-    (33, 0.993, 136)
+    (37, 1.0, 136)
     """
     check_options(1.0 if threshold is None else threshold, recall, sample)
     widths = sorted(set(bits))
@@ -182,7 +181,10 @@ def estimate_notes(recall: float | None, low: float | None, wanted: float) -> li
     """What to say about a recall whose lower bound does not reach the wanted one."""
     if recall is None or low is None or low >= wanted:
         return []
-    return [f"recall {recall:.3f} is an estimate from few pairs; its interval begins at {low:.3f}"]
+    return [
+        f"recall {recall:.3f} is an estimate from few pairs or clusters, its interval begins at {low:.3f}; "
+        "what is advised is no less than theory asks for at the threshold"
+    ]
 
 
 def _labels(pairs: Labels) -> PairLabels | ClusterLabels:
@@ -251,12 +253,17 @@ class _Counts:
     candidates: NDArray[np.int64]
     seconds: float
 
-    def first(self, recall: float) -> int | None:
-        """The smallest radius of this recall: by the lower bound if one in reach attains it, else by the estimate."""
-        for share in (self.low, self.recall):
-            if len(enough := np.flatnonzero(share >= recall)):
-                return int(enough[0])
-        return None
+    def first(self, recall: float, threshold: float) -> int | None:
+        """The smallest radius of this recall: by the lower bound if one in reach attains it, else by the estimate.
+
+        One by the estimate is no smaller than theory asks for at the threshold.
+        """
+        if len(sure := np.flatnonzero(self.low >= recall)):
+            return int(sure[0])
+        if not len(enough := np.flatnonzero(self.recall >= recall)):
+            return None
+        least = simhash_radius(threshold, self.prints.recipe.bits, recall) if recall < 1 else 0
+        return min(max(int(enough[0]), least), len(self.recall) - 1)
 
 
 _Option = tuple[tuple[float, ...], _Counts, Setting, TruePairs]
@@ -319,7 +326,9 @@ class _Tuner:
         if not known.complete:
             self.notes.append("labels judge only the pairs that they list; precision and F1 are among these")
         if len(positives[0]) < FEW:
-            self.notes.append(f"only {len(positives[0])} labelled matches in the sample")
+            self.notes.append(
+                f"only {len(positives[0])} labelled matches in the sample: threshold and features may fit these alone"
+            )
         method = "labels of all pairs" if known.complete else f"{len(known.match):,} labelled pairs"
         return self._result("f1", best, TruePairs(*positives, np.zeros(0), method))
 
@@ -396,39 +405,12 @@ class _Tuner:
         candidates = candidates.cumsum()
         hits = _within(prints.distances(*positives), reach)
         wrong = candidates - hits if negatives is None else _within(prints.distances(*negatives), reach)
-        low, high = self._interval(truth, distances, reach)
+        low, high = RecallIntervals(truth.left, truth.right, self.seed).within(distances, reach)
         share = _within(distances, reach) / max(len(distances), 1)
         counted = _Counts(prints, distances, share, low, high, hits, wrong, candidates, seconds)
         self._add_curve(counted, len(positives[0]))
         self.report(stage, 1, 1)
         return counted
-
-    def _interval(
-        self, truth: TruePairs, distances: NDArray[np.int64], reach: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of the recall at each radius: the wider of Wilson's and the bootstrap's."""
-        within = _within(distances, reach)
-        bounds = np.array([wilson(int(hits), len(distances)) for hits in within])
-        low, high = bounds[:, 0], bounds[:, 1]
-        if not len(distances):
-            return low, high
-        rng = np.random.default_rng(self.seed)
-        drawn = np.arange(len(distances))
-        if len(drawn) > BOOTSTRAP_PAIRS:
-            drawn = np.sort(rng.choice(drawn, BOOTSTRAP_PAIRS, replace=False))
-        rows, places = np.unique(np.stack([truth.left[drawn], truth.right[drawn]]), return_inverse=True)
-        left, right = places.reshape(2, -1)
-        near = np.minimum(distances[drawn], reach + 1)
-        shares = []
-        for _ in range(RESAMPLES):
-            times = rng.poisson(1.0, len(rows))
-            weights = times[left] * times[right]
-            if total := weights.sum():
-                shares.append(np.bincount(near, weights, minlength=reach + 2)[: reach + 1].cumsum() / total)
-        if shares:
-            quantiles = np.quantile(np.array(shares), [0.025, 0.975], axis=0)
-            low, high = np.minimum(low, quantiles[0]), np.maximum(high, quantiles[1])
-        return low, high
 
     def _add_curve(self, counted: _Counts, true: int) -> None:
         per_document = 2 * self.scale / max(len(counted.prints.rows), 1)
@@ -454,7 +436,7 @@ class _Tuner:
     ) -> tuple[float, Setting]:
         """The row of this recipe, and what it costs, by counts."""
         recipe = counted.prints.recipe
-        radius = counted.first(self.wanted) if len(counted.distances) else None
+        radius = counted.first(self.wanted, threshold) if len(counted.distances) else None
         documents = max(len(counted.prints.rows), 1)
         verify = self._seconds_per_pair(recipe, truth)
         # The points of this recipe are the last ones of the curve.

@@ -124,7 +124,7 @@ class Tuning(Tabular):
         >>> import nearkin as nk
         >>> texts = [f"{a} {b} grows in the garden behind the house" for a in ("red", "old") for b in ("ivy", "oak")]
         >>> nk.tune(texts, threshold=0.7, bits=[64]).command("corpus.jsonl")
-        "nearkin dedup corpus.jsonl --out clean --recipe 'char:4|binary|xxh3|simhash:64' --threshold 0.7 --radius 9"
+        "nearkin dedup corpus.jsonl --out clean --recipe 'char:4|binary|xxh3|simhash:64' --threshold 0.7 --radius 18"
         """
         if self.chosen is None:
             return None

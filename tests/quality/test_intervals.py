@@ -1,0 +1,103 @@
+"""nearkin.quality.intervals: a bootstrap over clusters, written out plainly, and what few clusters can't say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearkin.quality.evaluation import wilson
+from nearkin.quality.intervals import RESAMPLES, RecallIntervals
+
+PAIRS = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14), st.integers(0, 9)), max_size=25)
+
+
+def intervals_of(left: list[int], right: list[int], seed: int = 0) -> RecallIntervals:
+    return RecallIntervals(np.array(left, np.int64), np.array(right, np.int64), seed)
+
+
+def clusters_of(pairs: list[tuple[int, int]]) -> list[int]:
+    """The least document of the component of each pair, by walking until nothing changes."""
+    label = {document: document for pair in pairs for document in pair}
+    changed = True
+    while changed:
+        changed = False
+        for a, b in pairs:
+            least = min(label[a], label[b])
+            changed |= (label[a], label[b]) != (least, least)
+            label[a] = label[b] = least
+    return [label[a] for a, _ in pairs]
+
+
+def plain(pairs: list[tuple[int, int]], hits: list[bool], seed: int) -> tuple[float, float]:
+    """The interval by its definition."""
+    members: dict[int, list[bool]] = defaultdict(list)
+    for cluster, hit in zip(clusters_of(pairs), hits, strict=True):
+        members[cluster].append(hit)
+    if not members:
+        return 0.0, 1.0
+    count = len(members)
+    low, high = wilson(sum(hits) / len(hits) * count, count)
+    shares = []
+    for draw in np.random.default_rng(seed).poisson(1.0, (RESAMPLES, count)).tolist():
+        total = sum(times * len(members[name]) for times, name in zip(draw, sorted(members), strict=True))
+        found = sum(times * sum(members[name]) for times, name in zip(draw, sorted(members), strict=True))
+        if total:
+            shares.append(found / total)
+    if shares:
+        least, most = np.quantile(shares, [0.025, 0.975])
+        low, high = min(low, least), max(high, most)
+    return low, high
+
+
+@given(PAIRS, st.integers(0, 50))
+@settings(deadline=None)
+def test_intervals_equal_a_plain_bootstrap_over_clusters(rows: list[tuple[int, int, int]], seed: int) -> None:
+    """Of what is found, and of what lies within each radius."""
+    pairs = [(a, b) for a, b, _ in rows]
+    made = intervals_of([a for a, _ in pairs], [b for _, b in pairs], seed)
+    assert len(set(clusters_of(pairs))) == made.clusters
+    distances = np.array([distance for _, _, distance in rows], np.int64)
+    low, high = made.within(distances, 7)
+    for radius in range(8):
+        hits = [distance <= radius for distance in distances.tolist()]
+        expected = plain(pairs, hits, seed)
+        assert expected == pytest.approx((low[radius], high[radius]))
+        assert expected == pytest.approx(made.of(np.array(hits, bool)))
+
+
+def test_pairs_of_one_cluster_are_less_certain_than_independent_ones() -> None:
+    """The same hits of the same number: around two hubs, of which one is found, nothing is known."""
+    count = 200
+    hits = np.arange(count) < count // 2
+    apart = intervals_of(list(range(count)), list(range(count, 2 * count))).of(hits)
+    assert wilson(100, 200) == pytest.approx(apart, abs=0.06)
+    hubs = intervals_of([0] * (count // 2) + [1] * (count // 2), list(range(2, count + 2))).of(hits)
+    assert (0.0, 1.0) == hubs
+    assert (0.0, 1.0) == intervals_of([], []).of(np.zeros(0, bool))
+
+
+def test_one_cluster_whose_pairs_are_all_found_shows_little() -> None:
+    """A thousand pairs of one cluster count as one case."""
+    low, high = intervals_of([0] * 1000, list(range(1, 1001))).of(np.ones(1000, bool))
+    assert (wilson(1, 1)[0], 1.0) == (low, high)
+
+
+def test_the_interval_holds_a_share_that_clusters_have() -> None:
+    """200 trials of 60 clusters, each found whole with probability 0.9: at least 180 of the intervals hold 0.9.
+
+    Of intervals that held with probability 0.95, fewer than 180 of 200 would have probability 1.6e-3; seeds are fixed.
+    """
+    rng = np.random.default_rng(1)
+    held = 0
+    for trial in range(200):
+        sizes = rng.integers(1, 8, 60)
+        starts = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
+        left = np.repeat(starts, sizes)
+        right = left + 1 + np.concatenate([np.arange(size) for size in sizes])
+        low, high = RecallIntervals(left, right, trial).of(np.repeat(rng.random(60) < 0.9, sizes))
+        held += low <= 0.9 <= high
+    assert held >= 180
