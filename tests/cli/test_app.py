@@ -453,6 +453,20 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
         (["store", "info", "folder"], "no store is here"),
         (["ssdeep", "hash", "a.xml", "--json", "--csv"], "--csv is not allowed; use one of --json and --csv"),
         (["search", "folder", "--text", "a", "--radius", "3"], "--radius: not with a store"),
+        (["search", "c.nks", "--fingerprint", "xyz"], "text 'xyz' is not allowed; use a hexadecimal number"),
+        (["search", "c.nks", "--text", "one", "-k", "0"], "--top-k 0 is not allowed; use 1 or more"),
+        (
+            ["index", "remove", "c.nks", "77"],
+            "ids 77 (not there) is not allowed; use ids of the index, or --missing-ok",
+        ),
+        (
+            ["hash", "a.jsonl", "--threads", "0"],
+            "--threads 0 is not allowed; use 1 to 4096, or leave it out for one per",
+        ),
+        (["dedup", "a.jsonl", "-o", "folder"], "--out folder is not allowed; use a folder that is empty or does not"),
+        (["dedup", "a.jsonl", "-o", "x", "--family", "ssdeep", "--html"], "--html: not with --family ssdeep"),
+        (["dedup", "a.jsonl", "-o", "x", "--family", "ssdeep", "--encoding", "latin-1"], "--encoding: not with --fam"),
+        (["ssdeep", "cluster", "nowhere"], "nowhere: no such file or folder"),
     ],
 )
 def test_errors_speak_of_options(
@@ -463,13 +477,14 @@ def test_errors_speak_of_options(
     Path("a.jsonl").write_text('{"text": "one"}\n')
     Path("a.xml").write_text("<a/>")
     Path("latin.jsonl").write_bytes(b'{"text": "caf\xe9"}\n')
+    nk.HammingIndex(recipe=nk.Recipe()).save("c.nks")
     Path("folder").mkdir()
     Path("folder", "b.jsonl").write_text('{"text": "one"}\n')
     Path("folder", "c.xml").write_text("<a/>")
     done = call(*arguments)
     assert done.code in (1, 2)
     assert message in done.message
-    assert not re.search(r"\w='|Errno|os error|`save`", done.message)
+    assert not re.search(r"\w=['\w]|Errno|os error|`save`|None|True", done.message)
 
 
 @pytest.mark.parametrize("command", ["hash", "pairs", "keywords"])

@@ -116,6 +116,7 @@ def test_a_remedy_is_worded_for_this_door() -> None:
 
 def test_errors_of_the_system_are_worded_once() -> None:
     """The core's messages name the file themselves; Python's have it apart."""
+    assert "reading /x: no such file or folder" == worded(OSError(2, "reading /x: No such file or directory"))
     assert "reading /x: No such file" == worded(OSError(2, "reading /x: No such file"))
     assert "/x: no such file" == worded(OSError(2, "No such file", "/x"))
     assert "/x: permission denied" == worded(OSError(13, "Permission denied", b"/x"))

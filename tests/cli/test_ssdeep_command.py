@@ -59,7 +59,7 @@ def test_what_can_not_be_hashed_is_named_and_the_rest_is_done(folder: Path) -> N
     done = run("hash", folder / "fifo", folder, folder / "none", folder / "a")
     assert 1 == done.code
     assert [str(folder / "a")] == [name for _, name in nk.ssdeep.read_list(done.data)]
-    for message in ("not a regular file", "add --recursive", "No such file"):
+    for message in ("not a regular file", "add --recursive", "no such file or folder"):
         assert message in done.err
     assert 2 == run("hash").code
 

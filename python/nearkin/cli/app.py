@@ -85,7 +85,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (NearkinError, OSError) as error:
         if debug:
             raise
-        warn(f"error: {told(error, _command_of(given)[1].params)}")
+        warn(f"error: {told(error, _command_of(given)[1].params, given)}")
         return USAGE if isinstance(error, (ParameterError, MismatchError)) else FAILURE
     except Exception as error:
         # Words that Typer doesn't know, or the help where there is no command.

@@ -15,12 +15,12 @@ from nearkin.errors import InputError, ParameterError
 
 # What errors call an argument of Python, and what this command line says instead.
 _REMEDIES = {"strict=False": "add --lenient for old data", "max_malformed=": "allow more by --max-malformed"}
-_ARGUMENT = re.compile(r"\b(encoding|format|max_malformed|overwrite)=(?:'([^']*)'|True\b)?")
+_ARGUMENT = re.compile(r"\b(encoding|format|max_malformed|missing_ok|overwrite)=(?:'([^']*)'|True\b)?")
 _SAVED = ("a file that `save` has written", "an index, as `nearkin index build` writes it")
 _NO_FILE = "no such file or folder"
 # What Rust adds to the system's message.
 _OS_NUMBER = re.compile(r" \(os error \d+\)")
-_OF_RUST = re.compile(r"(?:open|read|write|create|rename) (.+?): ([A-Z].*)")
+_OPEN = re.compile(r"open (.+?): ([A-Z].*)")
 
 
 def worded(fault: object) -> str:
@@ -48,7 +48,8 @@ def _with_options(text: str) -> str:
         value = f" {match[2]}" if match[2] else ""
         return f"--{match[1].replace('_', '-')}{value}"
 
-    return _ARGUMENT.sub(option, text.replace(*_SAVED))
+    told = _ARGUMENT.sub(option, text.replace(*_SAVED)).replace("--overwrite (--overwrite)", "--overwrite")
+    return re.sub(r",? or None\b", ", or leave it out", told)
 
 
 def _of_system(error: OSError) -> str:
@@ -57,9 +58,9 @@ def _of_system(error: OSError) -> str:
     name = error.filename
     if name is None:
         # The core's messages name the file themselves.
-        match = _OF_RUST.fullmatch(reason)
+        match = _OPEN.fullmatch(reason)
         if match is None:
-            return reason
+            return reason.replace("No such file or directory", _NO_FILE)
         name, reason = match[1], match[2]
     if error.errno == errno.ENOENT:
         reason = reason.replace("No such file or directory", _NO_FILE)
@@ -67,14 +68,16 @@ def _of_system(error: OSError) -> str:
     return f"{name}: {reason[:1].lower()}{reason[1:]}"
 
 
-def told(error: BaseException, parameters: Iterable[Any]) -> str:
-    """What ended a call; a ParameterError by the option that the command has for the argument.
+def told(error: BaseException, parameters: Iterable[Any], words: Sequence[str]) -> str:
+    """What ended a call; a ParameterError by the option that was given for the argument.
 
     Parameters
     ----------
     error : exception
     parameters : iterable of Typer's parameters
         Those of the command that was called.
+    words : sequence of str
+        What was given.
     """
     context = error.context if isinstance(error, ParameterError) else {}
     name, found, allowed = context.get("name"), context.get("found"), context.get("allowed")
@@ -84,10 +87,12 @@ def told(error: BaseException, parameters: Iterable[Any]) -> str:
     if found is None or str(found).lower() == "none":
         return f"no {str(name).replace('_', ' ')} given; use {allowed}"
     long = f"--{str(name).replace('_', '-')}"
-    named = [one for one in parameters if one.param_type_name == "option" and (one.name == name or long in one.opts)]
+    named = [one for one in parameters if one.name == name or long in one.opts]
     if not named:
+        # A slot of a recipe, say.
         return worded(error)
-    option = max(named[0].opts, key=len)
+    options = [max(one.opts, key=len) for one in named if one.param_type_name == "option" and _is_given(one, words)]
+    option = options[0] if options else str(name).replace("_", " ")
     if str(found) == "given":
         return f"{option}: {allowed}" if allowed.startswith("not ") else f"{option} is not allowed; use {allowed}"
     return f"{option} {found} is not allowed; use {allowed}"
@@ -133,6 +138,15 @@ def _name_of(parameter: Any) -> str:
     if parameter.param_type_name == "option":
         return str(max(parameter.opts, key=len))
     return str(parameter.metavar or parameter.name.upper())
+
+
+def _is_given(parameter: Any, words: Sequence[str]) -> bool:
+    """Whether an option is among the words of a call."""
+    long = [form for form in parameter.opts if form.startswith("--")]
+    short = [form for form in parameter.opts if not form.startswith("--")]
+    return any(
+        word in long or word.partition("=")[0] in long or any(word.startswith(form) for form in short) for word in words
+    )
 
 
 def _given(parameter: Any, words: Sequence[str]) -> str:
