@@ -25,7 +25,7 @@ use crate::{Error, Result, room};
 
 /// Bytes at which a block ends, and which it has at most if it holds several texts.
 pub(super) const LEAST: usize = 14 << 10;
-const MOST: usize = 20 << 10;
+pub(super) const MOST: usize = 20 << 10;
 /// Most documents of a block, so that many without text are not in one.
 const DOCUMENTS: usize = 1 << 10;
 /// Blocks that are compressed before they are written.
@@ -403,5 +403,56 @@ impl Blocks {
             return (0..self.len()).into_par_iter().map(one).try_reduce(|| (0, 0), add);
         }
         (0..self.len()).try_fold((0, 0), |sum, block| add(sum, one(block)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::Texts;
+
+    #[test]
+    fn blocks_end_where_their_bytes_say() {
+        let cuts = |lengths: &[usize]| {
+            let texts = Texts(lengths.iter().map(|&length| Some("x".repeat(length))).collect());
+            plan(&texts, &Stop::default()).expect("room").0
+        };
+        assert_eq!(vec![0..2, 2..3], cuts(&[10 << 10; 3]));
+        // A text that would make it too long begins the next block, and a long one has its own.
+        assert_eq!(vec![0..1, 1..2, 2..3], cuts(&[13 << 10, 8 << 10, 1 << 20]));
+        assert_eq!(vec![0..DOCUMENTS, DOCUMENTS..DOCUMENTS + 1], cuts(&vec![0; DOCUMENTS + 1]));
+    }
+
+    /// What a block of these bytes before compression holds.
+    fn read(bytes: &[u8], documents: usize) -> Result<Vec<Option<String>>> {
+        let frame = Encoder::new(None, 1).and_then(|mut encoder| encoder.encode(bytes)).expect("room");
+        let corrupt = |reason: &str| Error::Corrupt { place: "block".to_owned(), reason: reason.to_owned() };
+        Block::decode(&frame, bytes.len(), documents, None, corrupt)?.strings(corrupt)
+    }
+
+    #[test]
+    fn a_block_is_lengths_and_then_texts() {
+        let (mut bytes, texts) = (Vec::new(), Texts(vec![Some("ab".to_owned()), None, Some("c".repeat(200))]));
+        assemble(&texts, 0..3, &mut bytes).expect("room");
+        // 201 is 73, with the highest bit, and 128.
+        assert_eq!([3, 0, 128 + 73, 1, b'a', b'b', b'c'], bytes[..7]);
+        assert_eq!((206, texts.0.clone()), (bytes.len(), read(&bytes, 3).expect("whole")));
+        assemble(&texts, 1..2, &mut bytes).expect("room");
+        assert_eq!((vec![0], vec![None]), (bytes.clone(), read(&bytes, 1).expect("whole")));
+    }
+
+    #[test]
+    fn bytes_that_are_no_block_say_why() {
+        for (bytes, documents, expected) in [
+            (&[1, 1][..], 3, "has fewer texts than documents"),
+            (&[0x80], 1, "ends within its lengths"),
+            (&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1], 1, "has a length of too many bytes"),
+            (&[3, b'a'], 1, "ends within its texts"),
+            (&[2, b'a', b'b'], 1, "holds more than its texts"),
+            (&[2, 0xff], 1, "holds a text that is not UTF-8"),
+        ] {
+            let Err(Error::Corrupt { reason, .. }) = read(bytes, documents) else { panic!("{expected}") };
+            assert_eq!(expected, reason);
+        }
     }
 }

@@ -198,3 +198,61 @@ pub(super) fn train(texts: &dyn TextSource, size: usize) -> Result<Vec<u8>> {
         Err(_) => Ok(Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::Texts;
+
+    fn corrupt(reason: &str) -> Error {
+        Error::Corrupt { place: "frame".to_owned(), reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn a_frame_becomes_its_bytes_and_no_others() {
+        let bytes = b"some words, and some words again, and some words again".as_slice();
+        let dictionary = b"and some words again".as_slice();
+        let (encode, decode_by) = (encoding(dictionary, 3).expect("made"), decoding(dictionary).expect("made"));
+        let frame = Encoder::new(encode.as_deref(), 3).and_then(|mut encoder| encoder.encode(bytes)).expect("room");
+        assert_eq!(bytes, decode(&frame, bytes.len(), decode_by.as_deref(), corrupt).expect("whole"));
+        for (frame, length, expected) in [
+            (&frame[..], bytes.len() + 1, "holds 54 bytes and not 55"),
+            (&frame[..3], bytes.len(), "can't be decompressed (Src size is incorrect)"),
+            (&frame[..1], MOST_PER_BYTE + 1, "is said to hold 32769 bytes in 1, which is impossible"),
+        ] {
+            let Err(Error::Corrupt { reason, .. }) = decode(frame, length, decode_by.as_deref(), corrupt) else {
+                panic!("{expected}")
+            };
+            assert_eq!(expected, reason);
+        }
+        assert_eq!(Vec::<u8>::new(), decode(NOTHING, 0, None, corrupt).expect("the frame of no bytes"));
+    }
+
+    #[test]
+    fn a_dictionary_that_is_none_is_told_from_memory_that_is_not_there() {
+        let none = [&[0x37, 0xa4, 0x30, 0xec][..], &[7; 60]].concat();
+        let refused = [encoding(&none, 3).map(drop), decoding(&none).map(drop), Err(refused(&none))];
+        for error in refused {
+            let Err(Error::Parameter { name: "dictionary", found, .. }) = error else { panic!("{error:?}") };
+            assert_eq!("64 bytes that zstd does not take", found);
+        }
+        // A sound one is refused only where there is no memory.
+        let sound = super::refused(b"some words");
+        assert!(
+            matches!(&sound, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory),
+            "{sound}"
+        );
+        assert!(encoding(b"", 3).expect("nothing").is_none());
+    }
+
+    #[test]
+    fn levels_and_sizes_have_their_ranges() {
+        assert!([1, 19].iter().all(|&level| check_level(level).is_ok()));
+        let error = check_level(20).expect_err("too high").to_string();
+        assert_eq!("level=20 is not allowed; use 1 to 19", error);
+        let few = Texts::of(&["a text"; 2]);
+        assert_eq!(Vec::<u8>::new(), train(&few, 1 << 10).expect("too few to learn from"));
+        let error = train(&few, 1023).expect_err("too small").to_string();
+        assert_eq!("size=1023 is not allowed; use 1024 to 1048576 bytes", error);
+    }
+}

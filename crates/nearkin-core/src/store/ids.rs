@@ -228,3 +228,44 @@ pub(super) fn check_count(ids: IdColumn<'_>, count: usize) -> Result<()> {
     }
     Err(Error::parameter("ids", format!("{} ids", ids.len()), format!("one for each of {count} rows")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Writer;
+
+    #[test]
+    fn ids_of_a_file_are_found_and_told_apart() {
+        let path = std::env::temp_dir().join(format!("nearkin-store-ids-{}", std::process::id()));
+        let given = [Id::Name("1"), Id::Int(1), Id::Name(""), Id::Int(1), Id::Name("8 bytes.")];
+        let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
+        IdColumn::Mixed(&given).write(&mut pages).expect("writable");
+        pages.finish().expect("writable");
+        let segment = Segment::open(&path).expect("whole");
+        let ids = Ids::open(&segment, 2, given.len()).expect("whole");
+        ids.verify(&Stop::default()).expect("whole");
+        assert_eq!(given.to_vec(), (0..given.len()).map(|place| ids.get(place).expect("whole")).collect::<Vec<_>>());
+        let find = |id| {
+            let mut found = Vec::new();
+            ids.find(id, &mut found).map(|()| found).expect("whole")
+        };
+        assert_eq!(
+            [vec![1, 3], vec![0], vec![2], vec![]],
+            [Id::Int(1), Id::Name("1"), Id::Name(""), Id::Int(8)].map(find)
+        );
+        assert!(matches!(Ids::open(&segment, 2, 4), Err(Error::Corrupt { .. })));
+        assert!(matches!(Ids::open(&segment, 3, given.len()), Err(Error::Corrupt { .. })));
+        std::fs::remove_file(&path).expect("there");
+    }
+
+    #[test]
+    fn the_kind_is_the_narrowest_that_holds_all() {
+        let (int, name) = (Id::Int(7), Id::Name("7"));
+        let kind = |ids: &[Id<'_>]| IdColumn::Mixed(ids).kind();
+        assert_eq!([0, 0, 1, 2], [kind(&[]), kind(&[int]), kind(&[name]), kind(&[int, name])]);
+        assert_eq!((0, 1), (IdColumn::Ints(&[7]).kind(), IdColumn::Names(&["7"]).kind()));
+        // XXH3-64 of nothing, which its authors publish.
+        assert_eq!(0x2d06_8005_38d3_94c2, Id::Name("").hash());
+        assert_ne!(Id::Int(7).hash(), Id::Name("\u{7}\0\0\0\0\0\0\0").hash());
+    }
+}

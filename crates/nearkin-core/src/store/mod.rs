@@ -19,7 +19,7 @@
 //! the file and section. Nothing that a file holds is trusted: offsets are checked where they are used, and a length is
 //! allocated only if the bytes there can decompress to it.
 //!
-//! `docs/format-store.md` is the document of the file; `tests` compares it with a plain list.
+//! `docs/format-store.md` is the document of the file; `tests` compares it with a plain list, and each room has a fixed example.
 //!
 //! | room | what it holds |
 //! |---|---|

@@ -1,12 +1,16 @@
 //! Blocks of texts that are compressed once: when documents come, for the log; a file of documents takes them as they are.
 //!
 //! A block is copied where it has the dictionary of the new file and is not small; small ones and those of other dictionaries
-//! are decompressed, and their texts share new blocks with their neighbours.
+//! are decompressed, and their texts share new blocks with their neighbours. Texts that are left before a block which could be
+//! copied become a block; if they are few and that block is not long, one block with all of its texts, so that the next
+//! block is copied again.
+
+use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 use zstd_safe::{CDict, DDict};
 
-use super::blocks::{self, Block, LEAST, WORDS, assemble, compressed, cut, plan};
+use super::blocks::{self, Block, LEAST, MOST, WORDS, assemble, compressed, cut, plan};
 use super::compress::{Encoder, check_level, decoding, encoding};
 use super::pages::PageWriter;
 use super::segment::StoreSegment;
@@ -18,6 +22,8 @@ use crate::{Error, Result, room};
 
 /// Bytes below which a block is small.
 const SMALL: usize = LEAST / 4;
+/// Most bytes of a block that few texts are joined with.
+const JOINED: usize = MOST + SMALL;
 
 /// A compressed block of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,8 +217,9 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
     /// Appends a block; `own` if its dictionary is that of the file.
     fn add(&mut self, block: &Packed<&[u8]>, own: bool, decoder: Option<&DDict<'static>>) -> Result<()> {
         self.stop.check()?;
-        let is_rest = !self.loose.is_empty() && self.loose_bytes < SMALL;
-        if own && block.length >= SMALL && !is_rest {
+        let copied = own && block.length >= SMALL;
+        let joins = copied && !self.loose.is_empty() && self.loose_bytes < SMALL && block.length <= JOINED;
+        if copied && !joins {
             self.write_loose(true)?;
             return self.write(block.documents, block.length, block.frame);
         }
@@ -220,7 +227,21 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         self.loose_bytes += texts.iter().flatten().map(String::len).sum::<usize>();
         room::more(&mut self.loose, texts.len())?;
         self.loose.extend(texts);
-        self.write_loose(false)
+        if joins { self.write_whole() } else { self.write_loose(false) }
+    }
+
+    /// Writes all texts that wait as one block.
+    fn write_whole(&mut self) -> Result<()> {
+        let loose = std::mem::take(&mut self.loose);
+        self.loose_bytes = 0;
+        self.write_texts(&Loose(&loose), 0..loose.len(), &mut Vec::new())
+    }
+
+    /// Writes some texts as one block, which `bytes` has room for.
+    fn write_texts(&mut self, texts: &Loose<'_>, documents: Range<usize>, bytes: &mut Vec<u8>) -> Result<()> {
+        assemble(texts, documents.clone(), bytes)?;
+        let frame = self.encoder.encode(bytes)?;
+        self.write(documents.len(), bytes.len(), &frame)
     }
 
     /// Writes texts that wait: `all`, or those that fill blocks.
@@ -234,9 +255,7 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
                 break;
             }
             first = block.end;
-            assemble(&Loose(&loose), block.clone(), &mut bytes)?;
-            let frame = self.encoder.encode(&bytes)?;
-            self.write(block.len(), bytes.len(), &frame)?;
+            self.write_texts(&Loose(&loose), block, &mut bytes)?;
         }
         loose.drain(..first);
         self.loose_bytes = loose.iter().flatten().map(String::len).sum();
@@ -256,5 +275,72 @@ impl<'s, 'w, 'd> Joined<'s, 'w, 'd> {
         self.write_loose(true)?;
         debug_assert!(self.table.len().is_multiple_of(WORDS), "three words for each block");
         Ok(self.table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{Segment, Writer};
+    use crate::store::tests::Texts;
+
+    /// A block of texts of some KB each.
+    fn block(sizes: &[usize], seed: u8) -> Packed<Vec<u8>> {
+        let letter = |i: usize| char::from(b'a' + (i * i / 7 + usize::from(seed) * i) as u8 % 26);
+        let texts = Texts(sizes.iter().map(|&size| Some((0..size << 10).map(letter).collect())).collect());
+        let mut blocks = pack(&texts, 1, b"").expect("room");
+        assert_eq!(1, blocks.len());
+        blocks.remove(0)
+    }
+
+    /// Documents, length before compression and frame of each block of a file of these.
+    fn written(blocks: &[Packed<Vec<u8>>], name: &str) -> Vec<(usize, usize, u64)> {
+        let path = std::env::temp_dir().join(format!("nearkin-store-packed-{name}-{}", std::process::id()));
+        let parts = blocks.iter().map(|&Packed { documents, texts, text_bytes, length, ref frame }| {
+            Part::Block(Packed { documents, texts, text_bytes, length, frame: frame.as_slice() }, b"".as_slice())
+        });
+        let packed = PackedTexts { dictionary: b"", parts: parts.collect() };
+        let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
+        packed.write(&mut pages, 1).expect("writable");
+        pages.finish().expect("writable");
+        let table = Segment::open(&path).expect("whole").column::<u64>(BLOCKS, 0).expect("a table").to_vec();
+        std::fs::remove_file(&path).expect("there");
+        let documents: usize = blocks.iter().map(|block| block.documents).sum();
+        let firsts = table.chunks(WORDS).map(|words| words[1] as u32 as usize).chain([documents]).collect::<Vec<_>>();
+        let counts = firsts.windows(2).map(|pair| pair[1] - pair[0]);
+        counts.zip(table.chunks(WORDS)).map(|(count, words)| (count, (words[1] >> 32) as usize, words[2])).collect()
+    }
+
+    fn sum(block: &Packed<Vec<u8>>) -> (usize, usize, u64) {
+        (block.documents, block.length, xxh3_64(&block.frame))
+    }
+
+    #[test]
+    fn few_texts_join_the_next_block_and_those_after_it_are_copied() {
+        let (few, full, other) = (block(&[1, 1], 1), block(&[5, 5, 5], 2), block(&[8, 8], 3));
+        let found = written(&[few.clone(), full.clone(), other.clone(), full.clone()], "few");
+        assert_eq!((5, 17 << 10), (found[0].0, found[0].1 - 10));
+        assert_eq!([sum(&other), sum(&full)], found[1..]);
+        // Behind the last block nothing is left to join.
+        let found = written(&[full.clone(), few.clone()], "last");
+        assert_eq!(vec![sum(&full), sum(&few)], found);
+    }
+
+    #[test]
+    fn few_texts_before_a_long_one_are_a_block() {
+        let (few, long) = (block(&[1], 1), block(&[100], 2));
+        assert_eq!(vec![sum(&few), sum(&long)], written(&[few.clone(), long.clone()], "long"));
+    }
+
+    #[test]
+    fn a_block_counts_its_texts() {
+        let blocks = pack(&Texts::of(&["one", "three"]), 1, b"").expect("room");
+        let [Packed { documents: 2, texts: 2, text_bytes: 8, length: 10, frame }] = &blocks[..] else {
+            panic!("{blocks:?}")
+        };
+        assert_eq!(vec![Some("one".to_owned()), Some("three".to_owned())], unpack(frame, 2, 10, b"").expect("whole"));
+        let error = unpack(frame, 2, 11, b"").expect_err("longer").to_string();
+        assert!(error.contains("a block of texts") && error.contains("it holds 10 bytes and not 11"), "{error}");
+        assert!(pack(&Texts::of(&[]), 1, b"").expect("room").is_empty());
     }
 }

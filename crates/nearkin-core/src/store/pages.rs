@@ -188,3 +188,39 @@ impl<T: Plain> Paged<T> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_compared_when_it_is_read() {
+        let path = std::env::temp_dir().join(format!("nearkin-store-pages-{}", std::process::id()));
+        let values: Vec<u64> = (0..1500).collect();
+        let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
+        pages.array(7, &values).expect("writable");
+        pages.array::<u8>(8, &[]).expect("writable");
+        pages.finish().expect("writable");
+        let whole = std::fs::read(&path).expect("there");
+        let first = whole.windows(16).position(|bytes| bytes == bytes_of(&values[..2])).expect("the section");
+        let damaged = |place: usize| {
+            let mut bytes = whole.clone();
+            bytes[first + 8 * place] ^= 1;
+            std::fs::write(&path, bytes).expect("writable");
+            Paged::<u64>::open(&Segment::open(&path).expect("a header"), 7, "numbers").expect("its sums")
+        };
+        let paged = damaged(1400);
+        // Pages hold 512 values: the third is damaged.
+        assert_eq!((1500, 1023), (paged.len(), paged.get(1023).expect("the second page")));
+        assert_eq!(values[500..1024], *paged.slice(500..1024).expect("two pages"));
+        let error = paged.get(1024).expect_err("the third page").to_string();
+        assert!(error.contains("section 7.0 (numbers) does not match its checksum in page 2"), "{error}");
+        assert!(matches!(paged.verify(&Stop::default()), Err(Error::Corrupt { .. })));
+        assert!(matches!(paged.slice(1499..1501), Err(Error::Corrupt { .. })));
+        std::fs::write(&path, &whole).expect("writable");
+        let segment = Segment::open(&path).expect("whole");
+        Paged::<u64>::open(&segment, 7, "numbers").and_then(|paged| paged.verify(&Stop::default())).expect("whole");
+        assert_eq!(0, Paged::<u8>::open(&segment, 8, "nothing").expect("whole").len());
+        std::fs::remove_file(&path).expect("there");
+    }
+}

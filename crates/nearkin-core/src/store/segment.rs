@@ -389,3 +389,48 @@ impl StoreSegment {
         Err(self.segment.corrupt("its texts are not as many or as long as it says"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::Texts;
+    use crate::store::{Documents, TextColumn, write};
+
+    #[test]
+    fn three_documents_answer_by_row_content_and_id() {
+        let path = std::env::temp_dir().join(format!("nearkin-store-segment-{}", std::process::id()));
+        let texts = Texts::of(&["one", "two", "one"]);
+        let documents = Documents {
+            rows: &[4, 7, 9],
+            ids: IdColumn::Names(&["a", "b", "c"]),
+            contents: &[5, 1, 6, 2, 5, 1],
+            records: b"uvwxyz",
+            width: 2,
+            extras: Some(&[b"", b"more", b""]),
+            texts: Some(TextColumn::Plain(&texts)),
+        };
+        write(&path, &documents, b"a note", 1).expect("writable");
+        let file = StoreSegment::open(&path).expect("whole");
+        assert_eq!(
+            (3, 2, false, 3, 9),
+            (file.len(), file.width(), file.has_int_ids(), file.num_texts(), file.text_bytes())
+        );
+        assert_eq!(b"a note".to_vec(), file.note().expect("whole"));
+        assert_eq!((vec![7, 9], vec![4]), (file.rows(1, 99).expect("whole"), file.rows(0, 1).expect("whole")));
+        assert_eq!(vec![1, -1, 0], file.places(&[7, 8, 4]).expect("whole"));
+        let contents = file.find_contents(&[5, 1, 5, 2, 6, 2]).expect("whole");
+        assert_eq!((vec![0, 2, 2, 3], vec![4, 9, 7]), contents);
+        let ids = file.find_ids(IdColumn::Names(&["c", "d"])).expect("whole");
+        assert_eq!((vec![0, 1, 1], vec![9]), ids);
+        assert_eq!(b"yzuv".to_vec(), file.records(&[2, 0]).expect("whole"));
+        assert_eq!(vec![6, 2], file.contents(&[1]).expect("whole"));
+        assert_eq!(vec![Id::Name("b")], file.ids(&[1]).expect("whole"));
+        assert_eq!(vec![b"more".as_slice(), b""], file.extras(&[1, 2]).expect("whole"));
+        let found = file.texts(&[2, 1, 2]).expect("whole");
+        assert_eq!(vec![Some("one".to_owned()), Some("two".to_owned()), Some("one".to_owned())], found);
+        assert!(file.dictionary().expect("whole").is_empty());
+        let error = file.records(&[3]).expect_err("no such place").to_string();
+        assert_eq!("places=3 is not allowed; use 0 to 2 of this file", error);
+        std::fs::remove_file(&path).expect("there");
+    }
+}

@@ -92,3 +92,33 @@ impl Spans {
         if at == self.bytes.len() as u64 { Ok(()) } else { Err(self.ends.corrupt("does not end with the bytes")) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Writer;
+
+    const TAGS: [u32; 3] = [1, 2, 3];
+
+    #[test]
+    fn strings_of_several_groups_come_back() {
+        let path = std::env::temp_dir().join(format!("nearkin-store-spans-{}", std::process::id()));
+        let strings: Vec<Vec<u8>> = (0..2 * GROUP + 1).map(|place| vec![place as u8; place % 5]).collect();
+        let mut pages = PageWriter::new(Writer::create(&path, 11, 32).expect("writable"));
+        let get = |place: usize, out: &mut Vec<u8>| room::append(out, &strings[place]);
+        write(&mut pages, TAGS, "strings", strings.len(), get).expect("writable");
+        pages.finish().expect("writable");
+        let segment = Segment::open(&path).expect("whole");
+        let spans = Spans::open(&segment, TAGS, "strings", strings.len()).expect("whole");
+        spans.verify(&Stop::default()).expect("whole");
+        for place in [0, 1, 4, GROUP - 1, GROUP, 2 * GROUP - 1, 2 * GROUP] {
+            assert_eq!(strings[place], spans.get(place).expect("whole"), "{place}");
+        }
+        // Groups begin where the bytes of those before end.
+        let bytes = |count: usize| strings[..count].iter().map(|string| string.len() as u64).sum::<u64>();
+        let bases: Vec<u64> = (0..3).map(|group| spans.bases.get(group).expect("whole")).collect();
+        assert_eq!(vec![0, bytes(GROUP), bytes(2 * GROUP)], bases);
+        assert!(matches!(Spans::open(&segment, TAGS, "strings", GROUP), Err(Error::Corrupt { .. })));
+        std::fs::remove_file(&path).expect("there");
+    }
+}

@@ -16,7 +16,15 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("nearkin-store-{}-{number}", std::process::id()))
 }
 
-struct Texts(Vec<Option<String>>);
+/// Texts that lie in memory.
+pub(super) struct Texts(pub(super) Vec<Option<String>>);
+
+impl Texts {
+    /// Texts of all documents.
+    pub(super) fn of(texts: &[&str]) -> Self {
+        Self(texts.iter().map(|&text| Some(text.to_owned())).collect())
+    }
+}
 
 impl TextSource for Texts {
     fn len(&self) -> usize {

@@ -91,3 +91,42 @@ pub fn write(path: &Path, documents: &Documents<'_>, note: &[u8], level: i32) ->
     pages.plain().section(ABOUT, 0, &about)?;
     pages.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::xxh3;
+    use crate::segment::Segment;
+    use crate::store::Id;
+
+    /// Documents without texts, of which rows are consecutive from 1 on unless there is a gap.
+    fn file_of(rows: &[i64], name: &str) -> (Vec<u8>, bool) {
+        let path = std::env::temp_dir().join(format!("nearkin-store-write-{name}-{}", std::process::id()));
+        let documents = Documents {
+            rows,
+            ids: IdColumn::Mixed(&[Id::Int(1), Id::Name("1")]),
+            contents: &[9, 8, 7, 6],
+            records: b"ab",
+            width: 1,
+            extras: Some(&[b"", b"x"]),
+            texts: None,
+        };
+        write(&path, &documents, b"{}", 3).expect("writable");
+        let has_rows = Segment::open(&path).expect("whole").has(ROWS, 0);
+        let bytes = std::fs::read(&path).expect("there");
+        std::fs::remove_file(&path).expect("there");
+        (bytes, has_rows)
+    }
+
+    #[test]
+    fn a_file_is_the_bytes_of_its_format() {
+        let (bytes, has_rows) = file_of(&[1, 2], "bytes");
+        assert_eq!((false, file_of(&[1, 2], "again").0), (has_rows, bytes.clone()));
+        assert_eq!(
+            (3008, 792_063_434_615_691_438),
+            (bytes.len(), xxh3::hash(&bytes, 0)),
+            "bytes of a file that every version writes"
+        );
+        assert!(file_of(&[1, 3], "rows").1);
+    }
+}
