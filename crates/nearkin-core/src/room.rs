@@ -10,6 +10,7 @@
 //! | zeros, a value again and again, a copy, the items of an iterator | [`zeros`], [`filled`], [`copied`], [`collected`] |
 //! | more room in a list, text, table, set or heap | [`more`], [`append`], [`resize`], [`more_text`], [`more_entries`], [`more_members`], [`more_waiting`] |
 //! | the results of many tasks, parallel or in turn | [`gathered`], [`tried`], [`tried_in_turn`] |
+//! | what a process makes once | [`Once`] |
 //! | a list of results whose length nobody knows, where no error can be given | [`Growing`] |
 //!
 //! Systems that promise more memory than they have refuse only what is far too large; they end the process when the promise is called in.
@@ -17,6 +18,7 @@
 use std::alloc::Layout;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
@@ -218,6 +220,37 @@ pub fn tried_in_turn<T>(tasks: impl ExactSizeIterator<Item = Result<T>>) -> Resu
     Ok(values)
 }
 
+/// What is made at its first use and stays; threads that want it meanwhile wait.
+#[derive(Debug)]
+pub struct Once<T> {
+    made: OnceLock<T>,
+    making: Mutex<()>,
+}
+
+impl<T> Once<T> {
+    /// Nothing yet.
+    #[allow(clippy::new_without_default, reason = "made as a constant")]
+    pub const fn new() -> Self {
+        Self { made: OnceLock::new(), making: Mutex::new(()) }
+    }
+
+    /// What there is, or what `make` makes.
+    ///
+    /// # Errors
+    /// That of `make`; the next call makes it again.
+    pub fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let _turn = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let made = make()?;
+        Ok(self.made.get_or_init(|| made))
+    }
+}
+
 /// A list that grows while there is memory. Once there is none it lets go of what it has and takes nothing more, and [`Growing::whole`]
 /// is the error.
 #[derive(Debug)]
@@ -358,6 +391,14 @@ mod tests {
         assert_eq!((1..1000).collect::<Vec<i32>>(), growing.all().expect("room"));
         assert_eq!((999, false), (growing.len(), growing.is_empty()));
         assert_eq!((1..1000).collect::<Vec<i32>>(), growing.whole().expect("room"));
+    }
+
+    #[test]
+    fn what_is_refused_once_is_made_later_and_then_stays() {
+        let once = Once::new();
+        assert!(matches!(once.get_or_make(|| of::<u64>(usize::MAX)), Err(Error::Memory { .. })));
+        assert_eq!(&vec![7], once.get_or_make(|| copied(&[7])).expect("room"));
+        assert_eq!(&vec![7], once.get_or_make(|| Err(Error::Forked)).expect("made"));
     }
 
     #[test]

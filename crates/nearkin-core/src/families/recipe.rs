@@ -198,9 +198,14 @@ fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Toke
     let norm = Form::new(slots.norm)?;
     let case = Case::new(slots.case)?;
     let letters = Letters::new(slots.letters)?;
-    let mut stop_words = slots.stop_words.to_vec();
+    let mut stop_words = room::of(slots.stop_words.len())?;
+    for word in slots.stop_words {
+        stop_words.push(room::text(word)?);
+    }
     for name in slots.stop {
-        stop_words.extend(stopwords::list(name)?);
+        let list = stopwords::list(name)?;
+        room::more(&mut stop_words, list.len())?;
+        stop_words.extend(list);
     }
     let user_words = parse_user_words(slots.user_words)?;
     let Some(kind) = kind else { return Ok(None) };

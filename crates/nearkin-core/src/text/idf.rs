@@ -15,12 +15,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
+use crate::room::Once;
 use crate::stop::Stop;
 use crate::text::jieba::Packed;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
@@ -39,33 +39,42 @@ pub struct Idf {
 
 impl Idf {
     /// A table of `len` features and their values; anything else has `unknown`.
-    pub fn new<'a>(len: usize, features: impl Iterator<Item = (&'a [u8], f64)>, unknown: f64) -> Self {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new<'a>(len: usize, features: impl Iterator<Item = (&'a [u8], f64)>, unknown: f64) -> Result<Self> {
         let slots = (2 * len).next_power_of_two().max(2);
-        let mut idf = Self { keys: vec![0; slots], values: vec![0.0; slots], unknown };
+        let mut idf = Self { keys: room::zeros(slots)?, values: room::zeros(slots)?, unknown };
         for (feature, value) in features {
             let slot = idf.slot(key(feature));
             idf.keys[slot] = key(feature);
             idf.values[slot] = value;
         }
-        idf
+        Ok(idf)
     }
 
     /// jieba's own table, or with cppjieba's weight for words that it has not.
-    pub fn jieba(cppjieba: bool) -> &'static Self {
-        static TABLES: [OnceLock<Idf>; 2] = [const { OnceLock::new() }; 2];
-        TABLES[usize::from(cppjieba)].get_or_init(|| {
-            let packed = Packed::new();
-            let values = packed.idf.clone();
+    ///
+    /// # Errors
+    /// There is no memory for it, which is unpacked on first use.
+    pub fn jieba(cppjieba: bool) -> Result<&'static Self> {
+        static TABLES: [Once<Idf>; 2] = [const { Once::new() }; 2];
+        TABLES[usize::from(cppjieba)].get_or_make(|| {
+            let mut packed = Packed::new()?;
+            let values = std::mem::take(&mut packed.idf);
             let median = values.get(packed.median).copied().unwrap_or_default();
             let unknown = if cppjieba { CPPJIEBA_UNKNOWN } else { median };
             let mut text = String::new();
-            let mut words: Vec<(usize, f64)> = Vec::with_capacity(1 << 19);
+            let mut words: Vec<(usize, f64)> = Vec::new();
             packed.each(|word, _, _, place| {
                 if place > 0 {
+                    room::more_text(&mut text, 3 * word.len())?;
+                    room::more(&mut words, 1)?;
                     text.extend(char::decode_utf16(word.iter().copied()).flatten());
                     words.push((text.len(), values[place - 1]));
                 }
-            });
+                Ok(())
+            })?;
             let mut start = 0;
             let features = words.iter().map(|&(end, value)| {
                 let word = &text.as_bytes()[start..end];
@@ -261,11 +270,11 @@ mod tests {
 
     #[test]
     fn jiebas_table_has_its_values() {
-        let idf = Idf::jieba(false);
+        let idf = Idf::jieba(false).expect("room");
         assert_eq!(13.900677652, idf.get("劳动防护".as_bytes()));
         assert_eq!(10.8561552143, idf.get("升职".as_bytes()));
         assert_eq!(11.9547675029, idf.get(b"CEO"));
-        assert_eq!(CPPJIEBA_UNKNOWN, Idf::jieba(true).get(b"CEO"));
+        assert_eq!(CPPJIEBA_UNKNOWN, Idf::jieba(true).expect("room").get(b"CEO"));
     }
 
     proptest! {
@@ -275,7 +284,7 @@ mod tests {
             others in prop::collection::vec("[a-d]{0,4}", 20),
         ) {
             let table = entries.iter().map(|(feature, &value)| (feature.as_bytes(), value));
-            let idf = Idf::new(entries.len(), table, 10.0);
+            let idf = Idf::new(entries.len(), table, 10.0).expect("room");
             for feature in entries.keys().chain(&others) {
                 prop_assert_eq!(entries.get(feature).copied().unwrap_or(10.0), idf.get(feature.as_bytes()));
             }

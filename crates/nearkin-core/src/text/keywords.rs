@@ -63,19 +63,22 @@ impl IdfTable {
     /// The table of `features` and their `values`; anything else has `unknown`.
     ///
     /// # Errors
-    /// Numbers of features and values that differ.
+    /// Numbers of features and values that differ; there is no memory.
     pub fn fitted(features: &[impl AsRef<[u8]>], values: &[f64], unknown: f64) -> Result<Self> {
         check_length("values", values.len(), features.len())?;
         let entries = features.iter().map(AsRef::as_ref).zip(values.iter().copied());
-        Ok(Self::Own(Arc::new(Idf::new(features.len(), entries, unknown))))
+        Ok(Self::Own(Arc::new(Idf::new(features.len(), entries, unknown)?)))
     }
 
     /// The table itself.
-    pub fn get(&self) -> &Idf {
+    ///
+    /// # Errors
+    /// There is no memory for jieba's, which is unpacked on first use.
+    pub fn get(&self) -> Result<&Idf> {
         match self {
             Self::Jieba => Idf::jieba(false),
             Self::CppJieba => Idf::jieba(true),
-            Self::Own(idf) => idf,
+            Self::Own(idf) => Ok(idf),
         }
     }
 }
@@ -288,11 +291,12 @@ impl Keywords {
                 distinct.count(feature);
             })?;
             distinct.check()?;
-            let of = |&(_, hash, count): &(u32, u64, u32)| match &self.weighting {
-                Weighting::Count => f64::from(count),
-                Weighting::Log => 1.0 + libm::log(f64::from(count)),
-                Weighting::Idf(table) => f64::from(count) * (table.get().of_hash(hash) / total as f64),
-                Weighting::Binary | Weighting::TextRank => 1.0,
+            let idf = if let Weighting::Idf(table) = &self.weighting { Some(table.get()?) } else { None };
+            let of = |&(_, hash, count): &(u32, u64, u32)| match (&self.weighting, idf) {
+                (Weighting::Count, _) => f64::from(count),
+                (Weighting::Log, _) => 1.0 + libm::log(f64::from(count)),
+                (_, Some(idf)) => f64::from(count) * (idf.of_hash(hash) / total as f64),
+                _ => 1.0,
             };
             room::more(weights, distinct.len())?;
             weights.extend((0..).zip(distinct.found.iter().map(of)).map(|(place, weight)| (place, place, weight)));
@@ -328,7 +332,7 @@ mod tests {
         assert_eq!(pairs(&[("b", 1.0 + libm::log(2.0))]), find(Weighting::Log, "34%", "a b c b")[..1].to_vec());
         assert_eq!(2, find(Weighting::Log, "34%", "a b c b").len());
         let table: [(&[u8], f64); 1] = [(b"b", 3.0)];
-        let idf = IdfTable::Own(Arc::new(Idf::new(1, table.into_iter(), 8.0)));
+        let idf = IdfTable::Own(Arc::new(Idf::new(1, table.into_iter(), 8.0).expect("room")));
         assert_eq!(pairs(&[("a", 2.0), ("c", 2.0), ("b", 1.5)]), find(Weighting::Idf(idf), "all", "a b c b"));
         assert_eq!(pairs(&[]), find(Weighting::Count, "all", "?!"));
     }

@@ -151,14 +151,13 @@ impl Tokenizer {
         let kept = if matches!(kind, FeatureKind::Char(_)) { letters } else { Letters::All };
         let map = CharMap::get(form, case, kept)?;
         let mut buffer = String::new();
-        let stop_words = stop_words
-            .iter()
-            .map(|word| {
-                map.apply(word, &mut buffer, &Stop::default())?;
-                Ok(buffer.as_bytes().into())
-            })
-            .collect::<Result<_>>()?;
-        Ok(Self { kind, letters, map, stop_words, cut: Cut::Uax29, min_length: 1, tags: Vec::new() })
+        let mut normalised = HashSet::new();
+        room::more_members(&mut normalised, stop_words.len())?;
+        for word in stop_words {
+            map.apply(word, &mut buffer, &Stop::default())?;
+            normalised.insert(room::copied(buffer.as_bytes())?.into());
+        }
+        Ok(Self { kind, letters, map, stop_words: normalised, cut: Cut::Uax29, min_length: 1, tags: Vec::new() })
     }
 
     /// The tokenizer with another segmenter, whose words it keeps if they have at least `min_length` characters and one of the

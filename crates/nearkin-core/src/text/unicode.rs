@@ -357,7 +357,9 @@ impl CharMap {
                         let mapped = char::from_u32((code_point as i32 + distance) as u32);
                         let mapped = mapped.unwrap_or(char::REPLACEMENT_CHARACTER);
                         ascii &= mapped.is_ascii();
-                        room::more(out, mapped.len_utf8() + bytes.len() - at - length + SLACK)?;
+                        if mapped.len_utf8() > length {
+                            room::more(out, mapped.len_utf8() + bytes.len() - at - length + SLACK)?;
+                        }
                         out.extend_from_slice(mapped.encode_utf8(&mut [0; 4]).as_bytes());
                     }
                 }

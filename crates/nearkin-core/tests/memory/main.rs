@@ -130,7 +130,7 @@ fn attack<S, T: Debug + PartialEq + Send, V: Debug + PartialEq>(
         }
     }
     assert!(refused > 0, "{name} is refused some");
-    println!("{name}: {total} large allocations, each {stride}th refused");
+    println!("{name}: {total} large allocations, one of {stride} refused");
 }
 
 #[test]

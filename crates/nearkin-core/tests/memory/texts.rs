@@ -9,6 +9,7 @@ use nearkin_core::pipeline::absorb::{Fingerprints, absorb, absorb_listed, first_
 use nearkin_core::pipeline::verify::{Cache, Measure, feature_sets};
 use nearkin_core::text::contents::{byte_hashes, content_hashes};
 use nearkin_core::text::idf::DocumentFrequencies;
+use nearkin_core::text::jieba::{Base, Jieba, Scratch, parse_user_words};
 use nearkin_core::text::keywords::IdfTable;
 use nearkin_core::text::words::joined;
 
@@ -155,6 +156,31 @@ fn document_frequencies_are_whole() {
     attack("document frequencies", some, state, |counted| recipe.count_documents(counted, &texts[5000..]));
     let counted = some();
     ask("features of documents", || Ok(counted.features(1)?.len()));
+}
+
+#[test]
+fn dictionaries_and_tables_are_refused_and_given() {
+    let some: Vec<String> = words("的一是了我不人在他有这个上们来到时大地为子中你说生国年", " ", 9)
+        .split(' ')
+        .map(str::to_owned)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let lines = some.iter().zip(1..).map(|(word, n)| format!("{word} {} t{}", n % 3000, n % 9));
+    let lines = lines.collect::<Vec<String>>().join("\n");
+    ask("user words", || Ok(parse_user_words(&lines)?.len()));
+    let user = parse_user_words(&lines).expect("there is memory");
+    let text = some[..50].concat();
+    let cut = |jieba: &Jieba| {
+        let mut count = 0;
+        jieba.cut(&text, &mut Scratch::default(), |_, _| count += 1).map(|()| count)
+    };
+    let base = Base::new(&user[..5000]).expect("there is memory");
+    ask("base", || Base::new(&user[..5000]).map(drop));
+    ask("dictionary", || cut(&Jieba::over(&base, &user[5000..])?));
+    ask("jieba's dictionary and a word", || cut(&Jieba::new(&user[..1])?));
+    ask("stop words", || Recipe::new(&Slots { stop_words: &some, ..word_slots(1, "uax29") }).map(drop));
+    let values = vec![1.5; some.len()];
+    ask("table", || Ok(IdfTable::fitted(&some, &values, 7.0)?.get()?.get(some[3].as_bytes())));
 }
 
 #[test]

@@ -36,7 +36,10 @@ impl IdfCore {
 
     /// The values of features.
     fn values<'py>(&self, py: Python<'py>, features: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let values = || room::collected(features.iter().map(|feature| self.table.get().get(feature)));
+        let values = || {
+            let table = self.table.get()?;
+            room::collected(features.iter().map(|feature| table.get(feature)))
+        };
         let found = detached(py, values)?.into_python()?;
         Ok(found.into_pyarray(py))
     }

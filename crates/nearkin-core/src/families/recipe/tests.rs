@@ -587,6 +587,9 @@ fn tables_that_nearkin_does_not_carry_are_refused() {
     assert_eq!("values=0 values is not allowed; use 1 values", error);
     let names: [&[u8]; 1] = [b"a"];
     let table = IdfTable::fitted(&names, &[2.5], 1.0).expect("as many values");
-    assert_eq!((2.5, 1.0), (table.get().get(b"a"), table.get().get(b"b")));
-    assert_eq!(Idf::jieba(true).get(b"CEO"), IdfTable::named("cppjieba").expect("carried").get().get(b"CEO"));
+    let table = table.get().expect("room");
+    assert_eq!((2.5, 1.0), (table.get(b"a"), table.get(b"b")));
+    let carried = IdfTable::named("cppjieba").expect("carried");
+    let found = carried.get().expect("room").get(b"CEO");
+    assert_eq!(Idf::jieba(true).expect("room").get(b"CEO"), found);
 }

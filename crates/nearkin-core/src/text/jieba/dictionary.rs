@@ -11,11 +11,11 @@
 //!
 //! Logarithms are libm's, so that no tie depends on the platform.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::OnceLock;
+use std::collections::{HashMap, HashSet};
 
 use super::trie::{self, Trie, UNKNOWN, WordList};
-use crate::{Error, Result};
+use crate::room::Once;
+use crate::{Error, Result, room};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-words.bin");
 
@@ -38,7 +38,7 @@ pub struct UserWord {
 /// Reads a dictionary in jieba's format: a word per line, with a frequency and a tag if wanted.
 ///
 /// # Errors
-/// A word or a frequency that is too long.
+/// A word or a frequency that is too long; there is no memory.
 pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
     let mut found = Vec::new();
     for (number, line) in text.split('\n').enumerate() {
@@ -60,7 +60,8 @@ pub fn parse_user_words(text: &str) -> Result<Vec<UserWord>> {
         if length > MAX_WORD {
             return Err(Error::input(place(), format!("word of {length} characters; use at most {MAX_WORD}")));
         }
-        found.push(UserWord { word: word.to_owned(), frequency, tag: tag.map(str::to_owned) });
+        room::more(&mut found, 1)?;
+        found.push(UserWord { word: room::text(word)?, frequency, tag: tag.map(room::text).transpose()? });
     }
     Ok(found)
 }
@@ -76,7 +77,7 @@ fn split_last(line: &str, test: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
 /// Words, ready to be looked up.
 pub struct Dictionary {
     /// Number of each character up to U+FFFF, `UNKNOWN` for those of no word.
-    numbers: Box<[u16]>,
+    numbers: Vec<u16>,
     /// Numbers of the characters above.
     high: HashMap<char, u16>,
     pub(super) trie: Trie,
@@ -88,9 +89,9 @@ pub struct Dictionary {
     total: u64,
     /// Place in `tag_names` of the tag of the word that ends at a node, or `NO_TAG`.
     tags: Vec<u16>,
-    tag_names: Vec<Box<str>>,
+    tag_names: Vec<String>,
     /// Words that are split where the model of unknown words finds them.
-    pub(super) split: HashSet<Box<str>>,
+    pub(super) split: HashSet<String>,
 }
 
 const NO_TAG: u16 = u16::MAX;
@@ -104,45 +105,29 @@ struct WordEntry {
     tag: u16,
 }
 
+/// A word's characters, and the word.
+type Entry = (Vec<u32>, WordEntry);
+
 impl Dictionary {
     /// jieba's dictionary, unpacked on first use.
-    pub fn standard() -> &'static Self {
-        static STANDARD: OnceLock<Dictionary> = OnceLock::new();
-        STANDARD.get_or_init(|| {
-            let packed = Packed::new();
-            let mut words: Vec<u16> = Vec::with_capacity(1 << 20);
-            let mut entries: Vec<(u32, WordEntry)> = Vec::with_capacity(1 << 19);
-            let (total, names) = (packed.total, packed.tags.clone());
-            packed.each(|word, frequency, tag, _| {
-                if frequency > 0 {
-                    words.extend_from_slice(word);
-                    entries.push((words.len() as u32, WordEntry { frequency, tag: tag.into() }));
-                }
-            });
-            let mut start = 0;
-            let list: Vec<(&[u16], WordEntry)> = entries
-                .iter()
-                .map(|&(end, entry)| {
-                    let word = &words[start..end as usize];
-                    start = end as usize;
-                    (word, entry)
-                })
-                .collect();
-            // Characters outside the basic plane are in no word of this dictionary.
-            let characters = |word: &[u16]| word.iter().map(|&unit| u32::from(unit)).collect::<Vec<u32>>();
-            let list: Vec<(Vec<u32>, WordEntry)> =
-                list.into_iter().map(|(word, entry)| (characters(word), entry)).collect();
-            // It fails on too many characters or frequencies alone, of which these words have 12,045 and 5,087.
-            Self::build(&list, total, names, HashSet::new()).unwrap_or_else(|_| Self::empty())
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn standard() -> Result<&'static Self> {
+        static STANDARD: Once<Dictionary> = Once::new();
+        STANDARD.get_or_make(|| {
+            let mut packed = Packed::new()?;
+            let (total, names) = (packed.total, std::mem::take(&mut packed.tags));
+            Self::build(&refs(&packed.entries()?)?, total, names, HashSet::new())
         })
     }
 
     /// A dictionary without words.
-    fn empty() -> Self {
-        Self {
-            numbers: vec![UNKNOWN; 1 << 16].into(),
+    fn empty() -> Result<Self> {
+        Ok(Self {
+            numbers: room::filled(UNKNOWN, 1 << 16)?,
             high: HashMap::new(),
-            trie: Trie::new(&WordList::default()),
+            trie: Trie::new(&WordList::default())?,
             frequencies: vec![0],
             weights: vec![0.0],
             unknown: 0.0,
@@ -150,102 +135,81 @@ impl Dictionary {
             tags: Vec::new(),
             tag_names: Vec::new(),
             split: HashSet::new(),
-        }
+        })
     }
 
     /// jieba's words and those of `user`, of which later ones take the place of earlier ones.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags.
+    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
     pub fn with(user: &[UserWord]) -> Result<Self> {
-        let mut entries: BTreeMap<Vec<u32>, WordEntry> = BTreeMap::new();
-        Packed::new().each(|word, frequency, tag, _| {
-            if frequency > 0 {
-                entries
-                    .insert(word.iter().map(|&unit| unit.into()).collect(), WordEntry { frequency, tag: tag.into() });
-            }
-        });
-        Self::standard().join(&mut entries, user)
+        Ok(Self::standard()?.join(&Packed::new()?.entries()?, user)?.0)
     }
 
-    /// The words of this dictionary, which are `entries`, and those of `user`; all of them are `entries` then.
-    fn join(&self, entries: &mut BTreeMap<Vec<u32>, WordEntry>, user: &[UserWord]) -> Result<Self> {
+    /// The words of this dictionary, which are `entries`, and those of `user`; and the entries of the latter.
+    fn join(&self, entries: &[Entry], user: &[UserWord]) -> Result<(Self, Vec<Entry>)> {
         let base = self;
         let mut added = UserWords { base, words: HashMap::new(), total: base.total };
-        let mut split = base.split.clone();
-        let mut tags: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut split = HashSet::new();
+        room::more_members(&mut split, base.split.len())?;
+        for word in &base.split {
+            split.insert(room::text(word)?);
+        }
+        let mut tags: HashMap<&str, &str> = HashMap::new();
         for entry in user {
-            let word: Vec<char> = entry.word.chars().collect();
-            let frequency = entry.frequency.unwrap_or_else(|| added.suggest(&word));
+            let word: Vec<char> = characters(&entry.word)?;
+            let frequency = match entry.frequency {
+                Some(frequency) => frequency,
+                None => added.suggest(&word)?,
+            };
             added.total += frequency;
             for length in 1..word.len() {
                 let prefix = &word[..length];
                 if added.get(prefix).is_none() {
-                    added.words.insert(prefix.into(), 0);
+                    added.insert(room::copied(prefix)?, 0)?;
                 }
             }
-            added.words.insert(word.into(), frequency);
+            added.insert(word, frequency)?;
             if frequency == 0 {
-                split.insert(entry.word.as_str().into());
+                room::more_members(&mut split, 1)?;
+                split.insert(room::text(&entry.word)?);
             }
             if let Some(tag) = &entry.tag {
+                room::more_entries(&mut tags, 1)?;
                 tags.insert(&entry.word, tag);
             }
         }
-        let mut names = base.tag_names.clone();
-        let mut name_places: HashMap<Box<str>, u16> =
-            names.iter().enumerate().map(|(place, name)| (name.clone(), place as u16)).collect();
+        let mut names = Names::of(&base.tag_names)?;
+        let mut new: Vec<Entry> = room::of(added.words.len())?;
+        let mut text = String::new();
         for (word, &frequency) in &added.words {
-            let key: Vec<u32> = word.iter().map(|&c| c.into()).collect();
-            let text: String = word.iter().collect();
-            let old = entries.get(&key).map_or(NO_TAG, |entry| entry.tag);
+            let key: Vec<u32> = room::collected(word.iter().map(|&c| c.into()))?;
+            text.clear();
+            room::more_text(&mut text, 4 * word.len())?;
+            text.extend(word);
+            let old = entries.binary_search_by(|entry| entry.0.cmp(&key));
             let tag = match tags.get(text.as_str()) {
-                None => old,
-                Some(&name) => *name_places.entry(name.into()).or_insert_with(|| {
-                    names.push(name.into());
-                    (names.len() - 1) as u16
-                }),
+                None => old.map_or(NO_TAG, |place| entries[place].1.tag),
+                Some(&name) => names.place(name)?,
             };
-            entries.insert(key, WordEntry { frequency, tag });
+            new.push((key, WordEntry { frequency, tag }));
         }
-        trie::check_numbers("tags", names.len())?;
-        let entries: Vec<(&[u32], WordEntry)> = entries.iter().map(|(word, &entry)| (word.as_slice(), entry)).collect();
-        Self::build(&entries, added.total, names, split)
+        trie::check_numbers("tags", names.list.len())?;
+        new.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let joined = Self::build(&joined(entries, &new)?, added.total, names.list, split)?;
+        Ok((joined, new))
     }
 
     /// The dictionary of `entries`, sorted by their words.
     fn build(
-        entries: &[(impl AsRef<[u32]>, WordEntry)],
+        entries: &[(&[u32], WordEntry)],
         total: u64,
-        tag_names: Vec<Box<str>>,
-        split: HashSet<Box<str>>,
+        tag_names: Vec<String>,
+        split: HashSet<String>,
     ) -> Result<Self> {
-        // How often each character occurs in texts, as far as the words tell: the commonest get the smallest numbers.
-        let mut counts: HashMap<u32, u64> = HashMap::new();
-        // A table for the basic plane is faster, but takes longer to make than to count the characters of few words.
-        let mut low_counts = vec![0_u64; if entries.len() < FEW { 0 } else { 1 << 16 }];
-        for (word, entry) in entries {
-            for &c in word.as_ref() {
-                match low_counts.get_mut(c as usize) {
-                    Some(count) => *count += entry.frequency + 1,
-                    None => *counts.entry(c).or_default() += entry.frequency + 1,
-                }
-            }
-        }
-        let low = low_counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        counts.extend(low.map(|(c, &count)| (c as u32, count)));
-        trie::check_numbers("distinct characters", counts.len())?;
-        let mut order: Vec<(u32, u64)> = counts.into_iter().collect();
-        order.sort_unstable_by_key(|&(c, count)| (std::cmp::Reverse(count), c));
-        let mut numbers = vec![UNKNOWN; 1 << 16];
-        let mut high = HashMap::new();
-        for (number, &(c, _)) in (1..).zip(&order) {
-            match numbers.get_mut(c as usize) {
-                Some(place) => *place = number,
-                None => drop(char::from_u32(c).map(|c| high.insert(c, number))),
-            }
-        }
-        let mut frequencies: Vec<u64> = entries.iter().map(|(_, entry)| entry.frequency).chain([0]).collect();
+        let (numbers, high) = number_characters(entries)?;
+        let mut frequencies: Vec<u64> = room::of(entries.len() + 1)?;
+        frequencies.extend(entries.iter().map(|(_, entry)| entry.frequency).chain([0]));
         frequencies.sort_unstable();
         frequencies.dedup();
         trie::check_numbers("distinct frequencies", frequencies.len())?;
@@ -256,29 +220,18 @@ impl Dictionary {
         let mut words = WordList::default();
         for (word, entry) in entries {
             let class = frequencies.partition_point(|&f| f < entry.frequency) as u16;
-            words.push(word.as_ref().iter().map(|&c| number(c)), class);
+            words.push(word.iter().map(|&c| number(c)), class)?;
         }
-        let trie = Trie::new(&words);
-        let mut tags = vec![NO_TAG; trie.len()];
+        let trie = Trie::new(&words)?;
+        let mut tags = room::filled(NO_TAG, trie.len())?;
         for (word, entry) in entries {
-            if let Some(node) = trie.walk(word.as_ref().iter().map(|&c| number(c))) {
+            if let Some(node) = trie.walk(word.iter().map(|&c| number(c))) {
                 tags[node as usize] = entry.tag;
             }
         }
         let logarithm = libm::log(total as f64);
-        let weights = frequencies.iter().map(|&f| libm::log(f as f64) - logarithm).collect();
-        Ok(Self {
-            numbers: numbers.into(),
-            high,
-            trie,
-            frequencies,
-            weights,
-            unknown: 0.0 - logarithm,
-            total,
-            tags,
-            tag_names,
-            split,
-        })
+        let weights = room::collected(frequencies.iter().map(|&f| libm::log(f as f64) - logarithm))?;
+        Ok(Self { numbers, high, trie, frequencies, weights, unknown: 0.0 - logarithm, total, tags, tag_names, split })
     }
 
     /// The number of a character of the basic plane.
@@ -305,45 +258,146 @@ impl Dictionary {
     }
 }
 
+/// Numbers of the characters of words: those up to U+FFFF, and those above.
+type Numbers = (Vec<u16>, HashMap<char, u16>);
+
+/// Numbers the characters of words by how often they occur in texts, as far as the words tell: the commonest get the smallest.
+fn number_characters(entries: &[(&[u32], WordEntry)]) -> Result<Numbers> {
+    let mut counts: HashMap<u32, u64> = HashMap::new();
+    // A table for the basic plane is faster, but takes longer to make than to count the characters of few words.
+    let mut low_counts = room::zeros::<u64>(if entries.len() < FEW { 0 } else { 1 << 16 })?;
+    for (word, entry) in entries {
+        for &c in *word {
+            if let Some(count) = low_counts.get_mut(c as usize) {
+                *count += entry.frequency + 1;
+            } else {
+                room::more_entries(&mut counts, 1)?;
+                *counts.entry(c).or_default() += entry.frequency + 1;
+            }
+        }
+    }
+    let low = low_counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    room::more_entries(&mut counts, low.clone().count())?;
+    counts.extend(low.map(|(c, &count)| (c as u32, count)));
+    trie::check_numbers("distinct characters", counts.len())?;
+    let mut order: Vec<(u32, u64)> = room::collected(counts.into_iter())?;
+    order.sort_unstable_by_key(|&(c, count)| (std::cmp::Reverse(count), c));
+    let mut numbers = room::filled(UNKNOWN, 1 << 16)?;
+    let mut high = HashMap::new();
+    for (number, &(c, _)) in (1..).zip(&order) {
+        if let Some(place) = numbers.get_mut(c as usize) {
+            *place = number;
+        } else if let Some(c) = char::from_u32(c) {
+            room::more_entries(&mut high, 1)?;
+            high.insert(c, number);
+        }
+    }
+    Ok((numbers, high))
+}
+
+/// The characters of a word.
+fn characters(word: &str) -> Result<Vec<char>> {
+    let mut characters = room::of(word.chars().count())?;
+    characters.extend(word.chars());
+    Ok(characters)
+}
+
+/// The words of entries and what is known of them.
+fn refs(entries: &[Entry]) -> Result<Vec<(&[u32], WordEntry)>> {
+    room::collected(entries.iter().map(|(word, entry)| (word.as_slice(), *entry)))
+}
+
+/// The words of both lists, sorted as these are; those of `new` take the place of equal ones.
+fn joined<'a>(old: &'a [Entry], new: &'a [Entry]) -> Result<Vec<(&'a [u32], WordEntry)>> {
+    let mut joined = room::of(old.len() + new.len())?;
+    let mut rest = old;
+    for (word, entry) in new {
+        let (before, after) = rest.split_at(rest.partition_point(|other| other.0 < *word));
+        joined.extend(before.iter().map(|(word, entry)| (word.as_slice(), *entry)));
+        joined.push((word.as_slice(), *entry));
+        rest = if after.first().is_some_and(|other| other.0 == *word) { &after[1..] } else { after };
+    }
+    joined.extend(rest.iter().map(|(word, entry)| (word.as_slice(), *entry)));
+    Ok(joined)
+}
+
+/// Names of tags and their places.
+struct Names {
+    list: Vec<String>,
+    places: HashMap<String, u16>,
+}
+
+impl Names {
+    fn of(list: &[String]) -> Result<Self> {
+        let mut names = Self { list: Vec::new(), places: HashMap::new() };
+        for name in list {
+            names.push(name)?;
+        }
+        Ok(names)
+    }
+
+    fn push(&mut self, name: &str) -> Result<u16> {
+        let place = self.list.len() as u16;
+        room::more(&mut self.list, 1)?;
+        room::more_entries(&mut self.places, 1)?;
+        self.places.insert(room::text(name)?, place);
+        self.list.push(room::text(name)?);
+        Ok(place)
+    }
+
+    /// The place of a name, which is new or not.
+    fn place(&mut self, name: &str) -> Result<u16> {
+        match self.places.get(name) {
+            Some(&place) => Ok(place),
+            None => self.push(name),
+        }
+    }
+}
+
 /// Words that stand in place of jieba's, and that a user's words join as they would join those.
 ///
 /// A dictionary of few words is joined in a fraction of the time that jieba's takes.
 pub struct Base {
     dictionary: Dictionary,
-    entries: BTreeMap<Vec<u32>, WordEntry>,
+    entries: Vec<Entry>,
 }
 
 impl Base {
     /// The dictionary of `words` alone, by the rules of a user's words; N starts at 1.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags.
+    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
     pub fn new(words: &[UserWord]) -> Result<Self> {
-        let mut entries = BTreeMap::new();
-        let dictionary = Dictionary::empty().join(&mut entries, words)?;
+        let (dictionary, entries) = Dictionary::empty()?.join(&[], words)?;
         Ok(Self { dictionary, entries })
     }
 
     /// These words and those of `user`.
     pub(super) fn with(&self, user: &[UserWord]) -> Result<Dictionary> {
-        self.dictionary.join(&mut self.entries.clone(), user)
+        Ok(self.dictionary.join(&self.entries, user)?.0)
     }
 }
 
 /// The words that a user added so far.
 struct UserWords<'a> {
     base: &'a Dictionary,
-    words: HashMap<Box<[char]>, u64>,
+    words: HashMap<Vec<char>, u64>,
     total: u64,
 }
 
 impl UserWords<'_> {
+    fn insert(&mut self, word: Vec<char>, frequency: u64) -> Result<()> {
+        room::more_entries(&mut self.words, 1)?;
+        self.words.insert(word, frequency);
+        Ok(())
+    }
+
     fn get(&self, word: &[char]) -> Option<u64> {
         self.words.get(word).copied().or_else(|| self.base.frequency(word))
     }
 
     /// The smallest frequency that makes `word` win against its best cut into parts.
-    fn suggest(&self, word: &[char]) -> u64 {
+    fn suggest(&self, word: &[char]) -> Result<u64> {
         let total = self.total as f64;
         let logarithm = libm::log(total);
         let mut product = 1.0;
@@ -356,7 +410,7 @@ impl UserWords<'_> {
                 continue;
             }
             let n = block.len();
-            let mut route = vec![(0.0, 0); n + 1];
+            let mut route = room::filled((0.0, 0), n + 1)?;
             for i in (0..n).rev() {
                 let mut best: Option<(f64, usize)> = None;
                 for end in i + 1..=n {
@@ -387,7 +441,7 @@ impl UserWords<'_> {
             }
         }
         let least = (product * total) as u64 + 1;
-        least.max(self.get(word).unwrap_or(1))
+        Ok(least.max(self.get(word).unwrap_or(1)))
     }
 }
 
@@ -396,14 +450,14 @@ pub(crate) struct Packed {
     rest: &'static [u8],
     words: u64,
     total: u64,
-    tags: Vec<Box<str>>,
+    tags: Vec<String>,
     /// Values of the IDF table, and the place of their median.
     pub(crate) idf: Vec<f64>,
     pub(crate) median: usize,
 }
 
 impl Packed {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new() -> Result<Self> {
         let mut packed = Self { rest: PACKED, words: 0, total: 0, tags: Vec::new(), idf: Vec::new(), median: 0 };
         packed.words = packed.number();
         packed.total = packed.number();
@@ -412,12 +466,14 @@ impl Packed {
             let name = packed.take(end + 1);
             packed.tags.push(String::from_utf8_lossy(&name[..end]).into());
         }
-        for _ in 0..packed.number() {
+        let values = packed.number();
+        packed.idf = room::of(values as usize)?;
+        for _ in 0..values {
             let value = packed.take(8);
             packed.idf.push(f64::from_le_bytes(value.try_into().unwrap_or_default()));
         }
         packed.median = packed.number() as usize;
-        packed
+        Ok(packed)
     }
 
     fn take(&mut self, count: usize) -> &'static [u8] {
@@ -446,8 +502,26 @@ impl Packed {
         }
     }
 
+    /// Words that have a frequency, sorted.
+    fn entries(self) -> Result<Vec<Entry>> {
+        let mut entries: Vec<Entry> = Vec::new();
+        self.each(|word, frequency, tag, _| {
+            if frequency > 0 {
+                room::more(&mut entries, 1)?;
+                // Characters outside the basic plane are in no word of this dictionary.
+                let word = room::collected(word.iter().map(|&unit| unit.into()))?;
+                entries.push((word, WordEntry { frequency, tag: tag.into() }));
+            }
+            Ok(())
+        })?;
+        Ok(entries)
+    }
+
     /// Calls `each(word, frequency, tag, place of its IDF value + 1)` with every word, sorted by code points.
-    pub(crate) fn each(mut self, mut each: impl FnMut(&[u16], u64, u8, usize)) {
+    ///
+    /// # Errors
+    /// That of `each`.
+    pub(crate) fn each(mut self, mut each: impl FnMut(&[u16], u64, u8, usize) -> Result<()>) -> Result<()> {
         let mut word: Vec<u16> = Vec::new();
         for _ in 0..self.words {
             let lengths = self.byte();
@@ -459,8 +533,9 @@ impl Packed {
             let frequency = self.number();
             let tag = if frequency > 0 { self.byte() } else { 0 };
             let idf = self.number() as usize;
-            each(&word, frequency, tag, idf);
+            each(&word, frequency, tag, idf)?;
         }
+        Ok(())
     }
 }
 
@@ -474,14 +549,19 @@ mod tests {
 
     #[test]
     fn the_packed_dictionary_is_jiebas() {
-        let dictionary = Dictionary::standard();
+        let dictionary = Dictionary::standard().expect("room");
         assert_eq!(60_101_967, dictionary.total);
         assert_eq!(Some(3), frequency(dictionary, "AT&T"));
         assert_eq!(Some(883_634), dictionary.frequencies.last().copied());
         assert_eq!(Some(0), frequency(dictionary, "AT"));
         assert_eq!(None, frequency(dictionary, "zz"));
         let mut count = 0;
-        Packed::new().each(|_, frequency, _, _| count += u32::from(frequency > 0));
+        let packed = Packed::new().expect("room");
+        let counting = packed.each(|_, frequency, _, _| {
+            count += u32::from(frequency > 0);
+            Ok(())
+        });
+        counting.expect("room");
         assert_eq!(349_045, count);
     }
 

@@ -95,7 +95,7 @@ impl Jieba {
     /// jieba's dictionary with a user's words, or only jieba's without any.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags.
+    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
     pub fn new(user_words: &[UserWord]) -> Result<Self> {
         if user_words.is_empty() {
             return Ok(Self::default());
@@ -106,30 +106,33 @@ impl Jieba {
     /// The words of `base` in place of jieba's, with a user's words.
     ///
     /// # Errors
-    /// More than 65,534 distinct characters, frequencies or tags.
+    /// More than 65,534 distinct characters, frequencies or tags; there is no memory.
     pub fn over(base: &Base, user_words: &[UserWord]) -> Result<Self> {
         Ok(Self { dictionary: Some(Arc::new(base.with(user_words)?)) })
     }
 
-    fn dictionary(&self) -> &Dictionary {
-        self.dictionary.as_deref().unwrap_or_else(|| Dictionary::standard())
+    fn dictionary(&self) -> Result<&Dictionary> {
+        match &self.dictionary {
+            Some(dictionary) => Ok(dictionary),
+            None => Dictionary::standard(),
+        }
     }
 
     /// Calls `each(start, end)` with every token of `text`, white space and punctuation included: together they are the text.
     ///
     /// # Errors
-    /// There is no memory for the buffers of a block.
+    /// There is no memory for the buffers of a block, or for jieba's dictionary at its first use.
     pub fn cut(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(usize, usize)) -> Result<()> {
-        let run = Cutter { dictionary: self.dictionary(), text: text.as_bytes(), tagged: false };
+        let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), tagged: false };
         run.cut(scratch, |start, end, _| each(start, end))
     }
 
     /// Calls `each(start, end, tag)` with every token of `text` and its part of speech, by the rules of `jieba.posseg`.
     ///
     /// # Errors
-    /// There is no memory for the buffers of a block.
+    /// There is no memory for the buffers of a block, or for jieba's dictionary at its first use.
     pub fn cut_tagged(&self, text: &str, scratch: &mut Scratch, each: impl FnMut(usize, usize, &str)) -> Result<()> {
-        let run = Cutter { dictionary: self.dictionary(), text: text.as_bytes(), tagged: true };
+        let run = Cutter { dictionary: self.dictionary()?, text: text.as_bytes(), tagged: true };
         run.cut(scratch, each)
     }
 }
@@ -313,9 +316,9 @@ impl Cutter<'_> {
                     }
                 };
                 if self.tagged {
-                    Tagged::get().cut(run, models, emit)?;
+                    Tagged::get()?.cut(run, models, emit)?;
                 } else {
-                    Places::get().cut(run, models, |from, to| emit(from, to, ""))?;
+                    Places::get()?.cut(run, models, |from, to| emit(from, to, ""))?;
                 }
             } else {
                 while end < last && !ideograph(end) {

@@ -17,8 +17,7 @@
 //! Cost: a few nanoseconds per character without tags, some tens with them. Memory with tags: up to 2 kB per character
 //! of a run. Tests: against every state compared with every other, and against jieba in `tests/text/test_words.py`.
 
-use std::sync::OnceLock;
-
+use crate::room::Once;
 use crate::{Result, room};
 
 static PACKED: &[u8] = include_bytes!("../../../data/jieba-models.bin");
@@ -126,9 +125,12 @@ pub(super) struct Tagged {
     all: States,
     /// Where the states of each character from `FIRST` begin in `states`.
     offsets: Vec<u32>,
-    /// Ascending: state, emission, whether the character lists it.
-    states: Vec<(u8, bool, f64)>,
+    /// Ascending.
+    states: Vec<State>,
 }
+
+/// A state of a character, whether the character lists it, and its emission.
+type State = (u8, bool, f64);
 
 /// A reader of little-endian numbers.
 struct PackedReader(&'static [u8]);
@@ -153,70 +155,11 @@ impl PackedReader {
     }
 }
 
-fn unpacked() -> &'static (Places, Tagged) {
-    static MODELS: OnceLock<(Places, Tagged)> = OnceLock::new();
-    MODELS.get_or_init(|| {
+fn unpacked() -> Result<&'static (Places, Tagged)> {
+    static MODELS: Once<(Places, Tagged)> = Once::new();
+    MODELS.get_or_make(|| {
         let mut reader = PackedReader(PACKED);
-        let start = std::array::from_fn(|_| reader.f64());
-        let moves = std::array::from_fn(|_| std::array::from_fn(|_| reader.f64()));
-        let mut emissions = vec![[MIN_FLOAT; 4]; CHARACTERS];
-        for _ in 0..reader.u32() {
-            let character = u32::from(reader.u16());
-            let values = std::array::from_fn(|_| reader.f64());
-            if let Some(place) = emissions.get_mut(character.wrapping_sub(FIRST) as usize) {
-                *place = values;
-            }
-        }
-        let places = Places { start, moves, emissions };
-
-        let count = reader.u32() as usize;
-        let mut names = Vec::with_capacity(count);
-        let mut start = Vec::with_capacity(count);
-        for _ in 0..count {
-            let letter = reader.u8();
-            let mut name = String::new();
-            loop {
-                match reader.u8() {
-                    b'\n' => break,
-                    byte => name.push(char::from(byte)),
-                }
-            }
-            names.push((letter, name.into()));
-            start.push(reader.f64());
-        }
-        let mut moves = vec![f64::NEG_INFINITY; STATES * STATES];
-        let (mut next, mut previous) = (vec![States::default(); STATES], vec![States::default(); STATES]);
-        let (mut lead_on, mut all) = (States::default(), States::default());
-        (0..count).for_each(|state| all.insert(state as u8));
-        for _ in 0..reader.u32() {
-            let (from, to) = (reader.u8(), reader.u8());
-            moves[usize::from(to) * STATES + usize::from(from)] = reader.f64();
-            next[usize::from(from)].insert(to);
-            previous[usize::from(to)].insert(from);
-            lead_on.insert(from);
-        }
-        let values: Vec<f64> = (0..reader.u32()).map(|_| reader.f64()).collect();
-        let mut lists: Vec<Vec<(u8, bool, f64)>> = vec![Vec::new(); CHARACTERS];
-        for _ in 0..reader.u32() {
-            let character = u32::from(reader.u16());
-            let states = (0..reader.u8())
-                .map(|_| {
-                    let (state, number) = (reader.u8(), reader.u16());
-                    let emission = values.get(usize::from(number & EMISSION)).copied().unwrap_or(MIN_FLOAT);
-                    (state, number & LISTED != 0, emission)
-                })
-                .collect();
-            if let Some(place) = lists.get_mut(character.wrapping_sub(FIRST) as usize) {
-                *place = states;
-            }
-        }
-        let mut offsets = vec![0];
-        let mut states = Vec::new();
-        for list in lists {
-            states.extend(list);
-            offsets.push(states.len() as u32);
-        }
-        (places, Tagged { names, start, moves, next, previous, lead_on, all, offsets, states })
+        Ok((Places::unpack(&mut reader)?, Tagged::unpack(&mut reader)?))
     })
 }
 
@@ -331,8 +274,26 @@ impl Step {
 }
 
 impl Places {
-    pub(super) fn get() -> &'static Self {
-        &unpacked().0
+    /// The model, unpacked on first use.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn get() -> Result<&'static Self> {
+        Ok(&unpacked()?.0)
+    }
+
+    fn unpack(reader: &mut PackedReader) -> Result<Self> {
+        let start = std::array::from_fn(|_| reader.f64());
+        let moves = std::array::from_fn(|_| std::array::from_fn(|_| reader.f64()));
+        let mut emissions = room::filled([MIN_FLOAT; 4], CHARACTERS)?;
+        for _ in 0..reader.u32() {
+            let character = u32::from(reader.u16());
+            let values = std::array::from_fn(|_| reader.f64());
+            if let Some(place) = emissions.get_mut(character.wrapping_sub(FIRST) as usize) {
+                *place = values;
+            }
+        }
+        Ok(Self { start, moves, emissions })
     }
 
     /// Calls `each(start, end)` with every word of `characters` (counted from `FIRST`), none of them empty.
@@ -398,11 +359,74 @@ impl Places {
 }
 
 impl Tagged {
-    pub(super) fn get() -> &'static Self {
-        &unpacked().1
+    /// The model, unpacked on first use.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn get() -> Result<&'static Self> {
+        Ok(&unpacked()?.1)
     }
 
-    fn of_character(&self, character: u16) -> &[(u8, bool, f64)] {
+    fn unpack(reader: &mut PackedReader) -> Result<Self> {
+        let count = reader.u32() as usize;
+        let mut names = room::of(count)?;
+        let mut start = room::of(count)?;
+        for _ in 0..count {
+            let letter = reader.u8();
+            let mut name = String::new();
+            loop {
+                match reader.u8() {
+                    b'\n' => break,
+                    byte => name.push(char::from(byte)),
+                }
+            }
+            names.push((letter, name.into()));
+            start.push(reader.f64());
+        }
+        let mut moves = room::filled(f64::NEG_INFINITY, STATES * STATES)?;
+        let (mut next, mut previous) =
+            (room::filled(States::default(), STATES)?, room::filled(States::default(), STATES)?);
+        let (mut lead_on, mut all) = (States::default(), States::default());
+        (0..count).for_each(|state| all.insert(state as u8));
+        for _ in 0..reader.u32() {
+            let (from, to) = (reader.u8(), reader.u8());
+            moves[usize::from(to) * STATES + usize::from(from)] = reader.f64();
+            next[usize::from(from)].insert(to);
+            previous[usize::from(to)].insert(from);
+            lead_on.insert(from);
+        }
+        let (offsets, states) = Self::unpack_states(reader)?;
+        Ok(Self { names, start, moves, next, previous, lead_on, all, offsets, states })
+    }
+
+    /// Where the states of each character begin, and all states.
+    fn unpack_states(reader: &mut PackedReader) -> Result<(Vec<u32>, Vec<State>)> {
+        let count = reader.u32();
+        let values: Vec<f64> = room::collected((0..count).map(|_| reader.f64()))?;
+        let mut lists: Vec<Vec<State>> = room::filled(Vec::new(), CHARACTERS)?;
+        for _ in 0..reader.u32() {
+            let character = u32::from(reader.u16());
+            let count = reader.u8();
+            let states = room::collected((0..count).map(|_| {
+                let (state, number) = (reader.u8(), reader.u16());
+                let emission = values.get(usize::from(number & EMISSION)).copied().unwrap_or(MIN_FLOAT);
+                (state, number & LISTED != 0, emission)
+            }))?;
+            if let Some(place) = lists.get_mut(character.wrapping_sub(FIRST) as usize) {
+                *place = states;
+            }
+        }
+        let mut offsets = room::of(CHARACTERS + 1)?;
+        let mut states = room::of(lists.iter().map(Vec::len).sum())?;
+        offsets.push(0);
+        for list in lists {
+            states.extend(list);
+            offsets.push(states.len() as u32);
+        }
+        Ok((offsets, states))
+    }
+
+    fn of_character(&self, character: u16) -> &[State] {
         let place = usize::from(character);
         &self.states[self.offsets[place] as usize..self.offsets[place + 1] as usize]
     }
@@ -620,7 +644,7 @@ mod tests {
             text in "[的一是了我不人在他有这个上们来到时大地为子中你说生]{1,12}|[一-鿕]{1,12}|([这个上们来到时一-鿕]{1,3}[麤龘鱻們來時]{0,3}){1,4}"
         ) {
             let characters: Vec<u16> = text.chars().map(|c| (u32::from(c) - FIRST) as u16).collect();
-            let (model, mut scratch) = (Tagged::get(), Scratch::default());
+            let (model, mut scratch) = (Tagged::get().expect("room"), Scratch::default());
             model.cut(&characters, &mut scratch, |_, _, _| {}).expect("room");
             prop_assert_eq!(plain(model, &characters), scratch.path);
         }
@@ -628,7 +652,7 @@ mod tests {
 
     #[test]
     fn sums_are_swallowed_as_the_shortcuts_say() {
-        let model = Tagged::get();
+        let model = Tagged::get().expect("room");
         let finite = |value: &&f64| value.is_finite();
         assert!(model.moves.iter().filter(finite).all(|&m| SWALLOWS + m == SWALLOWS && MIN_FLOAT + m == MIN_FLOAT));
         assert_eq!(MIN_FLOAT, SWALLOWED + MIN_FLOAT);

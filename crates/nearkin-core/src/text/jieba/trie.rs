@@ -8,7 +8,7 @@
 //! algorithm by using a double-array structure".
 
 use crate::cpu::prefetch::prefetch_at;
-use crate::{Error, Result};
+use crate::{Error, Result, room};
 
 /// No character of the dictionary.
 pub(super) const UNKNOWN: u16 = u16::MAX;
@@ -40,10 +40,18 @@ pub(super) struct WordList {
 }
 
 impl WordList {
-    pub(super) fn push(&mut self, characters: impl Iterator<Item = u16>, class: u16) {
+    /// Appends a word.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn push(&mut self, characters: impl ExactSizeIterator<Item = u16>, class: u16) -> Result<()> {
+        room::more(&mut self.characters, characters.len())?;
+        room::more(&mut self.ends, 1)?;
+        room::more(&mut self.classes, 1)?;
         self.characters.extend(characters);
         self.ends.push(self.characters.len() as u32);
         self.classes.push(class);
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -69,12 +77,13 @@ struct Builder {
 const BIAS: usize = 1 << 16;
 
 impl Builder {
-    fn grow(&mut self, places: usize) {
+    fn grow(&mut self, places: usize) -> Result<()> {
         if self.nodes.len() < places {
             let places = places.next_multiple_of(1 << 12);
-            self.nodes.resize(places, Node { base: LEAF, check: 0, class: 0 });
-            self.bases.resize((places + BIAS) / 64 + 1, 0);
+            room::resize(&mut self.nodes, places, Node { base: LEAF, check: 0, class: 0 })?;
+            room::resize(&mut self.bases, (places + BIAS) / 64 + 1, 0)?;
         }
+        Ok(())
     }
 
     fn base_used(&self, place: usize) -> bool {
@@ -82,19 +91,19 @@ impl Builder {
     }
 
     /// A base for children by `characters`, which ascend.
-    fn place(&mut self, characters: &[u16]) -> u32 {
+    fn place(&mut self, characters: &[u16]) -> Result<u32> {
         let cursor = characters.len().min(self.cursors.len()) - 1;
         let span = usize::from(characters[characters.len() - 1] - characters[0]);
         let mut at = self.cursors[cursor];
         loop {
-            self.grow(at + span + 1);
+            self.grow(at + span + 1)?;
             if self.nodes[at].check == 0 {
                 let biased = at + BIAS - usize::from(characters[0]);
                 let free = |&c: &u16| self.nodes[at + usize::from(c - characters[0])].check == 0;
                 if !self.base_used(biased) && characters[1..].iter().all(free) {
                     self.bases[biased / 64] |= 1 << (biased % 64);
                     self.cursors[cursor] = at + 1;
-                    return (at as u32).wrapping_sub(characters[0].into());
+                    return Ok((at as u32).wrapping_sub(characters[0].into()));
                 }
             }
             at += 1;
@@ -104,10 +113,13 @@ impl Builder {
 
 impl Trie {
     /// The trie of `words`, of which the longest has at most 255 characters.
-    pub(super) fn new(words: &WordList) -> Self {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn new(words: &WordList) -> Result<Self> {
         // Place 0 is the root; it has no parent.
         let mut builder = Builder { nodes: Vec::new(), bases: Vec::new(), cursors: [1; 8] };
-        builder.grow(1);
+        builder.grow(1)?;
         builder.nodes[0].check = UNKNOWN;
         let mut children: Vec<(u16, usize, usize)> = Vec::new();
         let mut characters: Vec<u16> = Vec::new();
@@ -123,7 +135,10 @@ impl Trie {
                 let c = words.get(word)[depth];
                 match children.last_mut() {
                     Some(child) if child.0 == c => child.2 = word + 1,
-                    _ => children.push((c, word, word + 1)),
+                    _ => {
+                        room::more(&mut children, 1)?;
+                        children.push((c, word, word + 1));
+                    }
                 }
             }
             if children.is_empty() {
@@ -131,8 +146,10 @@ impl Trie {
             }
             children.sort_unstable();
             characters.clear();
+            room::more(&mut characters, children.len())?;
+            room::more(&mut open, children.len())?;
             characters.extend(children.iter().map(|child| child.0));
-            let base = builder.place(&characters);
+            let base = builder.place(&characters)?;
             builder.nodes[place].base = base;
             // The last one is filled first: that of the commonest character, so that what is used most lies together.
             for &(c, first, last) in children.iter().rev() {
@@ -141,7 +158,7 @@ impl Trie {
                 open.push((child, first, last, depth + 1));
             }
         }
-        Self { nodes: builder.nodes }
+        Ok(Self { nodes: builder.nodes })
     }
 
     /// The node that `character` leads to.
@@ -200,9 +217,9 @@ mod tests {
             let words: BTreeMap<Vec<u16>, u16> = words;
             let mut list = WordList::default();
             for (word, &class) in &words {
-                list.push(word.iter().copied(), class);
+                list.push(word.iter().copied(), class).expect("room");
             }
-            let trie = Trie::new(&list);
+            let trie = Trie::new(&list).expect("room");
             for word in words.keys().chain(&others) {
                 let prefix = words.keys().any(|other| other.starts_with(word));
                 let found = trie.walk(word.iter().copied());
