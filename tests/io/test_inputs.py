@@ -9,7 +9,7 @@ import pytest
 
 from nearkin.errors import InputError, ParameterError
 from nearkin.io import open_corpus
-from nearkin.io.inputs import _document, compression_of, format_of, resolve
+from nearkin.io.inputs import LeftOut, _document, compression_of, format_of, resolve
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,60 @@ def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monk
     """A system's own separator is not in the id."""
     monkeypatch.setattr(os, "sep", "\\")
     assert "a/b c/d.txt" == _document("a\\b c\\d.txt")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "format", "reason"),
+    [
+        ("a.xyz", None, "the name says no format; rename it, or give format=, one of jsonl"),
+        ("none.jsonl", None, "no such file or folder"),
+        ("*.none", None, "no file matches"),
+        ("folder", "parquet", "the folder has no parquet files"),
+        ("empty", None, "the folder has no files"),
+        ("mixed", None, "b.txt: is txt, while mixed/a.jsonl is jsonl; give inputs of one format, or format='files'"),
+        (["folder/a.jsonl", "mixed/b.txt"], None, "is txt, while folder/a.jsonl is jsonl"),
+        (["folder/a.jsonl", "folder/../folder/a.jsonl"], None, "is given twice"),
+    ],
+)
+def test_inputs_that_can_not_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: str | list[str], format: str | None, reason: str
+) -> None:
+    """The message names the input, and what to do."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("folder/a.jsonl", "mixed/a.jsonl", "mixed/b.txt", "a.xyz"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("{}")
+    Path("empty").mkdir()
+    with pytest.raises(InputError) as told:
+        resolve(inputs, format)
+    assert reason in str(told.value)
+
+
+def test_arguments_that_name_nothing() -> None:
+    """No input, and a format that there is not."""
+    with pytest.raises(ParameterError, match="use at least one path"):
+        resolve([], None)
+    with pytest.raises(ParameterError, match="format='xml' is not allowed; use one of jsonl"):
+        resolve("a.jsonl", "xml")
+
+
+def test_a_glob_of_folders_is_their_files(tmp_path: Path) -> None:
+    """What ** matches besides files is passed over."""
+    (tmp_path / "in" / "ner").mkdir(parents=True)
+    for name in ("in/a.jsonl", "in/ner/b.jsonl"):
+        (tmp_path / name).write_text("{}")
+    kind, sources = resolve(str(tmp_path / "**" / "*"), "jsonl")
+    assert ("jsonl", ["a.jsonl", "b.jsonl"]) == (kind, [Path(source.name).name for source in sources])
+
+
+def test_folders_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    """By whatever name they are met; the rest is read."""
+    for name in ("a.txt", "store/b.txt", "store/inner/c.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("words")
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    left_out = LeftOut([tmp_path / "link"])
+    _, sources = resolve(tmp_path, "files", left_out)
+    assert ["a.txt"] == [source.document for source in sources]
+    assert {f"files of {tmp_path / 'link'}": 2} == left_out.counts()
+    assert {} == LeftOut().counts()

@@ -276,6 +276,35 @@ def test_a_damaged_member_costs_itself_alone(tmp_path: Path, at: int) -> None:
     assert "compressed bytes are damaged (" in found[0][1]
 
 
+def test_every_damaged_member_is_told(tmp_path: Path) -> None:
+    """Also where no other one follows, or what follows is no gzip."""
+    members = [gzip.compress(conversion(i, f"text {i} " + "of some words " * 20)) for i in range(1, 5)]
+    for at in (1, 2):
+        members[at] = members[at][:40] + b"\xff" * 9 + members[at][49:]
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(b"".join(members))
+    texts, found = reasons_of(path)
+    assert (["text 1", "text 4"], [2, 3]) == ([text[:6] for text in texts], [line for line, _ in found])
+    path.write_bytes(members[0] + b"words that are no gzip, and nothing after them")
+    texts, found = reasons_of(path)
+    assert (["text 1"], [2]) == ([text[:6] for text in texts], [line for line, _ in found])
+    path.write_bytes(members[0] + bytes(512) + members[3])
+    assert ["text 1", "text 4"] == [text[:6] for text in reasons_of(path)[0]]
+
+
+def test_what_says_warcinfo_and_can_not_be_read(tmp_path: Path) -> None:
+    """A first record that is damaged is told, and does not go to the output."""
+    damaged = INFO.replace(b"WARC-Date", b"WARC-Type: conversion\r\nWARC-Date")
+    path = write(
+        tmp_path / "a.warc", [damaged.replace(b"WARC-Type: warcinfo", b"X-Type: x\r\nWARC-Type: warcinfo"), whole(1)]
+    )
+    with open_corpus(path, max_malformed=2) as corpus:
+        assert "text 1" == read_all(corpus)[0][-1]
+        with OutputDir(tmp_path / "out") as out:
+            corpus.write_kept([corpus.rows - 1], out)
+    assert (tmp_path / "out" / "kept.warc").read_bytes().endswith(whole(1))
+
+
 def test_a_file_that_was_compressed_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read; damage in it is an error, since all that follows is lost."""
     packed = gzip.compress(b"".join(whole(i) for i in range(1000)))

@@ -279,7 +279,6 @@ class MembersReader(io.RawIOBase):
         self._waiting = b""
         self._ready = memoryview(b"")
         self._member: zlib._Decompress | None = None
-        self._lost = False
 
     def readable(self) -> bool:
         """True."""
@@ -320,10 +319,10 @@ class MembersReader(io.RawIOBase):
             self._waiting = member.unconsumed_tail
             if member.eof:
                 self._waiting = member.unused_data.lstrip(b"\0")
-                self._member, self._lost = None, False
+                self._member = None
                 return b"".join(parts)
             if size > _HELD or large:
-                self._member, self._lost = member, False
+                self._member = member
                 return b"".join(parts)
 
     def _damaged(self, reason: str, error: type[Exception], *, large: bool) -> bytes | None:
@@ -337,9 +336,6 @@ class MembersReader(io.RawIOBase):
                 break
             self._waiting = self._waiting[-2:] + more
         self._waiting = self._waiting[max(at, 0) :]
-        if self._lost:
-            return b"\r\n"
-        self._lost = True
         return b"\r\n\r\nWARC/0.0\r\n" + _DAMAGE_FIELD + reason.encode() + b"\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
 
 
