@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nearkin import errors, theory
@@ -43,11 +43,12 @@ def test_amplification_is_and_then_or(p: float, k: int, tables: int) -> None:
 
 
 @given(p=st.floats(0.05, 0.99), k=st.integers(1, 12), recall=st.floats(0.01, 0.99))
+@example(p=0.05, k=11, recall=0.703125)
 def test_tables_are_the_fewest(p: float, k: int, recall: float) -> None:
-    """One table fewer would miss the recall."""
+    """One table fewer would miss the recall, to the last bits: of 10^14 tables one changes it by less than these."""
     tables = theory.tables_needed(p, k, recall)
     assert float(theory.amplify(p, k, tables)) >= recall - 1e-9
-    assert tables == 1 or float(theory.amplify(p, k, tables - 1)) < recall
+    assert tables == 1 or float(theory.amplify(p, k, tables - 1)) < recall + 4 * np.finfo(float).eps
 
 
 def test_expected_scores_are_those_of_sorted_distances() -> None:
