@@ -99,8 +99,9 @@ def test_help_lists_every_option_with_its_meaning(name: str) -> None:
     command = dict(commands())[name]
     assert " ".join((command.help or "").split("\n\n")[0].split()) in shown
     listed = re.findall(r"^│ (?:\*\s+|\s*)(--[a-z0-9-]+)", done.out, re.MULTILINE)
-    # Panels follow one another; the one without a name is first.
-    by_panel = sorted(options(command), key=lambda parameter: getattr(parameter, "rich_help_panel", None) is not None)
+    # Panels follow one another as their first options do; the one without a name is first.
+    panels = [None, *(getattr(parameter, "rich_help_panel", None) for parameter in options(command))]
+    by_panel = sorted(options(command), key=lambda one: panels.index(getattr(one, "rich_help_panel", None)))
     declared = [parameter.opts[0] for parameter in by_panel if parameter.opts[0] != "--help"]
     assert declared == [option for option in listed if option != "--help"]
     for parameter in options(command):
@@ -398,6 +399,7 @@ def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pyte
         ("nearkin hash x --format t", ["tsv", "txt"]),
         ("nearkin hash x --recipe zh", ["zh-keywords", "zh-textrank"]),
         ("nearkin dedup x --out-layout ", ["single", "input"]),
+        ("nearkin dedup x --encoding utf", ["utf-8", "utf-16"]),
     ],
 )
 def test_a_shell_completes_values(line: str, expected: list[str]) -> None:
@@ -494,3 +496,10 @@ def test_an_input_without_documents_is_told(tmp_path: Path, command: str) -> Non
     path.write_text("")
     done = call(command, path)
     assert (0, "", f"nearkin: there are no documents in {path}") == (done.code, done.out, done.message)
+
+
+def test_the_help_of_a_long_command_is_in_groups() -> None:
+    """Each with a name that says what its options are about."""
+    shown = call("dedup", "--help").out
+    panels = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
+    assert ["Arguments", "Options", "Output", "Reading", "Matching", "Keeping", "Older documents"] == panels

@@ -25,6 +25,10 @@ from nearkin.cli.console import (
 )
 from nearkin.cli.dedup_files import dedup_files
 from nearkin.cli.options import (
+    KEEPING,
+    MATCHING,
+    OLDER,
+    WRITING,
     Bits,
     Columns,
     Inputs,
@@ -84,6 +88,7 @@ def dedup(
         typer.Option(
             help="simhash or minhash, simhash:BITS or minhash:NUM_PERM, a slot of the recipe; ssdeep for files.",
             autocompletion=one_of("simhash", "minhash", "ssdeep"),
+            rich_help_panel=MATCHING,
         ),
     ] = None,
     bits: Bits = None,
@@ -91,7 +96,11 @@ def dedup(
     radius: Radius = None,
     recall: Recall = None,
     confirm: Annotated[
-        str | None, typer.Option(help="The other family, such as simhash:128: candidates must be alike by it as well.")
+        str | None,
+        typer.Option(
+            help="The other family, such as simhash:128: candidates must be alike by it as well.",
+            rich_help_panel=MATCHING,
+        ),
     ] = None,
     verify: VerifyOrStores = None,
     cluster: Annotated[
@@ -99,6 +108,7 @@ def dedup(
         typer.Option(
             help="absorb (no chains) or components (chains are one cluster).",
             autocompletion=one_of("absorb", "components"),
+            rich_help_panel=KEEPING,
         ),
     ] = "absorb",
     keep: Annotated[
@@ -107,40 +117,55 @@ def dedup(
             help="Which stays: first, last, longest, shortest, max:COLUMN, min:COLUMN; of files also oldest, newest. "
             "Several, separated by commas, decide one after another.",
             autocompletion=one_of("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest"),
+            rich_help_panel=KEEPING,
         ),
     ] = "first",
-    source_column: Annotated[str | None, typer.Option(help="Count removals by this column, warn of outliers.")] = None,
+    source_column: Annotated[
+        str | None, typer.Option(help="Count removals by this column, warn of outliers.", rich_help_panel=KEEPING)
+    ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
             help="Older corpus, may be repeated, a store, or an index (with --verify none or signature): remove what "
-            "matches it, too."
+            "matches it, too.",
+            rich_help_panel=OLDER,
         ),
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
-            help="As --against a store, which remembers what is kept, together with the output or not at all."
+            help="As --against a store, which remembers what is kept, together with the output or not at all.",
+            rich_help_panel=OLDER,
         ),
     ] = None,
     columns: Columns = None,
     out_layout: Annotated[
-        KeptLayout, typer.Option(help="One file of what is kept, or one per input, as it is compressed and grouped.")
+        KeptLayout,
+        typer.Option(
+            help="One file of what is kept, or one per input, as it is compressed and grouped.", rich_help_panel=WRITING
+        ),
     ] = "single",
     links: Annotated[
         str,
         typer.Option(
             help="Pairs written: representatives (removed ones) or all verified ones.",
             autocompletion=one_of("representatives", "all"),
+            rich_help_panel=WRITING,
         ),
     ] = "representatives",
     max_comparisons: Annotated[
-        int, typer.Option(help="Most candidates that one document is compared with; the summary counts others.")
+        int,
+        typer.Option(
+            help="Most candidates that one document is compared with; the summary counts others.",
+            rich_help_panel=MATCHING,
+        ),
     ] = 10_000,
     skip_hubs: Annotated[
         int | None,
         typer.Option(
-            help="Of files: do not look up what more digests share; the summary counts it.", show_default="100000"
+            help="Of files: do not look up what more digests share; the summary counts it.",
+            show_default="100000",
+            rich_help_panel=MATCHING,
         ),
     ] = None,
     overwrite: Overwrite = False,

@@ -37,9 +37,13 @@ def _recipes(incomplete: str) -> list[str]:
     return one_of(*PRESETS)(incomplete)
 
 
+# Panels of the help; those for reading are in `cli.reading`.
+MATCHING, KEEPING, OLDER, WRITING = "Matching", "Keeping", "Older documents", "Output"
+
+
 def output(help: str) -> OptionInfo:
     """The option `--out`; each command says what it writes there."""
-    made: OptionInfo = typer.Option("--out", "-o", help=help)
+    made: OptionInfo = typer.Option("--out", "-o", help=help, rich_help_panel=WRITING)
     return made
 
 
@@ -63,24 +67,39 @@ RecipeOption = Annotated[
         help="Recipe or preset: how a text becomes features and a fingerprint.",
         metavar="RECIPE",
         autocompletion=_recipes,
+        rich_help_panel=MATCHING,
     ),
 ]
-Bits = Annotated[int | None, typer.Option(help="Width of fingerprints: changes this slot of the recipe.")]
+Bits = Annotated[
+    int | None, typer.Option(help="Width of fingerprints: changes this slot of the recipe.", rich_help_panel=MATCHING)
+]
 Threshold = Annotated[
     float | None,
-    typer.Option("--threshold", "-t", help="Smallest similarity of a match, inclusive.", show_default=False),
+    typer.Option(
+        "--threshold",
+        "-t",
+        help="Smallest similarity of a match, inclusive.",
+        show_default=False,
+        rich_help_panel=MATCHING,
+    ),
 ]
-Radius = Annotated[int | None, typer.Option("--radius", help="Largest Hamming distance, inclusive.")]
+Radius = Annotated[
+    int | None, typer.Option("--radius", help="Largest Hamming distance, inclusive.", rich_help_panel=MATCHING)
+]
 Recall = Annotated[
     float | None,
     typer.Option(
-        help="Probability that a pair at the threshold is found.", show_default="0.995 by simhash, 0.95 by minhash"
+        help="Probability that a pair at the threshold is found.",
+        show_default="0.995 by simhash, 0.95 by minhash",
+        rich_help_panel=MATCHING,
     ),
 ]
 _MEASURES = one_of("jaccard", "containment", "indel", "signature", "none")
 _VERIFY = "Verify candidates by jaccard, containment, indel, signature (minhash), or none."
-VerifyOption = Annotated[str, typer.Option(help=_VERIFY, autocompletion=_MEASURES)]
-VerifyOrStores = Annotated[str | None, typer.Option(help=_VERIFY, show_default="jaccard", autocompletion=_MEASURES)]
+VerifyOption = Annotated[str, typer.Option(help=_VERIFY, autocompletion=_MEASURES, rich_help_panel=MATCHING)]
+VerifyOrStores = Annotated[
+    str | None, typer.Option(help=_VERIFY, show_default="jaccard", autocompletion=_MEASURES, rich_help_panel=MATCHING)
+]
 
 # What a store is told.
 
@@ -150,25 +169,42 @@ Lists = Annotated[
     list[Path] | None,
     typer.Option("--list", help="Take digests from a list of the program, or one digest per line; may be repeated."),
 ]
-Score = Annotated[int, typer.Option("--threshold", "-t", min=1, max=100, help="Smallest score that counts, inclusive.")]
+Score = Annotated[
+    int,
+    typer.Option(
+        "--threshold", "-t", min=1, max=100, help="Smallest score that counts, inclusive.", rich_help_panel=MATCHING
+    ),
+]
 DigestRecipeOption = Annotated[
     str | None,
     typer.Option(
         "--recipe",
         help="How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'.",
         metavar="RECIPE",
+        rich_help_panel=MATCHING,
     ),
 ]
 Lenient = Annotated[
-    bool, typer.Option("--lenient", help="Read old digests: other block sizes, any characters, as the library does.")
+    bool,
+    typer.Option(
+        "--lenient",
+        help="Read old digests: other block sizes, any characters, as the library does.",
+        rich_help_panel=MATCHING,
+    ),
 ]
 
 # What is written.
 
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
-Csv = Annotated[bool, typer.Option("--csv", help="Print comma-separated values with a header.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what an earlier run wrote.", rich_help_panel=WRITING)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.", rich_help_panel=WRITING)]
+Csv = Annotated[
+    bool, typer.Option("--csv", help="Print comma-separated values with a header.", rich_help_panel=WRITING)
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.", rich_help_panel=WRITING)
+]
 
 
 def bytes_of(text: str) -> int:

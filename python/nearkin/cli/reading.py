@@ -50,7 +50,12 @@ _OPTIONS: dict[str, Any] = {
     ],
     "encoding": Annotated[
         str | None,
-        typer.Option(help="Of JSON, CSV and text, such as latin-1.", show_default="utf-8", rich_help_panel=_PANEL),
+        typer.Option(
+            help="Of JSON, CSV and text, such as latin-1.",
+            show_default="utf-8",
+            autocompletion=one_of("utf-8", "latin-1", "cp1252", "utf-16", "gb18030", "shift_jis", "euc_kr", "big5"),
+            rich_help_panel=_PANEL,
+        ),
     ],
     "delimiter": Annotated[
         str | None,
