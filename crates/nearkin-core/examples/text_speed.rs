@@ -25,6 +25,9 @@ fn main() {
         (FeatureKind::Char(4), 128, Weight::Count),
         (FeatureKind::Char(4), 256, Weight::Count),
         (FeatureKind::Char(4), 64, Weight::Binary),
+        (FeatureKind::Char(4), 128, Weight::Binary),
+        (FeatureKind::Char(5), 64, Weight::Binary),
+        (FeatureKind::Word(1), 64, Weight::Binary),
         (FeatureKind::Word(1), 64, Weight::Count),
         (FeatureKind::Word(3), 64, Weight::Count),
     ] {

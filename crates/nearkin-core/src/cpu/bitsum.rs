@@ -50,32 +50,31 @@ impl BitSum {
     }
 
     /// Adds each hash once.
+    #[inline]
     pub fn add(&mut self, hashes: &[u64]) {
         self.total += hashes.len() as u64;
+        #[cfg(target_arch = "x86_64")]
+        if Avx512::detect().is_some() {
+            // SAFETY: the proof was found just now.
+            unsafe { self.add_avx512(hashes) };
+            return;
+        }
+        self.add_portable(hashes);
+    }
+
+    fn add_portable(&mut self, hashes: &[u64]) {
         let (blocks, rest) = hashes.as_chunks::<BLOCK>();
         for block in blocks {
-            self.add_block(block);
+            let carry = self.fold(block);
+            self.carry_up(carry);
         }
         if !rest.is_empty() {
             // Zeros set no bit, so a short block may be filled up with them.
             let mut block = [0; BLOCK];
             block[..rest.len()].copy_from_slice(rest);
-            self.add_block(&block);
+            let carry = self.fold(&block);
+            self.carry_up(carry);
         }
-    }
-
-    #[inline]
-    fn add_block(&mut self, block: &[u64; BLOCK]) {
-        #[cfg(target_arch = "x86_64")]
-        let carry = if Avx512::detect().is_some() {
-            // SAFETY: the proof was found just now.
-            unsafe { self.fold_avx512(block) }
-        } else {
-            self.fold(block)
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        let carry = self.fold(block);
-        self.carry_up(carry);
     }
 
     /// Adds a vector of weight 16 to the planes from the fourth on.
@@ -94,7 +93,6 @@ impl BitSum {
     }
 
     /// Folds sixteen vectors into the planes of weight 1, 2, 4 and 8; gives the carries of weight 16.
-    #[cfg_attr(target_arch = "x86_64", allow(dead_code, reason = "the fallback for CPUs without AVX-512"))]
     fn fold(&mut self, block: &[u64; BLOCK]) -> Vector {
         let vectors: &[Vector] = block.as_chunks::<LANES>().0;
         let [ones, twos, fours, eights, ..] = &mut self.planes;
@@ -111,11 +109,13 @@ impl BitSum {
         carry_save(eights, &eight_carries[0], &eight_carries[1])
     }
 
+    /// The planes of weight 1, 2, 4 and 8 stay in registers over all blocks.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    fn fold_avx512(&mut self, block: &[u64; BLOCK]) -> Vector {
+    fn add_avx512(&mut self, hashes: &[u64]) {
         use std::arch::x86_64::{
-            __m512i, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_ternarylogic_epi64 as ternary,
+            __m512i, _bzhi_u32, _mm512_loadu_si512, _mm512_maskz_loadu_epi64, _mm512_storeu_si512,
+            _mm512_ternarylogic_epi64 as ternary,
         };
         #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
         fn carry_save(sum: &mut __m512i, a: __m512i, b: __m512i) -> __m512i {
@@ -123,75 +123,90 @@ impl BitSum {
             *sum = ternary::<0x96>(*sum, a, b);
             carry
         }
-        // SAFETY: vector i < 16 of the block has its 64 bytes inside of it.
-        let vector = |i: usize| unsafe { _mm512_loadu_si512(block.as_ptr().add(i * LANES).cast()) };
-        // SAFETY: a plane is 64 bytes.
-        let plane = |planes: &[Vector], i: usize| unsafe { _mm512_loadu_si512(planes[i].as_ptr().cast()) };
-        let mut ones = plane(&self.planes, 0);
-        let mut twos = plane(&self.planes, 1);
-        let mut fours = plane(&self.planes, 2);
-        let mut eights = plane(&self.planes, 3);
-        let mut eight_carries = [ones; 2];
-        for (half, eight) in eight_carries.iter_mut().enumerate() {
-            let mut four_carries = [ones; 2];
-            for (quarter, four) in four_carries.iter_mut().enumerate() {
-                let at = 8 * half + 4 * quarter;
-                let first = carry_save(&mut ones, vector(at), vector(at + 1));
-                let second = carry_save(&mut ones, vector(at + 2), vector(at + 3));
-                *four = carry_save(&mut twos, first, second);
+        #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+        fn fold(low: &mut [__m512i; 4], vector: impl Fn(usize) -> __m512i) -> Vector {
+            let [ones, twos, fours, eights] = low;
+            let mut eight_carries = [*ones; 2];
+            for (half, eight) in eight_carries.iter_mut().enumerate() {
+                let mut four_carries = [*ones; 2];
+                for (quarter, four) in four_carries.iter_mut().enumerate() {
+                    let at = 8 * half + 4 * quarter;
+                    let first = carry_save(ones, vector(at), vector(at + 1));
+                    let second = carry_save(ones, vector(at + 2), vector(at + 3));
+                    *four = carry_save(twos, first, second);
+                }
+                *eight = carry_save(fours, four_carries[0], four_carries[1]);
             }
-            *eight = carry_save(&mut fours, four_carries[0], four_carries[1]);
+            let sixteens = carry_save(eights, eight_carries[0], eight_carries[1]);
+            let mut carry = [0; LANES];
+            // SAFETY: the carry is 64 bytes.
+            unsafe { _mm512_storeu_si512(carry.as_mut_ptr().cast(), sixteens) };
+            carry
         }
-        let sixteens = carry_save(&mut eights, eight_carries[0], eight_carries[1]);
-        let mut carry = [0; LANES];
-        for (value, plane) in [ones, twos, fours, eights].into_iter().zip(&mut self.planes) {
+        // SAFETY: a plane is 64 bytes.
+        let plane = |i: usize| unsafe { _mm512_loadu_si512(self.planes[i].as_ptr().cast()) };
+        let mut low = [plane(0), plane(1), plane(2), plane(3)];
+        let (blocks, rest) = hashes.as_chunks::<BLOCK>();
+        for block in blocks {
+            // SAFETY: vector i < 16 of the block has its 64 bytes inside of it.
+            let carry = fold(&mut low, |i| unsafe { _mm512_loadu_si512(block.as_ptr().add(i * LANES).cast()) });
+            self.carry_up(carry);
+        }
+        if !rest.is_empty() {
+            let carry = fold(&mut low, |i| {
+                // Zeros set no bit, so lanes behind the last hash may hold them.
+                let present = _bzhi_u32(0xff, rest.len().saturating_sub(i * LANES).min(LANES) as u32) as u8;
+                // SAFETY: the mask reads hashes alone.
+                unsafe { _mm512_maskz_loadu_epi64(present, rest.as_ptr().wrapping_add(i * LANES).cast()) }
+            });
+            self.carry_up(carry);
+        }
+        for (value, plane) in low.into_iter().zip(&mut self.planes) {
             // SAFETY: a plane is 64 bytes.
             unsafe { _mm512_storeu_si512(plane.as_mut_ptr().cast(), value) };
         }
-        // SAFETY: the carry is 64 bytes.
-        unsafe { _mm512_storeu_si512(carry.as_mut_ptr().cast(), sixteens) };
-        carry
     }
 
-    /// The planes of the sums over lanes: bit b of plane k is bit k of the count of bit b.
-    fn sums(&self) -> ([u64; PLANES + 3], usize) {
-        let mut planes = [[0; LANES]; PLANES + 3];
-        planes[..self.used].copy_from_slice(&self.planes[..self.used]);
-        let mut used = self.used;
-        for half in [4, 2, 1] {
-            let mut carry = [0_u64; 4];
-            for plane in &mut planes[..used] {
+    /// Calls `each(k, plane)` with the planes of the sums over lanes, the lowest first: bit b of plane k is bit k of the
+    /// count of bit b. Returns how many there are.
+    #[inline]
+    fn sums(&self, mut each: impl FnMut(usize, u64)) -> usize {
+        let used = self.used + 3;
+        // Eight lanes are added to four, these to two, these to one, each with its carries from the plane below.
+        let mut carries = [[0_u64; 4]; 3];
+        for k in 0..used {
+            let mut plane = if k < self.used { self.planes[k] } else { [0; LANES] };
+            for (half, carry) in [4, 2, 1].into_iter().zip(&mut carries) {
                 for lane in 0..half {
                     let (a, b) = (plane[lane], plane[lane + half]);
                     plane[lane] = a ^ b ^ carry[lane];
                     carry[lane] = a & b | carry[lane] & (a | b);
                 }
             }
-            planes[used][..half].copy_from_slice(&carry[..half]);
-            used += 1;
+            each(k, plane[0]);
         }
-        (planes.map(|plane| plane[0]), used)
+        used
     }
 
     /// Bit b is 1 where more than half of the hashes had bit b set; a tie is 0.
     pub fn majority(&self) -> u64 {
         let least = self.total / 2 + 1;
-        let (planes, used) = self.sums();
-        if least >> used != 0 {
-            return 0;
-        }
-        (0..used).fold(
-            u64::MAX,
-            |at_least, k| {
-                if least >> k & 1 == 1 { planes[k] & at_least } else { planes[k] | at_least }
-            },
-        )
+        let mut at_least = u64::MAX;
+        let used = self.sums(|k, plane| {
+            at_least = if least >> k & 1 == 1 { plane & at_least } else { plane | at_least };
+        });
+        if least >> used == 0 { at_least } else { 0 }
     }
 
     /// The count of each bit.
     pub fn counts(&self) -> [u64; 64] {
-        let (planes, used) = self.sums();
-        std::array::from_fn(|bit| (0..used).map(|k| (planes[k] >> bit & 1) << k).sum())
+        let mut counts = [0; 64];
+        self.sums(|k, plane| {
+            for (bit, count) in counts.iter_mut().enumerate() {
+                *count += (plane >> bit & 1) << k;
+            }
+        });
+        counts
     }
 }
 
@@ -230,13 +245,11 @@ mod tests {
         }
 
         #[test]
-        fn the_vector_kernel_equals_the_portable_one(hashes in prop::collection::vec(any::<u64>(), BLOCK)) {
-            let block: &[u64; BLOCK] = hashes.as_slice().try_into().expect("a block");
+        fn the_vector_kernel_equals_the_portable_one(hashes in prop::collection::vec(any::<u64>(), 0..3 * BLOCK)) {
             let (mut one, mut other) = (BitSum::default(), BitSum::default());
             for _ in 0..40 {
-                one.add_block(block);
-                let carry = other.fold(block);
-                other.carry_up(carry);
+                one.add(&hashes);
+                other.add_portable(&hashes);
             }
             prop_assert_eq!(one.counts(), other.counts());
         }

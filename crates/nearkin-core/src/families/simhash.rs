@@ -20,11 +20,11 @@ use crate::cpu::bitsum::BitSum;
 use crate::hash::{FeatureHash, WordHash};
 use crate::stop::Stop;
 use crate::text::keywords::{KeywordScratch, Keywords};
-use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::text::tokenizer::{MAX_WORDS, Scratch, TextSource, Tokenizer};
 use crate::{Error, Result, room};
 
 /// Largest width of a fingerprint, in bits.
-pub const MAX_BITS: u32 = 1024;
+pub const MAX_BITS: u32 = 64 * MAX_WORDS as u32;
 
 /// How often a feature counts that a text holds several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,6 @@ pub enum Weight {
 pub struct SimHash {
     bits: u32,
     words: Vec<WordHash>,
-    /// The hashes by which distinct features are found and summed: one that identifies them, then `words`, of which the first may
-    /// be that one.
-    distinct: Vec<WordHash>,
-    /// Whether the first word's hash identifies features.
-    identified: bool,
 }
 
 impl SimHash {
@@ -62,11 +57,7 @@ impl SimHash {
                 format!("1 to {}: the hash has {} bits per word; or a hash of 64 bits", hash.width(), hash.width()),
             ));
         }
-        let words: Vec<WordHash> = (0..bits.div_ceil(64)).map(|word| hash.word(word)).collect();
-        let identified = matches!(hash, FeatureHash::Xxh3(0));
-        let identity = (!identified).then(|| FeatureHash::Xxh3(0).word(0));
-        let distinct = identity.into_iter().chain(words.iter().copied()).collect();
-        Ok(Self { bits, words, distinct, identified })
+        Ok(Self { bits, words: (0..bits.div_ceil(64)).map(|word| hash.word(word)).collect() })
     }
 
     /// Words of a fingerprint.
@@ -99,36 +90,13 @@ impl SimHash {
         scratch: &mut SimHashScratch,
         out: &mut [u64],
     ) -> Result<u64> {
-        let SimHashScratch { text: buffers, sums, ids, fresh, kept } = scratch;
+        let SimHashScratch { text: buffers, sums } = scratch;
         sums.resize_with(self.words.len(), BitSum::default);
         sums.iter_mut().for_each(BitSum::clear);
         let count = match weight {
             Weight::Count => tokenizer.hashes(text, &self.words, buffers, |word, hashes| sums[word].add(hashes))?,
             Weight::Binary => {
-                // The hash of the first word identifies features; it is the first word of the fingerprint too, if that takes
-                // the same one.
-                let given = usize::from(!self.identified);
-                ids.clear(text.len().min(1024));
-                tokenizer.hashes(text, &self.distinct, buffers, |word, hashes| {
-                    if word == 0 {
-                        fresh.clear();
-                        let new = ids.insert_all(hashes, |new| fresh.push(new));
-                        if self.identified {
-                            sums[0].add(&ids.ids()[ids.len() - new..]);
-                        }
-                    } else {
-                        // Every hash is written and only new ones advance, so that nothing has to be guessed.
-                        kept.resize(hashes.len(), 0);
-                        let mut count = 0;
-                        for (&hash, &fresh) in hashes.iter().zip(&*fresh) {
-                            kept[count] = hash;
-                            count += usize::from(fresh);
-                        }
-                        sums[word - given].add(&kept[..count]);
-                    }
-                })?;
-                ids.check()?;
-                ids.len() as u64
+                tokenizer.distinct_hashes(text, &self.words, buffers, |word, hashes| sums[word].add(hashes))?
             }
         };
         for (word, (value, sum)) in out.iter_mut().zip(sums).enumerate() {
@@ -257,9 +225,6 @@ impl SimHash {
 pub struct SimHashScratch {
     text: Scratch,
     sums: Vec<BitSum>,
-    ids: crate::hash::idset::IdSet,
-    fresh: Vec<bool>,
-    kept: Vec<u64>,
 }
 
 #[cfg(test)]

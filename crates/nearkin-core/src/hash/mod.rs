@@ -19,6 +19,7 @@
 //! The last 8 bytes of MD5 are what the PyPI package `simhash` takes. Tests: `tests` below for the published vectors,
 //! `tests/text/test_features.py` against independent implementations.
 
+pub mod grams;
 pub mod idset;
 pub mod jenkins;
 pub mod murmur3;

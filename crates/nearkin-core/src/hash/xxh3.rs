@@ -12,9 +12,9 @@
 //! All arithmetic is modulo 2^64. Source: the xxHash specification, XXH3 section (Collet, version 0.2.0). Tests:
 //! every length against `xxhash-rust`, every kernel against [`hash`].
 
-use crate::cpu::features::Avx512;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
+use crate::cpu::features::{Avx512, Instructions};
 
 /// Words of XXH3's default secret, at byte offsets 0, 8, 16, …, 64.
 const SECRET: [u64; 9] = [
@@ -224,6 +224,23 @@ fn short(values: &[u64], lengths: &[u64], seed: u64, out: &mut [u64]) {
     }
 }
 
+/// Hashes of many inputs of 4 bytes, given as little-endian numbers.
+///
+/// # Panics
+/// If the slices differ in length.
+pub fn hash_fours(values: &[u32], seed: u64, out: &mut [u64]) {
+    assert_eq!(values.len(), out.len(), "one place an input");
+    Instructions::best().run(
+        #[inline(always)]
+        || {
+            let flip = flip_4_to_8(seed);
+            for (h, &value) in out.iter_mut().zip(values) {
+                *h = mix_4_to_8(u64::from(value) | u64::from(value) << 32, flip, 4);
+            }
+        },
+    );
+}
+
 /// Hashes of many inputs of 9 to 16 bytes, given by their first eight bytes `low`, their last eight `high` (both
 /// little-endian) and `lengths`.
 ///
@@ -288,6 +305,14 @@ mod tests {
                 let expected: Vec<u64> = inputs.iter().map(|input| hash(input, seed)).collect();
                 prop_assert_eq!(expected, out);
             }
+        }
+
+        #[test]
+        fn fours_equal_one_by_one(values in prop::collection::vec(any::<u32>(), 0..40), seed: u64) {
+            let mut out = vec![0; values.len()];
+            hash_fours(&values, seed, &mut out);
+            let expected: Vec<u64> = values.iter().map(|value| hash(&value.to_le_bytes(), seed)).collect();
+            prop_assert_eq!(expected, out);
         }
 
         #[test]

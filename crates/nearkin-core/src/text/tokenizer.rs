@@ -16,14 +16,16 @@
 //! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features
 //! each collide with probability of about 10^-7.
 //!
-//! Cost: ASCII letters are selected 64 at a time and hashed in vectors; words of ASCII texts are found by bit masks
-//! ([`crate::text::ascii_words`]), those of other texts by the `unicode-segmentation` crate.
+//! Cost: ASCII letters are selected 64 at a time and hashed in vectors, distinct 4-grams of them are found before they are hashed
+//! ([`crate::hash::grams`]); words of ASCII texts are found by bit masks ([`crate::text::ascii_words`]), those of other texts by the
+//! `unicode-segmentation` crate.
 
 use std::collections::HashSet;
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::cpu::prefetch::prefetch;
+use crate::hash::grams::{self, Grams};
 use crate::hash::idset::IdSet;
 use crate::hash::{FeatureHash, WordHash, xxh3};
 use crate::stop::Stop;
@@ -76,6 +78,8 @@ pub enum FeatureKind {
 
 /// Largest n of an n-gram.
 pub const MAX_N: usize = 64;
+/// Most words of a feature's hash.
+pub const MAX_WORDS: usize = 16;
 
 /// Text to features, as a recipe says.
 pub struct Tokenizer {
@@ -102,7 +106,11 @@ pub struct Scratch {
     queues: Queues,
     /// Where the words of an ASCII text end in `words`.
     ends: Vec<u32>,
+    grams: Grams,
     seen: IdSet,
+    /// Which of some hashes are those of new features, and the new ones of another word.
+    fresh: Vec<bool>,
+    kept: Vec<u64>,
     cut: jieba::Scratch,
 }
 
@@ -286,10 +294,21 @@ impl Tokenizer {
         text: &str,
         words: &[WordHash],
         scratch: &mut Scratch,
-        mut each: impl FnMut(usize, &[u64]),
+        each: impl FnMut(usize, &[u64]),
     ) -> Result<u64> {
         let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop)?;
-        let vectors = words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)));
+        self.mapped_hashes(ascii, words, scratch, each)
+    }
+
+    /// As [`Tokenizer::hashes`], of the normalised text in `scratch`.
+    fn mapped_hashes(
+        &self,
+        ascii: bool,
+        words: &[WordHash],
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, &[u64]),
+    ) -> Result<u64> {
+        let vectors = in_vectors(words);
         if let (FeatureKind::Char(n), true, true) = (self.kind, ascii, vectors) {
             return Ok(ascii_window_hashes(n, words, scratch, each));
         }
@@ -334,20 +353,72 @@ impl Tokenizer {
         plain && self.min_length == 1 && self.stop_words.is_empty()
     }
 
+    /// As [`Tokenizer::hashes`], of each distinct feature once.
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_WORDS`] words.
+    pub fn distinct_hashes(
+        &self,
+        text: &str,
+        words: &[WordHash],
+        scratch: &mut Scratch,
+        mut each: impl FnMut(usize, &[u64]),
+    ) -> Result<u64> {
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop)?;
+        let long = scratch.text.len() >= grams::WIDTH;
+        if self.kind == FeatureKind::Char(grams::WIDTH) && ascii && long && in_vectors(words) {
+            return ascii_gram_hashes(words, scratch, each);
+        }
+        // A hash that identifies features, and then the words, of which the first may be that one.
+        let given = usize::from(!words.first().is_some_and(|word| matches!(word.hash, FeatureHash::Xxh3(0))));
+        let mut all = [FeatureHash::Xxh3(0).word(0); MAX_WORDS + 1];
+        all[given..given + words.len()].copy_from_slice(words);
+        let mut seen = std::mem::take(&mut scratch.seen);
+        let (mut fresh, mut kept) = (std::mem::take(&mut scratch.fresh), std::mem::take(&mut scratch.kept));
+        seen.clear(text.len().min(1024));
+        self.mapped_hashes(ascii, &all[..given + words.len()], scratch, |word, hashes| {
+            if word == 0 {
+                fresh.clear();
+                let new = seen.insert_all(hashes, |new| fresh.push(new));
+                if given == 0 {
+                    each(0, &seen.ids()[seen.len() - new..]);
+                }
+            } else {
+                // Every hash is written and only new ones advance, so that nothing has to be guessed.
+                kept.resize(hashes.len(), 0);
+                let mut count = 0;
+                for (&hash, &fresh) in hashes.iter().zip(&*fresh) {
+                    kept[count] = hash;
+                    count += usize::from(fresh);
+                }
+                each(word - given, &kept[..count]);
+            }
+        })?;
+        seen.check()?;
+        let count = seen.len() as u64;
+        (scratch.seen, scratch.fresh, scratch.kept) = (seen, fresh, kept);
+        Ok(count)
+    }
+
     /// Appends the identifiers of the distinct features of `text` to `ids`, each once, in no particular order.
     ///
     /// # Errors
     /// There is no memory for them; `ids` is as it was.
     pub fn distinct(&self, text: &str, scratch: &mut Scratch, ids: &mut Vec<u64>) -> Result<()> {
-        let mut seen = std::mem::take(&mut scratch.seen);
-        seen.clear(text.len().min(1024));
-        self.hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {
-            seen.insert_all(hashes, |_| {});
-        })?;
-        seen.check()?;
-        room::append(ids, seen.ids())?;
-        scratch.seen = seen;
-        Ok(())
+        let before = ids.len();
+        let mut fits = Ok(());
+        let found = self.distinct_hashes(text, &[FeatureHash::Xxh3(0).word(0)], scratch, |_, hashes| {
+            if fits.is_ok() {
+                fits = room::append(ids, hashes);
+            }
+        });
+        if found.is_err() || fits.is_err() {
+            ids.truncate(before);
+        }
+        found.and(fits)
     }
 
     /// Calls `each` with every word of normalised `text` that is kept.
@@ -438,6 +509,11 @@ fn is_long(word: &[u8], length: usize) -> bool {
     word.len() >= length && word.iter().filter(|&&b| b & 0xc0 != 0x80).count() >= length
 }
 
+/// Whether hashes of these words are computed in vectors.
+fn in_vectors(words: &[WordHash]) -> bool {
+    words.iter().all(|word| matches!(word.hash, FeatureHash::Xxh3(_)))
+}
+
 /// What follows a text.
 const ZEROS: &str = match std::str::from_utf8(&[0; SLACK]) {
     Ok(zeros) => zeros,
@@ -474,6 +550,33 @@ fn ascii_window_hashes(
     }
     scratch.text.truncate(letters);
     windows as u64
+}
+
+/// The hashes of the distinct 4-grams of the ASCII text in `scratch.text`, which has at least one.
+fn ascii_gram_hashes(words: &[WordHash], scratch: &mut Scratch, mut each: impl FnMut(usize, &[u64])) -> Result<u64> {
+    let letters = scratch.text.len();
+    let windows = letters - grams::WIDTH + 1;
+    scratch.grams.clear(windows)?;
+    // `CharMap::apply` has left room.
+    scratch.text.push_str(ZEROS);
+    scratch.hashes.resize(CHUNK, 0);
+    let mut total = 0;
+    let mut start = 0;
+    while start < windows && !scratch.cut.stop.is_set() {
+        let count = (windows - start).min(grams::PART);
+        let new = scratch.grams.add(&scratch.text.as_bytes()[start..], count);
+        let hashes = &mut scratch.hashes[..new.len()];
+        for (j, word) in words.iter().enumerate() {
+            let FeatureHash::Xxh3(seed) = word.hash else { continue };
+            xxh3::hash_fours(new, seed, hashes);
+            each(j, hashes);
+        }
+        total += new.len() as u64;
+        start += count;
+    }
+    scratch.text.truncate(letters);
+    scratch.grams.check()?;
+    Ok(total)
 }
 
 /// Calls `each` with every n characters in a row of the first `length` bytes of UTF-8 `text`, or with all of them where
@@ -703,6 +806,29 @@ mod tests {
                 expected.sort_unstable();
                 hashes.sort_unstable();
                 prop_assert_eq!(expected, hashes);
+            }
+        }
+
+        #[test]
+        fn distinct_hashes_are_those_of_a_set(text in any_text(), n in 1_usize..9, chars: bool, name in 0_usize..7, seed in 0_u64..2) {
+            let tokenizer = tokenizer(if chars { FeatureKind::Char(n) } else { FeatureKind::Word(n) });
+            let hash = FeatureHash::new(crate::hash::NAMES[name], 0).expect("known");
+            let hash = if name == 0 { FeatureHash::Xxh3(seed) } else { hash };
+            let words = [hash.word(0), hash.word(1)];
+            let mut scratch = Scratch::default();
+            let features: HashSet<String> = features(&tokenizer, &text).into_iter().collect();
+            // The second text finds what the first has left in the buffers.
+            for _ in 0..2 {
+                let mut found = [Vec::new(), Vec::new()];
+                let each = |j: usize, hashes: &[u64]| found[j].extend_from_slice(hashes);
+                let count = tokenizer.distinct_hashes(&text, &words, &mut scratch, each).expect("room");
+                prop_assert_eq!(features.len() as u64, count);
+                for (word, hashes) in words.iter().zip(&mut found) {
+                    let mut expected: Vec<u64> = features.iter().map(|feature| word.hash(feature.as_bytes())).collect();
+                    expected.sort_unstable();
+                    hashes.sort_unstable();
+                    prop_assert_eq!(&expected, hashes);
+                }
             }
         }
 
