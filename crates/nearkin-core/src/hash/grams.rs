@@ -33,7 +33,7 @@ pub const WIDTH: usize = 4;
 pub const BEHIND: usize = 64;
 /// Slots of the front, at least and at most.
 const LEAST_SLOTS: usize = 256;
-const MOST_SLOTS: usize = 1 << 16;
+const MOST_SLOTS: usize = 1 << 17;
 /// In a slot: no key. The bytes of a key are ASCII, so that its highest bit is clear.
 const EMPTY: u32 = 1 << 31;
 /// What a key is multiplied by: 2^32 over the golden ratio, odd.
