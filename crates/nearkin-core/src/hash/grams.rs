@@ -125,21 +125,16 @@ fn key(window: &[u8]) -> u32 {
 #[inline]
 fn visit(bytes: &[u8], front: &mut [u32], shift: u32, held: &mut [u32]) {
     assert_eq!(1 << (32 - shift), front.len(), "a slot per value of the upper bits");
-    Instructions::best().run(
-        #[inline(always)]
-        || {
-            for (window, held) in bytes.windows(WIDTH).zip(held) {
-                let key = key(window);
-                // The upper bits of a product depend on all bits of the key.
-                let slot = (key.wrapping_mul(FACTOR) >> shift) as usize;
-                // SAFETY: the slot is below 2^(32 - shift), the length of the front.
-                let place = unsafe { front.get_unchecked_mut(slot) };
-                *held = *place;
-                // Never a jump, which would be mispredicted for one window in five.
-                *place = std::hint::select_unpredictable(*place == EMPTY, key, *place);
-            }
-        },
-    );
+    for (window, held) in bytes.windows(WIDTH).zip(held) {
+        let key = key(window);
+        // The upper bits of a product depend on all bits of the key.
+        let slot = (key.wrapping_mul(FACTOR) >> shift) as usize;
+        // SAFETY: the slot is below 2^(32 - shift), the length of the front.
+        let place = unsafe { front.get_unchecked_mut(slot) };
+        *held = *place;
+        // Never a jump, which would be mispredicted for one window in five.
+        *place = std::hint::select_unpredictable(*place == EMPTY, key, *place);
+    }
 }
 
 /// Puts the keys of the windows that found nothing into `new`, those that found another key into `others`; gives how many

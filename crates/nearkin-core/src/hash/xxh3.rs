@@ -234,8 +234,12 @@ pub fn hash_fours(values: &[u32], seed: u64, out: &mut [u64]) {
         #[inline(always)]
         || {
             let flip = flip_4_to_8(seed);
-            for (h, &value) in out.iter_mut().zip(values) {
-                *h = mix_4_to_8(u64::from(value) | u64::from(value) << 32, flip, 4);
+            // An index, since a call of an iterator that is not inlined keeps the loop out of vectors.
+            let mut i = 0;
+            while i < values.len() {
+                let value = u64::from(values[i]);
+                out[i] = mix_4_to_8(value | value << 32, flip, 4);
+                i += 1;
             }
         },
     );
