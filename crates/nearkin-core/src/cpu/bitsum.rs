@@ -6,7 +6,7 @@
 //! upper planes. A majority is decided on the planes too: `count >= t` for all 64 bits at once takes one operation per
 //! plane.
 //!
-//! Cost: two operations per vector of eight hashes and about 60 per plane at the end. Counters hold up to 2^47 hashes.
+//! Cost: two operations per vector of eight hashes, and about 35 per plane at the end. Counters hold up to 2^47 hashes.
 //! Tests: `planes_equal_plain_counters`, vector against portable kernel.
 
 #[cfg(target_arch = "x86_64")]
@@ -167,8 +167,8 @@ impl BitSum {
         }
     }
 
-    /// Calls `each(k, plane)` with the planes of the sums over lanes, the lowest first: bit b of plane k is bit k of the
-    /// count of bit b. Returns how many there are.
+    /// Calls `each(k, plane)` with the planes of the sums over lanes, the lowest first: bit b of plane k is bit k of
+    /// the count of bit b. Returns how many there are.
     #[inline]
     fn sums(&self, mut each: impl FnMut(usize, u64)) -> usize {
         let used = self.used + 3;

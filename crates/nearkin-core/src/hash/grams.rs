@@ -1,8 +1,8 @@
 //! The distinct 4-grams of an ASCII text, as 32-bit keys: its bytes, little-endian.
 //!
-//! A 4-gram of ASCII letters is its own key, so that 4-grams are told apart before they are hashed, and repeated ones are never hashed.
-//! A table, the front, has one place per slot: the first key that wants a slot owns it until the set is cleared. With `held`
-//! what a key k finds in its slot:
+//! A 4-gram of ASCII letters is its own key, so that 4-grams are told apart before they are hashed, and repeated ones
+//! are never hashed. A table, the front, has one place per slot: the first key that wants a slot owns it until the set is
+//! cleared. With `held` what a key k finds in its slot:
 //!
 //! | held | k is |
 //! |---|---|
@@ -10,13 +10,13 @@
 //! | k | known |
 //! | another key | new or known: an [`IdSet`] of the keys that own no slot decides |
 //!
-//! A key always has the same slot, so one that owns a slot never comes to the set behind it. The step of the front is the same in all
-//! three cases, with nothing to guess for the processor, and vectors then part the three. At four slots per window one key in
-//! ten comes to the set behind.
+//! A key always has the same slot, so one that owns a slot never comes to the set behind it. The step of the front is the
+//! same in all three cases, with nothing to guess for the processor, and vectors then part the three. At four slots per
+//! window one key in ten comes to the set behind.
 //!
-//! Cost: about three clock cycles per window and 16 bytes of front, which is cleared for each text: [`MOST_SLOTS`] slots at
-//! most, so that it stays in the second-level cache; longer texts have more keys behind it. Tests: against a plain set, vector against
-//! portable form.
+//! Cost: about three clock cycles per window, and 16 bytes of front per window, which are cleared for each text; at most
+//! [`MOST_SLOTS`] slots, which second-level caches hold, so that of longer texts more keys come to the set behind.
+//! Tests: against a plain set; the vector form against the portable one.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
@@ -137,8 +137,8 @@ fn visit(bytes: &[u8], front: &mut [u32], shift: u32, held: &mut [u32]) {
     }
 }
 
-/// Puts the keys of the windows that found nothing into `new`, those that found another key into `others`; gives how many
-/// there are of each.
+/// Puts the keys of the windows that found nothing into `new`, those that found another key into `others`; gives how
+/// many there are of each.
 #[inline]
 fn part(bytes: &[u8], held: &[u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
     #[cfg(target_arch = "x86_64")]

@@ -16,9 +16,9 @@
 //! A feature is identified by XXH3-64 (seed 0) of its bytes: two features of one pair of documents with 10^6 features
 //! each collide with probability of about 10^-7.
 //!
-//! Cost: ASCII letters are selected 64 at a time and hashed in vectors, distinct 4-grams of them are found before they are hashed
-//! ([`crate::hash::grams`]); words of ASCII texts are found by bit masks ([`crate::text::ascii_words`]), those of other texts by the
-//! `unicode-segmentation` crate.
+//! Cost: ASCII letters are selected 64 at a time and hashed in vectors, distinct 4-grams of them are found before they are
+//! hashed ([`crate::hash::grams`]); words of ASCII texts are found by bit masks ([`crate::text::ascii_words`]), those of
+//! other texts by the `unicode-segmentation` crate.
 
 use std::collections::HashSet;
 
@@ -810,7 +810,9 @@ mod tests {
         }
 
         #[test]
-        fn distinct_hashes_are_those_of_a_set(text in any_text(), n in 1_usize..9, chars: bool, name in 0_usize..7, seed in 0_u64..2) {
+        fn distinct_hashes_are_those_of_a_set(
+            text in any_text(), n in 1_usize..9, chars: bool, name in 0_usize..7, seed in 0_u64..2
+        ) {
             let tokenizer = tokenizer(if chars { FeatureKind::Char(n) } else { FeatureKind::Word(n) });
             let hash = FeatureHash::new(crate::hash::NAMES[name], 0).expect("known");
             let hash = if name == 0 { FeatureHash::Xxh3(seed) } else { hash };
