@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import common
+
 WORDS, LENGTH, SEED = 50_000, 1_000, 7
 
 
@@ -43,6 +45,7 @@ def peak(corpus: Path, out: Path, *options: str) -> int:
 def main() -> None:
     """Measure each number of documents, and print a line for it."""
     before: tuple[int, list[int]] | None = None
+    rows: list[dict[str, int]] = []
     print("documents\trow numbers, MB\tids, MB\trow numbers, bytes per document\tids, bytes per document")
     with tempfile.TemporaryDirectory() as folder:
         for documents in map(int, sys.argv[1:]):
@@ -55,6 +58,8 @@ def main() -> None:
                 slopes = [f"{(now - then) / (documents - before[0]):.0f}" for now, then in pairs]
             print(f"{documents:,}", *(f"{value / 1e6:.0f}" for value in peaks), *slopes, sep="\t", flush=True)
             before = documents, peaks
+            rows.append({"documents": documents, "row_numbers_bytes": peaks[0], "ids_bytes": peaks[1]})
+    print(common.save("dedup-memory", {"rows": rows, "length": LENGTH}))
 
 
 if __name__ == "__main__":
