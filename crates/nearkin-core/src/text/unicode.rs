@@ -360,7 +360,13 @@ impl CharMap {
                         if mapped.len_utf8() > length {
                             room::more(out, mapped.len_utf8() + bytes.len() - at - length + SLACK)?;
                         }
-                        out.extend_from_slice(mapped.encode_utf8(&mut [0; 4]).as_bytes());
+                        match u32::from(mapped) {
+                            // Of a fixed size, too: capital letters of Greek, Cyrillic and Latin.
+                            code @ 0x80..0x800 => {
+                                out.extend_from_slice(&[0xc0 | (code >> 6) as u8, 0x80 | code as u8 & 0x3f]);
+                            }
+                            _ => out.extend_from_slice(mapped.encode_utf8(&mut [0; 4]).as_bytes()),
+                        }
                     }
                 }
                 at += length;
