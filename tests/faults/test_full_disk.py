@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_the_old_index(tmp_path: Path, kind: str, limit: int)
 
 
 def test_a_full_disk_leaves_no_half_of_a_deduplication(tmp_path: Path) -> None:
-    """Exit code 1, the system's words on stderr, and no folder of results."""
+    """Exit code 1, the file and why on stderr, and no folder of results."""
     source, out = tmp_path / "in.jsonl", tmp_path / "out"
     lines = (
         json.dumps({"text": f"document {i} has {i * i} words of its own, and {i * i * i} letters"}) for i in range(2000)
@@ -93,5 +93,5 @@ def test_a_full_disk_leaves_no_half_of_a_deduplication(tmp_path: Path) -> None:
     source.write_text("\n".join(lines))
     ran = run(DEDUP, "20000", "dedup", str(source), "--out", str(out))
     assert 1 == ran.returncode, ran.stderr
-    assert "File too large" in ran.stderr
+    assert "kept.jsonl: file too large while writing" in ran.stderr
     assert [source] == list(tmp_path.iterdir())
