@@ -380,7 +380,8 @@ class _Options:
             raise bad_parameter("confirm", repr(self.confirm), allowed)
         # A pair is found if both families find it: each has its root of the recall, or all of it beside a given radius.
         wanted = RECALL if self.recall is None else self.recall
-        each = math.sqrt(wanted) if self.radius is None and 0 < wanted <= 1 else wanted
+        shared = self.radius is None and isinstance(wanted, (int, float)) and 0 < wanted < 1
+        each = math.sqrt(wanted) if shared else wanted
         return ConfirmedCandidates(
             self._family(self.recipe, each, by_share=by_share), self._family(second, each, by_share=False)
         )

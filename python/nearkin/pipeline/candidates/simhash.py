@@ -57,7 +57,9 @@ class SimHashCandidates:
         self, recipe: Recipe, threshold: float, radius: int | None = None, recall: float | None = None
     ) -> None:
         if radius is not None and recall is not None:
-            raise bad_parameter("recall", recall, f"None beside radius={radius}, which says what is found")
+            raise bad_parameter("recall", recall, f"either a recall or radius={radius}, which says what is found")
+        if recall is not None and recall == 1:
+            raise bad_parameter("recall", recall, f"a share below 1; radius={recipe.bits} compares every pair")
         wanted = SIMHASH_RECALL if recall is None else recall
         reach = simhash_radius(threshold, recipe.bits, wanted) if radius is None else radius
         if isinstance(reach, bool) or not isinstance(reach, (int, np.integer)) or not 0 <= reach <= recipe.bits:
