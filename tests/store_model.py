@@ -227,6 +227,7 @@ class StoreMachine(RuleBasedStateMachine):
         if not names:
             return
         chosen = data.draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4))
+        self.finish_merges()
         assert len(chosen) == self.handles[which].remove(chosen, erase=erase)
         for name in chosen:
             self.gone.append(self.model.remove(name))
@@ -241,7 +242,14 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(which=HANDLES)
     def merge(self, which: int) -> None:
         """Files change, answers don't."""
+        self.finish_merges()
         self.handles[which].merge()
+
+    def finish_merges(self) -> None:
+        """Wait for the handles that write segments in the background: who merges beside one is refused."""
+        for store in self.handles:
+            if store._keeper is not None:
+                store._keeper.finish()
 
     @rule(which=HANDLES)
     def reopen(self, which: int) -> None:

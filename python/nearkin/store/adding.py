@@ -1,0 +1,252 @@
+"""How documents come into a store: decided, written into the log, and then into its look-ups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearkin.errors import ParameterError, bad_parameter, mismatch
+from nearkin.pipeline.candidates import Places
+from nearkin.pipeline.documents import HashedDocuments
+from nearkin.progress import Progress, ShowProgress, reporting
+from nearkin.search.ids import Id, IdKeys, Ids, check_ids
+from nearkin.store.answering import answers_of, distances_of
+from nearkin.store.answers import Answers
+from nearkin.store.decide import Batch, Decision
+from nearkin.store.documents import Columns, columns_by_row
+from nearkin.store.log import LogBatch, LogTexts, State, batches_of, texts_of
+from nearkin.store.opened import Items, OpenedStore
+from nearkin.store.reading import check_kind
+from nearkin.store.records import KNOWN, NEW, Cell, Match, pack_extra
+from nearkin.store.settings import Kind
+from nearkin.store.texts import features_of
+
+
+class AddingStore(OpenedStore):
+    """The additions of a store: each is one atomic, durable step."""
+
+    def check_and_add(
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        progress: ShowProgress = None,
+    ) -> Answers:
+        """Say of each document whether it is new, and remember it: one atomic, durable step.
+
+        Parameters
+        ----------
+        texts : iterable of str or None, or an Arrow string array; of files an iterable of what `kind` says; of vectors
+            an (n, d) array or SciPy sparse matrix, rounded to float32
+            In order: each is held against the store and against those before it.
+        ids : integers or strings, one per text; optional
+            None stands for row numbers, counted from the first document ever added, and for paths for the paths.
+        columns : mapping of str to one value per text; optional
+            Strings, numbers or booleans that `get` gives back.
+        kind : {"digests", "bytes", "paths"}, optional
+            What is given to a store of files; None stands for digests. A digest that is given alone is the content of
+            its document: equal ones are exact copies.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total, also
+            while the store is locked for this call: it must not use the store.
+
+        Returns
+        -------
+        Answers
+
+        Raises
+        ------
+        InputError
+            An id that is there, or occurs twice, with another text. What is no digest, or no regular file. Nothing is
+            added.
+        ParameterError
+            Ids of another kind than the store's, columns of another length.
+        OSError
+            The disk is full or fails, or a file can't be read. Nothing is added; the store can be used on.
+        StoreLockedError
+            Other writers did not end in time.
+        """
+        with reporting(progress) as report:
+            return self._add(texts, ids, columns, kind, report, absorb=True)
+
+    def add(
+        self,
+        texts: Items,
+        ids: Ids | None = None,
+        *,
+        columns: Columns | None = None,
+        kind: Kind | None = None,
+        progress: ShowProgress = None,
+    ) -> Answers:
+        """Remember documents that are known to be wanted: all stay, whatever they are like.
+
+        Parameters, errors and durability are those of `check_and_add`; an id that is there with the same text is
+        "known", all others are "new".
+        """
+        with reporting(progress) as report:
+            return self._add(texts, ids, columns, kind, report, absorb=False)
+
+    def _add(
+        self,
+        texts: Items,
+        ids: Ids | None,
+        columns: Columns | None,
+        kind: Kind | None,
+        report: Progress,
+        *,
+        absorb: bool,
+    ) -> Answers:
+        self._check_writable()
+        keys = None if ids is None else check_ids(ids)
+        hashed = self._hash(texts, keys, kind, report)
+        if keys is None and kind == "paths":
+            names: list[Any] = hashed.ids.to_list()
+            keys = check_ids(names)
+        count = len(hashed)
+        extra = columns_by_row(columns, count)
+        batch = Batch(hashed, keys, self._settings, self._cache, report)
+        if absorb:
+            self._check_texts()
+        features = self._features_of(hashed)
+        with self._lock:
+            decision, removal = batch.open(), self._contents.last_removal
+            if absorb:
+                with self._reading() as state:
+                    removal = self._contents.last_removal
+                    batch.decide(self._contents, 0, state.next_row, decision)
+            with self._writing() as state:
+                if self._contents.last_removal != removal:
+                    # What decided may be gone: decide again while nobody else writes.
+                    decision = batch.open()
+                check_kind(keys, state)
+                if absorb:
+                    batch.decide(self._contents, decision.stop, state.next_row, decision)
+                    batch.finish(decision)
+                else:
+                    batch.know(self._contents, decision)
+                answers = self._append(batch, decision, keys, extra, features, state)
+            self._after_commit()
+            return answers
+
+    def _append(
+        self,
+        batch: Batch,
+        decision: Decision,
+        keys: IdKeys | None,
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+        state: State,
+    ) -> Answers:
+        """Put the documents of a decided batch into the log, and their look-ups into memory, once committed."""
+        hashed, contents = batch.hashed, self._contents
+        stored = np.flatnonzero(decision.status != KNOWN)
+        rows = state.next_row + np.arange(len(stored))
+        row_of = np.full(len(hashed), -1, np.int64)
+        row_of[stored] = rows
+        if state.next_row + len(stored) > 1 << 31:
+            raise ParameterError("a store holds at most 2**31 documents, removed ones included; begin another one")
+        # Matches within the batch have rows now.
+        inside = (decision.row < 0) & (decision.other >= 0)
+        decision.row[inside] = row_of[decision.other[inside]]
+        names = self._names(keys, rows, stored)
+        if keys is None:
+            self._check_row_ids(names, state)
+        distances = distances_of(batch, decision, contents)
+        records = np.zeros(len(stored), contents.record_type)
+        records["features"] = np.minimum(hashed.counts[stored], 0xFFFFFFFF)
+        records["length"] = np.minimum(hashed.lengths[stored], 0xFFFFFFFF)
+        records["status"] = decision.status[stored]
+        records["values"] = hashed.values[stored]
+        packed = hashed.contents[stored].tobytes()
+        hashes = [packed[at : at + 16] for at in range(0, len(packed), 16)]
+        extras = self._extras(decision, stored, distances, columns, features)
+        answers = answers_of(decision, contents, distances, dict(zip(rows.tolist(), names, strict=True)))
+        if names:
+            batches = batches_of(state.next_row, names, packed, records.tobytes(), extras)
+            sums = self._log.append(batches, self._texts_of(hashed, decision, stored, batches))
+            kind = state.id_kind or ("str" if isinstance(names[0], str) else "int")
+            state = replace(
+                state,
+                next_row=state.next_row + len(names),
+                waiting=state.waiting + len(names),
+                sums=state.sums ^ sums,
+                id_kind=kind,
+            )
+            self._log.set_state(state)
+
+            def committed() -> None:
+                contents.waiting.add(rows, names, hashes, records)
+                contents.committed(state)
+
+            self._pending = committed
+        return answers
+
+    def _extras(
+        self,
+        decision: Decision,
+        stored: NDArray[np.int64],
+        distances: NDArray[Any],
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+    ) -> list[bytes] | None:
+        """The extras of documents that get rows now; None where all are empty."""
+        is_new = decision.status[stored] == NEW
+        if columns is None and features is None and is_new.all():
+            return None
+        extras = [b""] * len(stored)
+        some = range(len(stored)) if columns is not None else np.flatnonzero((features is not None) | ~is_new).tolist()
+        for place in some:
+            number, match = int(stored[place]), None
+            if not is_new[place]:
+                match = Match(int(decision.row[number]), distances[number].item(), float(decision.similarity[number]))
+            kept = features[number] if features is not None and match is None else None
+            extras[place] = pack_extra(match, columns[number] if columns else {}, kept)
+        return extras
+
+    def _texts_of(
+        self, hashed: HashedDocuments, decision: Decision, stored: NDArray[np.int64], batches: list[LogBatch]
+    ) -> list[LogTexts]:
+        """The texts of documents that get rows now in blocks: of the new ones, if the store keeps texts."""
+        if self._settings.text != "keep":
+            return []
+        places = np.flatnonzero(decision.status[stored] == NEW)
+        texts = hashed.look_up(stored[places])
+        strings: list[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        if len(places) < len(stored):
+            kept: list[str | None] = [None] * len(stored)
+            for place, text in zip(places.tolist(), strings, strict=True):
+                kept[place] = text
+            strings = kept
+        found, start = [], 0
+        for batch in batches:
+            some = strings[start : start + len(batch)]
+            found += texts_of(batch.first, some)
+            start += len(batch)
+        return found
+
+    def _features_of(self, hashed: HashedDocuments) -> list[bytes] | None:
+        """The hashes of the features of documents, should they stay, if the store keeps these."""
+        if self._settings.text != "features":
+            return None
+        return features_of(self.recipe, hashed.look_up(np.arange(len(hashed)))) if len(hashed) else []
+
+    def _names(self, keys: IdKeys | None, rows: Places, stored: NDArray[np.int64]) -> list[Id]:
+        if keys is None:
+            return [*rows.tolist()]
+        if isinstance(keys, np.ndarray):
+            return [*keys[stored].tolist()]
+        return [keys[number] for number in stored.tolist()]
+
+    def _check_row_ids(self, names: list[Id], state: State) -> None:
+        """Row numbers stand for ids: refuse them where they are ids of other documents."""
+        if state.id_kind == "str":
+            raise mismatch("kind of ids", "the store's strings", "row numbers; give ids")
+        taken = self._contents.find_ids(np.array(names, np.int64))
+        if len(taken) and taken.max() >= 0:
+            name = names[int(np.argmax(taken >= 0))]
+            raise bad_parameter("ids", f"None, where {name} is the id of another document", "ids, one per text")
