@@ -1,8 +1,11 @@
-"""A check of one document answers as a check of many does, whatever stands before it."""
+"""A document alone is told and remembered as among many, whatever stands before it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
 import hypothesis.strategies as st
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 import nearkin as nk
+from nearkin.store.log import State
 
 WORDS = ["store", "page", "near", "copy", "text", "of", "a", "crawler"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join) | st.none(), max_size=12)
@@ -91,3 +95,87 @@ def test_files_and_vectors(tmp_path: Path) -> None:
             alone = [store.check(row[None]) for row in np.concatenate([vectors, vectors[:5] + np.float32(0.01)])]
             assert [repr(row) for row in whole.rows()] == [repr(row) for one in alone for row in one.rows()]
             assert ["exact"] * 35 == [*whole.status[:35]]
+
+
+@pytest.mark.parametrize("keep", ["keep", "features"])
+@pytest.mark.parametrize("recipe", ["char:3|binary|xxh3|simhash:64", "char:3|binary|xxh3|minhash:64"])
+@given(texts=TEXTS, cut=st.integers(0, 12), with_ids=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_one_after_another_is_remembered_as_together(
+    tmp_path_factory: pytest.TempPathFactory,
+    recipe: str,
+    keep: Literal["keep", "features"],
+    texts: list[str | None],
+    cut: int,
+    with_ids: bool,
+) -> None:
+    """Answers, documents and texts are those of one batch, in a segment or in the log."""
+    folder = tmp_path_factory.mktemp("one")
+    ids = [f"id {number}" for number in range(len(texts))] if with_ids else None
+    columns = {"length": [len(text or "") for text in texts]}
+    with (
+        nk.Store.create(folder / "together", recipe, threshold=0.6, text=keep) as together,
+        nk.Store.create(folder / "alone", recipe, threshold=0.6, text=keep) as alone,
+    ):
+        whole = together.check_and_add(texts, ids, columns=columns)
+        rows: list[dict[str, Any]] = []
+        for number, text in enumerate(texts):
+            if number == cut:
+                alone.merge()
+            one = {"length": columns["length"][number : number + 1]}
+            rows += alone.check_and_add([text], None if ids is None else ids[number : number + 1], columns=one).rows()
+        assert [repr(row) for row in whole.rows()] == [repr(row) for row in rows]
+        documents = [[one for batch in store.iter_documents() for one in batch] for store in (together, alone)]
+        assert repr(documents[0]) == repr(documents[1])
+        names = [one.id for one in documents[0]]
+        if keep == "keep":
+            assert together.texts(names) == alone.texts(names)
+        else:
+            assert repr(together.features(names)) == repr(alone.features(names))
+        alone.verify()
+
+
+TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on."
+NEAR = TEXT.replace("jumps", "jumped")
+
+
+@pytest.mark.parametrize(
+    ("before", "meanwhile", "expected"),
+    [
+        ([], lambda other: other.add([TEXT], ["copy"]), ("exact", "copy")),
+        ([], lambda other: other.add([NEAR], ["like"]), ("near", "like")),
+        ([], lambda other: other.add(["nothing like it"], ["other"]), ("new", None)),
+        ([], lambda other: other.add([TEXT], ["own"]), ("known", None)),
+        ([NEAR], lambda other: other.add([TEXT], ["copy"]), ("exact", "copy")),
+        ([TEXT], lambda other: other.add([NEAR], ["like"]), ("exact", "0")),
+        ([NEAR], lambda other: other.add(["nothing like it"], ["other"]), ("near", "0")),
+        ([TEXT], lambda other: other.remove(["0"]), ("new", None)),
+        ([NEAR, TEXT], lambda other: other.remove(["1"]), ("near", "0")),
+        ([TEXT], lambda other: other.merge(), ("exact", "0")),
+    ],
+)
+def test_what_others_do_between_its_search_and_its_commit_counts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: list[str],
+    meanwhile: Callable[[nk.Store], object],
+    expected: tuple[str, str | None],
+) -> None:
+    """The search is made with no lock held; what came after it is looked at under the lock."""
+    with nk.Store.create(tmp_path / "store", threshold=0.6) as store, nk.Store.open(tmp_path / "store") as other:
+        if before:
+            store.add(before, [str(number) for number in range(len(before))])
+        writing = store._writing
+
+        @contextmanager
+        def late() -> Iterator[State]:
+            monkeypatch.setattr(store, "_writing", writing)
+            meanwhile(other)
+            with writing() as state:
+                yield state
+
+        monkeypatch.setattr(store, "_writing", late)
+        answers = store.check_and_add([TEXT], ["own"])
+        assert expected == (answers.status[0], answers.ids[0])
+        assert "own" in other
+        store.verify()

@@ -142,6 +142,8 @@ def ask(search: Callable[[int, int], _Asked], count: int, progress: ShowProgress
     progress : function, bool or None
         As the caller gave it.
     """
+    if progress is None or progress is False:
+        return search(0, count)
     with reporting(progress) as report:
         if report is unreported:
             return search(0, count)

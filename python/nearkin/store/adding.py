@@ -22,7 +22,17 @@ from nearkin.store.opened import Items, OpenedStore
 from nearkin.store.reading import check_kind
 from nearkin.store.records import KNOWN, NEW, Cell, Match, pack_extra
 from nearkin.store.settings import Kind
+from nearkin.store.single import Outcome, answer_of_one, outcome_of_one
 from nearkin.store.texts import features_of
+
+_MOST = 0xFFFFFFFF
+"""Features, and characters, that a record counts."""
+
+
+def _strings(hashed: HashedDocuments, rows: NDArray[np.int64]) -> list[str | None]:
+    """The texts of ascending rows."""
+    texts = hashed.look_up(rows)
+    return texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
 
 
 class AddingStore(OpenedStore):
@@ -107,31 +117,95 @@ class AddingStore(OpenedStore):
         if keys is None and kind == "paths":
             names: list[Any] = hashed.ids.to_list()
             keys = check_ids(names)
-        count = len(hashed)
-        extra = columns_by_row(columns, count)
-        batch = Batch(hashed, keys, self._settings, self._cache, report)
+        extra = columns_by_row(columns, len(hashed))
         if absorb:
             self._check_texts()
         features = self._features_of(hashed)
         with self._lock:
-            decision, removal = batch.open(), self._contents.last_removal
-            if absorb:
-                with self._reading() as state:
-                    removal = self._contents.last_removal
-                    batch.decide(self._contents, 0, state.next_row, decision)
-            with self._writing() as state:
-                if self._contents.last_removal != removal:
-                    # What decided may be gone: decide again while nobody else writes.
-                    decision = batch.open()
-                check_kind(keys, state)
-                if absorb:
-                    batch.decide(self._contents, decision.stop, state.next_row, decision)
-                    batch.finish(decision)
-                else:
-                    batch.know(self._contents, decision)
-                answers = self._append(batch, decision, keys, extra, features, state)
+            answers = self._add_one(hashed, keys, extra, features) if absorb and 1 == len(hashed) else None
+            if answers is None:
+                batch = Batch(hashed, keys, self._settings, self._cache, report)
+                answers = self._add_batch(batch, keys, extra, features, absorb=absorb)
             self._after_commit()
             return answers
+
+    def _add_one(
+        self,
+        hashed: HashedDocuments,
+        keys: IdKeys | None,
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+    ) -> Answers | None:
+        """Decide about a single document and add it; None, with nothing done, where `_add_batch` must."""
+        with self._reading() as state:
+            stop, removal = state.next_row, self._contents.last_removal
+            outcome = outcome_of_one(hashed, keys, self._contents, *self._cache.take(1))
+        if outcome is None:
+            return None
+        with self._writing() as state:
+            check_kind(keys, state)
+            if self._contents.last_removal != removal:
+                # What decided may be gone: decide again while nobody else writes.
+                outcome = outcome_of_one(hashed, keys, self._contents, *self._cache.take(1))
+            elif state.next_row > stop:
+                later = outcome_of_one(hashed, keys, self._contents, *self._cache.take(1), start=stop)
+                outcome = None if later is None else outcome.before(later)
+            return None if outcome is None else self._append_one(hashed, outcome, keys, columns, features, state)
+
+    def _add_batch(
+        self,
+        batch: Batch,
+        keys: IdKeys | None,
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+        *,
+        absorb: bool,
+    ) -> Answers:
+        decision, removal = batch.open(), self._contents.last_removal
+        if absorb:
+            with self._reading() as state:
+                removal = self._contents.last_removal
+                batch.decide(self._contents, 0, state.next_row, decision)
+        with self._writing() as state:
+            if self._contents.last_removal != removal:
+                # What decided may be gone: decide again while nobody else writes.
+                decision = batch.open()
+            check_kind(keys, state)
+            if absorb:
+                batch.decide(self._contents, decision.stop, state.next_row, decision)
+                batch.finish(decision)
+            else:
+                batch.know(self._contents, decision)
+            return self._append(batch, decision, keys, columns, features, state)
+
+    def _append_one(
+        self,
+        hashed: HashedDocuments,
+        outcome: Outcome,
+        keys: IdKeys | None,
+        columns: list[dict[str, Cell]] | None,
+        features: list[bytes] | None,
+        state: State,
+    ) -> Answers:
+        """Put a single document into the log, as `_append` does."""
+        contents, is_new = self._contents, outcome.status == NEW
+        names = self._names(keys, np.array([state.next_row]), np.zeros(1, np.int64))
+        if keys is None:
+            self._check_row_ids(names, state)
+        records = np.zeros(1, contents.record_type)
+        features_count, length = min(int(hashed.counts[0]), _MOST), min(int(hashed.lengths[0]), _MOST)
+        records[0] = (features_count, length, outcome.status, hashed.values[0])
+        match = None if is_new else Match(outcome.row, outcome.distance, outcome.similarity)
+        kept = features[0] if features is not None and is_new else None
+        extra = pack_extra(match, columns[0] if columns else {}, kept)
+        answers = answer_of_one(outcome, contents)
+        packed = hashed.contents.tobytes()
+        batches = batches_of(state.next_row, names, packed, records.tobytes(), [extra] if extra else None)
+        texts: list[LogTexts] = []
+        if self._settings.text == "keep":
+            texts = texts_of(state.next_row, _strings(hashed, np.zeros(1, np.int64)) if is_new else [None])
+        self._write(batches, texts, records, state)
+        return answers
 
     def _append(
         self,
@@ -148,8 +222,6 @@ class AddingStore(OpenedStore):
         rows = state.next_row + np.arange(len(stored))
         row_of = np.full(len(hashed), -1, np.int64)
         row_of[stored] = rows
-        if state.next_row + len(stored) > 1 << 31:
-            raise ParameterError("a store holds at most 2**31 documents, removed ones included; begin another one")
         # Matches within the batch have rows now.
         inside = (decision.row < 0) & (decision.other >= 0)
         decision.row[inside] = row_of[decision.other[inside]]
@@ -158,33 +230,37 @@ class AddingStore(OpenedStore):
             self._check_row_ids(names, state)
         distances = distances_of(batch, decision, contents)
         records = np.zeros(len(stored), contents.record_type)
-        records["features"] = np.minimum(hashed.counts[stored], 0xFFFFFFFF)
-        records["length"] = np.minimum(hashed.lengths[stored], 0xFFFFFFFF)
+        records["features"] = np.minimum(hashed.counts[stored], _MOST)
+        records["length"] = np.minimum(hashed.lengths[stored], _MOST)
         records["status"] = decision.status[stored]
         records["values"] = hashed.values[stored]
         packed = hashed.contents[stored].tobytes()
-        hashes = [packed[at : at + 16] for at in range(0, len(packed), 16)]
         extras = self._extras(decision, stored, distances, columns, features)
         answers = answers_of(decision, contents, distances, dict(zip(rows.tolist(), names, strict=True)))
         if names:
             batches = batches_of(state.next_row, names, packed, records.tobytes(), extras)
-            sums = self._log.append(batches, self._texts_of(hashed, decision, stored, batches))
-            kind = state.id_kind or ("str" if isinstance(names[0], str) else "int")
-            state = replace(
-                state,
-                next_row=state.next_row + len(names),
-                waiting=state.waiting + len(names),
-                sums=state.sums ^ sums,
-                id_kind=kind,
-            )
-            self._log.set_state(state)
-
-            def committed() -> None:
-                contents.waiting.add(rows, names, hashes, records)
-                contents.committed(state)
-
-            self._pending = committed
+            self._write(batches, self._texts_of(hashed, decision, stored, batches), records, state)
         return answers
+
+    def _write(self, batches: list[LogBatch], texts: list[LogTexts], records: NDArray[np.void], state: State) -> None:
+        """Put documents that get rows now into the log, and after the commit into the look-ups."""
+        contents, count, first = self._contents, len(records), state.next_row
+        if first + count > 1 << 31:
+            raise ParameterError("a store holds at most 2**31 documents, removed ones included; begin another one")
+        sums = self._log.append(batches, texts)
+        kind = state.id_kind or ("str" if isinstance(batches[0].ids[0], str) else "int")
+        waiting, sums = state.waiting + count, state.sums ^ sums
+        state = replace(state, next_row=first + count, waiting=waiting, sums=sums, id_kind=kind)
+        self._log.set_state(state)
+
+        def committed() -> None:
+            rows = np.arange(first, first + count)
+            names = [name for batch in batches for name in batch.ids]
+            hashes = [content for batch in batches for content in batch.split_contents()]
+            contents.waiting.add(rows, names, hashes, records)
+            contents.committed(state)
+
+        self._pending = committed
 
     def _extras(
         self,
@@ -215,8 +291,7 @@ class AddingStore(OpenedStore):
         if self._settings.text != "keep":
             return []
         places = np.flatnonzero(decision.status[stored] == NEW)
-        texts = hashed.look_up(stored[places])
-        strings: list[str | None] = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        strings = _strings(hashed, stored[places])
         if len(places) < len(stored):
             kept: list[str | None] = [None] * len(stored)
             for place, text in zip(places.tolist(), strings, strict=True):

@@ -19,7 +19,7 @@ from nearkin.store.documents import StoredDocument, StoreStats
 from nearkin.store.opened import Items, OpenedStore
 from nearkin.store.reading import count_of, documents_of, hexadecimal, is_kind, live_rows, stats_of
 from nearkin.store.settings import Kind
-from nearkin.store.single import answer_of_one
+from nearkin.store.single import answer_of_one, outcome_of_one
 from nearkin.store.view import StoreView
 
 
@@ -73,9 +73,9 @@ class AskedStore(OpenedStore):
             hashed = self._hash(texts, None, kind, report)
             with self._reading() as state:
                 if k is None and len(hashed) == 1:
-                    answer = answer_of_one(hashed, self._contents, self._settings, *self._cache.take(1))
-                    if answer is not None:
-                        return answer
+                    outcome = outcome_of_one(hashed, None, self._contents, *self._cache.take(1))
+                    if outcome is not None:
+                        return answer_of_one(outcome, self._contents)
                 batch = Batch(hashed, None, self._settings, self._cache, report)
                 # Texts do not meet one another: each is its own original.
                 batch.original = np.arange(len(hashed))

@@ -42,7 +42,7 @@ class HammingStoreIndex(RowIndex[HammingIndex]):
     def find(self, values: Values, source: CandidateSource | None = None) -> Found:
         """Everything within the radius."""
         hits = self._index.search(self._shaped(values), self._radius)
-        return Found(np.repeat(np.arange(len(values)), np.diff(hits.offsets)), np.asarray(hits.ids, np.int64))
+        return Found(_owners(hits.offsets), np.asarray(hits.ids, np.int64))
 
     def _shaped(self, rows: Values) -> Values:
         return np.ascontiguousarray(rows[:, 0] if self._words == 1 else rows)
@@ -89,7 +89,7 @@ class BandStoreIndex(RowIndex[BandIndex]):
     def find(self, values: Values, source: CandidateSource | None = None) -> Found:
         """What shares a band and enough values."""
         hits = self._index.search(np.ascontiguousarray(values), self._source.share)
-        owners = np.repeat(np.arange(len(values)), np.diff(hits.offsets))
+        owners = _owners(hits.offsets)
         similarity = 1 - hits.distances / self._source.recipe.num_perm if self._source.by_share else None
         return Found(owners, np.asarray(hits.ids, np.int64), similarity)
 
@@ -181,6 +181,13 @@ def store_family(source: CandidateSource) -> StoreFamily:
     return MinHashStoreFamily(cast("MinHashCandidates", source))
 
 
+def _owners(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the query of each match."""
+    if 2 == len(offsets):
+        return np.zeros(offsets[1], np.int64)
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
 def lists_of(count: int, found: list[Found]) -> CandidateLists:
     """Candidates of several indexes as lists for each of `count` queries, rows ascending."""
     owners = np.concatenate([part.owners for part in found] or [np.zeros(0, np.int64)])
@@ -189,7 +196,9 @@ def lists_of(count: int, found: list[Found]) -> CandidateLists:
     skipped = sum(part.skipped for part in found)
     if not len(rows) and not shares:
         return CandidateLists(np.zeros(count + 1, np.int64), rows, skipped=skipped)
-    order = np.lexsort((rows, owners))
+    order = rows.argsort(kind="stable") if 1 == count else np.lexsort((rows, owners))
     similarity = np.concatenate(shares)[order] if shares and len(shares) == len(found) else None
+    if 1 == count:
+        return CandidateLists(np.array([0, len(rows)]), rows[order], similarity, skipped)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]).astype(np.int64)
     return CandidateLists(offsets, rows[order], similarity, skipped)

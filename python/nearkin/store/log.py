@@ -29,6 +29,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -165,7 +166,11 @@ class LogBatch:
 
     def all_extras(self) -> list[bytes]:
         """The extra of each."""
-        return [self.extra_of(place) for place in range(len(self))] if self.extras else [b""] * len(self)
+        count = len(self)
+        if not self.extras:
+            return [b""] * count
+        ends = [4 * count, *(np.frombuffer(self.extras, "<u4", count).astype(np.int64) + 4 * count).tolist()]
+        return [self.extras[start:end] for start, end in pairwise(ends)]
 
 
 def batches_of(
@@ -173,6 +178,9 @@ def batches_of(
 ) -> list[LogBatch]:
     """Documents as rows of the log, each of limited size; `extras` is None where all are empty."""
     count, width = len(ids), len(records) // max(len(ids), 1)
+    if 1 == count:
+        packed = b"" if extras is None or not extras[0] else len(extras[0]).to_bytes(4, "little") + extras[0]
+        return [LogBatch(first, ids, contents, records, packed)]
     sizes = np.full(count, width) if extras is None else width + np.array([len(extra) for extra in extras])
     ends, found, start = np.cumsum(sizes), [], 0
     while start < count:

@@ -1,7 +1,8 @@
 """One document at a time: what a batch of one would be told, in a third of the time.
 
 Most of a decision about a single document is the arithmetic of batches. Here its few candidates are read and compared
-at once; whatever is unusual (many candidates, long texts, something left out) is left to the batch.
+at once; whatever is unusual (an id that is there, many candidates, long texts, something left out) is left to the
+batch.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 from nearkin._core import TextCache
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.verify import FeatureSets
+from nearkin.search.ids import IdKeys
 from nearkin.store.answers import Answers
-from nearkin.store.records import Status
-from nearkin.store.settings import StoreSettings
+from nearkin.store.records import EXACT, NEAR, NEW, STATUSES
 from nearkin.store.view import Contents, StoreView
 
 _MOST_CANDIDATES = 64
@@ -84,27 +85,65 @@ def _load(texts: TextCache, view: StoreView, rows: NDArray[np.int64]) -> None:
         texts.add(missing, held)
 
 
-def answer_of_one(
-    hashed: HashedDocuments, contents: Contents, settings: StoreSettings, place: int, texts: TextCache | None
-) -> Answers | None:
-    """The answer for a single document; None where the batch must say."""
-    if not hashed.counts[0]:
+class Outcome(NamedTuple):
+    """What a document is to stored ones.
+
+    Attributes
+    ----------
+    status : int
+        NEW, EXACT or NEAR.
+    row : int
+        Row of the document that decides, -1 for none.
+    distance : int or float
+        Distance to it, -1 for none.
+    similarity : float
+        Verified similarity to it, NaN for none.
+    """
+
+    status: int
+    row: int
+    distance: float
+    similarity: float
+
+    def before(self, later: Outcome) -> Outcome:
+        """The outcome where `later` is that of the rows behind: the first that matches decides, but for a copy."""
+        return later if self.status == NEW or (self.status == NEAR and later.status == EXACT) else self
+
+
+_NEW = Outcome(NEW, -1, -1, np.nan)
+
+
+def outcome_of_one(
+    hashed: HashedDocuments,
+    keys: IdKeys | None,
+    contents: Contents,
+    place: int,
+    texts: TextCache | None,
+    start: int = 0,
+) -> Outcome | None:
+    """What a single document is to the rows from `start` on; None where the batch must say.
+
+    `keys` has its id, if it has one; `place` is its own in the cache `texts`.
+    """
+    source = contents.settings.source
+    if not hashed.counts[0] or (keys is not None and contents.find_ids(keys, start)[0] >= 0):
         return None
-    row = int(contents.find_contents(hashed.contents)[0])
+    row = int(contents.find_contents(hashed.contents, start)[0])
     if row >= 0:
-        return _answer(contents, settings, "exact", row, 0, settings.source.equal)
-    found = first_match(hashed, 0, StoreView(contents, 0, place), place, texts, float(settings.threshold))
+        return Outcome(EXACT, row, 0, source.equal)
+    view = StoreView(contents, start, place)
+    found = first_match(hashed, 0, view, place, texts, float(contents.settings.threshold))
     if found is None:
         return None
     if found.value is None:
-        return _answer(contents, settings, "new", -1, -1, np.nan)
-    distance = settings.source.distances(hashed.values, found.value)[0]
-    return _answer(contents, settings, "near", found.row, distance, found.similarity)
+        return _NEW
+    distance = source.distances(hashed.values, found.value)[0].item()
+    return Outcome(NEAR, found.row, distance, found.similarity)
 
 
-def _answer(
-    contents: Contents, settings: StoreSettings, status: Status, row: int, distance: Any, similarity: float
-) -> Answers:
-    distances: NDArray[Any] = np.full(1, distance, settings.distance_type)
-    ids = [contents.id_of(row) if row >= 0 else None]
-    return Answers([status], ids, distances, np.full(1, similarity), None, settings.verified_by)
+def answer_of_one(outcome: Outcome, contents: Contents) -> Answers:
+    """The answer for a single document."""
+    distances: NDArray[Any] = np.full(1, outcome.distance, contents.settings.distance_type)
+    ids = [contents.id_of(outcome.row) if outcome.row >= 0 else None]
+    similarities = np.full(1, outcome.similarity)
+    return Answers([STATUSES[outcome.status]], ids, distances, similarities, None, contents.settings.verified_by)

@@ -262,8 +262,8 @@ class Contents:
         """The row of each id, -1 where it is not there from row `start` on, or was removed."""
         listed = ids.tolist() if isinstance(ids, np.ndarray) else ids
         owners, rows = self.waiting.find_ids(listed)
-        if self.parts:
-            found = StoreSegment.find_ids_in(self._files(start), ids)
+        found = StoreSegment.find_ids_in(self._files(start), ids)
+        if len(found[1]):
             owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
         return self._firsts(len(listed), owners, rows, start)
 
@@ -272,13 +272,11 @@ class Contents:
         count, packed = len(contents), contents.tobytes()
         keys = [packed[at : at + 16] for at in range(0, len(packed), 16)]
         owners, rows = self.waiting.find_contents(keys)
-        records = self.waiting.records(rows)
-        if self.parts:
-            found = StoreSegment.find_contents_in(self._files(start), np.ascontiguousarray(contents).reshape(-1))
-            owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
-            records = np.concatenate([found[2].view(self.record_type), records])
-        if not len(rows):
+        found = StoreSegment.find_contents_in(self._files(start), np.ascontiguousarray(contents).reshape(-1))
+        if not len(rows) and not len(found[1]):
             return np.full(count, -1, np.int64)
+        owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
+        records = np.concatenate([found[2].view(self.record_type), self.waiting.records(rows[len(found[1]) :])])
         kept = (records["status"] == NEW) & (records["features"] > 0)
         return self._firsts(count, owners[kept], rows[kept], start)
 

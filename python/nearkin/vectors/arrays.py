@@ -25,6 +25,10 @@ def unmasked(values: object, name: str) -> None:
 
 def in_order(values: npt.NDArray[Any], dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
     """The values as a plain array, C-contiguous and aligned, of the type `dtype`; the array itself if it is one."""
+    if type(values) is np.ndarray and (dtype is None or values.dtype == dtype):
+        flags = values.flags
+        if flags.c_contiguous and flags.aligned:
+            return values
     return np.require(values, dtype, ["C", "A"])
 
 
