@@ -278,6 +278,36 @@ def test_a_format_is_named_where_names_do_not_tell(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize("column", ["body", "text"])
+@pytest.mark.parametrize(
+    ("form", "why"),
+    [
+        ("txt", "whose lines are the texts"),
+        ("files", "which are the texts themselves"),
+        ("warc", "whose texts are what its records hold"),
+    ],
+)
+def test_a_column_of_the_text_is_refused_where_texts_lie_in_none(
+    tmp_path: Path, form: str, why: str, column: str
+) -> None:
+    """An option that would be passed over is an error, even where it names the default."""
+    (tmp_path / "corpus.data").write_text("\n".join(TEXTS.values()))
+    done = call("dedup", tmp_path / "corpus.data", "-o", tmp_path / "x", "--format", form, "--text-column", column)
+    message = f"nearkin: error: --text-column '{column}' is not allowed; use no column for {form}, {why}\n"
+    assert (2, message) == (done.code, done.err)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("family", ["minhahs", "minhahs:64", "ssdep"])
+def test_a_family_that_there_is_not_is_told_with_all_that_there_are(corpus: Path, tmp_path: Path, family: str) -> None:
+    """Those of texts, with their widths, and the one of files."""
+    done = call("dedup", corpus, "-o", tmp_path / "x", "--family", family)
+    allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
+    assert (2, f"nearkin: error: --family '{family}' is not allowed; use {allowed}\n") == (done.code, done.err)
+    told = call("dedup", corpus, "-o", tmp_path / "x", "--family", "simhash:2000")
+    assert (2, True) == (told.code, "1 to 1024" in told.err)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -385,3 +385,15 @@ def test_a_header_that_no_delimiter_reads(tmp_path: Path) -> None:
     path.write_text('"te"xt,id\none,7\n')
     with open_corpus(path) as corpus, pytest.raises(InputError, match="the header: text after a closing quote"):
         read_all(corpus)
+
+
+def test_a_header_of_another_encoding_names_the_argument(tmp_path: Path) -> None:
+    """As a record of another encoding does."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("id,t\xe9xt\n1,one\n".encode("latin-1"))
+    with open_corpus(path, text_column="t\xe9xt") as corpus, pytest.raises(InputError) as caught:
+        list(corpus.batches())
+    assert "the header: not UTF-8: byte 0xe9 in field 2; convert the file to UTF-8, or give" in str(caught.value)
+    assert "encoding='latin-1'" in str(caught.value)
+    with open_corpus(path, text_column="t\xe9xt", encoding="latin-1") as corpus:
+        assert ["one"] == [text for batch in corpus.batches() for text in batch.texts]

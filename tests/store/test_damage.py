@@ -230,8 +230,12 @@ def test_a_damaged_index_is_built_again(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(content)
     assert path.name in verdict(store)
-    findings = nk.Store.repair(store)
+    told: list[tuple[str, int, int | None]] = []
+    findings = nk.Store.repair(store, progress=lambda *event: told.append(event))
     assert [(str(path), True)] == [(finding.place, finding.repaired) for finding in findings]
+    # Segments are looked at, then the whole store is verified; each stage ends with all of it.
+    assert ["repair, MB", "verify, MB"] == list(dict.fromkeys(stage for stage, _, _ in told))
+    assert all(any(event == (stage, total, total) for event in told) for stage, _, total in told)
     assert "sound" == verdict(store)
     assert expected == answers(store)
     assert [] == nk.Store.repair(store)

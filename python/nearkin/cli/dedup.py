@@ -48,12 +48,13 @@ from nearkin.cli.options import (
 )
 from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.cli.remembering import Output, check_alone, remembering_store
-from nearkin.errors import bad_parameter, printable
+from nearkin.errors import ParameterError, bad_parameter, printable
 from nearkin.io.base import KeptLayout
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
     from nearkin.pipeline.results import DedupResult
+    from nearkin.recipe import Recipe
     from nearkin.search.bands import BandIndex
     from nearkin.search.hamming import HammingIndex
     from nearkin.store.base import Store
@@ -206,7 +207,7 @@ def dedup(
         return
     if skip_hubs is not None:
         raise bad_parameter("skip_hubs", skip_hubs, "with --family ssdeep alone")
-    made = None if (recipe, bits, family) == (None, None, None) else recipe_of(recipe, bits, family)
+    made = None if (recipe, bits, family) == (None, None, None) else _recipe_of(recipe, bits, family)
     by = _columns_of(keep)
     check_alone(store, against or [], out)
     names = dict.fromkeys(name for name in (*by, source_column, *(columns or [])) if name is not None)
@@ -326,6 +327,17 @@ def _older(
             yield corpus
     else:
         yield None
+
+
+def _recipe_of(recipe: str | None, bits: int | None, family: str | None) -> Recipe:
+    """As `recipe_of`; a family that there is not is told with all that this command has."""
+    try:
+        return recipe_of(recipe, bits, family)
+    except ParameterError as error:
+        if family is None or "|" in family or error.context.get("found") not in (family, repr(family)):
+            raise
+        allowed = "simhash or minhash, simhash:BITS or minhash:NUM_PERM, or ssdeep for files"
+        raise bad_parameter("family", repr(family), allowed) from None
 
 
 def _existing_parent(path: Path) -> Path:

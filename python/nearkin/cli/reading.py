@@ -107,7 +107,10 @@ class Reading:
 
     def with_columns(self, text_column: str, id_column: str) -> Reading:
         """The same with these columns where none are named."""
-        return replace(self, text_column=self.text_column or text_column, id_column=self.id_column or id_column)
+        from nearkin.io.corpus import DefaultColumn
+
+        named = self.text_column or DefaultColumn(text_column)
+        return replace(self, text_column=named, id_column=self.id_column or id_column)
 
     def arguments(self) -> dict[str, Any]:
         """What `open_corpus` is told besides the columns of text and id."""
@@ -135,7 +138,7 @@ class Reading:
 
         return open_corpus(
             inputs,
-            text_column=self.text_column or "text",
+            text_column=self.text_column,
             id_column=self.id_column,
             extra_columns=extra_columns,
             spool_dir=spool_dir,

@@ -378,7 +378,9 @@ def verify(
     from nearkin.store.base import Store
 
     if repair:
-        for finding in Store.repair(path):
+        with progress_bars(quiet=quiet) as progress:
+            findings = Store.repair(path, progress=progress)
+        for finding in findings:
             warn(f"repaired {finding.place}: {finding.reason}")
     with Store.open(path, "r") as store:
         with progress_bars(quiet=quiet) as progress:

@@ -16,11 +16,25 @@ from nearkin.io.recode import check_encoding
 from nearkin.io.values import MAX_MALFORMED
 
 
+class DefaultColumn(str):
+    """The name of a column that a user has not named: no error for `open_corpus` where texts lie in no column."""
+
+    __slots__ = ()
+
+
+# Where the texts are of formats whose texts lie in no column.
+_TEXTS = {
+    "txt": "whose lines are the texts",
+    "files": "which are the texts themselves",
+    "warc": "whose texts are what its records hold",
+}
+
+
 def open_corpus(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     format: str | None = None,
-    text_column: str = "text",
+    text_column: str | None = None,
     id_column: str | None = None,
     extra_columns: Iterable[str] = (),
     strict: bool = False,
@@ -42,9 +56,9 @@ def open_corpus(
     format : str, optional
         jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document) or warc (WARC and WET of
         crawls); None to follow the file names.
-    text_column : str, default "text"
-        The column of the text; of no meaning for txt, files and warc. In JSON and Parquet `meta.url` is the field `url`
-        of `meta`, unless a column has that name; so for the other columns.
+    text_column : str, optional
+        The column of the text, `text` if not given; not for txt, files and warc, whose texts lie in no column. In JSON
+        and Parquet `meta.url` is the field `url` of `meta`, unless a column has that name; so for the other columns.
     id_column : str, optional
         The column of the id, an integer or string in every record; ids are row numbers without one, the paths of
         files, and the record ids of WARC, whose columns `nearkin.io.warc` names.
@@ -134,11 +148,14 @@ def _decoded(kind: Format, sources: list[InputFile], encoding: str | None) -> li
 def _open(
     kind: Format,
     sources: list[InputFile],
-    text_column: str,
+    text_column: str | None,
     id_column: str | None,
     extra_columns: Iterable[str],
     **options: Any,
 ) -> Corpus:
+    if kind in _TEXTS and text_column is not None and not isinstance(text_column, DefaultColumn):
+        raise bad_parameter("text_column", repr(text_column), f"no column for {kind}, {_TEXTS[kind]}")
+    text_column = "text" if text_column is None else str(text_column)
     extra = tuple(dict.fromkeys([extra_columns] if isinstance(extra_columns, str) else extra_columns))
     if kind in ("txt", "files"):
         for name, value in (("id_column", id_column), ("extra_columns", extra or None)):

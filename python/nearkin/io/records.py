@@ -394,7 +394,7 @@ class CsvCorpus(RecordCorpus):
         try:
             return read_csv_header(block, delimiter, end=end)
         except InputError as error:
-            raise unreadable(f"{source.name}, line 1", f"the header: {error.reason}") from None
+            raise unreadable(f"{source.name}, line 1", f"the header: {_with_remedy(error.reason)}") from None
 
     def _write_header(self, stream: IO[bytes]) -> None:
         stream.write(self._header)

@@ -142,7 +142,7 @@ def opened(documents: Documents, named: Columns, argument: str = "texts") -> Ite
     elif in_files:
         columns = _names(documents.columns)
         extra = [one for one in (*documents.values.values(), documents.sources, *columns) if isinstance(one, str)]
-        with open_corpus(found, text_column=named.text or TEXT, id_column=named.id, extra_columns=extra) as corpus:
+        with open_corpus(found, text_column=named.text, id_column=named.id, extra_columns=extra) as corpus:
             yield _with(documents, texts=corpus)
     else:
         yield documents

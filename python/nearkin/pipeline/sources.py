@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.simhash import shape
 from nearkin.io import BadRecord, Batch, Corpus, open_corpus
+from nearkin.io.corpus import DefaultColumn
 from nearkin.io.values import MAX_MALFORMED
 from nearkin.recipe import Recipe
 from nearkin.search.fingerprints import from_bytes, from_signed
@@ -313,7 +314,7 @@ def open_fingerprints(
     corpus = open_corpus(
         inputs,
         format=format,
-        text_column=column or ("text" if fingerprints is None else "fingerprint"),
+        text_column=column or (None if fingerprints is None else DefaultColumn("fingerprint")),
         id_column=id_column,
         strict=strict,
         max_malformed=max_malformed,

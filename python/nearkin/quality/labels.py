@@ -351,7 +351,7 @@ def _read_run(folder: Path) -> DedupRun:
         with open_corpus(
             [folder / name for name in kept],
             format="txt" if is_list else form,
-            text_column=text_column,
+            text_column=None if ending != form else text_column,
             id_column=None if is_list else id_column,
         ) as corpus:
             for batch in corpus.batches():

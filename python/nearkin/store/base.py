@@ -299,9 +299,16 @@ class Store(AskedStore, RememberingStore):
             check_store(self._folder, self._settings, report)
 
     @staticmethod
-    def repair(path: str | os.PathLike[str]) -> list[Finding]:
+    def repair(path: str | os.PathLike[str], *, progress: ShowProgress = None) -> list[Finding]:
         """Build again what follows from the rest: index files, from the documents, and hash functions of vectors where
         they follow from their seed. Then the store is verified.
+
+        Parameters
+        ----------
+        path : path
+            The folder of a store that nobody has open for writing.
+        progress : bool or function, optional
+            True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
         Returns
         -------
@@ -325,7 +332,8 @@ class Store(AskedStore, RememberingStore):
         finally:
             log.close()
         mended = [] if damage is None else [Finding(damage.place, damage.reason, repaired=True)]
-        return mended + repair_store(folder, settings)
+        with reporting(progress) as report:
+            return mended + repair_store(folder, settings, report)
 
     def backup(self, path: str | os.PathLike[str], *, progress: ShowProgress = None) -> None:
         """Copy the store as it stands to a new folder, while others read and write.

@@ -42,8 +42,8 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = unrepo
         raise CorruptStoreError(f"{finding.place}: {finding.reason}", place=finding.place, reason=finding.reason)
 
 
-def repair_store(folder: Path, settings: StoreSettings) -> list[Finding]:
-    """Build damaged index files again from the documents.
+def repair_store(folder: Path, settings: StoreSettings, report: Progress = unreported) -> list[Finding]:
+    """Build damaged index files again from the documents, then read every byte.
 
     Raises
     ------
@@ -59,9 +59,11 @@ def repair_store(folder: Path, settings: StoreSettings) -> list[Finding]:
         try:
             with log.reading():
                 entries = log.segments()
+            tick = megabytes(report, "repair", sum(entry.bytes for entry in entries))
             for entry in entries:
                 damage = _index_damage(folder, entry, settings)
                 if damage is None:
+                    tick(entry.bytes)
                     continue
                 documents_path, index_path = files_of(folder, entry.name)
                 documents = StoreSegment.open(str(documents_path))
@@ -77,9 +79,10 @@ def repair_store(folder: Path, settings: StoreSettings) -> list[Finding]:
                     sums = state.sums ^ sum_of([entry_key(entry)]) ^ sum_of([entry_key(replace(entry, bytes=size))])
                     log.set_state(replace(state, sums=sums, generation=state.generation + 1))
                 repaired.append(Finding(str(index_path), damage, repaired=True))
+                tick(entry.bytes)
         finally:
             log.close()
-    check_store(folder, settings)
+    check_store(folder, settings, report)
     return repaired
 
 
