@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +19,7 @@ from hypothesis import strategies as st
 from command import call
 from corpora import read_all
 from nearkin.errors import InputError, MissingExtraError, ParameterError
-from nearkin.io import BadRecord, OutputDir, base, open_corpus, warc
+from nearkin.io import BadRecord, OutputDir, base, members, open_corpus, warc
 from nearkin.io.warc import decode
 
 pytest.importorskip("fastwarc")
@@ -311,13 +314,92 @@ def test_a_file_that_was_compressed_as_one(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "a.warc.gz"
     path.write_bytes(packed)
     assert 1000 == len(reasons_of(path)[0])
-    monkeypatch.setattr(warc, "_HELD", 1 << 10)
-    monkeypatch.setattr(warc, "_CHUNK", 1 << 8)
+    monkeypatch.setattr(members, "_HELD", 1 << 10)
+    monkeypatch.setattr(members, "_CHUNK", 1 << 8)
     assert 1000 == len(reasons_of(path)[0])
     for damaged in (packed[:-100], packed[:-8] + bytes(8)):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match="the compressed stream is damaged or cut off"):
+        with pytest.raises(InputError, match=r"damaged or cut off after [0-9,]+ bytes, decompressed \("):
             reasons_of(path)
+
+
+def zstd(data: bytes) -> bytes:
+    """A frame of zstd."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+MEMBERS: dict[str, Callable[[bytes], bytes]] = {"bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
+
+
+@pytest.mark.parametrize("chunk", [1 << 18, 100])
+@pytest.mark.parametrize("ending", MEMBERS)
+def test_members_of_other_compressions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, chunk: int
+) -> None:
+    """As of gzip: whole ones are read, a damaged one costs itself alone, and so does one that is cut off."""
+    monkeypatch.setattr(members, "_CHUNK", chunk)
+    texts = [f"text {i} " + "".join(chr(97 + i * j * j % 26) for j in range(400)) for i in range(1, 5)]
+    packed = [MEMBERS[ending](conversion(i, text)) for i, text in enumerate(texts, 1)]
+    path = tmp_path / f"a.warc.{ending}"
+    path.write_bytes(b"".join(packed))
+    assert (texts, []) == reasons_of(path)
+    broken = bytearray(packed[1])
+    broken[len(broken) // 2] ^= 0xFF
+    path.write_bytes(b"".join([packed[0], bytes(broken), *packed[2:]]))
+    found, faults = reasons_of(path)
+    if faults:
+        assert ([texts[0], *texts[2:]], [2]) == (found, [line for line, _ in faults])
+        assert "compressed bytes are damaged (" in faults[0][1]
+    else:
+        # pyarrow writes frames of zstd without a checksum, so that changed letters are letters.
+        assert ("zst", texts[0], texts[2:]) == (ending, found[0], found[2:])
+    path.write_bytes(b"".join([*packed[:3], packed[3][:-20]]))
+    found, faults = reasons_of(path)
+    assert (texts[:3], [4]) == (found, [line for line, _ in faults])
+    path.write_bytes(packed[0] + b"words that are no member" + packed[2])
+    found, faults = reasons_of(path)
+    assert ([texts[0], texts[2]], [2]) == (found, [line for line, _ in faults])
+
+
+@pytest.mark.parametrize("ending", MEMBERS)
+def test_a_file_of_another_compression_in_one_member(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """It is read; damage in it is an error that says how much was read."""
+    packed = MEMBERS[ending](b"".join(whole(i) for i in range(1000)))
+    path = tmp_path / f"a.warc.{ending}"
+    path.write_bytes(packed)
+    assert 1000 == len(reasons_of(path)[0])
+    monkeypatch.setattr(members, "_HELD", 1 << 10)
+    monkeypatch.setattr(members, "_CHUNK", 1 << 8)
+    assert 1000 == len(reasons_of(path)[0])
+    path.write_bytes(packed[:-100])
+    # bzip2 gives nothing before the end of a block, which is all of this file, and pyarrow nothing of what it was asked
+    # for when it meets the damage.
+    told = {
+        "bz2": "compressed bytes are damaged",
+        "xz": r"the compressed stream is damaged or cut off after [0-9,]+ bytes, decompressed \(",
+        "zst": r"the compressed stream is damaged or cut off at its beginning \(",
+    }[ending]
+    with pytest.raises(InputError, match=told):
+        reasons_of(path)
+
+
+def test_a_frame_of_zstd_that_holds_no_data(tmp_path: Path) -> None:
+    """Is passed over; one of a block type that there is not is damage, as is one of a block too large."""
+    skipped = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"about"
+    path = tmp_path / "a.warc.zst"
+    path.write_bytes(zstd(whole(1)) + skipped + zstd(whole(2)))
+    assert (["text 1", "text 2"], []) == reasons_of(path)
+    for block in (b"\x06\x00\x00", b"\x00\xff\xff"):
+        path.write_bytes(zstd(whole(1)) + b"\x28\xb5\x2f\xfd\x00\x58" + block + bytes(9) + zstd(whole(3)))
+        texts, faults = reasons_of(path)
+        assert (["text 1", "text 3"], [2]) == (texts, [line for line, _ in faults])
+        assert "a block of zstd of a type or size that there is not" in faults[0][1]
 
 
 @settings(max_examples=60)

@@ -47,7 +47,8 @@ PROGRAMS = {"gz": "gzip", "zst": "zstd", "xz": "xz", "bz2": "bzip2", "lz4": "lz4
 """What a compression is called."""
 _ARROW = {"zst": "zstd", "lz4": "lz4"}
 # xz asks for its dictionary, which a file may claim to be of 4 GiB; `xz -9` has 64 MiB.
-_XZ_MEMORY = 1 << 28
+XZ_MEMORY = 1 << 28
+"""Bytes that a decompressor of xz may take."""
 
 
 class GzipReader(io.RawIOBase):
@@ -149,7 +150,7 @@ def decompressed(raw: ByteStream, compression: Compression) -> ByteStream:
     if compression == "bz2":
         return MemberReader(raw, bz2.BZ2Decompressor)
     if compression == "xz":
-        return MemberReader(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY))
+        return MemberReader(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY))
     if compression:
         import pyarrow as pa
 
@@ -309,6 +310,7 @@ class Reader:
         self.stamp: FileStamp | None = None
         self.spooled_at: int | None = None
         self._counted: _Counted | None = None
+        self._given = 0
 
     @property
     def bytes_read(self) -> int:
@@ -366,6 +368,7 @@ class Reader:
             if not count:
                 break
             filled += count
+            self._given += count
         if self.spooled_at is not None and filled:
             self._spool.write(view[:filled])
         return filled
@@ -382,7 +385,8 @@ class Reader:
             raise unreadable(self.source.name, str(error)) from error
         if isinstance(error, OSError) and error.errno is not None:
             raise error
-        reason = f"the compressed stream is damaged or cut off ({error}); fetch the file again"
+        before = f"after {self._given:,} bytes, decompressed" if self._given else "at its beginning"
+        reason = f"the compressed stream is damaged or cut off {before} ({error}); fetch the file again"
         raise unreadable(self.source.name, reason) from error
 
     def check_unchanged(self) -> None:

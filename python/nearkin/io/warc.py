@@ -8,7 +8,8 @@ are columns: `url`, `date`, `record_id`, `content_type`, `status`, and each head
 
 Where a record begins and ends is read here, from its `Content-Length`, so that a damaged one costs itself alone: what
 follows it is found by its first line, `WARC/1.x`. What is inside is read by FastWARC: header fields, transfer and
-content encodings. In gzip every record is a member of its own, so a damaged member, too, costs itself alone.
+content encodings. In gzip every record is a member of its own, so a damaged member, too, costs itself alone; so in
+bzip2, xz and zstd (`io.members`).
 
 The encoding of a text is the one of its byte order mark, of the HTTP header, of the page's `<meta>`, in this order;
 without any it is UTF-8, or windows-1252 if it is not UTF-8. What an encoding can't read becomes U+FFFD, as in browsers.
@@ -26,7 +27,6 @@ from __future__ import annotations
 import codecs
 import io
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,6 +39,7 @@ from nearkin.errors import MissingExtraError, bad_parameter
 from nearkin.io.base import LONGEST
 from nearkin.io.html import check_parser, visible_text
 from nearkin.io.inputs import Compression, InputFile, unreadable
+from nearkin.io.members import DAMAGE_FIELD, MembersReader
 from nearkin.io.recode import ByteStream
 from nearkin.io.records import Parsed, Places, RecordCorpus
 from nearkin.io.streams import compressing, decompressed, read_at
@@ -46,7 +47,6 @@ from nearkin.io.values import Column, PackedTexts, Scalar
 
 if TYPE_CHECKING:
     from fastwarc.warc import WarcRecord
-    from typing_extensions import Buffer
 
 FIELDS = {"url": "WARC-Target-URI", "date": "WARC-Date", "record_id": "WARC-Record-ID"}
 """Columns that are header fields of a record."""
@@ -60,14 +60,10 @@ _LENGTH = re.compile(rb"\ncontent-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?\n", 
 _RECORD_END = re.compile(rb"(?:\r?\n){2}|(?:\r?\n)?(?=WARC/|\Z)")
 _BLANK = re.compile(rb"[\r\n]*")
 _INFO = re.compile(rb"\nwarc-type[ \t]*:[ \t]*warcinfo", re.IGNORECASE)
-_DAMAGE_FIELD = b"Nearkin-Damage: "
 # FastWARC's own limit, and enough for any crawler's fields.
 _LONGEST_HEADER = 32 << 10
 # What a line `WARC/1.1` and two line ends before it have at most: so much of a block's end may be the start of one.
 _START_ROOM = 32
-# Decompressed bytes of a member that are held back until its checksum is compared; pages are far below.
-_HELD = 1 << 24
-_CHUNK = 1 << 18
 # Names of left out records that are counted apart; content types are whatever servers say.
 _MOST_NAMES = 40
 _LONGEST_REASON = 200
@@ -260,85 +256,6 @@ def _converted(payload: bytes, charset: str) -> str:
         raise ValueError(f"the text is not {error.encoding.upper()} at byte {error.start}") from None
 
 
-class MembersReader(io.RawIOBase):
-    """The decompressed bytes of a gzip stream with a record per member; a damaged member becomes a damaged record.
-
-    A member is held back until it is whole. One of more than 16 MiB is not, since it may be a file that was compressed
-    as one: damage there is an error, as in `GzipReader`.
-
-    Raises
-    ------
-    EOFError
-        The stream ends inside of a large member.
-    zlib.error
-        Damage inside of a large member.
-    """
-
-    def __init__(self, raw: ByteStream) -> None:
-        self._raw = raw
-        self._waiting = b""
-        self._ready = memoryview(b"")
-        self._member: zlib._Decompress | None = None
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Fill the start of `buffer`; the number of bytes, 0 at the end of the stream."""
-        view = memoryview(buffer).cast("B")
-        while len(view) and not len(self._ready):
-            ready = self._next()
-            if ready is None:
-                return 0
-            self._ready = memoryview(ready)
-        count = min(len(view), len(self._ready))
-        view[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-    def _next(self) -> bytes | None:
-        """More decompressed bytes, a whole member unless it is large; None at the end."""
-        large, parts, size = self._member is not None, [], 0
-        member = self._member or zlib.decompressobj(wbits=31)
-        begun = large
-        while True:
-            fresh = not begun
-            self._waiting = self._waiting or self._raw.read(_CHUNK) or b""
-            if not self._waiting:
-                return self._damaged("the gzip stream ends too early", EOFError, large=large) if begun else None
-            begun = True
-            try:
-                out = member.decompress(self._waiting, _CHUNK * 4)
-            except zlib.error as error:
-                # The bytes at fault, or the next member's start, are among those that wait.
-                self._waiting = self._waiting[1:] if fresh else self._waiting
-                return self._damaged(str(error), zlib.error, large=large)
-            parts.append(out)
-            size += len(out)
-            self._waiting = member.unconsumed_tail
-            if member.eof:
-                self._waiting = member.unused_data.lstrip(b"\0")
-                self._member = None
-                return b"".join(parts)
-            if size > _HELD or large:
-                self._member = member
-                return b"".join(parts)
-
-    def _damaged(self, reason: str, error: type[Exception], *, large: bool) -> bytes | None:
-        """The record that stands for what is lost, up to the next member."""
-        if large:
-            raise error(reason)
-        while (at := self._waiting.find(b"\x1f\x8b\x08")) < 0:
-            more = self._raw.read(_CHUNK)
-            if not more:
-                self._waiting = b""
-                break
-            self._waiting = self._waiting[-2:] + more
-        self._waiting = self._waiting[max(at, 0) :]
-        return b"\r\n\r\nWARC/0.0\r\n" + _DAMAGE_FIELD + reason.encode() + b"\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
-
-
 class _Members:
     """Writes each piece as a member of its own, so that a record can be found without reading those before it."""
 
@@ -380,8 +297,8 @@ def _frame(data: bytes, at: int, *, end: bool) -> _Frame | None:
             return None
         return _up_to_next(data, start, start + 1, "the record's header has no end", end=end)
     inside = header.end() - 2
-    if (damage := data.find(_DAMAGE_FIELD, start, inside)) >= 0:
-        reason = data[damage + len(_DAMAGE_FIELD) : data.find(b"\r", damage)].decode()
+    if (damage := data.find(DAMAGE_FIELD, start, inside)) >= 0:
+        reason = data[damage + len(DAMAGE_FIELD) : data.find(b"\r", damage)].decode()
         return _up_to_next(data, start, inside, f"compressed bytes are damaged ({reason})", end=end)
     length = _LENGTH.search(data, start, header.end())
     if length is None:
@@ -432,7 +349,7 @@ class WarcCorpus(RecordCorpus):
         self._lost = False
 
     def _decompressed(self, raw: ByteStream, compression: Compression) -> ByteStream:
-        return MembersReader(raw) if compression == "gz" else decompressed(raw, compression)
+        return MembersReader(raw, compression) if MembersReader.reads(compression) else decompressed(raw, compression)
 
     def _skip_header(self, source: InputFile, block: NDArray[np.uint8], *, end: bool) -> tuple[int, int] | None:
         """The length of the first record if it is of type warcinfo, which goes to the output as well."""
