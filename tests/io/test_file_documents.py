@@ -9,7 +9,8 @@ import pytest
 
 from corpora import read_all
 from nearkin.errors import InputError
-from nearkin.io import OutputDir, open_corpus
+from nearkin.io import OutputDir, files, open_corpus
+from nearkin.io.streams import Reader
 
 
 def test_a_folder_of_files_is_a_document_a_file(tmp_path: Path) -> None:
@@ -41,3 +42,81 @@ def test_a_folder_of_files_is_a_document_a_file(tmp_path: Path) -> None:
     (tmp_path / "more" / "g.txt").write_bytes(b"fourth")
     with open_corpus([folder, tmp_path / "more"], max_malformed=1.0) as corpus:
         assert str(tmp_path / "more" / "g.txt") == read_all(corpus)[1][-1]
+
+
+def reasons(path: Path, **options: object) -> tuple[list[str], dict[str, str]]:
+    """Texts, and why the files that are none are none."""
+    with open_corpus(path, format="files", max_malformed=1.0, **options) as corpus:  # type: ignore[arg-type]
+        texts = read_all(corpus)[0]
+        return texts, {Path(bad.file).name: bad.reason for bad in corpus.malformed.first}
+
+
+def test_every_file_that_is_no_text_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name and reason; the others are read."""
+    monkeypatch.setattr(files, "LONGEST", 1 << 12)
+    for name, content in {
+        "nul.txt": b"a\0b",
+        "utf16.txt": "\ufeffwords".encode("utf-16-le"),
+        "latin.txt": "caf\xe9".encode("latin-1"),
+        "long.txt": b"x" * 5000,
+        "long.txt.gz": gzip.compress(b"x" * 5000),
+        "whole.txt": b"whole",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    texts, told = reasons(tmp_path)
+    assert ["whole"] == texts
+    assert "a NUL byte; this is not a text file" == told["nul.txt"]
+    assert "the file is UTF-16; convert it to UTF-8, or give encoding='utf-16'" == told["utf16.txt"]
+    assert told["latin.txt"].startswith("not UTF-8; convert the file to UTF-8, or give the encoding")
+    assert "the file is longer than 0 MiB" == told["long.txt"] == told["long.txt.gz"]
+
+
+def test_files_of_another_encoding(tmp_path: Path) -> None:
+    """Bytes that the encoding has not are told, and only of the file that has them."""
+    (tmp_path / "a.txt").write_bytes("日本".encode("shift_jis"))
+    (tmp_path / "b.txt").write_bytes(b"\x81")
+    texts, told = reasons(tmp_path, encoding="shift_jis")
+    assert (["日本"], ["b.txt"]) == (texts, list(told))
+    assert "shift_jis" in told["b.txt"]
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are."""
+
+    class Refusing(Reader):
+        def __enter__(self) -> Reader:
+            if self.source.name.endswith("b.txt"):
+                raise PermissionError(13, "Permission denied", self.source.name)
+            return super().__enter__()
+
+    monkeypatch.setattr(files, "Reader", Refusing)
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / "b.txt").write_text("two")
+    reason = "can't be read: Permission denied; change its permissions or leave it out"
+    assert (["one"], {"b.txt": reason}) == reasons(tmp_path)
+
+
+def test_many_files_come_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of limited size; rows and their texts go on over them."""
+    monkeypatch.setattr(files, "BLOCK", 38)
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(f"document {number:02} of many")
+    with open_corpus(tmp_path) as corpus:
+        batches = list(corpus.batches())
+        assert 10 == len(batches)
+        assert list(range(0, 20, 2)) == [batch.first_row for batch in batches]
+        assert ["document 03 of many", "document 18 of many"] == list(corpus.texts([3, 18]))
+
+
+def test_a_file_that_changes_before_what_is_kept_is_written(tmp_path: Path) -> None:
+    """What would be kept is not what was compared."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one")
+    (folder / "b.txt").write_text("two")
+    with open_corpus(folder) as corpus:
+        read_all(corpus)
+        (folder / "b.txt").write_text("another text")
+        with pytest.raises(InputError, match="the file changed"), OutputDir(tmp_path / "out") as out:
+            corpus.write_kept([0, 1], out)
+        assert not (tmp_path / "out").exists()

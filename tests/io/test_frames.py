@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from frame_kinds import KINDS, Stream, table
-from nearkin.errors import ParameterError
+from nearkin.errors import InputError, ParameterError
 from nearkin.io.frames import is_frame, keep_rows, read_columns, scalar_column, take_views, text_column
 
 CELLS: dict[str, list[Any]] = {"body": ["one", "a text that is longer than a view", None], "n": [1.0, 2.0, None]}
@@ -188,3 +190,135 @@ def test_a_frame_of_structs_is_deduplicated_like_its_lists() -> None:
     expected = nk.dedup(texts, ["u0", "u1", "u2"], keep="max", values=[0, 1, 2])
     assert expected.clusters.columns["id"] == result.clusters.columns["id"]
     assert rows[1:] == result.filter(frame).to_dicts()
+
+
+def test_bytes_that_are_no_utf8_are_named_by_row() -> None:
+    """In a column of bytes, of a dictionary or of objects; null stays null."""
+    cells = [b"one", None, b"caf\xe9"]
+    columns: list[Any] = [
+        pa.chunked_array([cells], kind) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())
+    ]
+    columns.append(pa.chunked_array([pa.array(cells, pa.binary()).dictionary_encode()]))
+    for column in [*columns, cells]:
+        with pytest.raises(InputError) as told:
+            text_column(column, "body")
+        assert "row 2: column 'body' is not UTF-8 at byte 3; decode it first" == str(told.value)
+        some = text_column(column[:2], "body")
+        assert ["one", None] == (some if isinstance(some, list) else some.to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (pa.array([1.5, None]), [1.5, None]),
+        (pa.array([True, False]), [1, 0]),
+        (pa.array([3, None], pa.duration("s")), [3, None]),
+        (pa.array([61, 7], pa.time32("s")), [61, 7]),
+        (pa.array([61, 7], pa.time64("us")), [61, 7]),
+        (pa.array([Decimal("1.25"), None], pa.decimal128(6, 2)), [1.25, None]),
+        (pa.array([date(2024, 3, 1)]), ["2024-03-01"]),
+        (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
+        (pa.nulls(2), [None, None]),
+    ],
+    ids=lambda value: str(getattr(value, "type", "")),
+)
+def test_values_of_every_type_that_orders_documents(column: Any, values: list[Any]) -> None:
+    """Numbers as they are, spans of time as numbers, dates as ISO 8601."""
+    assert values == scalar_column(pa.chunked_array([column]), "keep", "n").to_list()
+
+
+@pytest.mark.parametrize(
+    ("column", "argument", "message"),
+    [
+        (pa.array([1.5]), "id", "id='n', a column of double is not allowed; use a column of integers or strings"),
+        (pa.array([Decimal("1.5")]), "id", "a column of decimal128(2, 1) is not allowed"),
+        (
+            pa.array([[1]]),
+            "keep",
+            "keep='n', a column of list<item: int64> is not allowed; use a column of strings, num",
+        ),
+        ([1, 2.5], "id", "id='n', which holds a float is not allowed"),
+        ([{"a": 1}], "keep", "keep='n', which holds a dict is not allowed"),
+    ],
+)
+def test_values_that_order_nothing_or_name_nothing(column: Any, argument: str, message: str) -> None:
+    """The message says which column, what it holds, and what would do."""
+    given = column if isinstance(column, list) else pa.chunked_array([column])
+    with pytest.raises(ParameterError) as told:
+        scalar_column(given, argument, "n")
+    assert message in str(told.value)
+
+
+def test_objects_of_numpy_and_of_decimal_are_numbers() -> None:
+    """As pandas holds them in columns of objects."""
+    found = scalar_column([np.int64(3), np.bool_(True), Decimal("0.5"), None, "x"], "keep", "n")
+    assert [3, 1, 0.5, None, "x"] == found.to_list()
+
+
+def test_a_column_of_a_type_that_is_no_text() -> None:
+    """The message has the type, also that of a dictionary."""
+    for column in (pa.array([1, 2]), pa.array([1, 2]).dictionary_encode()):
+        with pytest.raises(
+            ParameterError, match=r"text='n', a column of .*int64.*use a column of strings, or of bytes"
+        ):
+            text_column(pa.chunked_array([column]), "n")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *sorted(KINDS.keys() - {"datasets iterable"}),
+        "list",
+        "tuple",
+        "array",
+        "pandas series",
+        "polars series",
+        "pyarrow array",
+    ],
+)
+def test_rows_that_stay_are_of_the_same_kind(kind: str) -> None:
+    """Frames, columns and sequences; another number of rows is refused."""
+    cells: dict[str, list[Any]] = {"body": ["zero", "one", None, "three"], "n": [0.0, 1.0, 2.0, 3.0]}
+    columns: dict[str, Any] = {
+        "list": list,
+        "tuple": tuple,
+        "array": np.array,
+        "pandas series": pd.Series,
+        "polars series": pl.Series,
+        "pyarrow array": pa.array,
+    }
+    rows, frame = np.array([0, 3]), KINDS[kind](cells) if kind in KINDS else columns[kind](cells["n"])
+    kept = keep_rows(frame, rows, 4)
+    if kind != "a stream":
+        assert type(frame) is type(kept)
+    found = read_columns(kept, {"id": "n"})["n"] if kind in KINDS else kept
+    assert [0.0, 3.0] == [float(value) for value in (found.to_pylist() if hasattr(found, "to_pylist") else found)]
+    frame = KINDS[kind](cells) if kind in KINDS else columns[kind](cells["n"])
+    with pytest.raises(ParameterError, match=r"one of 4 rows is not allowed; use the one that was dedup.* had 5"):
+        read_columns(keep_rows(frame, rows, 5), {"id": "n"})
+
+
+@pytest.mark.parametrize("value", ["one", b"one", {"text": ["one"]}, 3, iter(["one"])])
+def test_what_has_no_rows_keeps_none(value: Any) -> None:
+    """A string has letters, a dictionary keys: neither are documents."""
+    with pytest.raises(ParameterError, match="use the frame, column, array or list of the documents"):
+        keep_rows(value, np.array([0]), 1)
+
+
+def test_a_stream_of_a_dataset_has_no_row_numbers() -> None:
+    """Nor has a dictionary of datasets rows."""
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    one = datasets.Dataset.from_dict({"n": [1]})
+    for value, allowed in (
+        (one.to_iterable_dataset(), "a Dataset, whose rows have numbers"),
+        (datasets.DatasetDict(train=one), "one of its datasets, whose rows have numbers"),
+    ):
+        with pytest.raises(ParameterError, match=f"use {allowed}"):
+            keep_rows(value, np.array([0]), 1)
+
+
+def test_a_row_number_is_no_column_of_a_lazy_frame() -> None:
+    """Even where one has the name that rows are counted under."""
+    frame = pl.LazyFrame({"row number": ["a", "b", "c"], "row number_": [1, 2, 3]})
+    kept = keep_rows(frame, np.array([1, 2]), 3).collect()
+    assert {"row number": ["b", "c"], "row number_": [2, 3]} == kept.to_dict(as_series=False)

@@ -29,7 +29,7 @@ def in_order(values: npt.NDArray[Any], dtype: npt.DTypeLike | None = None) -> np
         flags = values.flags
         if flags.c_contiguous and flags.aligned:
             return values
-    return np.require(values, dtype, ["C", "A"])
+    return np.require(values, dtype, ["C", "A", "E"])
 
 
 def csr_parts(rows: Any, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
