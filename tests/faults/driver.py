@@ -237,6 +237,11 @@ def _store_remove(path: Path) -> None:
         store.remove(["d0", "d35"], missing_ok=True)
 
 
+def _store_removed(path: Path) -> None:
+    _store_old(path)
+    _store_remove(path)
+
+
 def _store_merge(path: Path) -> None:
     with nk.Store.open(path / "store") as store:
         store.merge()
@@ -345,6 +350,7 @@ SAVERS: dict[str, Saver] = {
     "store add": Saver(_store_old, _store_add, _store_state),
     "store remove": Saver(_store_old, _store_remove, _store_state),
     "store merge": Saver(_store_old, _store_merge, _store_state),
+    "store erase": Saver(_store_removed, _store_merge, _store_state),
     "store backup": Saver(_store_old, _store_backup, _store_state),
     "store dedup": Saver(_store_old, functools.partial(_store_dedup, overwrite=False), _store_dedup_state),
     "store dedup over": Saver(_store_dedup_old, functools.partial(_store_dedup, overwrite=True), _store_dedup_state),

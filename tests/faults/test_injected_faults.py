@@ -19,6 +19,7 @@ STORES = (
     "store add",
     "store remove",
     "store merge",
+    "store erase",
     "store backup",
     "store dedup",
     "store dedup over",

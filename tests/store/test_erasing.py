@@ -57,6 +57,21 @@ def test_erased_text_is_in_no_file(tmp_path: Path) -> None:
     assert [] == holding(tmp_path)
 
 
+def test_what_a_segment_took_from_the_log_is_erased_there_too(tmp_path: Path) -> None:
+    """The log only drops it, so that its pages hold it until it is removed."""
+    path = tmp_path / "store"
+    with nk.Store.create(path) as store:
+        fill(store)
+    with nk.Store.open(path) as store:
+        store.merge()
+    assert "log.sqlite" in holding(path)
+    with nk.Store.open(path) as store:
+        store.remove([GONE], erase=True)
+        assert [] == holding(path)
+        store.verify()
+    assert [] == holding(path)
+
+
 @pytest.mark.parametrize("erase", [True, False])
 def test_a_reader_that_keeps_the_text_in_the_log_is_told(tmp_path: Path, erase: bool) -> None:
     """The error says so; another merge, with nothing to do but this, erases it, also after a restart."""
@@ -191,7 +206,7 @@ def test_files_of_a_killed_merge_go_with_the_next(tmp_path: Path) -> None:
         fill(store)
         store.merge()
         old = {file: file.read_bytes() for file in (path / "segments").iterdir()}
-        assert 1 == len(holding(path))
+        assert ["0000000000000001.documents.nks", "log.sqlite"] == holding(path)
         store.remove([GONE], erase=True)
         for file, content in old.items():
             file.write_bytes(content)

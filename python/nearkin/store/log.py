@@ -181,8 +181,8 @@ def batches_of(
     if 1 == count:
         packed = b"" if extras is None or not extras[0] else len(extras[0]).to_bytes(4, "little") + extras[0]
         return [LogBatch(first, ids, contents, records, packed)]
-    sizes = np.full(count, width) if extras is None else width + np.array([len(extra) for extra in extras])
-    ends, found, start = np.cumsum(sizes), [], 0
+    lengths = np.zeros(count, np.int64) if extras is None else np.fromiter(map(len, extras), np.int64, count)
+    ends, found, start = np.cumsum(width + lengths), [], 0
     while start < count:
         before = int(ends[start - 1]) if start else 0
         end = min(int(np.searchsorted(ends, before + _MOST_BYTES, side="right")), start + _MOST_DOCUMENTS)
@@ -190,7 +190,7 @@ def batches_of(
         some = () if extras is None else extras[start:end]
         packed = b""
         if any(some):
-            packed = np.cumsum([len(extra) for extra in some]).astype("<u4").tobytes() + b"".join(some)
+            packed = np.cumsum(lengths[start:end]).astype("<u4").tobytes() + b"".join(some)
         parts = (contents[16 * start : 16 * end], records[width * start : width * end], packed)
         found.append(LogBatch(first + start, ids[start:end], *parts))
         start = end
@@ -322,7 +322,8 @@ class Log:
                 message = f"{self._place}: version {version} of a store; this nearkin reads up to {SCHEMA}, update it"
                 raise FormatVersionError(message, found=version, newest=SCHEMA)
             if mode == "w":
-                self._connection.execute("PRAGMA secure_delete = ON")
+                # What is dropped lies in a segment, so that zeros over it would hide nothing; `shrink` erases it.
+                self._connection.execute("PRAGMA secure_delete = OFF")
                 self._connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if sync == 'commit' else 'NORMAL'}")
 
@@ -695,18 +696,27 @@ class Log:
             return [str(error)]
         return [] if found == ["ok"] else found
 
-    def shrink(self, wait: float) -> bool:
+    def shrink(self, wait: float, *, anew: bool = False) -> bool:
         """Copy the write-ahead log into the file, and empty it: whether nothing dropped is left in it.
 
-        While others read what it holds, or write, it can't be emptied. SQLite would wait for them with the lock of the
-        writers; here they go on between attempts, of which the last comes `wait` seconds after the first.
+        With `anew` the file is written anew before that, so that nothing dropped is left in it either. While others
+        read what the write-ahead log holds, or write, it can't be emptied. SQLite would wait for them with the lock of
+        the writers; here they go on between attempts, of which the last comes `wait` seconds after the first.
         """
         began = time.monotonic()
         with self._errors():
             self._connection.execute("PRAGMA busy_timeout = 0")
             try:
                 while True:
-                    busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                    try:
+                        if anew:
+                            self._connection.execute("VACUUM")
+                            anew = False
+                        busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                    except sqlite3.OperationalError as error:
+                        if not _is_busy(error):
+                            raise
+                        busy = True
                     waited = time.monotonic() - began
                     if not busy or waited >= wait:
                         return not busy

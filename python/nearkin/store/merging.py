@@ -299,7 +299,7 @@ def merge_all(folder: Path, settings: StoreSettings, budget: Budget, report: Pro
 
 
 def erase(folder: Path, last: int, wait: float) -> None:
-    """Empty the write-ahead log, which may hold what was removed up to the removal of number `last`.
+    """Write the log anew and empty the write-ahead log: both may hold what was removed up to removal number `last`.
 
     Where nothing was removed since it was emptied last, nobody is waited for.
 
@@ -311,7 +311,7 @@ def erase(folder: Path, last: int, wait: float) -> None:
     with closing(Log(folder)) as log:
         with log.reading():
             is_owed = log.erased() < last
-        is_empty = log.shrink(wait if is_owed else 0.0)
+        is_empty = log.shrink(wait if is_owed else 0.0, anew=is_owed)
         if not is_owed:
             return
         if not is_empty:
