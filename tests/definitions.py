@@ -41,13 +41,17 @@ RADIUS = 22
 
 
 class Reference:
-    """Which documents match, by definition: distance within the radius and similarity at the threshold, inclusive."""
+    """Which documents match, by definition: distance within the radius and similarity at the threshold, inclusive.
+
+    Those without features match where they are equal; a missing text is the empty one.
+    """
 
     def __init__(self, texts: list[str | None], threshold: float, verify: str, radius: int = RADIUS) -> None:
-        self.texts, self.threshold, self.verify, self.radius = texts, threshold, verify, radius
+        self.texts, self.threshold, self.verify, self.radius = [text or "" for text in texts], threshold, verify, radius
         fps, counts = nk.fingerprint(texts, RECIPE, return_counts=True)
         self.fps = fps.tolist()
-        self.rows = np.flatnonzero(counts).tolist()
+        self.rows = list(range(len(texts)))
+        self.featureless = set(np.flatnonzero(counts == 0).tolist())
 
     def distance(self, i: int, j: int) -> int:
         """Hamming distance of two documents."""
@@ -55,10 +59,21 @@ class Reference:
 
     def similarity(self, i: int, j: int) -> float:
         """Similarity of two documents by the measure."""
+        if self.texts[i] == self.texts[j]:
+            return 1.0
         return expected_similarity(self.texts[i], self.texts[j], self.verify, RECIPE)
+
+    def reason(self, row: int, head: int) -> str:
+        """Why a document goes."""
+        if self.texts[row] == self.texts[head]:
+            return "exact"
+        same = self.verify == "jaccard" and self.similarity(row, head) == 1.0
+        return "same-letters" if same else "near"
 
     def match(self, i: int, j: int) -> bool:
         """Whether one absorbs the other."""
+        if self.featureless & {i, j}:
+            return self.texts[i] == self.texts[j]
         near = self.distance(i, j) <= self.radius
         return near and (self.verify == "none" or self.similarity(i, j) >= self.threshold - 1e-12)
 

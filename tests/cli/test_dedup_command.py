@@ -31,7 +31,7 @@ def test_dedup_writes_what_is_kept_and_why(corpus: Path, tmp_path: Path) -> None
     original = corpus.read_text().splitlines()
     assert [original[0], original[1], original[4]] == (out / "kept.jsonl").read_text().splitlines()
     clusters = json_lines(out / "clusters.jsonl")
-    assert [("a", "a", "kept"), ("c", "a", "near"), ("d", "a", "exact")] == [
+    assert [("a", "a", "kept"), ("c", "a", "same-letters"), ("d", "a", "exact")] == [
         (row["id"], row["representative"], row["reason"]) for row in clusters
     ]
     assert [("c", "a"), ("d", "a")] == [(row["id"], row["representative"]) for row in json_lines(out / "pairs.jsonl")]
@@ -61,11 +61,12 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
         f"3 kept in {tmp_path / 'out' / 'kept.jsonl'}",
         "2 removed (40.0%) in 1 clusters, the largest of 3",
         "1 of them exact copies",
-        "1 of them near-duplicates: jaccard similarity of at least 0.8",
-        "1 without any letter: kept, never compared",
-    ] == lines[1:6]
-    assert f"recipe {nk.Recipe()}" == lines[7]
-    assert "for example c is removed for a (near, similarity 1.00)" == lines[8]
+        "1 of them have the same letters as another, and are no copies of it",
+        "0 of them near-duplicates: jaccard similarity of at least 0.8",
+        "1 without any letter: compared with its copies alone",
+    ] == lines[1:7]
+    assert f"recipe {nk.Recipe()}" == lines[8]
+    assert "for example c is removed for a (same-letters, similarity 1.00)" == lines[9]
     assert "" == call("dedup", corpus, "-o", tmp_path / "quiet", "-q").err
 
 
@@ -134,7 +135,7 @@ def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
     assert 0 == done.code, done.err
     assert ["other"] == kept(out)
     [row] = json_lines(out / "clusters.jsonl")
-    assert ("new", "b", "near-old") == (row["id"], row["representative"], row["reason"])
+    assert ("new", "b", "same-letters-old") == (row["id"], row["representative"], row["reason"])
     assert "1 of them match older documents" in done.message
     done = call("dedup", new, "--against", corpus, "--against", older, "-o", out, "--id-column", "id", "--overwrite")
     assert (0, []) == (done.code, kept(out))
@@ -482,3 +483,42 @@ def test_shards_in_shards_out(corpus: Path, tmp_path: Path) -> None:
     refused = call("dedup", "-", "-o", tmp_path / "x", "--out-layout", "input")
     assert (2, True) == (refused.code, "single for standard input" in refused.message)
     assert 2 == call("dedup", shards, "-o", tmp_path / "x", "--out-layout", "both").code
+
+
+WIRE = "The board of the company declared a quarterly dividend of {} percent per share on its common stock"
+
+
+def test_texts_that_differ_are_kept_or_flagged_and_counted(tmp_path: Path) -> None:
+    """Options, summary, the table, `pairs`, a store, and what `compare` says."""
+    corpus = write_jsonl(tmp_path / "wire.jsonl", {n: WIRE.format(n) for n in ("1.5", "15")})
+    done = call("dedup", corpus, "--out", tmp_path / "a", "--differ", "numbers,days")
+    assert 0 == done.code
+    assert "differ in numbers, days: kept apart" in " ".join(done.err.split())
+    flagged = ["--differ", "numbers", "--differ", r"pattern:\d", "--differing", "flag"]
+    assert 0 == call("dedup", corpus, "--out", tmp_path / "b", *flagged).code
+    assert [None, "1.5 → 15"] == [row["differs"] for row in json_lines(tmp_path / "b" / "clusters.jsonl")]
+    assert 1 == summary(tmp_path / "b")["pairs_that_differ"]
+    wrong = call("dedup", corpus, "--out", tmp_path / "c", "--differ", "numbrs")
+    assert 2 == wrong.code
+    assert "numbers, days, signs, symbols" in " ".join(wrong.err.split())
+    assert not (tmp_path / "c").exists()
+    assert "numbers      differ: 1.5 → 15" in call("compare", "--text", WIRE.format("1.5"), WIRE.format("15")).lines
+    assert (0, "") == (
+        call("pairs", corpus, "--differ", "numbers").code,
+        call("pairs", corpus, "--differ", "numbers").out,
+    )
+    made = call("store", "create", tmp_path / "a.store", "--differ", "numbers", "--json")
+    assert ["numbers"] == json.loads(made.out)["differ"]
+
+
+def test_texts_without_letters_are_copies_unless_they_are_kept(tmp_path: Path) -> None:
+    """`--featureless`, and what is said of them."""
+    corpus = write_jsonl(tmp_path / "marks.jsonl", {"a": "!!!", "b": "!!!", "c": "???"})
+    done = call("dedup", corpus, "--out", tmp_path / "a")
+    assert (0, 2) == (done.code, summary(tmp_path / "a")["kept"])
+    assert "3 without any letter: compared with its copies alone" in " ".join(done.err.split())
+    assert 0 == call("dedup", corpus, "--out", tmp_path / "b", "--featureless", "keep").code
+    assert 3 == summary(tmp_path / "b")["kept"]
+    assert "collapse, keep" in " ".join(
+        call("dedup", corpus, "--out", tmp_path / "c", "--featureless", "drop").err.split()
+    )

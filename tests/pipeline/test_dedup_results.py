@@ -33,7 +33,7 @@ def table(
 ) -> ClusterTable:
     similarity = np.linspace(0.5, 1, len(rows))
     found = Representatives(np.array(rows, np.int64), np.array(by, np.int64), similarity, np.array(copy_of, np.int64))
-    return clusters_table(SOURCE, documents(ids, values), heads, found)
+    return clusters_table(SOURCE, documents(ids, values), heads, found, by_features=False)
 
 
 NO_HEADS = IndexHeads([], np.zeros(9, np.int64))

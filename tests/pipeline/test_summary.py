@@ -72,13 +72,21 @@ def test_every_field_of_a_run_is_told_in_order() -> None:
         "radius": 40,
         "expected_recall": None,
         "verify": "jaccard",
+        "featureless": "collapse",
         "cluster": "absorb",
         "keep": "first",
         "documents": 5,
         "without_features": 1,
         "kept": 2,
         "removed": 3,
-        "removed_by_reason": {"exact": 1, "near": 1, "exact-old": 1, "near-old": 0},
+        "removed_by_reason": {
+            "exact": 1,
+            "same-letters": 0,
+            "near": 1,
+            "exact-old": 1,
+            "same-letters-old": 0,
+            "near-old": 0,
+        },
         "clusters": 2,
         "largest_cluster": 3,
         "older_documents": 2,
@@ -92,8 +100,9 @@ def test_every_field_of_a_run_is_told_in_order() -> None:
         ],
         "warnings": [],
     } == summary
-    assert list(summary)[:9] == [
-        "version", "recipe", "recipe_digest", "threshold", "radius", "expected_recall", "verify", "cluster", "keep",
+    assert list(summary)[:10] == [
+        "version", "recipe", "recipe_digest", "threshold", "radius", "expected_recall", "verify", "featureless",
+        "cluster", "keep",
     ]  # fmt: skip
     assert 1 / result.summary["verified"] == result.summary["verified_precision"]
 

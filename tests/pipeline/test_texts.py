@@ -97,8 +97,7 @@ def test_dedup_equals_the_definition(
     expected = []
     for number, head in enumerate(sorted(members, key=lambda head: min(members[head]))):
         for row in members[head]:
-            same = texts[row] == texts[head]
-            reason = "kept" if row == head else "exact" if same else "near"
+            reason = "kept" if row == head else by_definition.reason(row, head)
             expected.append((ids[row], number, ids[head], by_definition.distance(row, head), reason))
             at = result.clusters["id"].index(ids[row])
             if verify != "none":
@@ -151,7 +150,7 @@ def test_all_links_are_all_matches(texts: list[str | None], threshold: float, ve
     """`links="all"`: every two different contents that match, and each copy with its first."""
     result = dedup(texts, threshold=threshold, verify=verify, links="all")
     by_definition = Reference(texts, threshold, verify)
-    firsts = {row: texts.index(texts[row]) for row in by_definition.rows}
+    firsts = {row: by_definition.texts.index(by_definition.texts[row]) for row in by_definition.rows}
     distinct = [row for row in by_definition.rows if firsts[row] == row]
     expected = {(i, j) for i in distinct for j in distinct if i < j and by_definition.match(i, j)}
     expected |= {(first, row) for row, first in firsts.items() if first != row}
@@ -167,19 +166,19 @@ def test_all_links_are_all_matches(texts: list[str | None], threshold: float, ve
 def test_every_two_documents_that_match_are_a_pair(
     texts: list[str | None], threshold: float, verify: str, keep: str
 ) -> None:
-    """`with_copies`: any two rows with features that match or are equal, once, the one visited first left."""
+    """`with_copies`: any two rows that match or are equal, once, the one visited first left."""
     by_definition = Reference(texts, threshold, verify)
     sign = 1 if keep == "first" else -1
     expected = {
         tuple(sorted((i, j), key=lambda row: sign * row))
         for i, j in itertools.combinations(by_definition.rows, 2)
-        if texts[i] == texts[j] or by_definition.match(i, j)
+        if by_definition.texts[i] == by_definition.texts[j] or by_definition.match(i, j)
     }
     rows = list(dedup(texts, threshold=threshold, verify=verify, keep=keep, links="all").pairs.with_copies())
     assert sorted(expected) == sorted((row["left"], row["right"]) for row in rows)
     for row in rows:
         assert by_definition.distance(row["left"], row["right"]) == row["distance"]
-        if texts[row["left"]] == texts[row["right"]]:
+        if by_definition.texts[row["left"]] == by_definition.texts[row["right"]]:
             assert 1.0 == row["similarity"]
 
 
@@ -206,21 +205,30 @@ def test_exact_copies_are_exact_whatever_the_threshold() -> None:
     result = nk.dedup(texts, ids=["a", "b", "c", "d"], threshold=1.0)
     assert ["a"] == result.kept
     assert {"b": "a", "c": "a", "d": "a"} == removed(result)
-    assert ["kept", "exact", "near", "near"] == result.clusters["reason"]
+    assert ["kept", "exact", "same-letters", "same-letters"] == result.clusters["reason"]
     assert [1.0] * 4 == result.clusters["similarity"]
 
 
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 @pytest.mark.parametrize("verify", ["jaccard", "none"])
-def test_texts_without_features_are_always_kept(cluster: Any, verify: Any) -> None:
-    """Empty texts and punctuation are no copies of one another."""
-    texts = ["", "", None, None, "...", "...", "one text", "one text"]
+def test_texts_without_features_are_copies_of_equal_ones(cluster: Any, verify: Any) -> None:
+    """Empty texts, of which None is one, and punctuation: exact copies of equal ones alone, or all kept."""
+    texts = ["", "", None, None, "...", "...", "one text", "one text", "!!!"]
     result = nk.dedup(texts, cluster=cluster, verify=verify)
-    assert [0, 1, 2, 3, 4, 5, 6] == result.kept
-    assert 6 == result.summary["without_features"]
+    assert [0, 4, 6, 8] == result.kept
+    assert {1: 0, 2: 0, 3: 0, 5: 4, 7: 6} == removed(result)
+    assert {"kept", "exact"} == set(result.clusters["reason"])
+    assert (7, "collapse") == (result.summary["without_features"], result.summary["featureless"])
+    kept = nk.dedup(texts, cluster=cluster, verify=verify, featureless="keep")
+    assert [0, 1, 2, 3, 4, 5, 6, 8] == kept.kept
+    older = nk.dedup(texts, cluster=cluster, verify=verify, against=["...", "", "other"], against_ids=["a", "b", "c"])
+    assert [6, 8] == older.kept
+    assert ["b", "b", "b", "b", "a", "a", 6, 6] == [removed(older).get(row, row) for row in range(8)]
+    with pytest.raises(errors.ParameterError, match="collapse, keep"):
+        nk.dedup(texts, featureless="drop")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("texts", [[], ["", None], ["only one text"]])
+@pytest.mark.parametrize("texts", [[], [None], ["only one text"]])
 def test_corpora_of_nothing_and_of_one_stay_as_they_are(texts: list[Any]) -> None:
     """Empty tables have their columns."""
     result = nk.dedup(texts)
@@ -304,7 +312,8 @@ def test_against_older_texts_equals_the_definition(
     def match(i: int, j: int) -> bool:
         return j >= n and by_definition.match(i, j)
 
-    copies = {row: old.index(new[row - n]) for row in by_definition.rows if row >= n and new[row - n] in old}
+    contents = by_definition.texts
+    copies = {row: contents.index(contents[row]) for row in range(n, n + len(new)) if contents[row] in contents[:n]}
     by = reference.absorb([row for row in by_definition.rows if row not in copies], match) | copies
     names = [*against_ids, *range(len(new))]
     gone = {row - n: names[head] for row, head in by.items() if row != head}
@@ -317,7 +326,7 @@ def test_against_older_texts_equals_the_definition(
                 if row["reason"] == "exact-old"
                 else new[row["representative"]]
             )
-            assert new[row["id"]] == same
+            assert (new[row["id"]] or "") == (same or "")
         assert (row["reason"].endswith("-old")) == isinstance(row["representative"], str)
     assert len(old) == result.summary["older_documents"]
 

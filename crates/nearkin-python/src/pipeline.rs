@@ -7,6 +7,7 @@ use nearkin_core::Error;
 use nearkin_core::pipeline::absorb::{self, Fingerprints};
 use nearkin_core::pipeline::verify::{self, Cache, Measure};
 use nearkin_core::text::contents;
+use nearkin_core::text::particulars::Particulars;
 use nearkin_core::text::tokenizer::TextSource;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -30,10 +31,36 @@ pub(crate) struct TextCache {
 #[pymethods]
 impl TextCache {
     #[new]
-    fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize) -> PyResult<Self> {
+    #[pyo3(signature = (recipe, measure, budget, differ=Vec::new()))]
+    fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize, differ: Vec<String>) -> PyResult<Self> {
         let _ = recipe.get().tokenizer()?;
-        let cache = Cache::new(Measure::new(measure).into_python()?, budget);
+        let particulars = if differ.is_empty() { None } else { Some(Particulars::new(&differ).into_python()?) };
+        let cache = Cache::new(Measure::new(measure).into_python()?, particulars, budget);
         Ok(Self { recipe, cache: Lock::new(cache) })
+    }
+
+    /// How many pairs were similar enough and no match, since they differ.
+    #[getter]
+    fn differing(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| Ok(self.cache.read()?.differing())).into_python()
+    }
+
+    /// Whether rows `left[i]` and `right[i]` differ.
+    fn which_differ(
+        &self,
+        py: Python<'_>,
+        left: PyReadonlyArray1<'_, u32>,
+        right: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Array<bool>> {
+        let (left, right) = (left.as_slice()?, right.as_slice()?);
+        same_length("right", right.len(), left.len())?;
+        let found = py.detach(|| {
+            let cache = self.cache.read()?;
+            check_added(&cache, left)?;
+            check_added(&cache, right)?;
+            cache.which_differ(left, right)
+        });
+        Ok(found.into_python()?.into_pyarray(py).unbind())
     }
 
     /// Rows whose texts must be added before they can be compared.
@@ -244,6 +271,18 @@ fn byte_hashes(py: Python<'_>, data: PyReadonlyArray1<'_, u8>, width: usize) -> 
     Ok(hashes.into_flattened().into_pyarray(py).unbind())
 }
 
+/// The particulars of each text by these rules, as they are compared.
+#[pyfunction]
+fn particulars(py: Python<'_>, rules: Vec<String>, texts: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<String>>> {
+    let texts = Texts::new(texts)?;
+    let found = py.detach(|| {
+        let particulars = Particulars::new(&rules)?;
+        let one = |at| particulars.list(texts.get(at).unwrap_or_default());
+        nearkin_core::room::tried_in_turn((0..texts.len()).map(one))
+    });
+    found.into_python()
+}
+
 /// Offsets, and the hashes of the distinct features of each text, ascending.
 #[pyfunction]
 fn feature_sets(
@@ -266,5 +305,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(byte_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(feature_sets, module)?)?;
+    module.add_function(wrap_pyfunction!(particulars, module)?)?;
     Ok(())
 }

@@ -31,6 +31,8 @@ from nearkin.cli.options import (
     WRITING,
     Bits,
     Columns,
+    Differ,
+    Featureless,
     Inputs,
     Json,
     Overwrite,
@@ -104,6 +106,16 @@ def dedup(
         ),
     ] = None,
     verify: VerifyOrStores = None,
+    differ: Differ = None,
+    differing: Annotated[
+        str,
+        typer.Option(
+            help="Of alike texts that differ: keep all, or flag (one goes, clusters say what differs).",
+            autocompletion=one_of("keep", "flag"),
+            rich_help_panel=KEEPING,
+        ),
+    ] = "keep",
+    featureless: Featureless = None,
     cluster: Annotated[
         str,
         typer.Option(
@@ -222,6 +234,9 @@ def dedup(
                 recall=recall,
                 confirm=confirm,
                 verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
+                differ=differ,
+                differing=differing,  # type: ignore[arg-type]
+                featureless=featureless,  # type: ignore[arg-type]
                 cluster=cluster,  # type: ignore[arg-type]
                 keep=keep,
                 sources=source_column,
@@ -422,11 +437,20 @@ def _reasons(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[st
     near = f": {summary['verify']} similarity of at least {summary['threshold']}"
     if summary["verify"] == "none":
         near = f", not verified: {_reach(summary)}"
+    if same := reasons.get("same-letters", 0) + reasons.get("same-letters-old", 0):
+        yield f"{same:,}", "of them have the same letters as another, and are no copies of it"
     yield f"{reasons['near'] + reasons['near-old']:,}", f"of them near-duplicates{near}"
-    if older := reasons["exact-old"] + reasons["near-old"]:
+    if older := sum(count for reason, count in reasons.items() if reason.endswith("-old")):
         yield f"{older:,}", "of them match older documents"
+    if summary.get("pairs_that_differ"):
+        fate = "kept apart" if summary["differing"] == "keep" else "of which one is removed"
+        yield (
+            f"{summary['pairs_that_differ']:,}",
+            f"pairs are alike and differ in {', '.join(summary['differ'])}: {fate}",
+        )
     if summary["without_features"]:
-        yield f"{summary['without_features']:,}", "without any letter: kept, never compared"
+        fate = "kept" if summary["featureless"] == "keep" else "compared with its copies alone"
+        yield f"{summary['without_features']:,}", f"without any letter: {fate}"
     if summary["malformed"]:
         yield f"{summary['malformed']:,}", f"records skipped that can't be read{rejected}"
     yield f"{summary['candidates']:,}", f"candidates ({_reach(summary)}); {summary['verified']:,} verified"
@@ -465,6 +489,7 @@ def pairs(
     threshold: Threshold = None,
     radius: Radius = None,
     verify: VerifyOption = "jaccard",
+    differ: Differ = None,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -484,6 +509,7 @@ def pairs(
             threshold=THRESHOLD if threshold is None else threshold,
             radius=radius,
             verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
+            differ=differ,
             links="all",
             progress=progress,
         )

@@ -17,6 +17,7 @@ from nearkin.cli.options import (
     recipe_of,
 )
 from nearkin.cli.reading import Reading, reads
+from nearkin.errors import printable
 
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
@@ -74,6 +75,7 @@ def compare(
     fingerprints, distance = _fingerprints(texts, made)
     similarities = _similarities(texts, made)
     features = [made.features_of(value) for value in texts]
+    differs = _differences(texts)
     only = [[name for name in features[i] if name not in features[1 - i]] for i in range(2)]
     if as_json:
         say_json(
@@ -83,6 +85,7 @@ def compare(
                 "bits": made.bits,
                 "distance": distance,
                 **similarities,
+                "differs": differs,
                 "features": [len(side) for side in features],
                 "only_a": only[0],
                 "only_b": only[1],
@@ -97,6 +100,8 @@ def compare(
     say(f"distance     {far}")
     for measure, value in similarities.items():
         say(f"{measure.replace('_', ' '):<12} {value:.4f}")
+    for rule, difference in differs.items():
+        say(f"{rule:<12} differ: {printable(difference)}")
     say(f"features     {len(features[0])} in a, {len(features[1])} in b, {shared} in both")
     for side, missing in zip("ab", only, strict=True):
         say(f"only in {side}    {_shown(missing, show)}")
@@ -132,6 +137,14 @@ def _similarities(texts: tuple[str, str], recipe: Recipe) -> dict[str, float]:
     if "levenshtein" not in others:
         warn("levenshtein is left out: the characters of both texts multiply to more than 2**34; compare parts")
     return {**found, **others}
+
+
+def _differences(texts: tuple[str, str]) -> dict[str, str]:
+    """What the texts differ in by each rule by which they do."""
+    from nearkin.pipeline.differ import NAMES, differences
+
+    found = {rule: differences([rule], [texts[0]], [texts[1]])[0] for rule in NAMES}
+    return {rule: difference for rule, difference in found.items() if difference is not None}
 
 
 def _shown(names: list[str], most: int) -> str:

@@ -100,6 +100,24 @@ VerifyOption = Annotated[str, typer.Option(help=_VERIFY, autocompletion=_MEASURE
 VerifyOrStores = Annotated[
     str | None, typer.Option(help=_VERIFY, show_default="jaccard", autocompletion=_MEASURES, rich_help_panel=MATCHING)
 ]
+Differ = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Texts that are alike differ by numbers, days, signs, symbols (separated by commas) or pattern:REGEX.",
+        metavar="RULES",
+        autocompletion=one_of("numbers", "days", "signs", "symbols", "pattern:", "none"),
+        rich_help_panel=MATCHING,
+    ),
+]
+Featureless = Annotated[
+    str | None,
+    typer.Option(
+        help="Equal texts without any letter: collapse (one stays) or keep (all stay).",
+        show_default="collapse",
+        autocompletion=one_of("collapse", "keep"),
+        rich_help_panel=KEEPING,
+    ),
+]
 
 # What a store is told.
 

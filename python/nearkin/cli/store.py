@@ -23,6 +23,8 @@ from nearkin.cli.console import (
 from nearkin.cli.options import (
     Bits,
     Columns,
+    Differ,
+    Featureless,
     Inputs,
     Json,
     Overwrite,
@@ -106,6 +108,8 @@ def create(
         ),
     ] = "keep",
     verify: VerifyOrStores = None,
+    differ: Differ = None,
+    featureless: Featureless = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -127,6 +131,8 @@ def create(
         recall=recall,
         text=text,  # type: ignore[arg-type]  # checked by the call, with its message
         verify=verify,  # type: ignore[arg-type]
+        differ=differ,
+        featureless=featureless,  # type: ignore[arg-type]
     ) as store:
         _report(store, {}, as_json=as_json, quiet=quiet)
 

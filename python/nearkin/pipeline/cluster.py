@@ -69,6 +69,8 @@ class Assignment:
         Pairs that the family proposed and that were looked at, and those verified by their texts.
     skipped : int
         Comparisons that were beyond a document's allowance, and look-ups that the family left out.
+    differing : int
+        Pairs that were similar enough and are no matches, since they differ in what the comparison names.
     """
 
     by: Places
@@ -76,6 +78,7 @@ class Assignment:
     candidates: int = 0
     verified: int = 0
     skipped: int = 0
+    differing: int = 0
 
     @classmethod
     def of_none(cls, count: int) -> Assignment:
@@ -130,6 +133,7 @@ class Clusterer:
         """Keep, then absorb."""
         result = Assignment.of_none(len(self.rows))
         search, cache = self.candidate_source.search(self._values), self._cache()
+        before = 0 if cache is None else cache.differing
         for batch in self._batches():
             left, seen = batch, 0
             if self._first or len(search):
@@ -139,15 +143,18 @@ class Clusterer:
             if batch[-1] + 1 < len(self.rows):
                 search.add(left)
             self.tick(len(batch) - seen)
+        result.differing = 0 if cache is None else cache.differing - before
         return result
 
     def match_older(self) -> Assignment:
         """Give each document to its first match among the older ones: the first half of `absorb`."""
         result = Assignment.of_none(len(self.rows))
         cache = self._cache()
+        before = 0 if cache is None else cache.differing
         for batch in self._batches():
             _, seen = self._absorb_into_kept(None, cache, batch, result)
             self.tick(len(batch) - seen)
+        result.differing = 0 if cache is None else cache.differing - before
         return result
 
     def components(self) -> Assignment:
@@ -187,10 +194,10 @@ class Clusterer:
         pairs = self._with_older(search.pairs())
         if pairs.similarity is not None:
             return pairs.left, pairs.right, pairs.similarity, pairs.skipped
-        similarity = self._similarities(pairs.left, pairs.right)
         if self.comparison is None:
-            return pairs.left, pairs.right, similarity, pairs.skipped
-        matched = similarity >= self.threshold
+            return pairs.left, pairs.right, self._similarities(pairs.left, pairs.right), pairs.skipped
+        similarity, differ = self._verified(pairs.left, pairs.right, self.comparison)
+        matched = (similarity >= self.threshold) & ~differ
         return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
 
     # Candidates
@@ -333,9 +340,11 @@ class Clusterer:
             other, right = np.split(right, [count])
             if self.comparison is not None and len(now):
                 result.verified += len(now)
-                similarity = self._verified(now, other, self.comparison)
+                similarity, differ = self._verified(now, other, self.comparison)
                 result.skipped += int(np.isnan(similarity).sum())
                 matched = similarity >= self.threshold
+                result.differing += int((matched & differ).sum())
+                matched &= ~differ
                 now, other = now[matched], other[matched]
             labels = _components(
                 len(labels),
@@ -346,29 +355,37 @@ class Clusterer:
 
     # Similarities, and what older and new documents hold, by place
 
-    def similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
-        """Similarities of pairs of places, by texts, or by the family where texts are not compared."""
-        return self._similarities(left, right)
+    def matching(self, left: Places, right: Places) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Similarities of pairs of places, and whether they match, by texts; or all by the family."""
+        if self.comparison is None:
+            return self._similarities(left, right), np.ones(len(left), bool)
+        similarity, differ = self._verified(left, right, self.comparison)
+        return similarity, (similarity >= self.threshold) & ~differ
 
     def _similarities(self, left: Places, right: Places) -> NDArray[np.float64]:
         """By texts, or by the family where texts are not compared."""
         if self.comparison is not None:
-            return self._verified(left, right, self.comparison)
+            return self._verified(left, right, self.comparison)[0]
         parts = [np.zeros(0)]
         for start in range(0, len(left), _PAIRS):
             ends = (self._values_of(side[start : start + _PAIRS]) for side in (left, right))
             parts.append(self.candidate_source.similarities(*ends))
         return np.concatenate(parts)
 
-    def _verified(self, left: Places, right: Places, comparison: TextComparison) -> NDArray[np.float64]:
+    def _verified(
+        self, left: Places, right: Places, comparison: TextComparison
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Similarities by texts, and whether the texts differ."""
         cache = self.cache if self.cache is not None else comparison.cache(_CACHE_BYTES)
         ends = np.cumsum(self._lengths_of(left) + self._lengths_of(right))
-        parts = [np.zeros(0)]
+        similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
         for start, end in _cuts(ends, len(left)):
-            now, other = left[start:end], right[start:end]
+            now, other = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
             self._load(cache, np.concatenate([now, other]))
-            parts.append(cache.similarities(now.astype(np.uint32), other.astype(np.uint32), left_out=True))
-        return np.concatenate(parts)
+            similarity[start:end] = cache.similarities(now, other, left_out=True)
+            if comparison.differ:
+                differ[start:end] = cache.which_differ(now, other)
+        return similarity, differ
 
     def _cache(self) -> TextCache | None:
         if self.cache is not None:

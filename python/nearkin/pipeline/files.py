@@ -27,13 +27,14 @@ from nearkin.io.frames import is_frame
 from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.cluster import MAX_COMPARISONS
+from nearkin.pipeline.differ import Differing
 from nearkin.pipeline.documents import Cells, HashedDocuments, as_column, check_distinct_ids
 from nearkin.pipeline.given import Frame, files_of, paths_of
 from nearkin.pipeline.keep import VALUES, KeepKey, check_values, column_key, keep_columns, keep_keys
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.remembering import HasSettings, RemembersDocuments, check_remembering, check_store, columns_of
 from nearkin.pipeline.results import DedupResult
-from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
+from nearkin.pipeline.stages import ClusterRule, Featureless, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.progress import Progress, ShowProgress, of_older, reporting, unreported
 from nearkin.search.digests import DigestIndex
 from nearkin.ssdeep import DigestRecipe
@@ -67,6 +68,9 @@ class _Options:
     max_comparisons: int = field(default=MAX_COMPARISONS, init=False)
     verify: str = field(default="score", init=False)
     comparison: None = field(default=None, init=False)
+    differ: tuple[str, ...] = field(default=(), init=False)
+    differing: Differing = field(default="keep", init=False)
+    featureless: Featureless = field(default="keep", init=False)
     candidate_source: DigestCandidates = field(init=False)
     order: tuple[KeepKey, ...] = field(init=False)
 

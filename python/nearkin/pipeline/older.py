@@ -21,7 +21,8 @@ from nearkin.pipeline.verify import FeatureSets
 class OlderDocuments(Protocol):
     """Older documents by row: whole numbers from 0 in the order in which the documents are visited.
 
-    They were hashed as the new ones are. A row without features has no candidates and no copies.
+    They were hashed as the new ones are. A row without features has no candidates, and copies where equal documents
+    without features are copies.
     """
 
     def __len__(self) -> int:
@@ -61,15 +62,14 @@ class HoldsOlderDocuments(Protocol):
 
 
 class HashedOlder:
-    """Older documents in memory, with a search among them."""
+    """Older documents in memory, with a search among them; those without features alone have `copies`."""
 
     def __init__(self, documents: HashedDocuments, candidate_source: CandidateSource) -> None:
         self._documents = documents
-        rows = np.flatnonzero(documents.counts)
-        original = first_with_same_content(documents.contents[rows])
-        self._distinct = rows[original == np.arange(len(rows))]
+        original = first_with_same_content(documents.contents)
+        self._distinct = np.flatnonzero(original == np.arange(len(documents)))
         self._search = candidate_source.search(documents.values)
-        self._search.add(self._distinct)
+        self._search.add(self._distinct[documents.counts[self._distinct] > 0])
 
     def __len__(self) -> int:
         return len(self._documents)

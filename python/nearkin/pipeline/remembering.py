@@ -9,9 +9,11 @@ from nearkin.errors import bad_parameter, mismatch
 from nearkin.families.base import Family
 from nearkin.io import Column, OutputDir
 from nearkin.pipeline.candidates import CandidateSource
+from nearkin.pipeline.differ import Differing
 from nearkin.pipeline.documents import Cells, HashedDocuments, as_column
 from nearkin.pipeline.older import HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.results import DedupResult
+from nearkin.pipeline.stages import Featureless
 from nearkin.recipe.base import FrozenRecipe
 
 
@@ -38,8 +40,16 @@ class HeldSettings(Protocol):
     def verify(self) -> str:
         """How matches are verified."""
 
-    def check_verify(self, verify: str) -> None:
-        """Raise MismatchError for a measure that what is held of texts does not allow."""
+    @property
+    def differ(self) -> tuple[str, ...]:
+        """Rules by which documents that are alike differ, and are no matches."""
+
+    @property
+    def featureless(self) -> Featureless:
+        """Whether equal documents without features are copies."""
+
+    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
+        """Raise MismatchError for a measure, or rules of `differ`, that what is held of texts does not allow."""
 
 
 @runtime_checkable
@@ -82,6 +92,18 @@ class Matching(Protocol):
     def verify(self) -> str:
         """How matches are verified."""
 
+    @property
+    def differ(self) -> tuple[str, ...]:
+        """Rules by which documents that are alike differ."""
+
+    @property
+    def differing(self) -> Differing:
+        """Whether those that differ are no matches."""
+
+    @property
+    def featureless(self) -> Featureless:
+        """Whether equal documents without features are copies."""
+
 
 def check_store(store: RemembersDocuments, against: object, options: Matching) -> None:
     """Refuse options by which a store would remember what it would not have called new.
@@ -91,16 +113,20 @@ def check_store(store: RemembersDocuments, against: object, options: Matching) -
     ParameterError
         Older documents beside the store's.
     MismatchError
-        Another threshold or verification than the store's.
+        Another threshold or verification than the store's, other rules.
     """
     if against is not None:
         raise bad_parameter(
             "against", repr(against)[:40], "None with store=, which is what new documents are held against"
         )
-    for name in ("threshold", "verify"):
+    for name in ("threshold", "verify", "featureless"):
         own, given = getattr(store.settings, name), getattr(options, name)
         if own != given:
             raise mismatch(name, f"the store's {own}", given)
+    rules = options.differ if options.differing == "keep" else ()
+    if sorted(store.settings.differ) != sorted(rules):
+        own, given = (", ".join(names) or "none" for names in (store.settings.differ, rules))
+        raise mismatch("differ", f"the store's {own}", given)
 
 
 def check_remembering(store: object, columns: object, output: object) -> None:

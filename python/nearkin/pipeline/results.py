@@ -329,13 +329,17 @@ class _Documents:
 
 
 def clusters_table(
-    candidate_source: CandidateSource, new: HashedDocuments, heads: Heads, found: Representatives
+    candidate_source: CandidateSource, new: HashedDocuments, heads: Heads, found: Representatives, *, by_features: bool
 ) -> ClusterTable:
-    """The clusters table: clusters by their first row, in each the representative, then the others by row."""
-    members, cluster = _members(found)
+    """The clusters table: clusters by their first row, in each the representative, then the others by row.
+
+    `by_features` says that a similarity of 1 is that of equal features.
+    """
+    members, cluster = cluster_members(found)
     representative = found.by[members]
     exact = representative == found.copy_of[members]
-    reason = np.where(exact, 1, 2) + np.where(representative >= len(found), 2, 0)
+    near = np.where(found.similarity[members] == 1.0, 2, 3) if by_features else np.full(len(members), 3)
+    reason = np.where(exact, 1, near) + np.where(representative >= len(found), 3, 0)
     reason[representative == members] = 0
     documents = _Documents(candidate_source, new, heads, found.rows)
     return ClusterTable(
@@ -358,7 +362,7 @@ def _id_type(ids: Column) -> str | None:
     return {INT: "int64", TEXT: "string", NULL: "string"}.get(kinds[0]) if len(kinds) == 1 else None
 
 
-def _members(found: Representatives) -> tuple[Places, NDArray[np.int64]]:
+def cluster_members(found: Representatives) -> tuple[Places, NDArray[np.int64]]:
     """Places of the documents of clusters in the order of the table, and the number of the cluster of each."""
     removed = found.removed
     heads = np.unique(found.by[removed])

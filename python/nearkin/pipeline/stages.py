@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from nearkin._core import __version__
 from nearkin.errors import bad_parameter, warn_caller
 from nearkin.pipeline.candidates import CandidateSource, OlderIndex, Places
 from nearkin.pipeline.cluster import Assignment, Clusterer
+from nearkin.pipeline.differ import Differing, differences
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
 from nearkin.pipeline.keep import KeepKey, keep_order, tell_missing
 from nearkin.pipeline.memory import peak_memory_bytes
@@ -37,6 +38,7 @@ from nearkin.pipeline.results import (
     OlderHeads,
     Representatives,
     all_links,
+    cluster_members,
     clusters_table,
     representative_links,
 )
@@ -47,6 +49,12 @@ from nearkin.recipe.base import FrozenRecipe
 
 ClusterRule = Literal["absorb", "components"]
 ListedLinks = Literal["representatives", "all"]
+Featureless = Literal["collapse", "keep"]
+"""What becomes of equal documents without features: one stays, as of all exact copies, or each."""
+
+
+_TEXTS = 4096
+"""Pairs whose texts are looked up at once to tell what they differ in."""
 
 
 class RunOptions(Protocol):
@@ -67,6 +75,18 @@ class RunOptions(Protocol):
     @property
     def comparison(self) -> TextComparison | None:
         """How texts verify candidates; None takes every candidate as a match."""
+
+    @property
+    def differ(self) -> tuple[str, ...]:
+        """Rules by which documents that are alike differ (`nearkin.pipeline.differ`)."""
+
+    @property
+    def differing(self) -> Differing:
+        """Whether those that differ stay, or are told of where one goes."""
+
+    @property
+    def featureless(self) -> Featureless:
+        """Whether equal documents without features are copies."""
 
     @property
     def cluster(self) -> ClusterRule:
@@ -134,7 +154,7 @@ def run_stages(
 ) -> DedupResult:
     """Collapse, search an older index, cluster and keep what was hashed. Ids must differ."""
     with timer("collapse"):
-        collapsed = collapse(new, older, options.order)
+        collapsed = collapse(new, older, options.order, options.featureless)
     tick = ticker(report, "cluster", len(collapsed.distinct))
     with timer("search older"):
         matches = match_index(new, older_index, collapsed)
@@ -153,7 +173,8 @@ def run_stages(
 
 @dataclass(frozen=True)
 class Collapsed:
-    """The new documents that have features, by place in keep order.
+    """The new documents that can be like others, by place in keep order: those that have features, and with
+    `featureless="collapse"` all.
 
     Attributes
     ----------
@@ -164,7 +185,8 @@ class Collapsed:
     older : (n,) int64
         Row of the first older document with the same content, -1 for none.
     distinct : (m,) int64
-        Places of the documents that are searched: no copies of an earlier or of an older document.
+        Places of the documents that are searched: those with features that are no copies of an earlier or of an older
+        document.
     """
 
     rows: NDArray[np.int64]
@@ -173,16 +195,20 @@ class Collapsed:
     distinct: Places
 
 
-def collapse(new: HashedDocuments, older: OlderDocuments | None, order: Sequence[KeepKey]) -> Collapsed:
+def collapse(
+    new: HashedDocuments, older: OlderDocuments | None, order: Sequence[KeepKey], featureless: Featureless = "collapse"
+) -> Collapsed:
     """The documents in keep order, copies with their original."""
     rows = keep_order(new, order)
-    rows = rows[new.counts[rows] > 0]
+    if featureless == "keep":
+        rows = rows[new.counts[rows] > 0]
     contents = new.contents[rows]
     original = first_with_same_content(contents)
+    searched = (original == np.arange(len(rows))) & (new.counts[rows] > 0)
     if older is None:
-        return Collapsed(rows, original, _none(len(rows)), np.flatnonzero(original == np.arange(len(rows))))
+        return Collapsed(rows, original, _none(len(rows)), np.flatnonzero(searched))
     of_older = older.copies(contents)
-    return Collapsed(rows, original, of_older, np.flatnonzero((original == np.arange(len(rows))) & (of_older < 0)))
+    return Collapsed(rows, original, of_older, np.flatnonzero(searched & (of_older < 0)))
 
 
 def _none(count: int) -> NDArray[np.int64]:
@@ -304,10 +330,13 @@ def make_result(
     """Tables, kept documents and the summary, without times and memory."""
     source = options.candidate_source
     found = representatives(collapsed, matches, clustered, source.equal)
+    by_features = options.comparison is not None and options.comparison.measure == "jaccard"
     heads: Heads = IndexHeads(matches.ids, matches.distance[collapsed.original] if matches.ids else matches.distance)
     if older is not None:
         heads = OlderHeads(older)
-    clusters = clusters_table(source, new, heads, found)
+    clusters = clusters_table(source, new, heads, found, by_features=by_features)
+    if options.differ and options.differing == "flag":
+        clusters.columns["differs"] = _differences(new, older, found, options.differ)
     pairs = representative_links(clusters)
     skipped = matches.skipped + clustered.assignment.skipped
     if options.links == "all":
@@ -342,6 +371,46 @@ def representatives(collapsed: Collapsed, matches: IndexMatches, clustered: Clus
     return Representatives(collapsed.rows, by[collapsed.original], similarity[collapsed.original], copy_of)
 
 
+def _differences(
+    new: HashedDocuments, older: OlderDocuments | None, found: Representatives, rules: Sequence[str]
+) -> list[str | None]:
+    """For each row of the clusters table what its document and the representative differ in, if they do."""
+    members, _ = cluster_members(found)
+    representative = found.by[members]
+    told: list[str | None] = [None] * len(members)
+    # Copies of one content, and representatives themselves, differ in nothing.
+    open_ = np.flatnonzero((representative != members) & (representative != found.copy_of[members]))
+    for start in range(0, len(open_), _TEXTS):
+        some = open_[start : start + _TEXTS]
+        texts = _texts_of(new, older, found, np.concatenate([representative[some], members[some]]))
+        for at, difference in zip(some.tolist(), differences(rules, *_halves(texts)), strict=True):
+            told[at] = difference
+    return told
+
+
+def _halves(texts: list[str | None]) -> tuple[list[str | None], list[str | None]]:
+    half = len(texts) // 2
+    return texts[:half], texts[half:]
+
+
+def _texts_of(
+    new: HashedDocuments, older: OlderDocuments | None, found: Representatives, places: Places
+) -> list[str | None]:
+    """The texts of new documents by place in keep order, and of older ones behind them."""
+    n = len(found)
+    texts: list[str | None] = [None] * len(places)
+    rows = np.where(places < n, found.rows[np.minimum(places, n - 1)], places - n)
+    for look_up, of_them in ((new.look_up, places < n), (older.texts if older is not None else None, places >= n)):
+        wanted = np.unique(rows[of_them])
+        if look_up is None or not len(wanted):
+            continue
+        batch: Any = look_up(wanted)
+        held = batch.to_pylist() if hasattr(batch, "to_pylist") else list(batch)
+        for at in np.flatnonzero(of_them).tolist():
+            texts[at] = held[int(np.searchsorted(wanted, rows[at]))]
+    return texts
+
+
 def _places(places: Places, clustered: Clustered, n: int) -> Places:
     """Places of a `Clusterer` as those of `Representatives`: older documents, which are the first there, come last."""
     result = n + places
@@ -362,21 +431,26 @@ def _summary(
     sizes = np.bincount(clusters["cluster"]) if len(clusters) else np.zeros(1, np.int64)
     assignment = clustered.assignment
     matched = int((assignment.by >= 0).sum())
-    told, warnings = promised(options.candidate_source.summary(), options.verify)
+    # Where nothing compares features, none are known to be equal.
+    compared = options.comparison is not None
+    reasons = [reason for reason in REASONS[1:] if compared or not reason.startswith("same-letters")]
+    said, warnings = promised(options.candidate_source.summary(), options.verify)
     summary: Summary = {
         "version": __version__,
         "recipe": str(options.recipe),
         "recipe_digest": options.recipe.digest,
         "threshold": options.threshold,
-        **told,
+        **said,
         "verify": options.verify,
+        **({"differ": list(options.differ), "differing": options.differing} if options.differ else {}),
+        "featureless": options.featureless,
         "cluster": options.cluster,
         "keep": options.keep,
         "documents": len(new),
         "without_features": int((new.counts == 0).sum()),
         "kept": int(kept.sum()),
         "removed": int((~kept).sum()),
-        "removed_by_reason": {reason: clusters["reason"].count(reason) for reason in REASONS[1:]},
+        "removed_by_reason": {reason: clusters["reason"].count(reason) for reason in reasons},
         "clusters": len(set(clusters["cluster"])),
         "largest_cluster": int(sizes.max()),
         "older_documents": clustered.first,
@@ -386,6 +460,9 @@ def _summary(
         "verified_precision": matched / assignment.verified if assignment.verified else None,
         "skipped": skipped,
     }
+    if options.differ:
+        told = [found for found in clusters.columns.get("differs", ()) if found is not None]
+        summary["pairs_that_differ"] = len(told) if options.differing == "flag" else assignment.differing
     if "source" in new.columns:
         summary["sources"], of_sources = by_source(new.columns["source"], kept)
         warnings += of_sources

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from nearkin.io import Column
 
-Reason = Literal["kept", "exact", "near", "exact-old", "near-old"]
+Reason = Literal["kept", "exact", "same-letters", "near", "exact-old", "same-letters-old", "near-old"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
-"""Why a row is in the clusters table: it is the one kept, has the same content as it, is similar to it, or has the
-same content as, or is similar to, an older document."""
+"""Why a row is in the clusters table: it is the one kept, has the same content as it, has the same features but another
+content, is similar to it; or the same of an older document."""
 
 
 class Timing(TypedDict):
@@ -37,6 +37,7 @@ class Summary(TypedDict, total=False):
     Keys from `radius` to `confirm_distance` are present as the run's families have them; `sources` if sources were
     given; `warnings` with them, or if something was skipped; `unreadable` for files. `skipped` counts comparisons
     beyond `max_comparisons` (of files look-ups of 7-grams beyond `skip_hubs`): 0 says that nothing was left out.
+    With rules of `differ`, `pairs_that_differ` counts similar pairs that were kept apart, or of which one was removed.
     """
 
     version: str
@@ -53,6 +54,9 @@ class Summary(TypedDict, total=False):
     confirm: str
     confirm_distance: int
     verify: str
+    differ: list[str]
+    differing: str
+    featureless: str
     cluster: str
     keep: str
     documents: int
@@ -67,6 +71,7 @@ class Summary(TypedDict, total=False):
     verified: int
     verified_precision: float | None
     skipped: int
+    pairs_that_differ: int
     sources: list[SourceRemovals]
     warnings: list[str]
     timings: dict[str, Timing]

@@ -30,6 +30,7 @@ from nearkin.pipeline.candidates import (
     TextCandidateSource,
 )
 from nearkin.pipeline.cluster import MAX_COMPARISONS
+from nearkin.pipeline.differ import Differing, differ_rules
 from nearkin.pipeline.documents import (
     Cells,
     HashedDocuments,
@@ -50,7 +51,7 @@ from nearkin.pipeline.remembering import (
     columns_of,
 )
 from nearkin.pipeline.results import DedupResult
-from nearkin.pipeline.stages import ClusterRule, ListedLinks, StageTimer, check_older_index, run_stages
+from nearkin.pipeline.stages import ClusterRule, Featureless, ListedLinks, StageTimer, check_older_index, run_stages
 from nearkin.pipeline.verify import TextComparison
 from nearkin.progress import Progress, ShowProgress, of_older, reporting
 from nearkin.recipe import Recipe
@@ -78,6 +79,9 @@ def dedup(
     recall: float | None = None,
     confirm: Recipe | str | None = None,
     verify: Verify | None = None,
+    differ: str | Iterable[str] | None = None,
+    differing: Differing = "keep",
+    featureless: Featureless | None = None,
     cluster: ClusterRule = "absorb",
     keep: str = "first",
     values: Cells | str | Mapping[str, Cells] | None = None,
@@ -111,7 +115,7 @@ def dedup(
         How a text becomes a fingerprint and what its features are; None for the default.
     threshold : float, optional
         Smallest similarity of a match, inclusive, above 0 and up to 1. 0.8 if not given; this and `recipe`, `radius`,
-        `recall` and `verify` then follow a store in `against` or `store`.
+        `recall`, `verify`, `differ` and `featureless` then follow a store in `against` or `store`.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. None derives it from recipe, threshold and recall
         (`nearkin.theory.simhash_radius`). With simhash.
@@ -127,6 +131,17 @@ def dedup(
     verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
         Similarity by which candidates are verified, "jaccard" if not given. "signature" takes the share of equal values
         of signatures, with minhash; "none" takes every candidate as a match.
+    differ : str or iterable of str, optional
+        Rules by which texts that are similar differ: "numbers", "days", "signs", "symbols", separated by commas, or
+        "pattern:REGEX" (`nearkin.pipeline.differ`). Two texts differ if each has such a particular that the other has
+        not: "1.5 percent" and "15 percent", whose letters are the same. "none" where a store has rules that are not
+        to be followed.
+    differing : {"keep", "flag"}, default "keep"
+        With `differ`: texts that differ are no matches, so that both stay, and the summary counts such pairs; or one
+        goes as without rules, and `clusters` has a column `differs`.
+    featureless : {"collapse", "keep"}, optional
+        Whether equal texts without features ("!!!", the empty text; None counts as empty) are copies, of which one
+        stays ("collapse" if not given), or all stay. They are never compared with other texts.
     cluster : {"absorb", "components"}, default "absorb"
         Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
     keep : str, default "first"
@@ -208,7 +223,9 @@ def dedup(
     named = Columns.of(text, id, texts, against)
     collection = against if store is None else store
     held = collection.settings if isinstance(collection, HasSettings) else None
-    options = _Options.following(held, recipe, threshold, radius, recall, confirm, verify, cluster, keep, links)
+    options = _Options.following(
+        held, recipe, threshold, radius, recall, confirm, verify, differ, differing, featureless, cluster, keep, links
+    )
     options = replace(options, max_comparisons=most)
     check_remembering(store, columns, output)
     by_column = values_by_column(options.order, values)
@@ -304,6 +321,9 @@ class _Options:
     recall: float | None
     confirm: Recipe | str | None
     verify: Verify
+    differ: tuple[str, ...]
+    differing: Differing
+    featureless: Featureless
     cluster: ClusterRule
     keep: str
     links: ListedLinks
@@ -313,7 +333,13 @@ class _Options:
     candidate_source: TextCandidateSource = field(init=False)
 
     def __post_init__(self) -> None:
-        rules = {"verify": Verify, "cluster": ClusterRule, "links": ListedLinks}
+        rules = {
+            "verify": Verify,
+            "differing": Differing,
+            "featureless": Featureless,
+            "cluster": ClusterRule,
+            "links": ListedLinks,
+        }
         for name, rule in rules.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
@@ -327,10 +353,18 @@ class _Options:
         object.__setattr__(self, "candidate_source", self._propose(by_share=by_share))
         comparison = None
         if self.verify != "signature" and self.verify != "none":
-            comparison = TextComparison(self.recipe, self.verify)
+            comparison = TextComparison(self.recipe, self.verify, self.rules)
+        elif self.differ:
+            found = f"{', '.join(self.differ)} with verify={self.verify}"
+            raise bad_parameter("differ", found, "rules with a verification by texts: jaccard, containment or indel")
         object.__setattr__(self, "comparison", comparison)
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Rules by which texts that differ are no matches."""
+        return self.differ if self.differing == "keep" else ()
 
     @classmethod
     def following(
@@ -342,14 +376,21 @@ class _Options:
         recall: float | None,
         confirm: Recipe | str | None,
         verify: Verify | None,
+        differ: str | Iterable[str] | None,
+        differing: Differing,
+        featureless: Featureless | None,
         cluster: ClusterRule,
         keep: str,
         links: ListedLinks,
     ) -> _Options:
         """Options of which those that are not given are a collection's, or the defaults."""
+        rules = differ_rules(differ)
+        if differing != "keep" and not rules:
+            raise bad_parameter("differing", repr(differing), '"keep", or rules in differ=, such as "numbers"')
         if held is None:
             made, threshold = Recipe.of(recipe), THRESHOLD if threshold is None else threshold
-            return cls(made, threshold, radius, recall, confirm, verify or "jaccard", cluster, keep, links)
+            verify, bare = verify or "jaccard", featureless or "collapse"
+            return cls(made, threshold, radius, recall, confirm, verify, rules, differing, bare, cluster, keep, links)
         if not isinstance(held.recipe, Recipe):
             raise mismatch("family", f"the store's {held.recipe}", "a family of texts")
         made = held.recipe if recipe is None else Recipe.of(recipe)
@@ -357,8 +398,10 @@ class _Options:
         if radius is None and recall is None:
             radius, recall = held.radius, held.recall
         verify = verify or held.verify  # type: ignore[assignment]  # The names are the same.
-        held.check_verify(verify or held.verify)
-        return cls(made, threshold, radius, recall, confirm, verify, cluster, keep, links)  # type: ignore[arg-type]
+        rules = held.differ if differ is None else rules
+        bare = featureless or held.featureless
+        held.check_verify(verify or held.verify, rules)
+        return cls(made, threshold, radius, recall, confirm, verify, rules, differing, bare, cluster, keep, links)  # type: ignore[arg-type]
 
     def tell_skipped(self, skipped: int) -> str:
         """That comparisons were left out."""

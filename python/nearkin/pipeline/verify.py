@@ -55,14 +55,17 @@ class FeatureSets:
 
 @dataclass(frozen=True)
 class TextComparison:
-    """How texts are compared: by which measure, and for sets of features by which recipe's."""
+    """How texts are compared: by which measure, for sets of features by which recipe's, and in what they may not differ
+    (`nearkin.pipeline.differ`).
+    """
 
     recipe: Recipe
     measure: Measure
+    differ: tuple[str, ...] = ()
 
     def cache(self, budget: int) -> TextCache:
         """An empty cache of what texts are compared by, of this many bytes between batches."""
-        return TextCache(self.recipe.core, self.measure, budget)
+        return TextCache(self.recipe.core, self.measure, budget, list(self.differ))
 
 
 def similarity(

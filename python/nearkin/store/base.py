@@ -8,6 +8,7 @@ queue.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import numpy as np
 from nearkin.errors import bad_parameter, check_count
 from nearkin.families.base import Family
 from nearkin.io.aside import Aside, recover
+from nearkin.pipeline.stages import Featureless
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.search.ids import Ids, check_ids
@@ -76,6 +78,8 @@ class Store(AskedStore, RememberingStore):
         text: TextRule = "keep",
         texts: TextsByIds | None = None,
         verify: StoreVerify | None = None,
+        differ: str | Iterable[str] | None = None,
+        featureless: Featureless | None = None,
         sync: Sync = "commit",
         waiting: int = WAITING,
         memory: float | None = None,
@@ -107,6 +111,10 @@ class Store(AskedStore, RememberingStore):
         verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
             How candidates are verified. None is "jaccard"; with nothing to compare "signature" with minhash, else
             "none". Of files their score is the similarity, and vectors are compared themselves.
+        differ : str or iterable of str, optional
+            Rules by which texts that are alike differ, such as "numbers,days" (`nearkin.dedup`): those are no matches.
+        featureless : {"collapse", "keep"}, default "collapse"
+            Whether equal texts without features are copies of one another.
         sync : {"commit", "interval"}, default "commit"
             As in `open`.
         waiting : int, default 65,536
@@ -121,7 +129,8 @@ class Store(AskedStore, RememberingStore):
         ParameterError
             Values out of range, or that exclude one another.
         """
-        settings = make_settings(recipe, threshold, radius, recall, text, verify, given=texts is not None)
+        by_texts = texts is not None
+        settings = make_settings(recipe, threshold, radius, recall, text, verify, differ, featureless, given=by_texts)
         folder = Path(path).absolute()
         check_place(folder)
         recover(folder)

@@ -119,9 +119,13 @@ class Batch:
         self.hashed, self.ids, self._settings = hashed, ids, settings
         count = len(hashed)
         self.original = first_with_same_content(hashed.contents) if count else np.zeros(0, np.int64)
-        # A document without features is like nothing, not even its copy.
-        bare = hashed.counts == 0
-        self.original[bare] = np.flatnonzero(bare)
+        self._like_copies = hashed.counts > 0
+        if settings.featureless == "keep":
+            # A document without features is like nothing, not even its copy.
+            bare = np.flatnonzero(~self._like_copies)
+            self.original[bare] = bare
+        else:
+            self._like_copies = np.ones(count, bool)
         self._listed: list[Id] = [] if ids is None else list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
         self._repeated = self._same_ids()
         self._cache = cache
@@ -162,7 +166,7 @@ class Batch:
         exact = firsts[copies >= 0]
         decision.row[exact] = copies[copies >= 0]
         decision.status[exact], decision.similarity[exact] = EXACT, self._settings.source.equal
-        left = firsts[decision.status[firsts] == NEW]
+        left = self._searched(firsts, decision)
         found = self._match(left, contents, start)
         matched = left[found.by >= 0]
         decision.status[matched] = NEAR
@@ -183,10 +187,15 @@ class Batch:
         return self._told(self._clusterer(numbers, older, texts, "search").match_older())
 
     def _firsts(self, decision: Decision) -> NDArray[np.int64]:
-        """The first document of each content that has features and is not known."""
+        """The first document of each content that may have copies and is not known."""
         original = self._originals(decision)
         known = decision.status == KNOWN
-        return np.flatnonzero((original == np.arange(len(known))) & ~known & (self.hashed.counts > 0))
+        return np.flatnonzero((original == np.arange(len(known))) & ~known & self._like_copies)
+
+    def _searched(self, firsts: NDArray[np.int64], decision: Decision) -> NDArray[np.int64]:
+        """Those that are new so far and have features."""
+        searched: NDArray[np.int64] = firsts[(decision.status[firsts] == NEW) & (self.hashed.counts[firsts] > 0)]
+        return searched
 
     def _find_known(self, contents: Contents, start: int, decision: Decision) -> None:
         rows = contents.find_ids([] if self.ids is None else self.ids, start)
@@ -214,13 +223,12 @@ class Batch:
         similarity = np.full(len(rows), np.nan) if lists.similarity is None else lists.similarity[featured]
         if comparison is not None and texts is not None and len(rows):
             clusterer = self._clusterer(np.arange(count), older, texts)
-            similarity = clusterer.similarities(rows, place + owners)
-            good = similarity >= self._settings.threshold
+            similarity, good = clusterer.matching(rows, place + owners)
             owners, rows, similarity = owners[good], rows[good], similarity[good]
         ends = np.searchsorted(owners, np.arange(count + 1))
         found = [(rows[a:b], similarity[a:b]) for a, b in pairwise(ends.tolist())]
         # What no search can find still has copies.
-        left = np.flatnonzero((ends[1:] == ends[:-1]) & (self.hashed.counts > 0))
+        left = np.flatnonzero((ends[1:] == ends[:-1]) & self._like_copies)
         copies = contents.find_contents(self.hashed.contents[left])
         for number, row in zip(left[copies >= 0].tolist(), copies[copies >= 0].tolist(), strict=True):
             found[number] = (np.array([row], np.int64), np.array([self._settings.source.equal]))
@@ -231,7 +239,7 @@ class Batch:
         numbers = np.arange(len(self.hashed))
         original = self._originals(decision)
         firsts = self._firsts(decision)
-        left = firsts[decision.status[firsts] == NEW]
+        left = self._searched(firsts, decision)
         if len(left) > 1:
             found = self._told(self._clusterer(left, None, None, "absorb").absorb())
             absorbed = found.by >= 0

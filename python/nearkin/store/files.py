@@ -24,6 +24,7 @@ from nearkin.pipeline.candidates import DigestCandidates
 from nearkin.pipeline.candidates.ssdeep import comparable, digest_rows
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.files import SKIP_HUBS, THRESHOLD, hash_paths, no_texts, path_names
+from nearkin.pipeline.stages import Featureless
 from nearkin.progress import Progress, unreported
 from nearkin.ssdeep import DigestRecipe, compare_many
 from nearkin.ssdeep.hashing import content
@@ -56,6 +57,8 @@ class FileSettings:
     verify: ClassVar[str] = "score"
     verified_by: ClassVar[str] = "the score of the digests"
     comparison: ClassVar[None] = None
+    differ: ClassVar[tuple[str, ...]] = ()
+    featureless: ClassVar[Featureless] = "keep"
     radius: ClassVar[None] = None
     recall: ClassVar[None] = None
     needs_texts: ClassVar[bool] = False
@@ -91,7 +94,7 @@ class FileSettings:
         bound = f"more than {self.source.skip_hubs:,} digests"
         return f"{skipped:,} look-ups were left out: {bound} of one segment share what some files have"
 
-    def check_verify(self, verify: str) -> None:
+    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
         """Nothing: the score of digests is always there."""
 
     def about(self) -> dict[str, Any]:

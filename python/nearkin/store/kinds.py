@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, StoreError, bad_parameter
 from nearkin.families.base import Family
 from nearkin.pipeline.files import THRESHOLD as FILE_THRESHOLD
+from nearkin.pipeline.stages import Featureless
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.recipe import Recipe
 from nearkin.ssdeep import DigestRecipe
@@ -37,6 +38,8 @@ def make_settings(
     recall: float | None,
     text: TextRule,
     verify: StoreVerify | None,
+    differ: str | Iterable[str] | None = None,
+    featureless: Featureless | None = None,
     *,
     given: bool = False,
 ) -> StoreSettings:
@@ -51,6 +54,9 @@ def make_settings(
     if (of_files or isinstance(recipe, Family)) and (given or text not in ("keep", "none")):
         own, found = ("texts", "a function") if given else ("text", repr(text))
         raise bad_parameter(own, found, "not given for a store of files or vectors, which have no texts")
+    for own, setting in (("differ", differ), ("featureless", featureless)):
+        if setting is not None and (of_files or isinstance(recipe, Family)):
+            raise bad_parameter(own, repr(setting), "not given for a store of files or vectors, which have no texts")
     if isinstance(recipe, Family):
         return _of_vectors(recipe, threshold, radius, recall, verify)
     if isinstance(recipe, DigestRecipe) or (isinstance(recipe, str) and is_digest_recipe(recipe)):
@@ -61,7 +67,8 @@ def make_settings(
     # What is no whole number is refused with the others.
     whole: Any = radius
     least = THRESHOLD if threshold is None else threshold
-    return TextSettings.make(recipe, least, whole, recall, text, verify, given=given)
+    bare = "collapse" if featureless is None else featureless
+    return TextSettings.make(recipe, least, whole, recall, text, verify, differ, bare, given=given)
 
 
 def _of_vectors(

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,9 @@ from nearkin.errors import CorruptStoreError, bad_parameter, mismatch
 from nearkin.io import Corpus
 from nearkin.pipeline.candidates import RECALL, CandidateSource, MinHashCandidates, SimHashCandidates
 from nearkin.pipeline.cluster import MAX_COMPARISONS
+from nearkin.pipeline.differ import differ_rules
 from nearkin.pipeline.documents import HashedDocuments, hash_texts
+from nearkin.pipeline.stages import Featureless
 from nearkin.pipeline.summary import promised
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.pipeline.verify import TextComparison
@@ -83,6 +85,14 @@ class StoreSettings(Protocol):
         """The same in words."""
 
     @property
+    def differ(self) -> tuple[str, ...]:
+        """Rules by which documents that are alike differ, and are no matches."""
+
+    @property
+    def featureless(self) -> Featureless:
+        """Whether equal documents without features are copies."""
+
+    @property
     def comparison(self) -> TextComparison | None:
         """How texts verify candidates; None where they don't."""
 
@@ -94,8 +104,8 @@ class StoreSettings(Protocol):
     def needs_texts(self) -> bool:
         """Whether the caller has to give texts, which are not kept, to verify matches."""
 
-    def check_verify(self, verify: str) -> None:
-        """Raise MismatchError for a measure that what is kept of texts does not allow."""
+    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
+        """Raise MismatchError for a measure, or rules of `differ`, that what is kept of texts does not allow."""
 
     def tell_skipped(self, skipped: int) -> str:
         """The warning of a batch of which something was skipped: what, and by which bound."""
@@ -137,6 +147,10 @@ class TextSettings:
         What is kept of the texts of new documents (`nearkin.store.texts`).
     verify : {"jaccard", "containment", "indel", "signature", "none"}
         How candidates are verified; "signature" with minhash. By texts that are not kept: the caller gives them.
+    differ : tuple of str
+        Rules by which texts that are alike differ (`nearkin.pipeline.differ`); with a comparison of texts.
+    featureless : {"collapse", "keep"}
+        Whether equal texts without features are copies.
 
     Raises
     ------
@@ -150,12 +164,14 @@ class TextSettings:
     recall: float | None = None
     text: TextRule = "keep"
     verify: StoreVerify = "jaccard"
+    differ: tuple[str, ...] = ()
+    featureless: Featureless = "collapse"
     source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
     noun: ClassVar[str] = "text"
     distance_type: ClassVar[type] = np.int64
 
     def __post_init__(self) -> None:
-        for name, rule in {"text": TextRule, "verify": StoreVerify}.items():
+        for name, rule in {"text": TextRule, "verify": StoreVerify, "featureless": Featureless}.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
@@ -168,6 +184,9 @@ class TextSettings:
             raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
         if self.text == "features" and self.verify == "indel":
             raise bad_parameter("verify", self.verify, 'jaccard or containment, which compare features, or text="keep"')
+        if self.differ and (self.text == "features" or self.verify in ("signature", "none")):
+            found = f'text="{self.text}" and verify="{self.verify}"'
+            raise bad_parameter("differ", found, 'rules with text="keep", or texts=, and a verification by texts')
         if minhash and self.radius is not None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
         source = (
@@ -186,6 +205,8 @@ class TextSettings:
         recall: float | None,
         text: TextRule,
         verify: StoreVerify | None,
+        differ: str | Iterable[str] | None = None,
+        featureless: Featureless = "collapse",
         *,
         given: bool = False,
     ) -> TextSettings:
@@ -204,7 +225,7 @@ class TextSettings:
             raise bad_parameter("texts", "a function", 'None, unless text="none" and texts verify')
         if made.family == "minhash" and recall is None:
             recall = RECALL
-        made_of = cls(made, threshold, radius, recall, text, verify)
+        made_of = cls(made, threshold, radius, recall, text, verify, differ_rules(differ), featureless)
         if isinstance(made_of.source, SimHashCandidates):
             # The radius itself is remembered, so that a later rule for it changes no store.
             return replace(made_of, radius=made_of.source.radius, recall=None)
@@ -215,7 +236,7 @@ class TextSettings:
         """How texts verify candidates; None where they don't."""
         if self.verify in ("signature", "none"):
             return None
-        return TextComparison(self.recipe, self.verify)  # type: ignore[arg-type]  # The others were excluded above.
+        return TextComparison(self.recipe, self.verify, self.differ)  # type: ignore[arg-type]  # The others were excluded above.
 
     @property
     def verified_by(self) -> str:
@@ -224,6 +245,7 @@ class TextSettings:
         if self.text == "features":
             words |= dict.fromkeys(("jaccard", "containment"), f"{self.verify} of the stored feature hashes")
         by_caller = ", texts given by the caller" if self.text == "none" else ""
+        by_caller += f"; they do not differ in {', '.join(self.differ)}" if self.differ else ""
         return words.get(self.verify, f"{self.verify} of the texts' features{by_caller}")
 
     @property
@@ -231,8 +253,10 @@ class TextSettings:
         """Whether the caller has to give texts, which are not kept, to verify matches."""
         return self.text == "none" and self.comparison is not None
 
-    def check_verify(self, verify: str) -> None:
-        """Raise MismatchError for a measure that what is kept of texts does not allow."""
+    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
+        """Raise MismatchError for a measure, or rules of `differ`, that what is kept of texts does not allow."""
+        if self.text == "features" and rules:
+            raise mismatch("texts", 'a store with text="features"', f"differ={', '.join(rules)}, which reads texts")
         if verify in ("signature", "none"):
             return
         if self.text == "features" and verify == "indel":
@@ -262,6 +286,8 @@ class TextSettings:
             "threshold": self.threshold,
             "text": self.text,
             "verify": self.verify,
+            "differ": list(self.differ),
+            "featureless": self.featureless,
             **promised(self.source.summary(), self.verify)[0],
         }
 
@@ -276,6 +302,8 @@ class TextSettings:
             "recall": self.recall,
             "text": self.text,
             "verify": self.verify,
+            "differ": self.differ,
+            "featureless": self.featureless,
         }
         return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
@@ -294,6 +322,8 @@ class TextSettings:
             Its recipe is one of another version of the rules.
         """
         slots = {name: found[name] for name in ("threshold", "radius", "recall", "text", "verify")}
+        # Stores that were made before there were these.
+        slots |= {"differ": tuple(found.get("differ", ())), "featureless": found.get("featureless", "keep")}
         recipe_text, digest = json.dumps(found["recipe"]), found["recipe_digest"]
         recipe = Recipe.from_json(recipe_text)
         if recipe.digest != digest:

@@ -126,11 +126,16 @@ def outcome_of_one(
     `keys` has its id, if it has one; `place` is its own in the cache `texts`.
     """
     source = contents.settings.source
-    if not hashed.counts[0] or (keys is not None and contents.find_ids(keys, start)[0] >= 0):
+    bare = not hashed.counts[0]
+    if (bare and contents.settings.featureless == "keep") or (
+        keys is not None and contents.find_ids(keys, start)[0] >= 0
+    ):
         return None
     row = int(contents.find_contents(hashed.contents, start)[0])
     if row >= 0:
         return Outcome(EXACT, row, 0, source.equal)
+    if bare:
+        return _NEW
     view = StoreView(contents, start, place)
     found = first_match(hashed, 0, view, place, texts, float(contents.settings.threshold))
     if found is None:

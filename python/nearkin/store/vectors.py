@@ -26,6 +26,7 @@ from nearkin.families.base import Family, load, unfitted
 from nearkin.io import Column
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.files import no_texts
+from nearkin.pipeline.stages import Featureless
 from nearkin.progress import Progress, unreported
 from nearkin.store.settings import FAMILY_FILE, VERSION, Kind, TextRule, comparisons_left_out
 from nearkin.store.vector_search import MOST_BITS, VectorMetric, VectorSource, largest_tables, smallest_radius
@@ -75,6 +76,8 @@ class VectorSettings:
     text: ClassVar[TextRule] = "none"
     verify: ClassVar[str] = "distance"
     comparison: ClassVar[None] = None
+    differ: ClassVar[tuple[str, ...]] = ()
+    featureless: ClassVar[Featureless] = "keep"
     radius: ClassVar[None] = None
     needs_texts: ClassVar[bool] = False
 
@@ -142,7 +145,7 @@ class VectorSettings:
         sizes = np.full(n, d, np.uint64)
         return HashedDocuments(values, np.ones(n, np.uint64), contents, sizes, Column.of([]), {}, no_texts)
 
-    def check_verify(self, verify: str) -> None:
+    def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
         """Nothing: vectors are compared themselves."""
 
     def tell_skipped(self, skipped: int) -> str:

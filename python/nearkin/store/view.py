@@ -268,7 +268,7 @@ class Contents:
         return self._firsts(len(listed), owners, rows, start)
 
     def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Places:
-        """The first row from `start` on with each content that stays and has features, -1 for none."""
+        """The first row from `start` on with each content that stays and may have copies, -1 for none."""
         count, packed = len(contents), contents.tobytes()
         keys = [packed[at : at + 16] for at in range(0, len(packed), 16)]
         owners, rows = self.waiting.find_contents(keys)
@@ -277,7 +277,9 @@ class Contents:
             return np.full(count, -1, np.int64)
         owners, rows = np.concatenate([found[0], owners]), np.concatenate([found[1], rows])
         records = np.concatenate([found[2].view(self.record_type), self.waiting.records(rows[len(found[1]) :])])
-        kept = (records["status"] == NEW) & (records["features"] > 0)
+        kept = records["status"] == NEW
+        if self.settings.featureless == "keep":
+            kept &= records["features"] > 0
         return self._firsts(count, owners[kept], rows[kept], start)
 
     def _files(self, start: int) -> list[StoreSegment]:

@@ -72,7 +72,7 @@ fn within_allowance(
 }
 
 /// Compares document d, row `documents[d]`, with the rows `candidates[offsets[d]..offsets[d + 1]]`, in this order, until one
-/// reaches `threshold`, as far as an allowance of `most` comparisons reaches; `by` holds its row. All rows are in `texts`.
+/// matches, as far as an allowance of `most` comparisons reaches; `by` holds its row. All rows are in `texts`.
 ///
 /// # Errors
 /// There is no memory.
@@ -107,7 +107,7 @@ pub fn first_matches(
                 continue;
             }
             tried += 1;
-            if let Some(similarity) = texts.at_least(row, subject, threshold, stop)? {
+            if let Some(similarity) = texts.matches(row, subject, threshold, stop)? {
                 // What was left out before it is made good by the match.
                 return Ok((Some((row, similarity)), tried, 0));
             }
@@ -165,7 +165,7 @@ pub fn absorb(
                 result.skipped +=
                     within_allowance(texts, subject, threshold, most, &mut later, |other| documents[other])?;
                 result.verified += later.len() as u64;
-                let similarity = |&other: &usize| texts.at_least(documents[other], subject, threshold, stop);
+                let similarity = |&other: &usize| texts.matches(documents[other], subject, threshold, stop);
                 room::tried(later.par_iter().with_min_len(8).map(similarity))?
             }
             None => room::filled(Some(f64::NAN), later.len())?,
@@ -222,7 +222,7 @@ pub fn absorb_listed(
             let row = |at: usize| documents[later[at] as usize];
             result.skipped += within_allowance(texts, subject, threshold, most, &mut open, row)?;
             result.verified += open.len() as u64;
-            let similarity = |&at: &usize| texts.at_least(row(at), subject, threshold, stop);
+            let similarity = |&at: &usize| texts.matches(row(at), subject, threshold, stop);
             room::tried(open.par_iter().with_min_len(8).map(similarity))?
         } else {
             let given = |&at: &usize| Some(similarity.map_or(f64::NAN, |similarity| similarity[at]));
@@ -369,7 +369,7 @@ mod tests {
             let distance = |a: usize, b: usize| {
                 (0..2).map(|word| (fingerprints[2 * a + word] ^ fingerprints[2 * b + word]).count_ones()).sum::<u32>()
             };
-            let mut cache = Cache::new(Measure::Jaccard, usize::MAX);
+            let mut cache = Cache::new(Measure::Jaccard, None, usize::MAX);
             let rows: Vec<u32> = (0..n as u32).collect();
             cache.add(&tokenizer, &rows, texts.as_slice()).expect("nothing stops it");
             let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32], false).expect("a similarity")[0];

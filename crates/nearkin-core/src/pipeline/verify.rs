@@ -8,6 +8,9 @@
 //! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
 //! | `indel` | 1 − d / (characters of both texts), d the smallest number of insertions and deletions of characters |
 //!
+//! Two texts that *differ* in their particulars (`text::particulars`: numbers, days, …) are no match, whatever their
+//! similarity, where a cache is made with rules for it.
+//!
 //! Indel compares the texts as they are given (`indel`). A set without features is similar to nothing, and so is the
 //! empty text: 0. Thresholds are inclusive. Features are compared by 64-bit identifiers (see
 //! [`crate::text::tokenizer`]).
@@ -17,6 +20,7 @@
 //! [`Cache::similarities`] bounds it, and an [`Allowance`] what one document may cost.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
@@ -24,6 +28,7 @@ use crate::hash::idset::IdSet;
 use crate::pipeline::indel;
 use crate::room;
 use crate::stop::Stop;
+use crate::text::particulars::{Particulars, differ};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
@@ -65,21 +70,24 @@ impl Measure {
 struct Chunk {
     ids: Vec<u64>,
     text: String,
-    /// Where each row ends in `ids` or `text`.
-    rows: Vec<(u32, usize)>,
+    /// Hashes of particulars, ascending for each row; empty without rules.
+    particulars: Vec<u64>,
+    /// Where each row ends in `ids` or `text`, and in `particulars`.
+    rows: Vec<(u32, usize, usize)>,
     /// When a row of it was needed last.
     needed: u64,
 }
 
 impl Chunk {
     fn bytes(&self) -> usize {
-        8 * self.ids.len() + self.text.len()
+        8 * (self.ids.len() + self.particulars.len()) + self.text.len()
     }
 
     /// Empties it and keeps its buffers.
     fn clear(&mut self) {
         self.ids.clear();
         self.text.clear();
+        self.particulars.clear();
         self.rows.clear();
     }
 }
@@ -90,6 +98,8 @@ struct Place {
     chunk: u64,
     start: usize,
     end: usize,
+    /// Where its particulars start and end.
+    particulars: (usize, usize),
 }
 
 /// What a row is compared by.
@@ -132,6 +142,9 @@ const FEW_FEATURES: usize = 1 << 15;
 /// bytes are left. Emptied chunks are filled again, so that memory is not allocated again.
 pub struct Cache {
     measure: Measure,
+    particulars: Option<Particulars>,
+    /// How many pairs were similar enough and no match, since they differ.
+    differing: AtomicU64,
     budget: usize,
     bytes: usize,
     clock: u64,
@@ -147,13 +160,20 @@ pub struct Cache {
 pub struct Subject {
     set: IdSet,
     characters: Vec<char>,
+    particulars: Vec<u64>,
 }
 
 impl Cache {
-    /// A cache that shrinks to `budget` bytes.
-    pub fn new(measure: Measure, budget: usize) -> Self {
-        let (chunks, places) = (HashMap::new(), HashMap::new());
-        Self { measure, budget, bytes: 0, clock: 0, next: 0, chunks, spare: Vec::new(), places }
+    /// A cache that shrinks to `budget` bytes; with `particulars` texts that differ in them are no matches.
+    pub fn new(measure: Measure, particulars: Option<Particulars>, budget: usize) -> Self {
+        let (chunks, places, differing) = (HashMap::new(), HashMap::new(), AtomicU64::new(0));
+        let spare = Vec::new();
+        Self { measure, particulars, differing, budget, bytes: 0, clock: 0, next: 0, chunks, spare, places }
+    }
+
+    /// How many pairs were similar enough and no match, since they differ.
+    pub fn differing(&self) -> u64 {
+        self.differing.load(Ordering::Relaxed)
     }
 
     /// Those of `rows` whose texts must be added before they can be compared; the others are marked as needed now.
@@ -185,7 +205,7 @@ impl Cache {
     pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &(impl TextSource + ?Sized)) -> Result<()> {
         assert!(rows.len() <= texts.len(), "one text per row");
         let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
-        let (measure, clock) = (self.measure, self.clock);
+        let (measure, particulars, clock) = (self.measure, self.particulars.as_ref(), self.clock);
         let stop = &Stop::current();
         chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().try_for_each_init(
             || Scratch::stopped_by(stop),
@@ -203,7 +223,10 @@ impl Cache {
                         tokenizer.distinct(text, scratch, &mut chunk.ids)?;
                         chunk.ids.len()
                     };
-                    chunk.rows.push((row, end));
+                    if let Some(particulars) = particulars {
+                        particulars.hashes(text, &mut chunk.particulars)?;
+                    }
+                    chunk.rows.push((row, end, chunk.particulars.len()));
                 }
                 Ok(())
             },
@@ -225,10 +248,10 @@ impl Cache {
         room::more_entries(&mut self.places, rows)?;
         room::more_entries(&mut self.chunks, chunks.len())?;
         for chunk in chunks {
-            let mut start = 0;
-            for &(row, end) in &chunk.rows {
-                self.places.insert(row, Place { chunk: self.next, start, end });
-                start = end;
+            let (mut start, mut first) = (0, 0);
+            for &(row, end, last) in &chunk.rows {
+                self.places.insert(row, Place { chunk: self.next, start, end, particulars: (first, last) });
+                (start, first) = (end, last);
             }
             self.bytes += chunk.bytes();
             self.chunks.insert(self.next, chunk);
@@ -240,10 +263,13 @@ impl Cache {
     /// Makes row `rows[i]` ready by its distinct features, `ids[offsets[i]..offsets[i + 1]]`.
     ///
     /// # Errors
-    /// Indel, which compares texts; offsets that do not fit; there is no memory: no row is added.
+    /// Indel and particulars, which are of texts; offsets that do not fit; there is no memory: no row is added.
     pub fn add_sets(&mut self, rows: &[u32], offsets: &[i64], ids: &[u64]) -> Result<()> {
         if self.measure == Measure::Indel {
             return Err(Error::parameter("verify", "indel", "jaccard or containment, which compare sets of features"));
+        }
+        if self.particulars.is_some() {
+            return Err(Error::parameter("differ", "rules", "none where features alone are kept, not texts"));
         }
         let fit = offsets.len() == rows.len() + 1
             && offsets.is_sorted()
@@ -259,7 +285,7 @@ impl Cache {
             let ends = &offsets[number * CHUNK..][..=rows.len()];
             room::append(&mut chunk.ids, &ids[ends[0] as usize..ends[rows.len()] as usize])?;
             room::more(&mut chunk.rows, rows.len())?;
-            chunk.rows.extend(rows.iter().zip(&ends[1..]).map(|(&row, end)| (row, (end - ends[0]) as usize)));
+            chunk.rows.extend(rows.iter().zip(&ends[1..]).map(|(&row, end)| (row, (end - ends[0]) as usize, 0)));
         }
         self.take(chunks, rows.len())
     }
@@ -294,7 +320,7 @@ impl Cache {
             }
             if let Some(mut chunk) = self.chunks.remove(&number) {
                 self.bytes -= chunk.bytes();
-                for (row, _) in &chunk.rows {
+                for (row, ..) in &chunk.rows {
                     // A row that was added again lives on in its later chunk.
                     if self.places.get(row).is_some_and(|place| place.chunk == number) {
                         self.places.remove(row);
@@ -317,6 +343,15 @@ impl Cache {
         })
     }
 
+    /// The particulars of a row; none of one that was not added.
+    fn particulars_of(&self, row: u32) -> &[u64] {
+        let found = || {
+            let place = self.places.get(&row)?;
+            self.chunks.get(&place.chunk)?.particulars.get(place.particulars.0..place.particulars.1)
+        };
+        found().unwrap_or_default()
+    }
+
     /// Makes `row` the text that others are compared to; a row that was not added has no features.
     ///
     /// # Errors
@@ -324,6 +359,8 @@ impl Cache {
     pub fn subject(&self, row: u32, subject: &mut Subject) -> Result<()> {
         subject.characters.clear();
         subject.set.clear(0);
+        subject.particulars.clear();
+        room::append(&mut subject.particulars, self.particulars_of(row))?;
         match self.entry(row) {
             Some(Comparand::Text(text)) => {
                 room::more(&mut subject.characters, text.chars().count())?;
@@ -359,7 +396,7 @@ impl Cache {
     ///
     /// # Errors
     /// There is no memory to compare long texts.
-    pub fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Result<Option<f64>> {
+    fn at_least(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Result<Option<f64>> {
         match self.entry(row) {
             Some(Comparand::Text(text)) if !text.is_empty() && !subject.characters.is_empty() => {
                 indel::at_least(text, &subject.characters, threshold, stop)
@@ -367,6 +404,28 @@ impl Cache {
             Some(Comparand::Set(ids)) => Ok(self.sets_at_least(ids, subject, threshold)),
             Some(Comparand::Text(_)) | None => Ok(None),
         }
+    }
+
+    /// The similarity of `row` and the subject, if they match: it reaches `threshold`, and they do not differ.
+    ///
+    /// # Errors
+    /// As of [`Cache::at_least`].
+    pub fn matches(&self, row: u32, subject: &Subject, threshold: f64, stop: &Stop) -> Result<Option<f64>> {
+        let found = self.at_least(row, subject, threshold, stop)?;
+        if found.is_some() && self.particulars.is_some() && differ(self.particulars_of(row), &subject.particulars) {
+            self.differing.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        Ok(found)
+    }
+
+    /// Whether rows `left[i]` and `right[i]` differ in their particulars.
+    ///
+    /// # Errors
+    /// There is no memory for the answers.
+    pub fn which_differ(&self, left: &[u32], right: &[u32]) -> Result<Vec<bool>> {
+        let pair = |(&a, &b): (&u32, &u32)| differ(self.particulars_of(a), self.particulars_of(b));
+        room::collected(left.iter().zip(right).map(pair))
     }
 
     fn sets_at_least(&self, ids: &[u64], subject: &Subject, threshold: f64) -> Option<f64> {
@@ -468,7 +527,7 @@ mod tests {
     }
 
     fn cache(measure: Measure, texts: &[String]) -> Cache {
-        let mut cache = Cache::new(measure, 1 << 20);
+        let mut cache = Cache::new(measure, None, 1 << 20);
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
         assert_eq!(rows, cache.missing(&rows).expect("room"));
         cache.add(&tokenizer(), &rows, texts).expect("nothing stops it");
@@ -508,7 +567,7 @@ mod tests {
             prop_assert!(offsets.windows(2).all(|ends| ids[ends[0] as usize..ends[1] as usize].is_sorted_by(|a, b| a < b)));
             let other: Vec<u32> = rows.iter().rev().copied().collect();
             for measure in [Measure::Jaccard, Measure::Containment] {
-                let mut sets = Cache::new(measure, 1 << 20);
+                let mut sets = Cache::new(measure, None, 1 << 20);
                 sets.add_sets(&rows, &offsets, &ids).expect("sets");
                 let expected = cache(measure, &texts).similarities(&rows, &other, false).expect("similarities");
                 prop_assert_eq!(expected, sets.similarities(&rows, &other, false).expect("similarities"));
@@ -538,6 +597,24 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_differ_are_no_match_and_are_counted() {
+        let texts =
+            ["A dividend of 1.5 percent", "A dividend of 15 percent", "A dividend of percent"].map(str::to_owned);
+        let numbers = || Particulars::new(&["numbers".to_owned()]).expect("known");
+        for measure in [Measure::Jaccard, Measure::Containment, Measure::Indel] {
+            let mut cache = Cache::new(measure, Some(numbers()), 1 << 20);
+            cache.add(&tokenizer(), &[0, 1, 2], texts.as_slice()).expect("room");
+            let (mut subject, stop) = (Subject::default(), Stop::default());
+            cache.subject(0, &mut subject).expect("room");
+            let found = |row| cache.matches(row, &subject, 0.8, &stop).expect("room");
+            assert!(found(0).is_some() && found(1).is_none() && found(2).is_some());
+            assert!(cache.at_least(1, &subject, 0.8, &stop).expect("room").is_some());
+            assert_eq!(1, cache.differing());
+            assert_eq!(vec![true, false, false], cache.which_differ(&[0, 0, 1], &[1, 2, 2]).expect("room"));
+        }
+    }
+
+    #[test]
     fn few_rows_are_few_sets_of_few_features() {
         let texts = ["a text".to_owned(), "another".to_owned()];
         let mut sets = cache(Measure::Jaccard, &texts);
@@ -550,11 +627,13 @@ mod tests {
 
     #[test]
     fn sets_that_do_not_fit_are_refused() {
-        let mut sets = Cache::new(Measure::Jaccard, 0);
+        let mut sets = Cache::new(Measure::Jaccard, None, 0);
         for offsets in [&[0, 2][..], &[1, 2, 3], &[0, 3, 2], &[0, -1, 3], &[0, 1, 2], &[]] {
             assert!(sets.add_sets(&[4, 5], offsets, &[7, 8, 9]).is_err());
         }
-        assert!(Cache::new(Measure::Indel, 0).add_sets(&[], &[0], &[]).is_err());
+        assert!(Cache::new(Measure::Indel, None, 0).add_sets(&[], &[0], &[]).is_err());
+        let numbers = Particulars::new(&["numbers".to_owned()]).expect("known");
+        assert!(Cache::new(Measure::Jaccard, Some(numbers), 0).add_sets(&[], &[0], &[]).is_err());
         sets.add_sets(&[4, 5], &[0, 1, 3], &[7, 8, 9]).expect("they fit");
         assert_eq!(None, sets.first_missing(&[4, 5]));
     }

@@ -9,6 +9,7 @@ pub mod cut;
 pub mod idf;
 pub mod jieba;
 pub mod keywords;
+pub mod particulars;
 pub mod stopwords;
 pub mod textrank;
 pub mod tokenizer;

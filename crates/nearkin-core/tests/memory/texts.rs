@@ -203,7 +203,7 @@ fn caches_are_whole() {
     let (first, later) = (&rows[..1000], &rows[1000..]);
     for measure in [Measure::Jaccard, Measure::Indel] {
         let some = || {
-            let mut cache = Cache::new(measure, 0);
+            let mut cache = Cache::new(measure, None, 0);
             cache.add(tokenizer, first, &texts[..1000]).expect("there is memory");
             cache
         };
@@ -214,7 +214,7 @@ fn caches_are_whole() {
         attack("cache missing", some, state, |cache| Ok(cache.missing(&twice)?.len()));
     }
     let (offsets, ids) = feature_sets(tokenizer, texts.as_slice()).expect("there is memory");
-    let empty = || Cache::new(Measure::Containment, 0);
+    let empty = || Cache::new(Measure::Containment, None, 0);
     let state = |cache: &Cache| cache.first_missing(&rows);
     attack("cache add sets", empty, state, |cache| cache.add_sets(&rows, &offsets, &ids));
     // One chunk a row, so that the list of chunks is long.
@@ -234,7 +234,7 @@ fn comparisons_are_refused_and_given() {
     // Long enough for the strips of Indel: shorter texts are compared by a crate.
     let texts: Vec<String> = (8..12).map(|seed| some_words(4000, "abcdefgh", " ", seed)).collect();
     for measure in [Measure::Jaccard, Measure::Indel] {
-        let mut cache = Cache::new(measure, usize::MAX);
+        let mut cache = Cache::new(measure, None, usize::MAX);
         cache.add(tokenizer, &[0, 1, 2, 3], texts.as_slice()).expect("there is memory");
         ask("similarities", || cache.similarities(&[0, 2], &[1, 3], false));
         let matched = |found: nearkin_core::pipeline::absorb::Matches| (found.by, found.verified);
