@@ -110,11 +110,14 @@ class TextModel(Model):
     def decide(self, content: str) -> Answer:
         """What a text would be if it came now."""
         kept = self.kept()
-        if not features(content, self.settings.recipe):
+        bare = not features(content, self.settings.recipe)
+        if bare and self.settings.featureless == "keep":
             return NEW
         for one in kept:
             if one.content == content:
                 return ("exact", one.id, 0, 1.0)
+        if bare:
+            return NEW
         for one in kept:
             distance = self.distance(content, one.content)
             if features(one.content, self.settings.recipe) and self.is_candidate(content, one.content):

@@ -40,8 +40,8 @@ class PlainStore:
     def copies(self, contents: Any) -> Any:
         """By the content hashes of all texts, one after another."""
         own = hash_texts(self.held, None, SimHashCandidates(RECIPE, 0.8, 0), lambda *_: None, {}).contents.tolist()
-        rows = [row for row in range(len(own)) if self.counts[row]]
-        return np.array([next((row for row in rows if own[row] == one), -1) for one in contents.tolist()], np.int64)
+        found = (next((row for row in range(len(own)) if own[row] == one), -1) for one in contents.tolist())
+        return np.array(list(found), np.int64)
 
     def candidates(self, values: Any) -> CandidateLists:
         """Everything within the radius, of copies the first."""
@@ -118,7 +118,7 @@ def hashed_older(texts: list[str | None]) -> HashedOlder:
 @settings(max_examples=60, deadline=None)
 @given(old=strategies.corpora(max_size=12), new=strategies.corpora(max_size=12))
 def test_documents_in_memory_answer_as_all_of_them_looked_at(old: list[str | None], new: list[str | None]) -> None:
-    """Copies, candidates, values, lengths, texts and ids; texts without features are in none."""
+    """Copies, candidates, values, lengths, texts and ids; texts without features are copies alone."""
     found, plain = hashed_older(old), PlainStore(old, [f"o{i}" for i in range(len(old))])
     source = SimHashCandidates(RECIPE, 0.8, RADIUS)
     plain.older_documents(source)
@@ -138,7 +138,8 @@ def test_documents_in_memory_answer_as_all_of_them_looked_at(old: list[str | Non
 
 @pytest.mark.parametrize("old", [[], ["", None, "..."]])
 def test_older_documents_without_features_change_nothing(old: list[str | None]) -> None:
-    """As if there were none."""
-    texts = near_duplicates(100)
+    """As if there were none, but for their copies."""
+    texts = [text for text in near_duplicates(100) if text]
     assert same(dedup(texts, threshold=0.5), dedup(texts, threshold=0.5, against=old))
+    assert same(dedup(["..."], featureless="keep"), dedup(["..."], featureless="keep", against=old))
     assert outcome(dedup([], against=texts))[:2] == [[], []]

@@ -273,12 +273,45 @@ def test_an_interrupt_leaves_the_store_as_it_was_or_with_the_batch(tmp_path: Pat
     for number in range(6):
         path = tmp_path / f"store{number}"
         nk.Store.create(path).close()
-        process = subprocess.Popen([sys.executable, str(script), str(path)], stdout=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([sys.executable, str(script), str(path)], stdout=pipe, stderr=pipe, text=True)
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(0.05 + rng.random() * 0.3)
         process.send_signal(signal.SIGINT)
-        assert 0 == process.wait(timeout=60)
-        process.stdout.close()
+        _, told = process.communicate(timeout=60)
+        assert (0, "") == (process.returncode, told)
         with nk.Store.open(path) as store:
             store.verify()
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_an_interrupt_while_the_keepers_thread_starts_leaves_the_store_usable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
+) -> None:
+    """`Thread.start` waits for the thread: an interrupt there finds one that works, or one that must never begin."""
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if begins:
+            start(thread)
+            thread.join()
+        raise KeyboardInterrupt
+
+    with nk.Store.open(created(tmp_path), waiting=20) as store:
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.check_and_add([f"text {number} of words" * 3 for number in range(20)])
+        monkeypatch.undo()
+        assert 20 == len(store)
+        assert begins == bool(store._contents.parts or store.stats().segments)
+        store.check_and_add([f"other {number} of words" * 3 for number in range(20)])
+    with nk.Store.open(tmp_path / "store") as store:
+        store.verify()
+        assert 40 == len(store)
+
+
+def created(folder: Path) -> Path:
+    """A new store."""
+    nk.Store.create(folder / "store").close()
+    return folder / "store"

@@ -414,6 +414,26 @@ def _listed(ids: IdArray) -> list[Id]:
 # In the background
 
 
+class _Turn:
+    """Whether a thread that was started has begun its work, or is never to begin."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begun = self._off = False
+
+    def begin(self) -> bool:
+        """Begin, unless it was called off."""
+        with self._lock:
+            self._begun = not self._off
+            return self._begun
+
+    def call_off(self) -> bool:
+        """Call it off, unless it has begun."""
+        with self._lock:
+            self._off = not self._begun
+            return self._off
+
+
 class Keeper:
     """A thread that writes segments and merges them while the store is used.
 
@@ -439,8 +459,18 @@ class Keeper:
             if error is not None:
                 message = f"{self._folder}: no segment could be written, documents go on waiting in the log: {error}"
                 warn_caller(message)
-            self._thread = threading.Thread(target=self._work, name="nearkin-store", daemon=True)
+            self._begin()
+
+    def _begin(self) -> None:
+        """Start the thread; an interrupt meanwhile leaves one that works and is waited for, or none."""
+        turn = _Turn()
+        self._thread = threading.Thread(target=self._work, args=(turn,), name="nearkin-store", daemon=True)
+        try:
             self._thread.start()
+        except BaseException:
+            if turn.call_off():
+                self._thread = None
+            raise
 
     def finish(self) -> None:
         """Wait until it is done."""
@@ -450,7 +480,9 @@ class Keeper:
 
     stop = finish
 
-    def _work(self) -> None:
+    def _work(self, turn: _Turn) -> None:
+        if not turn.begin():
+            return
         try:
             write_waiting(self._folder, self._settings, self._budget)
             while merge_tiers(self._folder, self._settings, self._budget):

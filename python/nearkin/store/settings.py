@@ -302,9 +302,12 @@ class TextSettings:
             "recall": self.recall,
             "text": self.text,
             "verify": self.verify,
-            "differ": self.differ,
-            "featureless": self.featureless,
         }
+        # Stores that were made before there were these have neither.
+        if self.differ:
+            settings["differ"] = self.differ
+        if self.featureless != "keep":
+            settings["featureless"] = self.featureless
         return json.dumps(settings, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
     def save_files(self, folder: Path) -> None:
@@ -322,7 +325,6 @@ class TextSettings:
             Its recipe is one of another version of the rules.
         """
         slots = {name: found[name] for name in ("threshold", "radius", "recall", "text", "verify")}
-        # Stores that were made before there were these.
         slots |= {"differ": tuple(found.get("differ", ())), "featureless": found.get("featureless", "keep")}
         recipe_text, digest = json.dumps(found["recipe"]), found["recipe_digest"]
         recipe = Recipe.from_json(recipe_text)
