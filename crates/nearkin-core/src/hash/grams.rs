@@ -1,26 +1,30 @@
 //! The distinct 4-grams of an ASCII text, as 32-bit keys: its bytes, little-endian.
 //!
 //! A 4-gram of ASCII letters is its own key, so that 4-grams are told apart before they are hashed, and repeated ones
-//! are never hashed. A table, the front, has one place per slot: the first key that wants a slot owns it until the set is
-//! cleared. With `held` what a key k finds in its slot:
+//! are never hashed. A front is a table of one place per slot: the first key that wants a slot owns it for the rest of
+//! the text. With `held` what a key k finds in its slot:
 //!
 //! | held | k is |
 //! |---|---|
-//! | nothing | new: it owns the slot from now on |
+//! | nothing of this text | new: it owns the slot from now on |
 //! | k | known |
-//! | another key | new or known: an [`IdSet`] of the keys that own no slot decides |
+//! | another key | new or known: what is behind decides |
 //!
-//! A key always has the same slot, so one that owns a slot never comes to the set behind it. The step of the front is the
-//! same in all three cases, with nothing to guess for the processor, and vectors then part the three. At four slots per
-//! window one key in ten comes to the set behind.
+//! Behind the front are a smaller one with other slots, and an [`IdSet`] of the keys that own a slot in neither. A key
+//! always has the same slots, so one that owns a slot never comes to what is behind it. The step of a front is the same in
+//! all three cases, with nothing to guess for the processor, and vectors then part the three. At four slots per window,
+//! and one in the second front, one key in ten comes to the second and one in a hundred to the set.
 //!
-//! Cost: about three clock cycles per window, and 16 bytes of front per window, which are cleared for each text; at most
-//! [`MOST_SLOTS`] slots, which second-level caches hold, so that of longer texts more keys come to the set behind.
-//! Tests: against a plain set; the vector form against the portable one.
+//! The slot of a key is the upper bits of its product with an odd factor. No two keys have the same product, so the lower
+//! bits tell the keys of one slot apart. The upper eight bits of a place are the number of the text, by which what an
+//! earlier text left is told from what is there, and a front is cleared for one text in 255.
+//!
+//! Cost: about three clock cycles per window, and 20 bytes of fronts per window; at most [`MOST_SLOTS`] slots, which
+//! second-level caches hold, so that of longer texts more keys come to the set behind. Tests: against a plain set; the
+//! vector form against the portable one.
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
-use crate::cpu::features::Instructions;
 use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
 use crate::{Result, room};
@@ -31,30 +35,87 @@ pub const PART: usize = 896;
 pub const WIDTH: usize = 4;
 /// Bytes that may be read behind the windows of a call.
 pub const BEHIND: usize = 64;
-/// Slots of the front, at least and at most.
+/// Slots of a front, at least and at most. At least, since what a slot holds leaves out the upper eight bits of a product.
 const LEAST_SLOTS: usize = 256;
 const MOST_SLOTS: usize = 1 << 17;
-/// In a slot: no key. The bytes of a key are ASCII, so that its highest bit is clear.
-const EMPTY: u32 = 1 << 31;
-/// What a key is multiplied by: 2^32 over the golden ratio, odd.
-const FACTOR: u32 = 0x9e37_79b1;
+/// What keys are multiplied by in the first front and in the second: 2^32 over the golden ratio, and XXH32's second
+/// prime. Both are odd, so that no two keys have the same product.
+const FACTORS: [u32; 2] = [0x9e37_79b1, 0x85eb_ca77];
+/// In a slot: the lower bits of a product, below the number of the text.
+const PRODUCT: u32 = (1 << 24) - 1;
+/// Texts between two times that a front is cleared.
+const TEXTS: u32 = 255;
 /// Keys that a vector has, which may be written behind the last one.
 const LANES: usize = 16;
+
+/// A table of one place per slot.
+#[derive(Default)]
+struct Front {
+    /// A power of two of slots, of which `2^(32 - shift)` are in use; in each `text << 24 | lower bits of the product` of
+    /// the key that owns it, where text is that of now; a smaller one is of a text before, and the slot is free.
+    slots: Vec<u32>,
+    shift: u32,
+    factor: u32,
+    /// The number of this text, from 1 on, in the upper eight bits.
+    text: u32,
+}
 
 /// The 4-grams of one text.
 #[derive(Default)]
 pub struct Grams {
-    /// A power of two of slots, of which `2^(32 - shift)` are in use.
-    front: Vec<u32>,
-    shift: u32,
-    /// What the windows of a part found in their slots.
+    fronts: [Front; 2],
+    /// What the keys of a part found in their slots.
     held: Vec<u32>,
     new: Vec<u32>,
-    /// Keys whose slot another one owns.
-    others: Vec<u32>,
+    /// Keys whose slot another one owns: in the first front, in both.
+    others: [Vec<u32>; 2],
     hashes: Vec<u64>,
     /// XXH3-64 of the keys that own no slot.
     behind: IdSet,
+}
+
+impl Front {
+    /// Empties the front; it has about `slots` slots from now on, and another factor.
+    fn clear(&mut self, slots: usize, factor: u32) -> Result<()> {
+        let slots = slots.min(MOST_SLOTS).next_power_of_two().max(LEAST_SLOTS);
+        let held = self.slots.len();
+        room::resize(&mut self.slots, held.max(slots), 0)?;
+        if self.text == TEXTS << 24 {
+            self.slots.fill(0);
+            self.text = 0;
+        }
+        self.text += 1 << 24;
+        (self.shift, self.factor) = (32 - slots.trailing_zeros(), factor);
+        Ok(())
+    }
+
+    /// What keys find in their slots; the first one to come owns it.
+    #[inline(always)]
+    fn visit(&mut self, keys: Keys, held: &mut [u32]) {
+        match keys {
+            // SAFETY: each place is below the length of `held`, and as many windows lie in the bytes.
+            Keys::Windows(bytes) => self.visit_all(held, |at| unsafe { window(bytes, at) }),
+            Keys::Given(keys) => self.visit_all(held, |at| keys[at]),
+        }
+    }
+
+    #[inline(always)]
+    fn visit_all(&mut self, held: &mut [u32], key: impl Fn(usize) -> u32) {
+        let (shift, factor, text) = (self.shift, self.factor, self.text);
+        let slots = &mut self.slots[..1 << (32 - shift)];
+        // An index, since a call of an iterator that is not inlined costs more than the step.
+        let mut at = 0;
+        while at < held.len() {
+            // The upper bits of a product depend on all bits of the key.
+            let product = key(at).wrapping_mul(factor);
+            // SAFETY: the slot is below 2^(32 - shift), the length of the front.
+            let place = unsafe { slots.get_unchecked_mut((product >> shift) as usize) };
+            held[at] = *place;
+            // Never a jump, which would be mispredicted for one window in five.
+            *place = std::hint::select_unpredictable(*place < text, product & PRODUCT | text, *place);
+            at += 1;
+        }
+    }
 }
 
 impl Grams {
@@ -63,21 +124,19 @@ impl Grams {
     /// # Errors
     /// There is no memory for it.
     pub fn clear(&mut self, windows: usize) -> Result<()> {
-        let slots = (4 * windows.min(MOST_SLOTS)).next_power_of_two().clamp(LEAST_SLOTS, MOST_SLOTS);
-        for (list, length) in [(&mut self.held, PART), (&mut self.new, PART + LANES), (&mut self.others, PART + LANES)]
-        {
+        for (list, length) in [(&mut self.held, PART), (&mut self.new, PART + LANES)] {
             room::resize(list, length, 0)?;
         }
+        for list in &mut self.others {
+            room::resize(list, PART + LANES, 0)?;
+        }
         room::resize(&mut self.hashes, PART, 0)?;
-        let held = self.front.len();
-        room::resize(&mut self.front, held.max(slots), EMPTY)?;
-        let front = &mut self.front[..slots.min(held)];
-        Instructions::best().run(
-            #[inline(always)]
-            || front.fill(EMPTY),
-        );
-        self.shift = 32 - slots.trailing_zeros();
-        self.behind.clear((slots / 64).max(64));
+        let [first, second] = &mut self.fronts;
+        first.clear(4 * windows, FACTORS[0])?;
+        second.clear(windows, FACTORS[1])?;
+        if !self.behind.is_empty() || self.behind.check().is_err() {
+            self.behind.clear((windows / 64).clamp(64, 4096));
+        }
         Ok(())
     }
 
@@ -88,20 +147,24 @@ impl Grams {
     #[inline]
     pub fn add(&mut self, bytes: &[u8], windows: usize) -> &[u32] {
         assert!(windows <= PART && windows + BEHIND <= bytes.len(), "windows of one part, and bytes behind them");
+        let [first, second] = &mut self.fronts;
+        let [others, rest] = &mut self.others;
         let held = &mut self.held[..windows];
-        let (front, shift) = (&mut self.front[..1 << (32 - self.shift)], self.shift);
-        visit(bytes, front, shift, held);
-        let (mut new, others) = part(bytes, held, &mut self.new, &mut self.others);
-        if others > 0 {
-            let hashes = &mut self.hashes[..others];
-            xxh3::hash_fours(&self.others[..others], 0, hashes);
-            let mut keys = self.others.iter();
-            self.behind.insert_all(hashes, |is_new| {
-                if let Some(&key) = keys.next() {
-                    self.new[new] = key;
-                }
-                new += usize::from(is_new);
-            });
+        let (mut new, count) = first.part(Keys::Windows(bytes), held, &mut self.new, others);
+        if count > 0 {
+            let (more, count) = second.part(Keys::Given(others), &mut held[..count], &mut self.new[new..], rest);
+            new += more;
+            if count > 0 {
+                let hashes = &mut self.hashes[..count];
+                xxh3::hash_fours(&rest[..count], 0, hashes);
+                let mut keys = rest.iter();
+                self.behind.insert_all(hashes, |is_new| {
+                    if let Some(&key) = keys.next() {
+                        self.new[new] = key;
+                    }
+                    new += usize::from(is_new);
+                });
+            }
         }
         &self.new[..new]
     }
@@ -115,96 +178,128 @@ impl Grams {
     }
 }
 
-/// The key of the window at the front of `bytes`.
+/// The key of the window at a place.
+///
+/// # Safety
+/// The window lies in the bytes.
 #[inline(always)]
-fn key(window: &[u8]) -> u32 {
-    u32::from_le_bytes([window[0], window[1], window[2], window[3]])
+unsafe fn window(bytes: &[u8], at: usize) -> u32 {
+    // SAFETY: the caller vouches for it.
+    u32::from_le(unsafe { bytes.as_ptr().add(at).cast::<u32>().read_unaligned() })
 }
 
-/// What each window finds in its slot; the first one to come owns it.
-#[inline]
-fn visit(bytes: &[u8], front: &mut [u32], shift: u32, held: &mut [u32]) {
-    assert_eq!(1 << (32 - shift), front.len(), "a slot per value of the upper bits");
-    for (window, held) in bytes.windows(WIDTH).zip(held) {
-        let key = key(window);
-        // The upper bits of a product depend on all bits of the key.
-        let slot = (key.wrapping_mul(FACTOR) >> shift) as usize;
-        // SAFETY: the slot is below 2^(32 - shift), the length of the front.
-        let place = unsafe { front.get_unchecked_mut(slot) };
-        *held = *place;
-        // Never a jump, which would be mispredicted for one window in five.
-        *place = std::hint::select_unpredictable(*place == EMPTY, key, *place);
+/// Where keys come from.
+#[derive(Clone, Copy)]
+enum Keys<'a> {
+    /// The windows of these bytes.
+    Windows(&'a [u8]),
+    /// A list.
+    Given(&'a [u32]),
+}
+
+impl Front {
+    /// Looks at as many keys as `held` has places: those that found nothing come into `new`, those that found another
+    /// key into `others`; gives how many there are of each.
+    ///
+    /// # Panics
+    /// Unless there are as many keys, with [`BEHIND`] bytes or [`LANES`] keys behind the start of the last one.
+    #[inline]
+    fn part(&mut self, keys: Keys, held: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
+        let enough = match keys {
+            Keys::Windows(bytes) => held.len() + BEHIND <= bytes.len(),
+            Keys::Given(keys) => held.len() + LANES <= keys.len(),
+        };
+        let least = held.len() + LANES;
+        assert!(enough && least <= new.len() && least <= others.len(), "keys, and room for vectors");
+        #[cfg(target_arch = "x86_64")]
+        if Avx512Bits::detect().is_some() {
+            // SAFETY: the proof was found just now.
+            return unsafe { self.part_avx512(keys, held, new, others) };
+        }
+        self.part_portable(keys, held, new, others)
     }
-}
 
-/// Puts the keys of the windows that found nothing into `new`, those that found another key into `others`; gives how
-/// many there are of each.
-#[inline]
-fn part(bytes: &[u8], held: &[u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
+    fn part_portable(&mut self, keys: Keys, held: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
+        self.visit(keys, held);
+        let mut counts = (0, 0);
+        for (at, &held) in held.iter().enumerate() {
+            let key = match keys {
+                // SAFETY: as many windows lie in the bytes.
+                Keys::Windows(bytes) => unsafe { window(bytes, at) },
+                Keys::Given(keys) => keys[at],
+            };
+            new[counts.0] = key;
+            others[counts.1] = key;
+            counts.0 += usize::from(held < self.text);
+            let own = key.wrapping_mul(self.factor) & PRODUCT | self.text;
+            counts.1 += usize::from(held >= self.text) & usize::from(held != own);
+        }
+        counts
+    }
+
     #[cfg(target_arch = "x86_64")]
-    if Avx512Bits::detect().is_some() {
-        // SAFETY: the proof was found just now.
-        return unsafe { part_avx512(bytes, held, new, others) };
-    }
-    part_portable(bytes, held, new, others)
-}
-
-fn part_portable(bytes: &[u8], held: &[u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
-    let mut counts = (0, 0);
-    for (window, &held) in bytes.windows(WIDTH).zip(held) {
-        let key = key(window);
-        new[counts.0] = key;
-        others[counts.1] = key;
-        counts.0 += usize::from(held == EMPTY);
-        counts.1 += usize::from(held != EMPTY) & usize::from(held != key);
-    }
-    counts
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(
-    enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
-)]
-fn part_avx512(bytes: &[u8], held: &[u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
-    use std::arch::x86_64::{
-        _bzhi_u32, _mm512_loadu_si512, _mm512_mask_cmpeq_epi32_mask, _mm512_mask_cmpneq_epi32_mask,
-        _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi32, _mm512_permutexvar_epi8, _mm512_set1_epi32,
-        _mm512_storeu_si512,
-    };
-    // Lane w takes bytes w … w + 3.
-    const PICK: [u8; 64] = {
-        let mut pick = [0; 64];
-        let mut at = 0;
-        while at < 64 {
-            pick[at] = (at / 4 + at % 4) as u8;
-            at += 1;
+    #[target_feature(
+        enable = "avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512bitalg,avx512vpopcntdq,bmi1,bmi2,popcnt"
+    )]
+    fn part_avx512(&mut self, keys: Keys, held: &mut [u32], new: &mut [u32], others: &mut [u32]) -> (usize, usize) {
+        use std::arch::x86_64::{
+            __m512i, _bzhi_u32, _mm512_loadu_si512, _mm512_mask_cmplt_epu32_mask, _mm512_mask_cmpneq_epi32_mask,
+            _mm512_maskz_compress_epi32, _mm512_maskz_loadu_epi32, _mm512_mullo_epi32, _mm512_permutexvar_epi8,
+            _mm512_set1_epi32, _mm512_storeu_si512, _mm512_ternarylogic_epi32,
+        };
+        // Lane w takes bytes w … w + 3.
+        const PICK: [u8; 64] = {
+            let mut pick = [0; 64];
+            let mut at = 0;
+            while at < 64 {
+                pick[at] = (at / 4 + at % 4) as u8;
+                at += 1;
+            }
+            pick
+        };
+        self.visit(keys, held);
+        // SAFETY: the table has 64 bytes.
+        let pick = unsafe { _mm512_loadu_si512(PICK.as_ptr().cast()) };
+        let text = _mm512_set1_epi32(self.text.cast_signed());
+        let (factor, product) =
+            (_mm512_set1_epi32(self.factor.cast_signed()), _mm512_set1_epi32(PRODUCT.cast_signed()));
+        let mut counts = (0, 0);
+        let mut each = |found: &[u32], keys: __m512i| {
+            let present = _bzhi_u32(0xffff, found.len() as u32) as u16;
+            // SAFETY: the mask reads the chunk alone.
+            let found = unsafe { _mm512_maskz_loadu_epi32(present, found.as_ptr().cast()) };
+            // a & b | c
+            let own = _mm512_ternarylogic_epi32::<0xea>(_mm512_mullo_epi32(keys, factor), product, text);
+            let is_new = _mm512_mask_cmplt_epu32_mask(present, found, text);
+            let is_other = _mm512_mask_cmpneq_epi32_mask(present & !is_new, found, own);
+            // SAFETY: at most as many keys as windows were written before, and there is room for a vector behind them.
+            unsafe {
+                _mm512_storeu_si512(new.as_mut_ptr().add(counts.0).cast(), _mm512_maskz_compress_epi32(is_new, keys));
+                _mm512_storeu_si512(
+                    others.as_mut_ptr().add(counts.1).cast(),
+                    _mm512_maskz_compress_epi32(is_other, keys),
+                );
+            }
+            counts.0 += is_new.count_ones() as usize;
+            counts.1 += is_other.count_ones() as usize;
+        };
+        match keys {
+            Keys::Windows(bytes) => {
+                for (step, found) in held.chunks(LANES).enumerate() {
+                    // SAFETY: the chunk begins before the end of `held`, and 64 bytes behind that lie in `bytes`.
+                    let keys = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(step * LANES).cast()) };
+                    each(found, _mm512_permutexvar_epi8(pick, keys));
+                }
+            }
+            Keys::Given(keys) => {
+                for (step, found) in held.chunks(LANES).enumerate() {
+                    // SAFETY: the chunk begins before the end of `held`, and a vector behind that lie in `keys`.
+                    each(found, unsafe { _mm512_loadu_si512(keys.as_ptr().add(step * LANES).cast()) });
+                }
+            }
         }
-        pick
-    };
-    let least = held.len() + LANES;
-    assert!(held.len() + BEHIND <= bytes.len() && least <= new.len() && least <= others.len(), "room for vectors");
-    // SAFETY: the table has 64 bytes.
-    let pick = unsafe { _mm512_loadu_si512(PICK.as_ptr().cast()) };
-    let empty = _mm512_set1_epi32(EMPTY.cast_signed());
-    let mut counts = (0, 0);
-    for (step, found) in held.chunks(LANES).enumerate() {
-        let present = _bzhi_u32(0xffff, found.len() as u32) as u16;
-        // SAFETY: the chunk begins before the end of `held`, and 64 bytes behind that lie in `bytes`.
-        let keys = unsafe { _mm512_loadu_si512(bytes.as_ptr().add(step * LANES).cast()) };
-        let keys = _mm512_permutexvar_epi8(pick, keys);
-        // SAFETY: the mask reads the chunk alone.
-        let found = unsafe { _mm512_maskz_loadu_epi32(present, found.as_ptr().cast()) };
-        let is_new = _mm512_mask_cmpeq_epi32_mask(present, found, empty);
-        let is_other = _mm512_mask_cmpneq_epi32_mask(present & !is_new, found, keys);
-        // SAFETY: at most as many keys as windows were written before, and there is room for a vector behind them.
-        unsafe {
-            _mm512_storeu_si512(new.as_mut_ptr().add(counts.0).cast(), _mm512_maskz_compress_epi32(is_new, keys));
-            _mm512_storeu_si512(others.as_mut_ptr().add(counts.1).cast(), _mm512_maskz_compress_epi32(is_other, keys));
-        }
-        counts.0 += is_new.count_ones() as usize;
-        counts.1 += is_other.count_ones() as usize;
+        counts
     }
-    counts
 }
 
 #[cfg(test)]
@@ -212,6 +307,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    fn key(window: &[u8]) -> u32 {
+        u32::from_le_bytes([window[0], window[1], window[2], window[3]])
+    }
+
+    fn distinct(text: &[u8]) -> HashSet<u32> {
+        text.windows(WIDTH).map(key).collect()
+    }
 
     /// The new keys of a text that comes in parts of `size` windows.
     fn keys(grams: &mut Grams, text: &[u8], size: usize) -> Vec<u32> {
@@ -232,9 +335,9 @@ mod tests {
     }
 
     /// Keys of one slot, one after another: products with the same upper bits, divided by the factor again.
-    fn crowded(count: usize) -> Vec<u8> {
-        let inverse = (0..5).fold(FACTOR, |x, _| x.wrapping_mul(2_u32.wrapping_sub(FACTOR.wrapping_mul(x))));
-        assert_eq!(1, inverse.wrapping_mul(FACTOR));
+    fn crowded(factor: u32, count: usize) -> Vec<u8> {
+        let inverse = (0..5).fold(factor, |x, _| x.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(x))));
+        assert_eq!(1, inverse.wrapping_mul(factor));
         let keys = (7 << 16..8 << 16).map(|product: u32| product.wrapping_mul(inverse).to_le_bytes());
         keys.filter(|bytes| bytes.is_ascii()).take(count).flatten().collect()
     }
@@ -244,7 +347,7 @@ mod tests {
         fn each_window_is_given_once(texts in prop::collection::vec(some_bytes(), 1..4), size in 1..=PART) {
             let mut grams = Grams::default();
             for text in texts {
-                let expected: HashSet<u32> = text.windows(WIDTH).map(key).collect();
+                let expected = distinct(&text);
                 let found = keys(&mut grams, &text, size);
                 prop_assert_eq!(expected.len(), found.len());
                 prop_assert_eq!(expected, found.into_iter().collect::<HashSet<u32>>());
@@ -252,30 +355,48 @@ mod tests {
         }
 
         #[test]
-        fn the_vector_form_equals_the_portable_one(text in some_bytes(), seed: u64) {
-            let windows = (text.len() - WIDTH + 1).min(PART);
-            let padded = [text.as_slice(), &[0; BEHIND]].concat();
-            // Nothing, the key itself or another one.
-            let held: Vec<u32> = padded.windows(WIDTH).take(windows).enumerate().map(|(i, window)| {
-                match (seed >> (i % 61)) % 3 { 0 => EMPTY, 1 => key(window), _ => key(window) ^ 1 }
-            }).collect();
-            let lists = || (vec![0; PART + LANES], vec![0; PART + LANES]);
-            let ((mut new, mut others), (mut portable_new, mut portable_others)) = (lists(), lists());
-            let counts = part(&padded, &held, &mut new, &mut others);
-            prop_assert_eq!(counts, part_portable(&padded, &held, &mut portable_new, &mut portable_others));
-            prop_assert_eq!(&portable_new[..counts.0], &new[..counts.0]);
-            prop_assert_eq!(&portable_others[..counts.1], &others[..counts.1]);
+        fn the_vector_form_equals_the_portable_one(texts in prop::collection::vec(some_bytes(), 1..4), given: bool) {
+            let mut fronts = [Front::default(), Front::default()];
+            for text in texts {
+                let windows = (text.len() - WIDTH + 1).min(PART);
+                let padded = [text.as_slice(), &[0; BEHIND]].concat();
+                let listed: Vec<u32> = (0..windows + LANES).map(|at| key(&padded[at..])).collect();
+                let keys = if given { Keys::Given(&listed) } else { Keys::Windows(&padded) };
+                let found = [true, false].map(|portable| {
+                    let front = &mut fronts[usize::from(portable)];
+                    front.clear(windows, FACTORS[1]).expect("room");
+                    let (mut held, mut new, mut others) = (vec![0; windows], vec![0; PART + LANES], vec![0; PART + LANES]);
+                    let counts = if portable {
+                        front.part_portable(keys, &mut held, &mut new, &mut others)
+                    } else {
+                        front.part(keys, &mut held, &mut new, &mut others)
+                    };
+                    (held, new[..counts.0].to_vec(), others[..counts.1].to_vec())
+                });
+                prop_assert_eq!(&found[0], &found[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_earlier_texts_left_is_not_there() {
+        // Two texts in turn, over more texts than there are numbers; lengths change how many slots are in use.
+        let mut grams = Grams::default();
+        for number in 0..3 * TEXTS as usize {
+            let text: Vec<u8> = b"one two three four five six seven".repeat(1 + number % 7 * 20);
+            let found = keys(&mut grams, &text[number % 2..], PART);
+            assert_eq!(distinct(&text[number % 2..]), found.into_iter().collect());
         }
     }
 
     #[test]
     fn keys_of_one_slot_and_long_texts_are_told_apart() {
-        let twice = crowded(300).repeat(2);
+        let [twice, second] = FACTORS.map(|factor| crowded(factor, 300).repeat(2));
         assert_eq!(2 * 300 * WIDTH, twice.len());
         let text: Vec<u8> = (0..200_000_u32).map(|i| b'a' + (i.wrapping_mul(2_654_435_761) >> 27) as u8 % 26).collect();
         let mut grams = Grams::default();
-        for text in [twice, text] {
-            let expected: HashSet<u32> = text.windows(WIDTH).map(key).collect();
+        for text in [twice, second, text] {
+            let expected = distinct(&text);
             let found = keys(&mut grams, &text, PART);
             assert_eq!(expected.len(), found.len());
             assert_eq!(expected, found.into_iter().collect());

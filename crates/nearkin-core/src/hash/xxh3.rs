@@ -116,7 +116,13 @@ fn flip_4_to_8(seed: u64) -> u64 {
 #[inline(always)]
 fn mix_4_to_8(input: u64, flip: u64, n: u64) -> u64 {
     let k = input ^ flip;
-    let k = (k ^ k.rotate_left(49) ^ k.rotate_left(24)).wrapping_mul(PRIME_MX2);
+    finish_4_to_8(k ^ k.rotate_left(49) ^ k.rotate_left(24), n)
+}
+
+/// What follows the rotations.
+#[inline(always)]
+fn finish_4_to_8(k: u64, n: u64) -> u64 {
+    let k = k.wrapping_mul(PRIME_MX2);
     let k = (k ^ (k >> 35).wrapping_add(n)).wrapping_mul(PRIME_MX2);
     k ^ k >> 28
 }
@@ -233,12 +239,16 @@ pub fn hash_fours(values: &[u32], seed: u64, out: &mut [u64]) {
     Instructions::best().run(
         #[inline(always)]
         || {
+            // With x = v + v·2^32, x xor (x <<< 49) xor (x <<< 24) is twice v xor (v <<< 17) xor (v <<< 24), in half of
+            // the lanes; the rotations of a xor are the xor of the rotations.
             let flip = flip_4_to_8(seed);
+            let flip = flip ^ flip.rotate_left(49) ^ flip.rotate_left(24);
             // An index, since a call of an iterator that is not inlined keeps the loop out of vectors.
             let mut i = 0;
             while i < values.len() {
-                let value = u64::from(values[i]);
-                out[i] = mix_4_to_8(value | value << 32, flip, 4);
+                let value = values[i];
+                let half = u64::from(value ^ value.rotate_left(17) ^ value.rotate_left(24));
+                out[i] = finish_4_to_8(half ^ half << 32 ^ flip, 4);
                 i += 1;
             }
         },
