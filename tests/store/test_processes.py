@@ -105,9 +105,10 @@ def one_new_per_family(path: Path, writers: int, families: int, batch: int, wait
         assert families == sum(one.status == "new" for some in store.iter_documents() for one in some)
 
 
-def test_of_four_writers_exactly_one_is_told_new(tmp_path: Path) -> None:
-    """Members of 300 families arrive at once, in different orders, while segments are written and merged."""
-    one_new_per_family(tmp_path / "store", 4, 300, 7, 64)
+@pytest.mark.parametrize(("families", "batch"), [(300, 7), (60, 1)])
+def test_of_four_writers_exactly_one_is_told_new(tmp_path: Path, families: int, batch: int) -> None:
+    """Members of families arrive at once, in different orders, while segments are written and merged."""
+    one_new_per_family(tmp_path / "store", 4, families, batch, 64)
 
 
 @pytest.mark.slow
