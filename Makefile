@@ -159,6 +159,7 @@ quality: setup .venv-text-dedup/.built
 	$(BIN)/python bench/quality.py --data $(DATA)
 	$(BIN)/python bench/quality_table.py --data $(DATA)
 	$(BIN)/python bench/quality_length.py --data $(DATA)
+	$(BIN)/python bench/quality_containment.py --data $(DATA)
 
 # The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's
 # libfuzzy-dev, and python-ssdeep asks for a setuptools of its time.

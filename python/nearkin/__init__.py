@@ -20,6 +20,7 @@ from nearkin.search.hamming import HammingIndex, Pairs, SearchResult, hamming
 
 if _TYPE_CHECKING:
     from nearkin import families, ssdeep, theory
+    from nearkin.pipeline.contains import KnownTexts, contains
     from nearkin.pipeline.files import dedup_files
     from nearkin.quality.band_tuning import BandTuning, tune_bands
     from nearkin.quality.evaluation import Evaluation, evaluate
@@ -48,10 +49,12 @@ _LATER = {
     "DigestIndex": "search.digests",
     "Evaluation": "quality.evaluation",
     "Idf": "text.idf",
+    "KnownTexts": "pipeline.contains",
     "LSHIndex": "search.lsh.index",
     "PairLabels": "quality.labels",
     "Store": "store.base",
     "Tuning": "quality.tuning_results",
+    "contains": "pipeline.contains",
     "dedup_files": "pipeline.files",
     "evaluate": "quality.evaluation",
     "families": "",
@@ -89,6 +92,7 @@ __all__ = [
     "Evaluation",
     "HammingIndex",
     "Idf",
+    "KnownTexts",
     "LSHIndex",
     "MinHash",
     "PairLabels",
@@ -99,6 +103,7 @@ __all__ = [
     "Store",
     "Tuning",
     "__version__",
+    "contains",
     "dedup",
     "dedup_files",
     "errors",

@@ -245,6 +245,38 @@ def absorb_listed(
 
 _Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int, int]
 
+def contained_texts(
+    recipe: RecipeCore,
+    queries: Texts,
+    known: Texts,
+    *,
+    offsets: npt.NDArray[np.int64],
+    candidates: npt.NDArray[np.uint32],
+    threshold: float,
+) -> tuple[
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.float64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int64],
+]: ...
+def text_sketches(
+    recipe: RecipeCore, texts: Texts, size: int, seed: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]: ...
+
+@final
+class HashedFeatures:
+    def __new__(cls, recipe: RecipeCore, texts: Texts, seed: int) -> HashedFeatures: ...
+    def __len__(self) -> int: ...
+
+@final
+class SketchIndex:
+    def __new__(cls, rows: npt.NDArray[np.uint32], size: int, least: npt.NDArray[np.uint16]) -> SketchIndex: ...
+    def settle(self, places: npt.NDArray[np.uint32], kept: npt.NDArray[np.bool_]) -> None: ...
+    def scan(
+        self, texts: HashedFeatures, documents: npt.NDArray[np.uint32], *, kept: bool, any_size: bool = False
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]: ...
+
 def near_in_batch(fingerprints: npt.NDArray[np.uint64], words: int, radius: int) -> npt.NDArray[np.bool_]: ...
 def components(nodes: int, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
 def byte_hashes(data: npt.NDArray[np.uint8], width: int) -> npt.NDArray[np.uint64]: ...

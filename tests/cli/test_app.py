@@ -25,6 +25,7 @@ from nearkin.cli.app import app
 COMMANDS = {
     "dedup": "nearkin dedup corpus.jsonl --out clean",
     "pairs": "nearkin pairs corpus.jsonl",
+    "contains": "nearkin contains pages.jsonl --known articles.jsonl",
     "hash": "nearkin hash corpus.jsonl",
     "compare": "nearkin compare old.txt new.txt",
     "recipe": "nearkin recipe 'word:3|count|xxh3|simhash:64'",
@@ -59,6 +60,7 @@ DIFFERENT = {
     "--out": "a folder, an index, a table",
     "--recipe": "of texts, of digests; of tune, what is tried",
     "--bits": "of tune, what is tried",
+    "--known": "of contains, known texts; of ssdeep search, a list of digests",
     "--column": "of a store, what is remembered; of search, what is shown",
     "--threshold": "a similarity, or a score",
     "--ids": "of fingerprints in a .npy file; of index remove, names in a text file",

@@ -207,6 +207,23 @@ def test_candidates_are_verified_by_a_measure(corpus: Path, tmp_path: Path, meas
     assert ("not verified: within" in done.message) == (measure == "none")
 
 
+def test_containment_has_candidates_of_its_own(tmp_path: Path) -> None:
+    """A part of a text goes, with the stated recall in words and in the summary; what does not fit is refused."""
+    whole = " ".join(f"word{i}" for i in range(200))
+    rows = [{"id": "part", "text": whole[300:700]}, {"id": "whole", "text": whole}, {"id": "other", "text": "else"}]
+    corpus = tmp_path / "texts.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    out = tmp_path / "out"
+    done = call("dedup", corpus, "-o", out, "--measure", "containment", "--keep", "longest", "--id-column", "id")
+    assert (0, ["whole", "other"]) == (done.code, kept(out))
+    assert (0.95, 32) == (summary(out)["expected_recall"], summary(out)["sketch_size"])
+    assert "by sketches of 32 features, recall 95.0% at the threshold" in done.message
+    done = call("pairs", corpus, "--measure", "containment", "--id-column", "id", "--recall", 0.99)
+    assert (0, ["part", "whole"]) == (done.code, done.out.split("\t")[:2])
+    assert 2 == call("dedup", corpus, "-o", out, "--measure", "containment", "--radius", 3, "--overwrite").code
+    assert 2 == call("pairs", corpus, "--measure", "overlap").code
+
+
 def test_signatures_verify_with_minhash(corpus: Path, tmp_path: Path) -> None:
     """`--verify signature` compares values of the signatures."""
     out = tmp_path / "out"

@@ -5,6 +5,7 @@
 
 use nearkin_core::Error;
 use nearkin_core::pipeline::absorb::{self, Fingerprints};
+use nearkin_core::pipeline::contained;
 use nearkin_core::pipeline::verify::{self, Cache, Measure};
 use nearkin_core::text::contents;
 use nearkin_core::text::particulars::Particulars;
@@ -17,7 +18,7 @@ use crate::convert::{check_offsets, check_places, same_length};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::recipe::RecipeCore;
-use crate::threads::{detached_unless, detached_with};
+use crate::threads::{detached, detached_unless, detached_with};
 
 type Array<T> = Py<PyArray1<T>>;
 
@@ -297,12 +298,42 @@ fn feature_sets(
     Ok((offsets.into_pyarray(py).unbind(), hashes.into_pyarray(py).unbind()))
 }
 
+/// Offsets, and columns of matches.
+type Contained = (Array<i64>, Array<u32>, Array<f64>, Array<i64>, Array<i64>);
+
+/// Offsets, and of the known texts that each query contains: place, similarity, first character and the one after the last of the span.
+#[pyfunction]
+#[pyo3(signature = (recipe, queries, known, *, offsets, candidates, threshold))]
+fn contained_texts(
+    py: Python<'_>,
+    recipe: &Bound<'_, RecipeCore>,
+    queries: &Bound<'_, PyAny>,
+    known: &Bound<'_, PyAny>,
+    offsets: PyReadonlyArray1<'_, i64>,
+    candidates: PyReadonlyArray1<'_, u32>,
+    threshold: f64,
+) -> PyResult<Contained> {
+    let (queries, known) = (Texts::new(queries)?, Texts::new(known)?);
+    let (offsets, candidates) = (offsets.as_slice()?, candidates.as_slice()?);
+    let tokenizer = recipe.get().tokenizer()?;
+    let work = || contained::contained(tokenizer, &queries, &known, offsets, candidates, threshold)?.columns();
+    let found = detached(py, work)?.into_python()?;
+    Ok((
+        found.offsets.into_pyarray(py).unbind(),
+        found.known.into_pyarray(py).unbind(),
+        found.similarity.into_pyarray(py).unbind(),
+        found.starts.into_pyarray(py).unbind(),
+        found.ends.into_pyarray(py).unbind(),
+    ))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TextCache>()?;
     module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
     module.add_function(wrap_pyfunction!(absorb_listed, module)?)?;
     module.add_function(wrap_pyfunction!(near_in_batch, module)?)?;
     module.add_function(wrap_pyfunction!(byte_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(contained_texts, module)?)?;
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(feature_sets, module)?)?;
     module.add_function(wrap_pyfunction!(particulars, module)?)?;

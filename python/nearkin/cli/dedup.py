@@ -35,6 +35,7 @@ from nearkin.cli.options import (
     Featureless,
     Inputs,
     Json,
+    Measure,
     Overwrite,
     Quiet,
     Radius,
@@ -43,7 +44,6 @@ from nearkin.cli.options import (
     Threads,
     Threshold,
     VerifyOption,
-    VerifyOrStores,
     one_of,
     output,
     recipe_of,
@@ -73,6 +73,8 @@ _DEDUP_EXAMPLES = """
   nearkin dedup new.jsonl --against pages.store --out fresh
 
   nearkin dedup new.jsonl --store pages.store --out fresh --id-column url --column source
+
+  nearkin dedup articles.jsonl --out whole --measure containment --keep longest
 
   nearkin dedup --family ssdeep Documents --out report --keep newest
 """
@@ -105,7 +107,8 @@ def dedup(
             rich_help_panel=MATCHING,
         ),
     ] = None,
-    verify: VerifyOrStores = None,
+    measure: Measure = None,
+    verify: VerifyOption = None,
     differ: Differ = None,
     differing: Annotated[
         str,
@@ -233,7 +236,8 @@ def dedup(
                 radius=radius,
                 recall=recall,
                 confirm=confirm,
-                verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
+                measure=measure,  # type: ignore[arg-type]  # checked by the call, with its message
+                verify=verify,  # type: ignore[arg-type]
                 differ=differ,
                 differing=differing,  # type: ignore[arg-type]
                 featureless=featureless,  # type: ignore[arg-type]
@@ -458,10 +462,12 @@ def _reasons(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[st
 
 def _reach(summary: Mapping[str, Any]) -> str:
     """What made a pair a candidate."""
-    by_radius = "radius" in summary
-    reach = (
-        f"within {summary['radius']} bits" if by_radius else f"{summary['num_bands']} bands of {summary['num_rows']}"
-    )
+    if "radius" in summary:
+        reach = f"within {summary['radius']} bits"
+    elif "sketch_size" in summary:
+        reach = f"by sketches of {summary['sketch_size']} features"
+    else:
+        reach = f"{summary['num_bands']} bands of {summary['num_rows']}"
     recall = summary.get("expected_recall")
     return reach if recall is None else f"{reach}, recall {recall:.1%} at the threshold"
 
@@ -488,7 +494,9 @@ def pairs(
     bits: Bits = None,
     threshold: Threshold = None,
     radius: Radius = None,
-    verify: VerifyOption = "jaccard",
+    recall: Recall = None,
+    measure: Measure = None,
+    verify: VerifyOption = None,
     differ: Differ = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -508,7 +516,9 @@ def pairs(
             recipe=recipe_of(recipe, bits),
             threshold=THRESHOLD if threshold is None else threshold,
             radius=radius,
-            verify=verify,  # type: ignore[arg-type]  # checked by the call, with its message
+            recall=recall,
+            measure=measure,  # type: ignore[arg-type]  # checked by the call, with its message
+            verify=verify,  # type: ignore[arg-type]
             differ=differ,
             links="all",
             progress=progress,

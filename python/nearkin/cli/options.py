@@ -90,14 +90,22 @@ Recall = Annotated[
     float | None,
     typer.Option(
         help="Probability that a pair at the threshold is found.",
-        show_default="0.995 by simhash, 0.95 by minhash",
+        show_default="0.995 by simhash, 0.95 by minhash and containment",
         rich_help_panel=MATCHING,
     ),
 ]
 _MEASURES = one_of("jaccard", "containment", "indel", "signature", "none")
 _VERIFY = "Verify candidates by jaccard, containment, indel, signature (minhash), or none."
-VerifyOption = Annotated[str, typer.Option(help=_VERIFY, autocompletion=_MEASURES, rich_help_panel=MATCHING)]
-VerifyOrStores = Annotated[
+Measure = Annotated[
+    str | None,
+    typer.Option(
+        help="What the threshold is a similarity of: jaccard, containment (of the smaller text), or indel.",
+        show_default="jaccard",
+        autocompletion=one_of("jaccard", "containment", "indel"),
+        rich_help_panel=MATCHING,
+    ),
+]
+VerifyOption = Annotated[
     str | None, typer.Option(help=_VERIFY, show_default="jaccard", autocompletion=_MEASURES, rich_help_panel=MATCHING)
 ]
 Differ = Annotated[

@@ -35,10 +35,11 @@ from nearkin.pipeline.candidates import (
     CandidateSource,
     PlacedValues,
     Places,
+    ReadsTexts,
     Values,
 )
 from nearkin.pipeline.documents import HashedDocuments
-from nearkin.pipeline.older import OlderDocuments
+from nearkin.pipeline.older import OlderDocuments, PrecedingOlder
 from nearkin.pipeline.verify import FeatureSets, TextComparison
 
 MAX_COMPARISONS = 10_000
@@ -132,16 +133,17 @@ class Clusterer:
     def absorb(self) -> Assignment:
         """Keep, then absorb."""
         result = Assignment.of_none(len(self.rows))
-        search, cache = self.candidate_source.search(self._values), self._cache()
+        search, cache = self._search(), self._cache()
         before = 0 if cache is None else cache.differing
-        for batch in self._batches():
+        for batch in self._batches(search):
+            self._read(search, batch)
             left, seen = batch, 0
             if self._first or len(search):
                 left, seen = self._absorb_into_kept(search, cache, batch, result)
             left = self._absorb_within(search, cache, left, result)
             # Nobody looks for what the last batch leaves.
             if batch[-1] + 1 < len(self.rows):
-                search.add(left)
+                search.add(self._ahead(search) + left)
             self.tick(len(batch) - seen)
         result.differing = 0 if cache is None else cache.differing - before
         return result
@@ -162,9 +164,10 @@ class Clusterer:
         result = Assignment.of_none(len(self.rows))
         n = self._first + len(self.rows)
         labels = np.arange(n, dtype=np.uint32)
-        search = self.candidate_source.search(self._values)
-        for batch in self._batches():
-            search.add(batch)
+        search = self._search()
+        for batch in self._batches(search):
+            self._read(search, batch)
+            search.add(self._ahead(search) + batch)
             hits = self._find(search, batch)
             result.skipped += hits.skipped
             left, right = hits.places, (self._first + batch)[hits.owners()]
@@ -189,9 +192,12 @@ class Clusterer:
         Links between older documents are left out. Sorted by left, then right. Last comes how many look-ups the family
         left out, so that links may be missing.
         """
-        search = self.candidate_source.search(self._values)
-        search.add(np.arange(len(self.rows)))
-        pairs = self._with_older(search.pairs())
+        search = self._search()
+        if isinstance(search, ReadsTexts):
+            pairs = self._pairs_by_batches(search)
+        else:
+            search.add(np.arange(len(self.rows)))
+            pairs = self._with_older(search.pairs())
         if pairs.similarity is not None:
             return pairs.left, pairs.right, pairs.similarity, pairs.skipped
         if self.comparison is None:
@@ -202,11 +208,52 @@ class Clusterer:
 
     # Candidates
 
-    def _batches(self) -> Iterator[NDArray[np.int64]]:
+    def _search(self) -> CandidateSearch:
+        """A search among the new documents, with none added; one that reads texts has the older ones before them."""
+        if not isinstance(self.older, PrecedingOlder):
+            return self.candidate_source.search(self._values)
+        values = np.concatenate([self.older.values_by_place(), self._values[:]])
+        search = self.candidate_source.search(values)
+        rows = self.older.searched
+        ends = np.cumsum(self.older.lengths(rows).astype(np.int64))
+        for start, end in _cuts(ends, len(rows)):
+            for first in range(start, end, _most(search)):
+                part = rows[first : min(first + _most(search), end)]
+                if isinstance(search, ReadsTexts):
+                    search.read(part, self.older.texts(part))
+                search.add(part)
+        return search
+
+    def _ahead(self, search: CandidateSearch) -> int:
+        """The place of the first new document for a search."""
+        return self._first if isinstance(search, ReadsTexts) else 0
+
+    def _read(self, search: CandidateSearch, batch: NDArray[np.int64]) -> None:
+        """Give a search the texts of a batch, if it reads texts."""
+        if isinstance(search, ReadsTexts) and len(batch):
+            rows = self.rows[batch]
+            order = np.argsort(rows, kind="stable")
+            search.read(self._first + batch[order], self.documents.look_up(rows[order]))
+
+    def _pairs_by_batches(self, search: ReadsTexts) -> CandidatePairs:
+        """All pairs, those with older documents too, sorted; each is found by the later of its two documents."""
+        left, right = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for batch in self._batches(search):
+            self._read(search, batch)
+            search.add(self._first + batch)
+            hits = self._find(search, batch)
+            places = (self._first + batch)[hits.owners()]
+            left.append(hits.places[hits.places < places])
+            right.append(places[hits.places < places])
+        ends = np.concatenate(left), np.concatenate(right)
+        order = np.lexsort(ends[::-1])
+        return CandidatePairs(ends[0][order], ends[1][order])
+
+    def _batches(self, search: CandidateSearch | None = None) -> Iterator[NDArray[np.int64]]:
         """Numbers of documents in order, in batches of limited size, by documents and by characters."""
-        start = 0
+        start, most = 0, _most(search)
         while start < len(self.rows):
-            ends = np.cumsum(self._lengths[start : start + _BATCH].astype(np.int64))
+            ends = np.cumsum(self._lengths[start : start + most].astype(np.int64))
             end = start + max(int(np.searchsorted(ends, _BATCH_CHARACTERS, side="right")), 1)
             yield np.arange(start, end)
             start = end
@@ -218,6 +265,8 @@ class Clusterer:
             none = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
             return none if self.older is None else self.older.candidates(values)
         found = search.find(values)
+        if isinstance(search, ReadsTexts):
+            return found
         found = CandidateLists(found.offsets, found.places + self._first, found.similarity, found.skipped)
         return found if self.older is None else self.older.candidates(values).followed_by(found)
 
@@ -311,7 +360,7 @@ class Clusterer:
     ) -> NDArray[np.int64]:
         """Visit documents in order, each kept one absorbing later ones; the kept documents."""
         if len(batch):
-            proposed = search.within(batch)
+            proposed = search.within(self._ahead(search) + batch)
             close = batch[proposed.close]
             if cache is not None:
                 self._load(cache, self._first + close)
@@ -425,6 +474,11 @@ class Clusterer:
         if self.older is not None and not new.all():
             lengths[~new] = self.older.lengths(places[~new])
         return lengths
+
+
+def _most(search: CandidateSearch | None) -> int:
+    """Documents of a batch."""
+    return min(_BATCH, search.most) if isinstance(search, ReadsTexts) else _BATCH
 
 
 def _cuts(ends: NDArray[np.int64], count: int) -> Iterator[tuple[int, int]]:

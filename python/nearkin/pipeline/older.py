@@ -61,15 +61,16 @@ class HoldsOlderDocuments(Protocol):
         """
 
 
-class HashedOlder:
-    """Older documents in memory, with a search among them; those without features alone have `copies`."""
+class HeldOlder:
+    """Older documents in memory; those without features alone have `copies`."""
 
-    def __init__(self, documents: HashedDocuments, candidate_source: CandidateSource) -> None:
+    def __init__(self, documents: HashedDocuments) -> None:
         self._documents = documents
         original = first_with_same_content(documents.contents)
-        self._distinct = np.flatnonzero(original == np.arange(len(documents)))
-        self._search = candidate_source.search(documents.values)
-        self._search.add(self._distinct[documents.counts[self._distinct] > 0])
+        distinct = np.flatnonzero(original == np.arange(len(documents)))
+        self._distinct = distinct
+        self.searched = distinct[documents.counts[distinct] > 0]
+        """Rows that have features and are no copies of an earlier one."""
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -81,10 +82,6 @@ class HashedOlder:
         copies = np.full(len(contents), -1, np.int64)
         copies[first < held] = self._distinct[first[first < held]]
         return copies
-
-    def candidates(self, values: Values) -> CandidateLists:
-        """Those that the family names."""
-        return self._search.find(values)
 
     def values(self, rows: Places) -> Values:
         """The values of these rows."""
@@ -101,3 +98,30 @@ class HashedOlder:
     def ids(self, rows: Places) -> list[Any]:
         """Their ids."""
         return self._documents.ids.take(rows)
+
+
+class HashedOlder(HeldOlder):
+    """Older documents in memory, with a search among them."""
+
+    def __init__(self, documents: HashedDocuments, candidate_source: CandidateSource) -> None:
+        super().__init__(documents)
+        self._search = candidate_source.search(documents.values)
+        self._search.add(self.searched)
+
+    def candidates(self, values: Values) -> CandidateLists:
+        """Those that the family names."""
+        return self._search.find(values)
+
+
+class PrecedingOlder(HeldOlder):
+    """Older documents in memory for a search that reads texts, among whose places they come first."""
+
+    def candidates(self, values: Values) -> CandidateLists:
+        """None: the search of the new documents has these, too."""
+        return CandidateLists(np.zeros(len(values) + 1, np.int64), np.zeros(0, np.int64))
+
+    def values_by_place(self) -> Values:
+        """Their values; zeros, as of a text without features, where no document is looked for."""
+        values = np.zeros_like(self._documents.values)
+        values[self.searched] = self._documents.values[self.searched]
+        return values

@@ -49,6 +49,7 @@ class Summary(TypedDict, total=False):
     num_bands: int
     num_rows: int
     least_equal_values: int
+    sketch_size: int
     expected_recall: float | None
     expected_precision: float
     confirm: str
@@ -83,11 +84,16 @@ def promised(family: Summary, verify: str) -> tuple[Summary, list[str]]:
     """What a family says of itself where candidates are verified by a measure; that its law is not that of the measure,
     where it is not.
     """
-    if "expected_recall" not in family or verify not in ("containment", "indel"):
+    if "expected_recall" not in family or "sketch_size" in family or verify not in ("containment", "indel"):
         return family, []
     message = (
         f"no recall is promised for {verify}: candidates follow from the Jaccard similarity of features, and pairs of "
-        "another similarity may lie beyond them; a larger radius or recall finds more"
+        "another similarity may lie beyond them; "
+        + (
+            "measure='containment' has candidates of its own"
+            if verify == "containment"
+            else "a larger radius finds more"
+        )
     )
     return {**family, "expected_recall": None}, [message]
 

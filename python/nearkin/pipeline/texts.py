@@ -41,7 +41,7 @@ from nearkin.pipeline.documents import (
 )
 from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
 from nearkin.pipeline.keep import KeepKey, column_key, keep_keys, values_by_column
-from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
+from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments, PrecedingOlder
 from nearkin.pipeline.remembering import (
     HasSettings,
     HeldSettings,
@@ -52,7 +52,7 @@ from nearkin.pipeline.remembering import (
 )
 from nearkin.pipeline.results import DedupResult
 from nearkin.pipeline.stages import ClusterRule, Featureless, ListedLinks, StageTimer, check_older_index, run_stages
-from nearkin.pipeline.verify import TextComparison
+from nearkin.pipeline.verify import Measure, TextComparison
 from nearkin.progress import Progress, ShowProgress, of_older, reporting
 from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
@@ -78,6 +78,7 @@ def dedup(
     radius: int | None = None,
     recall: float | None = None,
     confirm: Recipe | str | None = None,
+    measure: Measure | None = None,
     verify: Verify | None = None,
     differ: str | Iterable[str] | None = None,
     differing: Differing = "keep",
@@ -122,15 +123,21 @@ def dedup(
     recall : float, optional
         Wanted probability that a pair at the threshold is found, above 0 and below 1. None stands for 0.995 with
         simhash, whose radius follows from it unless it is given, and for 0.95 with minhash, whose bands do
-        (`nearkin.theory.choose_bands`), and with `confirm`, where both families have to find a pair. The law is that of
-        the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights and
-        measures.
+        (`nearkin.theory.choose_bands`), with `confirm`, where both families have to find a pair, and with
+        `measure="containment"` (`nearkin.theory.containment_recall`). The law of fingerprints and signatures is that of
+        the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights, and for
+        "indel".
     confirm : Recipe or str, optional
         A second recipe whose fingerprints or signatures must be similar, too, before a candidate is verified; slots
         that its text form leaves out are those of `recipe`, so that "simhash:128" is enough.
+    measure : {"jaccard", "containment", "indel"}, optional
+        What the threshold is a similarity of, "jaccard" if not given; candidates are verified by it. "containment" is
+        the share of the smaller text's features that the larger one has, and has candidates of its own: the family of
+        the recipe is not asked, and there is no `radius` and no `confirm`.
     verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
-        Similarity by which candidates are verified, "jaccard" if not given. "signature" takes the share of equal values
-        of signatures, with minhash; "none" takes every candidate as a match.
+        The names of `measure` mean the same here; beside a `radius`, a `confirm` or a store, candidates for
+        "containment" are those of the fingerprints, and no recall is promised. "signature" takes the share of equal
+        values of signatures, with minhash, as the similarity; "none" takes every candidate as a match.
     differ : str or iterable of str, optional
         Rules by which texts that are similar differ: "numbers", "days", "signs", "symbols", separated by commas, or
         "pattern:REGEX" (`nearkin.pipeline.differ`). Two texts differ if each has such a particular that the other has
@@ -223,8 +230,22 @@ def dedup(
     named = Columns.of(text, id, texts, against)
     collection = against if store is None else store
     held = collection.settings if isinstance(collection, HasSettings) else None
+    verify, sketched = _measured(measure, verify, held, radius, confirm)
     options = _Options.following(
-        held, recipe, threshold, radius, recall, confirm, verify, differ, differing, featureless, cluster, keep, links
+        held,
+        recipe,
+        threshold,
+        radius,
+        recall,
+        confirm,
+        verify,
+        differ,
+        differing,
+        featureless,
+        cluster,
+        keep,
+        links,
+        sketched,
     )
     options = replace(options, max_comparisons=most)
     check_remembering(store, columns, output)
@@ -235,6 +256,32 @@ def dedup(
         given = stack.enter_context(opened(given, named))
         older = stack.enter_context(opened(older, named, "against"))
         return _dedup(given, older, store, output, options, report)
+
+
+def _measured(
+    measure: Measure | None,
+    verify: Verify | None,
+    held: HeldSettings | None,
+    radius: int | None,
+    confirm: Recipe | str | None,
+) -> tuple[Verify | None, bool]:
+    """How candidates are verified, and whether they are those of containment."""
+    if measure is None:
+        # A store has hashes of its own; a radius or a second family chooses candidates.
+        return verify, verify == "containment" and held is None and radius is None and confirm is None
+    if measure not in get_args(Measure):
+        raise bad_parameter("measure", repr(measure), ", ".join(get_args(Measure)))
+    if verify not in (None, measure):
+        raise bad_parameter("verify", repr(verify), f"None beside measure={measure!r}, which says it")
+    if measure != "containment":
+        return measure, False
+    if held is not None:
+        allowed = "texts in against: a store finds documents by hashes that have no recall for containment"
+        raise bad_parameter("measure", repr(measure), allowed)
+    for name, value in (("radius", radius), ("confirm", confirm)):
+        if value is not None:
+            raise bad_parameter(name, repr(value), "None with measure='containment', which has candidates of its own")
+    return measure, True
 
 
 def _dedup(
@@ -305,10 +352,12 @@ def _against(
         return None, index
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
         family = options.recipe.family
+        if options.sketched:
+            raise bad_parameter("against", repr(against), "texts: an index has no features, which containment compares")
         raise bad_parameter("against", repr(against), f"texts, or an index of the recipe's family, {family}")
     old = hash_texts(against, ids, source, of_older(report), {})
     check_distinct_ids(old.ids, "against_ids")
-    return HashedOlder(old, source), None
+    return PrecedingOlder(old) if options.sketched else HashedOlder(old, source), None
 
 
 @dataclass(frozen=True)
@@ -328,6 +377,8 @@ class _Options:
     keep: str
     links: ListedLinks
     max_comparisons: int = MAX_COMPARISONS
+    #: Whether candidates are those of containment, whatever the recipe's family.
+    sketched: bool = False
     order: tuple[KeepKey, ...] = field(init=False)
     comparison: TextComparison | None = field(init=False)
     candidate_source: TextCandidateSource = field(init=False)
@@ -382,6 +433,7 @@ class _Options:
         cluster: ClusterRule,
         keep: str,
         links: ListedLinks,
+        sketched: bool,
     ) -> _Options:
         """Options of which those that are not given are a collection's, or the defaults."""
         rules = differ_rules(differ)
@@ -390,7 +442,21 @@ class _Options:
         if held is None:
             made, threshold = Recipe.of(recipe), THRESHOLD if threshold is None else threshold
             verify, bare = verify or "jaccard", featureless or "collapse"
-            return cls(made, threshold, radius, recall, confirm, verify, rules, differing, bare, cluster, keep, links)
+            return cls(
+                made,
+                threshold,
+                radius,
+                recall,
+                confirm,
+                verify,
+                rules,
+                differing,
+                bare,
+                cluster,
+                keep,
+                links,
+                sketched=sketched,
+            )
         if not isinstance(held.recipe, Recipe):
             raise mismatch("family", f"the store's {held.recipe}", "a family of texts")
         made = held.recipe if recipe is None else Recipe.of(recipe)
@@ -408,12 +474,17 @@ class _Options:
         bound = f"more than max_comparisons={self.max_comparisons:,} candidates"
         if self.verify == "indel":
             bound += ", or more than 2**39 pairs of characters for Indel"
-        return (
-            f"{skipped:,} comparisons were left out: some documents have {bound}; near-duplicates may be left. "
-            "Raise max_comparisons, lower the radius, or verify by jaccard"
+        return f"{skipped:,} comparisons were left out: some documents have {bound}; near-duplicates may be left. " + (
+            "Raise max_comparisons"
+            if self.sketched
+            else "Raise max_comparisons, lower the radius, or verify by jaccard"
         )
 
     def _propose(self, *, by_share: bool) -> TextCandidateSource:
+        if self.sketched:
+            from nearkin.pipeline.candidates.containment import ContainmentCandidates
+
+            return ContainmentCandidates(self.recipe, self.threshold, self.recall)
         if self.confirm is None:
             return self._family(self.recipe, self.recall, by_share=by_share)
         given = isinstance(self.confirm, Recipe)

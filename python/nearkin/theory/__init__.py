@@ -18,6 +18,13 @@ from nearkin.theory.amplification import (
 )
 from nearkin.theory.banding import Banding, banding_probability, choose_bands, minhash_variance
 from nearkin.theory.choice import Choice, Slaney, choose, law_of, next_cell, sample_distances, slaney
+from nearkin.theory.containment import (
+    CONTAINMENT_RECALL,
+    containment_least,
+    containment_recall,
+    containment_shared,
+    containment_size,
+)
 from nearkin.theory.hamming import (
     HammingCost,
     PermutedTables,
@@ -52,6 +59,7 @@ from nearkin.theory.simhash import (
 )
 
 __all__ = [
+    "CONTAINMENT_RECALL",
     "SIMHASH_RECALL",
     "Banding",
     "Choice",
@@ -68,6 +76,10 @@ __all__ = [
     "choose_bands",
     "codes_radius",
     "codes_recall",
+    "containment_least",
+    "containment_recall",
+    "containment_shared",
+    "containment_size",
     "cross_polytope",
     "fourier_variance",
     "hamming_candidates",

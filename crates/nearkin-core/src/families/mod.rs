@@ -5,4 +5,5 @@ pub mod cross_polytope;
 pub mod minhash;
 pub mod recipe;
 pub mod simhash;
+pub mod sketch;
 pub mod sparse;

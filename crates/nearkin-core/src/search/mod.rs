@@ -6,3 +6,4 @@ pub mod digests;
 pub mod hamming;
 pub mod lsh;
 pub mod rows;
+pub mod sketches;

@@ -32,7 +32,7 @@ use crate::stop::Stop;
 use crate::text::ascii_words;
 use crate::text::cut::{self, Cut};
 use crate::text::jieba;
-use crate::text::unicode::{Case, CharMap, Form, Letters, SLACK};
+use crate::text::unicode::{Case, CharMap, Form, Letters, Origin, SLACK};
 use crate::{Error, Result, room};
 
 /// Texts that a batch function reads: random access to strings, some of them missing.
@@ -419,6 +419,51 @@ impl Tokenizer {
             ids.truncate(before);
         }
         found.and(fits)
+    }
+
+    /// Calls `each(id, first, after)` with the identifier of every feature of `text`, in order, repeated ones repeatedly, and the numbers
+    /// of its first character in `text` and of the one after its last.
+    ///
+    /// # Errors
+    /// There is no memory for its buffers.
+    pub fn places(&self, text: &str, scratch: &mut Scratch, mut each: impl FnMut(u64, usize, usize)) -> Result<()> {
+        let mut origins = Vec::new();
+        self.map.origins(text, &mut origins)?;
+        let characters = |start: usize, end: usize| {
+            let at = |byte: usize| origins[origins.partition_point(|origin: &Origin| origin.end <= byte)];
+            (at(start).first, at(end - 1).after)
+        };
+        let mut spans = Vec::new();
+        if let FeatureKind::Word(_) = self.kind {
+            let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop)?;
+            let mut fits = Ok(());
+            let Scratch { text, cut, .. } = &mut *scratch;
+            self.each_word(text, ascii, cut, |start, end| {
+                if fits.is_ok() {
+                    fits = room::more(&mut spans, 1);
+                }
+                if fits.is_ok() {
+                    spans.push((start, end));
+                }
+            })?;
+            fits?;
+        }
+        let hash = FeatureHash::Xxh3(0).word(0);
+        let mut number = 0;
+        let ascii = self.map.apply(text, &mut scratch.text, &scratch.cut.stop)?;
+        let Scratch { text, words, cut, .. } = scratch;
+        self.emit(ascii, text, words, cut, |buffer, start, end| {
+            let id = hash.hash(&buffer[start..end]);
+            let (first, after) = match self.kind {
+                FeatureKind::Char(_) => characters(start, end),
+                FeatureKind::Word(n) => {
+                    let last = (number + n).min(spans.len());
+                    number += 1;
+                    characters(spans[number - 1].0, spans[last - 1].1)
+                }
+            };
+            each(id, first, after);
+        })
     }
 
     /// Calls `each` with every word of normalised `text` that is kept.
@@ -831,6 +876,29 @@ mod tests {
                     hashes.sort_unstable();
                     prop_assert_eq!(&expected, hashes);
                 }
+            }
+        }
+
+        #[test]
+        fn places_are_those_of_the_features(text in any_text(), n in 1_usize..6, chars: bool) {
+            let kind = if chars { FeatureKind::Char(n) } else { FeatureKind::Word(n) };
+            let tokenizer = tokenizer(kind);
+            let expected = features(&tokenizer, &text);
+            let characters: Vec<char> = text.chars().collect();
+            let (mut found, mut before) = (Vec::new(), (0, 0));
+            let mut scratch = Scratch::default();
+            let mut each = |id, first: usize, after: usize| found.push((id, first, after));
+            tokenizer.places(&text, &mut scratch, &mut each).expect("room");
+            prop_assert_eq!(expected.len(), found.len());
+            for (feature, (id, first, after)) in expected.iter().zip(found) {
+                prop_assert_eq!(FeatureHash::Xxh3(0).word(0).hash(feature.as_bytes()), id);
+                prop_assert!(first < after && after <= characters.len() && before <= (first, after));
+                // The characters alone have this feature, where none before them changes them.
+                let part: String = characters[first..after].iter().collect();
+                if text.is_ascii() && chars {
+                    prop_assert_eq!(&vec![feature.clone()], &features(&tokenizer, &part));
+                }
+                before = (first, after);
             }
         }
 

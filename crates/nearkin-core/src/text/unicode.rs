@@ -296,6 +296,41 @@ impl CharMap {
         Ok(out.is_ascii())
     }
 
+    /// Where the text of the recipe comes from: for each stretch of it that comes from some characters of `text` alone, where it ends, and
+    /// how many characters of `text` end with it; stretches of no length are left out. A stretch is one character, with those after it
+    /// whose result depends on the text before.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn origins(&self, text: &str, origins: &mut Vec<Origin>) -> Result<()> {
+        origins.clear();
+        let (mut made, mut first, mut buffer) = (0, 0, String::new());
+        let mut characters = text.char_indices().peekable();
+        while let Some((start, c)) = characters.next() {
+            let mut after = first + 1;
+            while characters.next_if(|&(_, c)| self.entry(u32::from(c)) == BACKWARD).is_some() {
+                after += 1;
+            }
+            let end = characters.peek().map_or(text.len(), |&(at, _)| at);
+            let length = match self.entry(u32::from(c)) {
+                DROP if after == first + 1 => 0,
+                0 if after == first + 1 => end - start,
+                _ => {
+                    buffer.clear();
+                    self.whole(&text[start..end], &mut buffer)?;
+                    buffer.len()
+                }
+            };
+            if length > 0 {
+                made += length;
+                room::more(origins, 1)?;
+                origins.push(Origin { end: made, first, after });
+            }
+            first = after;
+        }
+        Ok(())
+    }
+
     /// Appends the text of the recipe in whole characters, and tells whether all of it is ASCII; None where a character's result
     /// depends on the text before it. There is always room for the rest of the text at its own length and `SLACK` more, so that only
     /// characters that become longer ask for some.
@@ -454,6 +489,17 @@ impl CharMap {
     }
 }
 
+/// A stretch of the text of a recipe, and the characters that it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Byte where the stretch ends; it begins where the one before ends.
+    pub end: usize,
+    /// Number of the first character of the text.
+    pub first: usize,
+    /// Number of the character after the last.
+    pub after: usize,
+}
+
 /// A text that takes pieces while there is memory, of them the letters alone.
 struct Pieces<'a> {
     text: &'a mut String,
@@ -594,6 +640,28 @@ mod tests {
             let mut whole = String::new();
             map.whole(&text, &mut whole).expect("room");
             prop_assert_eq!(&whole, &apply(map, &text));
+        }
+
+        #[test]
+        fn origins_cover_the_text(text in text(), f in 0_usize..3, c in 0_usize..3, l in 0_usize..3) {
+            let (form, case, letters) = (FORMS[f], CASES[c], LETTERS[l]);
+            let map = CharMap::get(form, case, letters).expect("room");
+            let mut origins = Vec::new();
+            map.origins(&text, &mut origins).expect("room");
+            let made = apply(map, &text);
+            prop_assert_eq!(made.len(), origins.last().map_or(0, |origin| origin.end));
+            let characters: Vec<char> = text.chars().collect();
+            let (mut start, mut first) = (0, 0);
+            for origin in origins {
+                prop_assert!(first <= origin.first && origin.first < origin.after && origin.after <= characters.len());
+                let part: String = characters[origin.first..origin.after].iter().collect();
+                // A final sigma looks beyond; it is as long as another one.
+                prop_assert_eq!(made[start..origin.end].len(), apply(map, &part).len());
+                if case != Case::Lower {
+                    prop_assert_eq!(&made[start..origin.end], &apply(map, &part));
+                }
+                (start, first) = (origin.end, origin.after);
+            }
         }
 
         #[test]

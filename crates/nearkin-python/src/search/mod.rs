@@ -9,6 +9,7 @@ mod components;
 mod digests;
 mod hamming;
 mod lsh;
+mod sketches;
 
 use std::convert::Infallible;
 use std::sync::{RwLockReadGuard, RwLockWriteGuard};
@@ -285,5 +286,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     components::register(module)?;
     digests::register(module)?;
     hamming::register(module)?;
-    lsh::register(module)
+    lsh::register(module)?;
+    sketches::register(module)
 }

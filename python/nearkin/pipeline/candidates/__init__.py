@@ -1,4 +1,7 @@
-"""Candidate sources, one file per family: how deduplication hashes documents and finds candidates among them."""
+"""Candidate sources, one file per family: how deduplication hashes documents and finds candidates among them.
+
+`containment` is imported where it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from nearkin.pipeline.candidates.base import (
     OlderIndex,
     PlacedValues,
     Places,
+    ReadsTexts,
     TextBatch,
     TextCandidateSource,
     Values,
@@ -35,6 +39,7 @@ __all__ = [
     "OlderIndex",
     "PlacedValues",
     "Places",
+    "ReadsTexts",
     "SimHashCandidates",
     "TextBatch",
     "TextCandidateSource",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +154,20 @@ class CandidateSearch(Protocol):
 
     def pairs(self) -> CandidatePairs:
         """All pairs among the added documents."""
+
+
+@runtime_checkable
+class ReadsTexts(CandidateSearch, Protocol):
+    """A search that needs the features of the documents that it is asked about, and not their values alone.
+
+    Older documents come first among its places. It gives pairs by `add` and then `find`, batch by batch.
+    """
+
+    most: ClassVar[int]
+    """Documents that are best read at once: what they have in common is listed in pairs."""
+
+    def read(self, places: Places, texts: TextBatch) -> None:
+        """The texts of the next documents in order, which `find`, `within` and `add` are called for next."""
 
 
 class NearestEntries(NamedTuple):

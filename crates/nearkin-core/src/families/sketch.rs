@@ -1,0 +1,208 @@
+//! Bottom-k sketches of texts: the k features with the smallest hashes, a sample of them without replacement.
+//!
+//! A feature is its identifier (XXH3-64, see [`crate::text::tokenizer`]), and its hash the upper half of a mixture of
+//! identifier and seed (Stafford's variant 13, one to one). The k smallest hashes of a set of n features are those of k features
+//! that are drawn at random, so that of s features that another set has, too, X are in the sketch:
+//!
+//! ```text
+//! X ~ Hypergeometric(n, s, min(k, n))
+//! ```
+//!
+//! A set of at most k features is its own sketch. Law: `nearkin.theory.containment_recall`. Two features of one text have one hash
+//! with a probability of n / 2^32; equal hashes count as shared, so that an error adds candidates and loses none.
+//!
+//! A row of a sketch is `k + 1` numbers: n, the hashes ascending, and `u32::MAX` where there are fewer than k.
+//!
+//! Cost: one pass over each text, O(n) for the k smallest. Sources: E. Cohen and H. Kaplan, "Summarizing data using bottom-k
+//! sketches", PODC 2007; L. Irber et al., "Lightweight compositional analysis of metagenomes with `FracMinHash` and minimum
+//! metagenome covers", 2022, for containment by sampled hashes. Test: `sketches_are_the_smallest_hashes`.
+
+use rayon::prelude::*;
+
+use crate::stop::Stop;
+use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
+use crate::{Error, Result, room};
+
+/// Most features of a sketch.
+pub const MAX_SIZE: usize = 1 << 14;
+
+/// Texts that one task takes.
+const CHUNK: usize = 64;
+
+/// The hash of a feature.
+#[inline]
+pub fn hash(id: u64, seed: u64) -> u32 {
+    let mut mixed = id.wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed ^ (mixed >> 31)) >> 32) as u32
+}
+
+/// Nothing, or the error of a size out of its range.
+///
+/// # Errors
+/// A size of 0 or above [`MAX_SIZE`].
+pub fn check_size(size: usize) -> Result<()> {
+    if (1..=MAX_SIZE).contains(&size) {
+        return Ok(());
+    }
+    Err(Error::parameter("size", size, format!("1 to {MAX_SIZE}")))
+}
+
+/// All hashes of some texts.
+#[derive(Debug, Default)]
+pub struct HashedTexts {
+    /// Where the hashes of each text end.
+    ends: Vec<usize>,
+    hashes: Vec<u32>,
+}
+
+impl HashedTexts {
+    /// The hashes of each text's distinct features, in parallel.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory.
+    pub fn new(tokenizer: &Tokenizer, texts: &(impl TextSource + ?Sized), seed: u64) -> Result<Self> {
+        let stop = &Stop::current();
+        let chunk = |scratch: &mut (Scratch, Vec<u64>), number: usize| -> Result<Self> {
+            let (scratch, ids) = scratch;
+            let mut found = Self::default();
+            for i in number * CHUNK..texts.len().min((number + 1) * CHUNK) {
+                stop.check()?;
+                ids.clear();
+                tokenizer.distinct(texts.get(i).unwrap_or_default(), scratch, ids)?;
+                found.push(ids, seed)?;
+            }
+            Ok(found)
+        };
+        let scratch = || (Scratch::stopped_by(stop), Vec::new());
+        let chunks = (0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(scratch, chunk);
+        let chunks = room::tried(chunks)?;
+        stop.check()?;
+        let mut all =
+            Self { ends: room::of(texts.len())?, hashes: room::of(chunks.iter().map(|c| c.hashes.len()).sum())? };
+        for chunk in chunks {
+            let before = all.hashes.len();
+            all.ends.extend(chunk.ends.iter().map(|end| before + end));
+            all.hashes.extend_from_slice(&chunk.hashes);
+        }
+        Ok(all)
+    }
+
+    /// Appends one text by the identifiers of its distinct features.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn push(&mut self, ids: &[u64], seed: u64) -> Result<()> {
+        let before = self.hashes.len();
+        room::more(&mut self.hashes, ids.len())?;
+        room::more(&mut self.ends, 1)?;
+        self.hashes.extend(ids.iter().map(|&id| hash(id, seed)));
+        self.hashes[before..].sort_unstable();
+        self.ends.push(self.hashes.len());
+        Ok(())
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The hashes of text `i`, ascending, one for each distinct feature.
+    pub fn of(&self, i: usize) -> &[u32] {
+        let start = if i == 0 { 0 } else { self.ends[i - 1] };
+        &self.hashes[start..self.ends[i]]
+    }
+}
+
+/// The sketches of some texts, row by row, and how many distinct features each text has. In parallel.
+///
+/// # Errors
+/// A size out of its range; the call is stopped, or there is no memory.
+pub fn sketches(
+    tokenizer: &Tokenizer,
+    texts: &(impl TextSource + ?Sized),
+    size: usize,
+    seed: u64,
+) -> Result<(Vec<u32>, Vec<u64>)> {
+    check_size(size)?;
+    let stop = &Stop::current();
+    let width = size + 1;
+    let length = texts.len().checked_mul(width).ok_or(Error::Memory { bytes: usize::MAX })?;
+    let mut rows: Vec<u32> = room::filled(u32::MAX, length)?;
+    let mut counts: Vec<u64> = room::zeros(texts.len())?;
+    let chunks = rows.par_chunks_mut(CHUNK * width).zip(counts.par_chunks_mut(CHUNK)).enumerate();
+    let scratch = || (Scratch::stopped_by(stop), Vec::new(), Vec::new());
+    chunks.try_for_each_init(scratch, |(scratch, ids, hashes), (number, (rows, counts))| -> Result<()> {
+        for (i, (row, count)) in rows.chunks_exact_mut(width).zip(counts).enumerate() {
+            stop.check()?;
+            let text = number * CHUNK + i;
+            texts.prefetch(text + 1);
+            ids.clear();
+            tokenizer.distinct(texts.get(text).unwrap_or_default(), scratch, ids)?;
+            *count = ids.len() as u64;
+            hashes.clear();
+            room::more(hashes, ids.len())?;
+            hashes.extend(ids.iter().map(|&id| hash(id, seed)));
+            fill(row, hashes);
+        }
+        Ok(())
+    })?;
+    stop.check()?;
+    Ok((rows, counts))
+}
+
+/// Writes the row of a set with these hashes, which lose their order.
+fn fill(row: &mut [u32], hashes: &mut [u32]) {
+    let size = row.len() - 1;
+    row[0] = u32::try_from(hashes.len()).unwrap_or(u32::MAX);
+    let least = if hashes.len() > size {
+        hashes.select_nth_unstable(size - 1);
+        &mut hashes[..size]
+    } else {
+        hashes
+    };
+    least.sort_unstable();
+    row[1..=least.len()].copy_from_slice(least);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::tokenizer::FeatureKind;
+    use crate::text::unicode::{Case, Form, Letters};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sketches_are_the_smallest_hashes(
+            texts in prop::collection::vec("[abc é]{0,40}", 0..130), size in 1_usize..20, seed in 0_u64..5,
+        ) {
+            let tokenizer = Tokenizer::new(FeatureKind::Char(2), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+            let (rows, counts) = sketches(&tokenizer, texts.as_slice(), size, seed).expect("room");
+            let hashed = HashedTexts::new(&tokenizer, texts.as_slice(), seed).expect("room");
+            prop_assert_eq!((texts.len(), texts.is_empty()), (hashed.len(), hashed.is_empty()));
+            for (i, text) in texts.iter().enumerate() {
+                let mut ids = Vec::new();
+                tokenizer.distinct(text, &mut Scratch::default(), &mut ids).expect("room");
+                let mut hashes: Vec<u32> = ids.iter().map(|&id| hash(id, seed)).collect();
+                hashes.sort_unstable();
+                prop_assert_eq!(hashes.as_slice(), hashed.of(i));
+                let mut expected = vec![hashes.len() as u32];
+                expected.extend(hashes.iter().copied().chain(std::iter::repeat(u32::MAX)).take(size));
+                prop_assert_eq!(&expected[..], &rows[i * (size + 1)..][..=size]);
+                prop_assert_eq!(hashes.len() as u64, counts[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_out_of_range_is_refused() {
+        assert!(check_size(0).is_err() && check_size(MAX_SIZE + 1).is_err() && check_size(MAX_SIZE).is_ok());
+    }
+}

@@ -1,0 +1,69 @@
+"""`nearkin contains`: rows, JSON, corpora of files, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command import call
+
+LICENCE = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software"
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder of source files, and a file of licences with names."""
+    folder = tmp_path / "src"
+    folder.mkdir()
+    (folder / "a.py").write_text(f"# {LICENCE}\nimport os\n", encoding="utf-8")
+    (folder / "b.py").write_text("import sys\n", encoding="utf-8")
+    known = tmp_path / "licences.jsonl"
+    rows = [{"id": "MIT", "text": LICENCE}, {"id": "other", "text": "quite another text, of some length"}]
+    known.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder, known
+
+
+def test_rows_name_input_known_text_similarity_and_span(tmp_path: Path, sources: tuple[Path, Path]) -> None:
+    """Separated by tabs; the span is the licence."""
+    inputs = tmp_path / "files.jsonl"
+    text = (sources[0] / "a.py").read_text(encoding="utf-8")
+    inputs.write_text(json.dumps({"id": "a.py", "text": text}) + "\n", encoding="utf-8")
+    done = call("contains", inputs, "--known", sources[1], "--id-column", "id")
+    assert 0 == done.code
+    query, known, similarity, start, end = done.out.strip().split("\t")
+    assert ("a.py", "MIT", "1.0000") == (query, known, similarity)
+    assert LICENCE == text[int(start) : int(end)]
+
+
+def test_files_are_found_in_files(sources: tuple[Path, Path], tmp_path: Path) -> None:
+    """Whole files against whole files, as JSON."""
+    known = tmp_path / "licences"
+    known.mkdir()
+    (known / "MIT.txt").write_text(LICENCE, encoding="utf-8")
+    done = call("contains", sources[0], "--known", known, "--format", "files", "--json")
+    assert 0 == done.code
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [1.0] == [row["similarity"] for row in rows]
+    assert ("a.py", "MIT.txt") == (Path(rows[0]["query"]).name, Path(rows[0]["id"]).name)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--threshold", "0"], "--threshold '0"),
+        (["--recall", "1"], "--recall '1"),
+        (["--recipe", "magic"], "--recipe 'magic"),
+    ],
+)
+def test_options_out_of_range_are_refused(sources: tuple[Path, Path], options: list[str], told: str) -> None:
+    """With the option and what is allowed."""
+    done = call("contains", sources[1], "--known", sources[1], *options)
+    assert 2 == done.code
+    assert told in done.err or told.replace("'", "") in done.err
+
+
+def test_known_texts_are_needed(sources: tuple[Path, Path]) -> None:
+    """There is nothing to look for without them."""
+    assert 2 == call("contains", sources[1]).code
