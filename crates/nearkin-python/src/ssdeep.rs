@@ -18,10 +18,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use rayon::prelude::*;
 
-use crate::convert::texts::{HINT, Texts};
+use crate::convert::texts::{FEW, HINT, Texts};
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
-use crate::threads::{detached, detached_with};
+use crate::threads::{detached, detached_unless, detached_with};
 
 /// Inputs shorter than this are hashed without handing the GIL around, which costs more than the hash.
 const SMALL: usize = 2048;
@@ -126,10 +126,10 @@ impl Spelled {
         Ok(())
     }
 
-    /// The digests, read in the pool; the first fault names its row whatever the threads.
+    /// The digests, many of them read in the pool; the first fault names its row whatever the threads.
     fn parse(&self, py: Python<'_>, strict: bool) -> PyResult<Vec<Digest>> {
         let texts = &self.texts;
-        let found: Vec<Result<Vec<Digest>, (usize, Error)>> = detached(py, || {
+        let found: Vec<Result<Vec<Digest>, (usize, Error)>> = detached_unless(py, texts.len() <= FEW, || {
             let read = |(number, texts): (usize, &[&[u8]])| {
                 let row = |at: usize| number * PARSED_TOGETHER + at;
                 texts.iter().enumerate().map(|(at, text)| parse(text, strict).map_err(|e| (row(at), e))).collect()

@@ -5,7 +5,10 @@ use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::errors::IntoPython;
-use crate::threads::detached;
+use crate::threads::detached_unless;
+
+/// Values that the calling thread compares by itself: some ten microseconds.
+const FEW: usize = 1 << 16;
 
 /// In how many of `num_perm` values the rows of two arrays differ; an array of one row is compared with all of the other.
 #[pyfunction]
@@ -22,7 +25,8 @@ fn signature_differences(
         num_perm: usize,
     ) -> PyResult<Vec<u16>> {
         let (a, b) = (a.as_slice()?, b.as_slice()?);
-        detached(py, || minhash::differences(a, b, num_perm))?.into_python()
+        let few = a.len().max(b.len()) <= FEW;
+        detached_unless(py, few, || minhash::differences(a, b, num_perm))?.into_python()
     }
     let found = match (a.extract(), b.extract()) {
         (Ok(a), Ok(b)) => of::<u32>(py, &a, &b, num_perm)?,

@@ -14,7 +14,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FoundIds, IdView, Ids, Indexed, Key, Locked, parse_existing};
+use super::{FEW, FoundIds, IdView, Ids, Indexed, Key, Locked, parse_existing};
 use crate::errors::IntoPython;
 use crate::threads::detached;
 
@@ -83,6 +83,15 @@ impl<'py> Signatures<'py> {
 enum Slices<'a> {
     Narrow(&'a [u32]),
     Wide(&'a [u64]),
+}
+
+impl Slices<'_> {
+    fn len(self) -> usize {
+        match self {
+            Self::Narrow(values) => values.len(),
+            Self::Wide(values) => values.len(),
+        }
+    }
 }
 
 fn other_width() -> Error {
@@ -158,7 +167,11 @@ impl BandCore {
         let (slices, existing) = (signatures.slices()?, parse_existing(existing)?);
         let ids = Ids::view_of(ids.as_ref())?;
         let new = IdView::new_ids(ids.as_ref());
-        self.index.change(py, |index| match (index, slices) {
+        let few = |index: &Either| {
+            let count = slices.len() / with!(index, index => index.shape().0);
+            count <= FEW && with!(index, index => index.adds_quickly(count))
+        };
+        self.index.change_unless(py, few, |index| match (index, slices) {
             (Either::Narrow(index), Slices::Narrow(values)) => index.add(new, values, existing),
             (Either::Wide(index), Slices::Wide(values)) => index.add(new, values, existing),
             _ => Err(other_width()),
@@ -175,19 +188,20 @@ impl BandCore {
         let queries = Signatures::new(queries)?;
         let slices = queries.slices()?;
         // One query: the calling thread is done with it sooner than it wakes another.
-        let few = match slices {
-            Slices::Narrow(values) => values.len(),
-            Slices::Wide(values) => values.len(),
-        } <= MAX_PERM;
-        let (hits, ids) = self.index.ask_unless(py, few, |index| {
-            let hits: Hits = match (index, slices) {
-                (Either::Narrow(index), Slices::Narrow(values)) => index.search(values, least)?,
-                (Either::Wide(index), Slices::Wide(values)) => index.search(values, least)?,
-                _ => return Err(other_width()),
-            };
-            let ids = FoundIds::of(index.rows(), &hits.rows);
-            Ok((hits, ids))
-        })?;
+        let few = slices.len() <= MAX_PERM;
+        let (hits, ids) = self.index.ask_unless(
+            py,
+            |_| few,
+            |index| {
+                let hits: Hits = match (index, slices) {
+                    (Either::Narrow(index), Slices::Narrow(values)) => index.search(values, least)?,
+                    (Either::Wide(index), Slices::Wide(values)) => index.search(values, least)?,
+                    _ => return Err(other_width()),
+                };
+                let ids = FoundIds::of(index.rows(), &hits.rows);
+                Ok((hits, ids))
+            },
+        )?;
         Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
     }
 

@@ -11,7 +11,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{FoundIds, IdView, Ids, Key, Locked, parse_existing};
+use super::{FEW, FoundIds, IdView, Ids, Key, Locked, parse_existing};
 use crate::errors::IntoPython;
 use crate::ssdeep::parse_all;
 use crate::threads::detached;
@@ -91,7 +91,8 @@ impl DigestCore {
     ) -> PyResult<usize> {
         let (ids, existing) = (Ids::view_of(ids.as_ref())?, parse_existing(existing)?);
         let digests = parse_all(digests, strict)?;
-        self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), &digests, existing))
+        let few = |index: &Index| digests.len() <= FEW && index.adds_quickly(digests.len());
+        self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), &digests, existing))
     }
 
     fn remove(&self, py: Python<'_>, ids: Ids<'_>, missing_ok: bool) -> PyResult<usize> {
@@ -114,7 +115,8 @@ impl DigestCore {
     ) -> PyResult<(Int64s, FoundIds, Scores, usize)> {
         let limit = limit(threshold, skip_hubs)?;
         let queries = parse_all(queries, strict)?;
-        let (offsets, ids, scores, skipped) = self.index.ask(py, |index| {
+        let few = |index: &Index| index.is_quick(&queries);
+        let (offsets, ids, scores, skipped) = self.index.ask_unless(py, few, |index| {
             let mut offsets = vec![0i64];
             let (mut rows, mut scores, mut skipped) = (Vec::new(), Vec::new(), 0);
             for (hits, keys) in index.search_many(&queries, limit)? {

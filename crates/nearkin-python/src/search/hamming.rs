@@ -197,7 +197,8 @@ impl HammingCore {
         existing: &str,
     ) -> PyResult<usize> {
         let (ids, fps, existing) = (Ids::view_of(ids.as_ref())?, words(&fps)?, parse_existing(existing)?);
-        self.index.change(py, |index| index.add(IdView::new_ids(ids.as_ref()), fps, existing))
+        let few = |index: &Index| index.adds_quickly(fps.len() / popcount::words_of(index.bits()));
+        self.index.change_unless(py, few, |index| index.add(IdView::new_ids(ids.as_ref()), fps, existing))
     }
 
     /// offsets, ids, distances; with a limit, which queries had more.
@@ -214,7 +215,7 @@ impl HammingCore {
             let ids = FoundIds::of(index.rows(), &hits.rows);
             Ok((hits, ids))
         };
-        // One query of a prepared index is answered before another thread would be awake.
+        // One query of a prepared index is answered at once: nothing of it would be shared out.
         let (prepared, found) = self.index.peek(py, |index| {
             let count = queries.len() / popcount::words_of(index.bits());
             let prepared = index.is_prepared(radius, count);

@@ -25,6 +25,9 @@ use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::detached_with;
 
+/// Rows that the calling thread may add by itself, where the index says that it is few work.
+const FEW: usize = 256;
+
 /// What every index of the core has.
 pub(crate) trait Indexed: Send + Sync {
     /// Its ids, row numbers and tombstones.
@@ -89,6 +92,25 @@ impl<I: Indexed> Locked<I> {
         )
     }
 
+    /// As `change`, by the calling thread where the index says that it is `few` work.
+    pub(crate) fn change_unless<T: Send>(
+        &self,
+        py: Python<'_>,
+        few: impl FnOnce(&I) -> bool + Send,
+        work: impl FnOnce(&mut I) -> nearkin_core::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached_with(
+            py,
+            || self.write(),
+            |pool, mut index| {
+                let index: &mut I = &mut index;
+                let segment = index.segment().cloned();
+                let few = few(index);
+                pool.install_unless(few, || guarded(segment.as_ref(), || work(index)))
+            },
+        )
+    }
+
     /// Calls `work` with the index to read, in the pool.
     pub(crate) fn ask<T: Send>(
         &self,
@@ -105,11 +127,11 @@ impl<I: Indexed> Locked<I> {
         )
     }
 
-    /// As `ask`, by the calling thread where it is `few` work.
+    /// As `ask`, by the calling thread where the index says that it is `few` work.
     pub(crate) fn ask_unless<T: Send>(
         &self,
         py: Python<'_>,
-        few: bool,
+        few: impl FnOnce(&I) -> bool + Send,
         work: impl FnOnce(&I) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
         detached_with(
@@ -117,6 +139,7 @@ impl<I: Indexed> Locked<I> {
             || self.read(),
             |pool, index| {
                 let index: &I = &index;
+                let few = few(index);
                 pool.install_unless(few, || guarded(index.segment(), || work(index)))
             },
         )

@@ -44,6 +44,8 @@ use run::BandRun;
 const TASK: usize = 16;
 /// Items of a task that looks for pairs.
 const ITEMS: usize = 64;
+/// Entries of bands that one thread sorts and merges in some hundred microseconds.
+const QUICK: usize = 1 << 15;
 /// An item of no features, which is never found.
 const NO_ITEM: u32 = u32::MAX;
 
@@ -168,6 +170,18 @@ impl<V: Value + Plain> Index<V> {
             self.commit(new);
         }
         Ok(count)
+    }
+
+    /// Whether the thread that asks adds this many signatures in some hundred microseconds.
+    pub fn adds_quickly(&self, count: usize) -> bool {
+        let mut merged = count;
+        for run in self.runs.iter().rev() {
+            if run.len() > 2 * merged {
+                break;
+            }
+            merged += run.len();
+        }
+        self.known.is_some() && merged.saturating_mul(self.bands) <= QUICK
     }
 
     /// The items by the hash of their signature, taken out: what fails meanwhile leaves none, and they are found again.

@@ -150,6 +150,26 @@ fn ids_are_added_updated_and_skipped() {
 }
 
 #[test]
+fn an_addition_is_quick_where_it_merges_little() {
+    let signatures: Vec<u32> = (0..3000 * K as u32).collect();
+    let mut index = Index::<u32>::new(K, 3, 2).unwrap();
+    assert!(index.adds_quickly(1));
+    index.add(NewIds::Rows, &signatures, Existing::Error).unwrap();
+    // An addition of at least half its length is merged with the run: 4,500 items of 3 bands are still few.
+    assert!(index.adds_quickly(1) && index.adds_quickly(1499) && index.adds_quickly(1500));
+    index
+        .add(NewIds::Rows, &signatures.iter().map(|value| value + (1 << 20)).collect::<Vec<_>>(), Existing::Error)
+        .unwrap();
+    assert!(index.adds_quickly(1) && index.adds_quickly(2999));
+    assert!(!index.adds_quickly(5000));
+    // The first addition to an opened index reads all of it.
+    let path = temporary("quick");
+    index.save(&path, b"").unwrap();
+    assert!(!Index::<u32>::open(&path).unwrap().adds_quickly(1));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn copies_are_one_item() {
     let mut index = Index::<u32>::new(4, 2, 2).expect("in range");
     let rows: Vec<u32> = [1, 2, 3, 4].repeat(5000);

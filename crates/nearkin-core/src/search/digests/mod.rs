@@ -46,6 +46,12 @@ const BLOCK: usize = 256;
 const TASK: usize = 16;
 /// Rows of a task that looks for pairs.
 const ROWS: usize = 64;
+/// Postings that one thread sorts and merges in some hundred microseconds.
+const QUICK: usize = 1 << 15;
+/// Postings of a query that one thread looks through, with a comparison each, in some hundred microseconds.
+const QUICK_QUERY: usize = 1 << 10;
+/// Postings of the longest digest.
+const MOST_GRAMS: usize = 2 * crate::ssdeep::MAX_PART;
 /// Keys that are counted between two looks at the stop.
 const COUNTED: usize = 1 << 14;
 
@@ -201,6 +207,31 @@ impl Index {
         self.rows.commit(batch);
         self.commit(&digests, made);
         Ok(count)
+    }
+
+    /// Whether the thread that asks adds this many digests in some hundred microseconds.
+    pub fn adds_quickly(&self, count: usize) -> bool {
+        let mut merged = count.saturating_mul(MOST_GRAMS);
+        for run in self.runs.iter().rev() {
+            if run.postings.len() >= 2 * merged {
+                break;
+            }
+            merged += run.postings.len();
+        }
+        merged <= QUICK
+    }
+
+    /// Whether the thread that asks searches for these in some hundred microseconds.
+    pub fn is_quick(&self, queries: &[Digest]) -> bool {
+        let [query] = queries else { return queries.is_empty() };
+        let mut postings = 0;
+        for key in keys(query) {
+            postings += self.runs.iter().map(|run| run.of_key(key, 0).len()).sum::<usize>();
+            if postings > QUICK_QUERY {
+                return false;
+            }
+        }
+        true
     }
 
     /// Room for this many digests and their run.
@@ -689,7 +720,7 @@ fn mix(mut x: u64) -> u32 {
 
 /// The keys of one digest, sorted, each once.
 fn keys(digest: &Digest) -> impl Iterator<Item = u32> {
-    let mut keys = [0; 2 * crate::ssdeep::MAX_PART];
+    let mut keys = [0; MOST_GRAMS];
     let mut length = 0;
     for (size, gram) in grams(digest) {
         keys[length] = key_of(size, gram);
@@ -741,6 +772,21 @@ mod tests {
             index.add(NewIds::Rows, digests, Existing::Error).unwrap();
         }
         index
+    }
+
+    #[test]
+    fn what_is_quick_merges_and_compares_little() {
+        let digest = |text: String| Digest::parse(text.as_bytes()).unwrap();
+        let alike = |i: u32| digest(format!("3:ABCDEFGHIJ{}:", char::from_u32(i % 20 + 97).unwrap()));
+        let mut index = filled(&(0..1000).map(alike).collect::<Vec<_>>(), 1000);
+        assert!(index.adds_quickly(1) && !index.adds_quickly(1000));
+        let (hub, other) = (alike(0), digest("3:KLMNOPQRST:".to_owned()));
+        // 1,000 rows share four 7-grams.
+        assert!(
+            !index.is_quick(&[hub]) && index.is_quick(&[other]) && index.is_quick(&[]) && !index.is_quick(&[other; 2])
+        );
+        index.remove(Keys::Ints(&(10..1000).collect::<Vec<_>>()), false).unwrap();
+        assert!(index.is_quick(&[hub]));
     }
 
     proptest! {

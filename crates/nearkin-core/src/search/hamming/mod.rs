@@ -36,6 +36,8 @@ pub use search::{Hits, PartPlan};
 
 /// Rows that wait unsorted: scanned in about a microsecond per query.
 const TAIL: usize = 8192;
+/// Rows that one thread has added before it wakes another.
+const FEW: usize = 256;
 /// Exact Hamming index.
 #[derive(Debug)]
 pub struct Index {
@@ -184,6 +186,11 @@ impl Index {
         }
         self.rows.commit(batch);
         Ok(count)
+    }
+
+    /// Whether the thread that asks adds this many rows in some microseconds: they wait unsorted.
+    pub fn adds_quickly(&self, count: usize) -> bool {
+        count <= FEW
     }
 
     /// Removes ids (or row numbers); returns how many. Nothing is changed by a call that fails.

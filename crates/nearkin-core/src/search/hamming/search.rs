@@ -19,8 +19,9 @@ pub(crate) const BATCH: usize = 1024;
 pub(super) const CHUNK: usize = 2048;
 /// Word comparisons of a scan that are worth a task of their own.
 const SHARD: usize = 1 << 22;
-/// Nanoseconds of a search that takes less time than waking another thread for it and waiting.
-const QUICK: f64 = 50_000.0;
+/// Nanoseconds of a search that the thread that asks does by itself: nothing of it would be shared out, and a signal can wait as
+/// long.
+const QUICK: f64 = 500_000.0;
 /// Limited matches that are gathered before they are cut, at least; few in tests, which must reach it.
 const ROOM: usize = if cfg!(test) { 64 } else { 1 << 16 };
 /// Queries whose nearest rows are found by scan to learn the radius that tables should have.
@@ -430,7 +431,7 @@ impl Index {
         gather(&parts, count)
     }
 
-    /// Whether the thread that asks does all of a search of one query in some 50 microseconds, and shares nothing out.
+    /// Whether the thread that asks does all of a search of one query in half a millisecond, and shares nothing out.
     pub fn is_quick(&self, radius: u32, queries: usize) -> bool {
         queries == 1
             && radius <= self.bits as u32
