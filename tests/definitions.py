@@ -1,9 +1,14 @@
-"""Deduplication by its definition, in plain Python, and corpora with near-duplicates: what tests compare with."""
+"""Deduplication and docs/recipe.md by their definitions, in plain Python, and corpora with near-duplicates."""
 
 from __future__ import annotations
 
+import functools
 import math
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,3 +171,93 @@ def shares_band(source: MinHashCandidates, values: Any, i: int, j: int) -> bool:
     one, other = (values[row][: b * r].reshape(b, r) for row in (i, j))
     least = math.ceil(source.share * len(values[i]) - 1e-9)
     return bool((one == other).all(axis=1).any()) and equal_values(values, i, j) >= least
+
+
+# Folds and whole numbers, from docs/recipe.md alone
+
+DATA = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
+
+
+@functools.cache
+def _table(name: str) -> list[list[str]]:
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines if not line.startswith("#")]
+
+
+@functools.cache
+def _simplified() -> dict[int, str]:
+    return {ord(traditional): simplified for traditional, simplified in _table("fold-hans.tsv")}
+
+
+@functools.cache
+def _prototypes() -> dict[int, str]:
+    rows = _table("fold-lookalikes.tsv")
+    return {int(code, 16): "".join(chr(int(part, 16)) for part in form.split()) for code, form in rows}
+
+
+_ACCENTED = ("LATIN", "GREEK", "CYRILLIC", "FULLWIDTH LATIN", "ROMAN NUMERAL", "SMALL ROMAN NUMERAL")
+"""How names of the letters of three scripts begin: Python has no table of scripts."""
+
+
+def _without_accents(decomposed: str) -> str:
+    kept, base = "", ""
+    for character in decomposed:
+        if not unicodedata.category(character).startswith("M"):
+            base = character
+        accented = unicodedata.name(base or "\n", "").startswith(_ACCENTED)
+        if not (unicodedata.category(character) == "Mn" and accented):
+            kept += character
+    return kept
+
+
+def folded(text: str, folds: tuple[str, ...]) -> str:
+    """The text with characters taken for others."""
+    if "lookalikes" in folds:
+        text = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).translate(_prototypes()))
+    if "accents" in folds:
+        text = unicodedata.normalize("NFC", _without_accents(unicodedata.normalize("NFD", text)))
+    return text.translate(_simplified()) if "hans" in folds else text
+
+
+def _of_numbers(text: str) -> dict[int, bool]:
+    """Places of the characters that belong to numbers, and whether they join what is on both sides."""
+    found = {}
+    for place, character in enumerate(text):
+        before, after = text[:place][-1:], text[place + 1 :][:1]
+        if not (after and unicodedata.category(after) == "Nd"):
+            continue
+        if character in ".,\u066b\u066c\u2044" and before and unicodedata.category(before) == "Nd":
+            found[place] = True
+        if character in "+-\u2212" and not (before and reference.is_letter(before, "word")):
+            found[place] = False
+    return found
+
+
+def _joined(text: str, words: list[tuple[int, int]], kept: dict[int, bool]) -> list[tuple[int, int]]:
+    """Spans of words, those that touch a character of a number joined with it."""
+    parts = sorted([*words, *((place, place + 1) for place in kept if not any(a <= place < b for a, b in words))])
+    joined: list[tuple[int, int]] = []
+    for start, end in parts:
+        last = joined[-1] if joined else (0, -1)
+        if last[1] == start and (kept.get(start, False) or start - 1 in kept):
+            joined[-1] = (last[0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def features(text: str, recipe: nk.Recipe) -> Counter[str]:
+    """Features of a text and how often each occurs; words of the letters `python` and `all` only."""
+    text = folded(reference.normalise(text, recipe.norm, "keep"), recipe.fold)
+    text = reference.normalise(text, "none", recipe.case)
+    kept = _of_numbers(text) if recipe.numbers == "whole" else {}
+    text = "".join("-" if place in kept and c == "\u2212" else c for place, c in enumerate(text))
+    if recipe.features == "char":
+        letters = (c for place, c in enumerate(text) if place in kept or reference.is_letter(c, recipe.letters))
+        units, join = list(letters), ""
+    else:
+        pattern = r"\w+" if recipe.letters == "python" else reference.NO_SPACE
+        words = [found.span() for found in re.finditer(pattern, text)]
+        units, join = [text[start:end] for start, end in _joined(text, words, kept)], " "
+    n = recipe.n
+    return Counter(join.join(units[i : i + n]) for i in range(max(len(units) - n + 1, 1)) if units)

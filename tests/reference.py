@@ -29,6 +29,8 @@ _ALPHABETIC_SYMBOLS = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169),
 
 # White_Space of PropList.txt; `str.split` takes the separators U+001C to U+001F for spaces, too.
 _WHITE_SPACE = "[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+NO_SPACE = _WHITE_SPACE.replace("[", "[^")
+"""What is between white space."""
 
 
 # Letters and marks among the Default_Ignorable_Code_Points (DerivedCoreProperties.txt): fillers, inherents, selectors.

@@ -59,6 +59,29 @@ RECIPES: list[tuple[str, list[str]]] = [
     (nk.recipe.PRESETS["zh-textrank"], []),
 ]
 
+SLOT_TEXTS = {
+    **TEXTS,
+    "chinese scripts": "萬里長城是中國古代的偉大建築，乾隆皇帝。万里长城是中国古代的伟大建筑，薴苧苎。",
+    "look-alikes": "раураl ассоunt ΙΒΜ ІВМ Ӏӏ, Σίσυφος, œuvre ß øł, шалом ב١٠, кириллица И",
+    "accents": "Crème bru\u0302le\u0301e, Ελληνικά ΐ, ёлка Й й, ø ł Å, हिन्दी ガギ か\u3099 שָׁלוֹם ภาษาไทยที่",
+    "numbers": "1.5 or 15 percent, -5 or \u22125 or 5 °C, ½ or 12 cups, 1,000.50 at 10-5; ٣٫٥ x+1 (+2) 3. 气温－5度",
+}
+"""Texts for the slots that the JSON form leaves out at their default."""
+
+SLOTS = [
+    "fold:hans|char:3|binary|xxh3|simhash:128",
+    "fold:lookalikes|char:4|binary|xxh3|simhash:128",
+    "fold:accents|char:4|count|xxh3|simhash:64",
+    "norm:none|fold:hans,lookalikes,accents|case:keep|letters:all|char:2|count|md5|simhash:64",
+    "fold:hans|cut:jieba|word:1|count|xxh3|simhash:64",
+    "numbers:whole|char:4|binary|xxh3|simhash:128",
+    "numbers:whole|word:2|count|xxh3|simhash:128",
+    "norm:nfc|fold:accents|case:lower|letters:python|numbers:whole|word:1|count|fnv1a|simhash:64",
+    "fold:hans|numbers:whole|cut:jieba|tags:m,n|word:1|count|xxh3|simhash:64",
+    "fold:hans,lookalikes,accents|numbers:whole|cut:script|word:1|log|xxh3|simhash:128",
+]
+"""Recipes with these slots."""
+
 SIGNATURES = [
     nk.recipe.PRESETS["minhash"].replace("minhash:128", "minhash:16"),
     "word:1|binary|xxh3|minhash:16",
@@ -90,24 +113,26 @@ def signature_values(recipe: str) -> dict[str, list[int]]:
     return dict(zip(TEXTS, nk.signature(list(TEXTS.values()), recipe).tolist(), strict=True))
 
 
+def entry_of(recipe: nk.Recipe, texts: dict[str, str], stop_words: list[str]) -> dict[str, Any]:
+    """A recipe in all its forms, and what it makes of the texts."""
+    fps, counts = nk.fingerprint(list(texts.values()), recipe, return_counts=True)
+    return {
+        "recipe": str(recipe),
+        "stop_words": stop_words,
+        "digest": recipe.digest,
+        "json": recipe.to_json(),
+        "fingerprints": dict(zip(texts, hexadecimal(fps), strict=True)),
+        "counts": dict(zip(texts, counts.tolist(), strict=True)),
+    }
+
+
 def make() -> dict[str, Any]:
     """All golden values of this version."""
     recipes = []
     for text, stop_words in RECIPES:
         draft = nk.Recipe().with_(stop_words=stop_words, features="word") if stop_words else nk.Recipe()
         stop = [part + "|" for part in str(draft).split("|") if part.startswith("stop:")]
-        recipe = nk.Recipe("".join(stop) + text, stop_words=stop_words)
-        fps, counts = nk.fingerprint(list(TEXTS.values()), recipe, return_counts=True)
-        recipes.append(
-            {
-                "recipe": str(recipe),
-                "stop_words": stop_words,
-                "digest": recipe.digest,
-                "json": recipe.to_json(),
-                "fingerprints": dict(zip(TEXTS, hexadecimal(fps), strict=True)),
-                "counts": dict(zip(TEXTS, counts.tolist(), strict=True)),
-            }
-        )
+        recipes.append(entry_of(nk.Recipe("".join(stop) + text, stop_words=stop_words), TEXTS, stop_words))
     signatures = [
         {"recipe": text, "digest": nk.Recipe(text).digest, "signatures": signature_values(text)} for text in SIGNATURES
     ]
@@ -129,6 +154,7 @@ def make() -> dict[str, Any]:
         "keywords": keywords,
         "given": given,
         "csr": {"rows": ROWS, "fingerprints": rows},
+        "slots": {"texts": SLOT_TEXTS, "recipes": [entry_of(nk.Recipe(text), SLOT_TEXTS, []) for text in SLOTS]},
     }
 
 
@@ -148,6 +174,10 @@ def main() -> int:
                     f"{entry['recipe']}: {', '.join(changed)} would change; recipes are promised for ever",
                     file=sys.stderr,
                 )
+                return 1
+        for entry in before.get("slots", {"recipes": []})["recipes"]:
+            if entry not in made["slots"]["recipes"]:
+                print(f"{entry['recipe']}: would change; recipes are promised for ever", file=sys.stderr)
                 return 1
         for entry, again in zip(before.get("signatures", []), made["signatures"], strict=False):
             if entry != again:

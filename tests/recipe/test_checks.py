@@ -162,7 +162,7 @@ def test_a_recipe_of_json_has_the_slots_of_its_family() -> None:
     """Slots of another family are unknown."""
     slots = json.loads(nk.Recipe("minhash:64").to_json())
     slots["bits"] = 64
-    with pytest.raises(ParameterError, match="recipe=slot bits is not allowed; use the slots norm, case"):
+    with pytest.raises(ParameterError, match="recipe=slot bits is not allowed; use the slots norm, fold, case"):
         nk.Recipe.from_json(json.dumps(slots))
 
 
@@ -174,7 +174,7 @@ def test_a_recipe_shows_its_text_form() -> None:
 
 def test_unknown_slots_are_named_with_the_known_ones() -> None:
     """`with_` says which slots there are."""
-    with pytest.raises(ParameterError, match=r"slot=size is not allowed; use one of norm, case, .*bits"):
+    with pytest.raises(ParameterError, match=r"slot=size is not allowed; use one of norm, fold, case, .*bits"):
         nk.Recipe().with_(size=3)
     with pytest.raises(ParameterError, match=r"slot=bits is not allowed; use one of norm, .*num_perm"):
         nk.Recipe("minhash:64").with_(bits=3)

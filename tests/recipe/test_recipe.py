@@ -380,6 +380,17 @@ def test_golden_fingerprints_come_out_again(entry: dict[str, Any]) -> None:
     assert {name: int(value, 16) for name, value in entry["fingerprints"].items()} == found
 
 
+@pytest.mark.parametrize("entry", GOLDEN["slots"]["recipes"], ids=lambda entry: entry["recipe"])
+def test_golden_fingerprints_of_the_younger_slots_come_out_again(entry: dict[str, Any]) -> None:
+    """Folds and whole numbers, on texts that have them and on those of the other recipes."""
+    recipe, texts = nk.Recipe(entry["recipe"]), GOLDEN["slots"]["texts"]
+    assert (entry["recipe"], entry["digest"], entry["json"]) == (str(recipe), recipe.digest, recipe.to_json())
+    fps, counts = nk.fingerprint(list(texts.values()), recipe, return_counts=True)
+    assert entry["counts"] == dict(zip(texts, counts.tolist(), strict=True))
+    found = dict(zip(texts, as_integers(fps), strict=True))
+    assert {name: int(value, 16) for name, value in entry["fingerprints"].items()} == found
+
+
 @pytest.mark.parametrize(
     "entry",
     # UAX #29 words are not in the standard library; those of `text.rs` and `jieba` pin these words.

@@ -71,14 +71,16 @@ fn signatures_of(values: &Bound<'_, PyAny>) -> PyResult<Signatures> {
 #[pymethods]
 impl RecipeCore {
     #[new]
-    #[pyo3(signature = (*, features, n, norm, case, letters, cut, user_words, stop, stop_words, min_length, tags, weight, idf, top, hash, seed, family, bits=128, num_perm=128, scheme="one", value_bits=32))]
+    #[pyo3(signature = (*, features, n, norm, fold, case, letters, numbers, cut, user_words, stop, stop_words, min_length, tags, weight, idf, top, hash, seed, family, bits=128, num_perm=128, scheme="one", value_bits=32))]
     #[allow(clippy::too_many_arguments, reason = "one argument per slot of the recipe, all by keyword")]
     fn new(
         features: &str,
         n: usize,
         norm: &str,
+        fold: Vec<String>,
         case: &str,
         letters: &str,
+        numbers: &str,
         cut: &str,
         user_words: &str,
         stop: Vec<String>,
@@ -96,13 +98,15 @@ impl RecipeCore {
         scheme: &str,
         value_bits: u32,
     ) -> PyResult<Self> {
-        let (stop, stop_words, tags) = (&stop, &stop_words, &tags);
+        let (fold, stop, stop_words, tags) = (&fold, &stop, &stop_words, &tags);
         let idf = idf.map(|idf| idf.table.clone());
         let family = Family::named(family, bits, num_perm, scheme, value_bits).into_python()?;
         let slots = Slots {
             norm,
+            fold,
             case,
             letters,
+            numbers,
             cut,
             user_words,
             stop,

@@ -22,6 +22,8 @@ class FrozenRecipe:
     """
 
     _defaults: ClassVar[Mapping[str, object]]
+    _unwritten: ClassVar[tuple[str, ...]] = ()
+    """Slots that the JSON form leaves out at their default."""
 
     @classmethod
     def _slots_of(cls, family: object) -> Mapping[str, object]:
@@ -70,7 +72,8 @@ class FrozenRecipe:
         try:
             slots = json.loads(text)
             versions = slots.pop("versions")
-            found = {name: slots.pop(name) for name in cls._slots_of(slots.get("family"))}
+            known = cls._slots_of(slots.get("family"))
+            found = {name: slots.pop(name) for name in known if name in slots or name not in cls._unwritten}
             recipe = cls._of_slots(revive(found))
         except MismatchError:
             raise
@@ -83,8 +86,11 @@ class FrozenRecipe:
         return recipe
 
     def to_json(self) -> str:
-        """Every slot and the version of each part, as JSON with sorted keys."""
+        """The slots and the version of each part, as JSON with sorted keys; younger slots unless at their default."""
         slots = {name: self._slot(name) for name in self._names()}
+        for name in self._unwritten:
+            if slots[name] == self._defaults[name]:
+                del slots[name]
         return json.dumps(
             {**slots, "versions": self.versions}, sort_keys=True, ensure_ascii=False, separators=(",", ":")
         )

@@ -22,6 +22,7 @@ from nearkin.recipe.grammar import (
     RANGES,
     Slots,
     digest_of,
+    folds_of,
     lines_of,
     word_set,
 )
@@ -53,8 +54,10 @@ def compiled(slots: Slots) -> RecipeCore:
     table = slots["idf"]
     return RecipeCore(
         norm=slots["norm"],
+        fold=list(slots["fold"]),
         case=slots["case"],
         letters=slots["letters"],
+        numbers=slots["numbers"],
         cut=slots["cut"],
         user_words=slots["user_words"],
         stop=list(slots["stop"]),
@@ -96,7 +99,8 @@ def _check_stop_words(slots: dict[str, object]) -> None:
 
 
 def _check_word_sets(slots: dict[str, object]) -> None:
-    """Names of lists and tags are sets, the user's words are lines."""
+    """Names of folds, lists and tags are sets, the user's words are lines."""
+    slots["fold"] = folds_of(slots["fold"])
     slots["stop"] = word_set("stop", slots["stop"])
     slots["tags"] = word_set("tags", slots["tags"])
     slots["user_words"] = lines_of(slots["user_words"])
@@ -121,7 +125,7 @@ def _check_tags(slots: dict[str, object]) -> None:
 
 def _check_texts(slots: dict[str, object]) -> None:
     """Slots that hold a name hold a string; the core knows which."""
-    for name in ("norm", "case", "letters", "cut", "features", "weight", "top", "hash"):
+    for name in ("norm", "case", "letters", "numbers", "cut", "features", "weight", "top", "hash"):
         if not isinstance(slots[name], str):
             raise bad_parameter(name, repr(slots[name]), ", ".join(NAMED.get(name, (ALLOWED,))))
 

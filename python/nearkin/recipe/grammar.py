@@ -17,11 +17,15 @@ from nearkin.errors import bad_parameter, mismatch
 Norm = Literal["nfkc", "nfc", "none"]
 Case = Literal["fold", "lower", "keep"]
 Letters = Literal["word", "python", "all"]
+Numbers = Literal["split", "whole"]
 Cut = Literal["uax29", "jieba", "script"]
 Features = Literal["char", "word", "given"]
 Weight = Literal["count", "binary", "log", "idf", "textrank", "given"]
 Family = Literal["simhash", "minhash"]
 Scheme = Literal["one", "fast", "classic"]
+
+FOLDS = ("hans", "lookalikes", "accents")
+"""What characters a recipe may take for one another, in the order in which the text form names them."""
 
 STOP_LISTS = ("en", "ja", "jieba", "zh")
 """Names of the lists of stop words that nearkin carries."""
@@ -49,8 +53,10 @@ class TextSlots(TypedDict):
     """Slots of every recipe, once they are checked."""
 
     norm: Norm
+    fold: tuple[str, ...]
     case: Case
     letters: Letters
+    numbers: Numbers
     cut: Cut
     user_words: str
     stop: tuple[str, ...]
@@ -78,8 +84,10 @@ class Slots(TextSlots, total=False):
 
 DEFAULTS: TextSlots = {
     "norm": "nfkc",
+    "fold": (),
     "case": "fold",
     "letters": "word",
+    "numbers": "split",
     "cut": "uax29",
     "user_words": "",
     "stop": (),
@@ -96,6 +104,9 @@ DEFAULTS: TextSlots = {
     "family": "simhash",
 }
 
+UNWRITTEN = ("fold", "numbers")
+"""Slots that the JSON form leaves out at their default: they came later, and no digest of older recipes may change."""
+
 FAMILIES: dict[str, Mapping[str, int | str]] = {
     "simhash": {"bits": 128},
     "minhash": {"num_perm": 128, "scheme": "one", "value_bits": 32},
@@ -108,12 +119,18 @@ RANGES = {"min_length": (1, 64), "n": (1, 64), "seed": (0, (1 << 64) - 1), "bits
 CHOICES: dict[str, tuple[int | str, ...]] = {"scheme": get_args(Scheme), "value_bits": (32, 64)}
 """Values of a family's slots that are one of a few."""
 
-NAMED = {"norm": get_args(Norm), "case": get_args(Case), "letters": get_args(Letters), "cut": get_args(Cut)}
-"""Values of the slots that the text form names with a colon."""
+NAMED = {
+    "norm": get_args(Norm),
+    "case": get_args(Case),
+    "letters": get_args(Letters),
+    "numbers": get_args(Numbers),
+    "cut": get_args(Cut),
+}
+"""Values of the slots that the text form names with a colon and that have one value."""
 
 ALLOWED = (
-    "segments norm:, case:, letters:, cut:, user:, stop:, min_length:, tags:, then char:N, word:N or given, "
-    "count, binary, log, idf:TABLE, textrank or given, top:N, a hash, simhash:BITS or minhash:NUM_PERM"
+    "segments norm:, fold:, case:, letters:, numbers:, cut:, user:, stop:, min_length:, tags:, then char:N, "
+    "word:N or given, count, binary, log, idf:TABLE, textrank or given, top:N, a hash, simhash:BITS or minhash:NUM_PERM"
 )
 
 DIGEST = "[0-9a-f]{16}"
@@ -149,6 +166,8 @@ def _word_segment(name: str, argument: str) -> _Pairs | None:
         if argument not in NAMED[name]:
             raise bad_parameter(name, argument, ", ".join(NAMED[name]))
         return [(name, argument)]
+    if name == "fold":
+        return [("fold", folds_of(argument.split(",")))]
     if name == "stop" and argument:
         return _stop_segment(argument)
     if name == "user" and re.fullmatch(DIGEST, argument):
@@ -233,6 +252,15 @@ def word_set(slot: str, names: object) -> tuple[str, ...]:
     if not all(isinstance(name, str) for name in found):
         raise bad_parameter(slot, repr(found), "an iterable of words, such as a list of str")
     return tuple(sorted(set(found)))
+
+
+def folds_of(names: object) -> tuple[str, ...]:
+    """A set of folds, in their order; of a string, those that it names between commas."""
+    found = names.split(",") if isinstance(names, str) and names else word_set("fold", names or ())
+    unknown = [name for name in found if name not in FOLDS]
+    if unknown:
+        raise bad_parameter("fold", unknown[0], ", ".join(FOLDS) + ", separated by commas")
+    return tuple(name for name in FOLDS if name in found)
 
 
 def lines_of(words: object) -> str:

@@ -4,7 +4,8 @@ The text form names its slots, separated by `|`; slots at their default may be l
 middle that are always written:
 
 ```
-[norm:nfkc|nfc|none] [case:fold|lower|keep] [letters:word|python|all]
+[norm:nfkc|nfc|none] [fold:hans,lookalikes,accents] [case:fold|lower|keep]
+[letters:word|python|all] [numbers:split|whole]
 [cut:uax29|jieba|script] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
     char:N | word:N | given                                                 what a feature is
     count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
@@ -13,9 +14,10 @@ middle that are always written:
     simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
 ```
 
-The JSON form holds every slot of its family, with the version of each part; a user's dictionary and a fitted IDF are
-named in it by their digests and given beside it. The digest is the first 16 hexadecimal digits of SHA-256 of the JSON
-form with sorted keys and without white space. Two things made by different recipes refuse to meet.
+The JSON form holds every slot of its family, with the version of each part, but for `fold` and `numbers` at their
+defaults; a user's dictionary and a fitted IDF are named in it by their digests and given beside it. The digest is the
+first 16 hexadecimal digits of SHA-256 of the JSON form with sorted keys and without white space. Two things made by
+different recipes refuse to meet.
 
 What is promised: a recipe of this version gives the same bits for ever, on every platform and through every door.
 Unassigned code points are the exception: a later Unicode version may give them a meaning.
@@ -37,6 +39,7 @@ from nearkin.recipe.grammar import (
     IDF_TABLES,
     NAMED,
     STOP_LISTS,
+    UNWRITTEN,
     Case,
     Cut,
     Family,
@@ -44,6 +47,7 @@ from nearkin.recipe.grammar import (
     IdfTable,
     Letters,
     Norm,
+    Numbers,
     Scheme,
     Weight,
     digest_of,
@@ -54,6 +58,8 @@ from nearkin.recipe.grammar import (
 VERSION = 1
 """Version of the rules below: raised when a slot gets another meaning."""
 
+FOLD_VERSION = 1
+"""Version of the tables of folds, which recipes with folds carry: raised when a fold does something else."""
 
 PRESETS = {
     "default": DEFAULT,
@@ -94,6 +100,10 @@ class Recipe(FrozenRecipe):
     ----------
     norm, case, letters : str
         Unicode form, case rule, and what counts as a letter.
+    fold : tuple of str
+        What characters are taken for one another: `hans`, `lookalikes`, `accents`.
+    numbers : str
+        `split`, or `whole` where points and signs belong to numbers.
     cut : str
         Who cuts words: `uax29`, `jieba`, or one for each `script`.
     user_words : str
@@ -141,6 +151,7 @@ class Recipe(FrozenRecipe):
     """
 
     _defaults = DEFAULTS
+    _unwritten = UNWRITTEN
 
     @classmethod
     def _slots_of(cls, family: object) -> Mapping[str, object]:
@@ -148,8 +159,10 @@ class Recipe(FrozenRecipe):
         return {**DEFAULTS, **FAMILIES.get(family, {})} if isinstance(family, str) else DEFAULTS
 
     norm: Norm
+    fold: tuple[str, ...]
     case: Case
     letters: Letters
+    numbers: Numbers
     cut: Cut
     user_words: str
     stop: tuple[str, ...]
@@ -256,7 +269,8 @@ class Recipe(FrozenRecipe):
     @property
     def versions(self) -> dict[str, int]:
         """Version of each part: raised when its values change."""
-        return {"recipe": VERSION, "text": 1, "words": 1, "hash": 1, self.family: 1}
+        found = {"recipe": VERSION, "text": 1, "words": 1, "hash": 1, self.family: 1}
+        return {**found, "fold": FOLD_VERSION} if self.fold else found
 
     @property
     def words(self) -> int:
@@ -357,6 +371,8 @@ def _rebuild(text: str, user_words: str, idf: IdfTable | None) -> Recipe:
 def _text_form(recipe: Recipe) -> str:
     defaults = recipe._slots_of(recipe.family)
     parts = [f"{name}:{getattr(recipe, name)}" for name in NAMED if getattr(recipe, name) != defaults[name]]
+    if recipe.fold:
+        parts.insert(int(recipe.norm != "nfkc"), "fold:" + ",".join(recipe.fold))
     if recipe.user_words:
         parts.append(f"user:{recipe._slot('user_words')}")
     stop = [*recipe.stop, *([digest_of(recipe.stop_words)] if recipe.stop_words else [])]

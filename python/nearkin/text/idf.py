@@ -32,6 +32,7 @@ from nearkin._core import IdfCore, IdfCounter, idf_values
 from nearkin.errors import CorruptStoreError, FormatVersionError, bad_parameter, check_regular, mismatch
 from nearkin.io import replace_file
 from nearkin.recipe import Recipe
+from nearkin.recipe.grammar import DEFAULTS, UNWRITTEN
 from nearkin.text.batches import Texts, iterate_batches
 
 if TYPE_CHECKING:
@@ -164,9 +165,13 @@ class Idf:
         MismatchError
             Names the first slot that differs.
         """
-        for name, value in _rules(recipe).items():
-            if value != self.rules[name]:
-                raise mismatch(f"recipe slot {name} of the IDF table", self.rules[name], value)
+        wanted = _rules(recipe)
+        for name in (*_TEXT_SLOTS, *UNWRITTEN):
+            # Both leave a slot out at its default.
+            if wanted.get(name) != self.rules.get(name):
+                default = DEFAULTS[name]  # type: ignore[literal-required]
+                left, right = self.rules.get(name, default), wanted.get(name, default)
+                raise mismatch(f"recipe slot {name} of the IDF table", left, right)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table: whole, or after an error not at all.
@@ -233,7 +238,7 @@ class Idf:
             features = [_unescape(row[1]) for row in rows]
             if len(features) != total:
                 raise ValueError(f"{len(features)} features where {total} are announced")
-            rules = {name: head["recipe"][name] for name in _TEXT_SLOTS}
+            rules = _rules_in(head["recipe"])
             return cls(int(head["documents"]), features, frequencies, min_df=int(head["min_df"]), rules=rules)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
             reason = f"not an IDF table of nearkin ({error})"
@@ -261,8 +266,12 @@ def _unescape(feature: bytes) -> bytes:
 
 def _rules(recipe: Recipe) -> dict[str, object]:
     """The slots that say what a feature is, as JSON has them."""
-    slots = json.loads(recipe.to_json())
-    return {name: slots[name] for name in _TEXT_SLOTS}
+    return _rules_in(json.loads(recipe.to_json()))
+
+
+def _rules_in(slots: Mapping[str, object]) -> dict[str, object]:
+    """Those of a recipe's slots, as JSON has them, that say what a feature is."""
+    return {name: slots[name] for name in (*_TEXT_SLOTS, *UNWRITTEN) if name in slots or name in _TEXT_SLOTS}
 
 
 __all__ = ["Idf"]

@@ -5,7 +5,7 @@
 //!
 //! | slots | decide |
 //! |---|---|
-//! | `norm`, `case`, `letters` | the characters that are read ([`crate::text::unicode`]) |
+//! | `norm`, `fold`, `case`, `letters`, `numbers` | the characters that are read ([`crate::text::unicode`]) |
 //! | `cut`, `user_words`, `stop`, `stop_words`, `min_length`, `tags` | which words are kept ([`crate::text::tokenizer`]) |
 //! | `features`, `n` | what a feature is: `char` or `word` n-grams; `given` for features from outside, without a tokenizer |
 //! | `weight`, `idf`, `top` | what a feature weighs, and how many are kept ([`crate::text::keywords`]) |
@@ -44,11 +44,13 @@ use crate::families::simhash::{SimHash, Weight};
 use crate::hash::FeatureHash;
 use crate::stop::Stop;
 use crate::text::cut::Cut;
+use crate::text::fold::Folds;
 use crate::text::idf::DocumentFrequencies;
 use crate::text::jieba::parse_user_words;
 use crate::text::keywords::{Distinct, IdfTable, KeywordScratch, Keywords, Top, Weighting};
+use crate::text::numbers::Numbers;
 use crate::text::stopwords;
-use crate::text::tokenizer::{FeatureKind, Scratch, TextSource, Tokenizer};
+use crate::text::tokenizer::{FeatureKind, Reading, Scratch, TextSource, Tokenizer};
 use crate::text::unicode::{Case, Form, Letters};
 use crate::text::words::Words;
 use crate::{Error, Result, room};
@@ -62,10 +64,14 @@ mod tests;
 pub struct Slots<'a> {
     /// `nfkc`, `nfc` or `none`.
     pub norm: &'a str,
+    /// Names of folds: `hans`, `lookalikes`, `accents`.
+    pub fold: &'a [String],
     /// `fold`, `lower` or `keep`.
     pub case: &'a str,
     /// `word`, `python` or `all`.
     pub letters: &'a str,
+    /// `split` or `whole`.
+    pub numbers: &'a str,
     /// `uax29`, `jieba` or `script`.
     pub cut: &'a str,
     /// Words for the dictionary of `jieba` or `script`, one per line: `word`, then a frequency and a tag if wanted.
@@ -119,8 +125,10 @@ impl Default for Slots<'_> {
     fn default() -> Self {
         Self {
             norm: "nfkc",
+            fold: &[],
             case: "fold",
             letters: "word",
+            numbers: "split",
             cut: "uax29",
             user_words: "",
             stop: &[],
@@ -195,9 +203,13 @@ fn kind(slots: &Slots<'_>) -> Result<Option<FeatureKind>> {
 
 /// The reader of texts. Its slots are checked for features from outside too, which it is not made for.
 fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Tokenizer>> {
-    let norm = Form::new(slots.norm)?;
-    let case = Case::new(slots.case)?;
-    let letters = Letters::new(slots.letters)?;
+    let reading = Reading {
+        form: Form::new(slots.norm)?,
+        folds: Folds::new(slots.fold)?,
+        case: Case::new(slots.case)?,
+        letters: Letters::new(slots.letters)?,
+        numbers: Numbers::new(slots.numbers)?,
+    };
     let mut stop_words = room::of(slots.stop_words.len())?;
     for word in slots.stop_words {
         stop_words.push(room::text(word)?);
@@ -209,7 +221,7 @@ fn tokenizer(slots: &Slots<'_>, kind: Option<FeatureKind>) -> Result<Option<Toke
     }
     let user_words = parse_user_words(slots.user_words)?;
     let Some(kind) = kind else { return Ok(None) };
-    let tokenizer = Tokenizer::new(kind, norm, case, letters, &stop_words)?;
+    let tokenizer = Tokenizer::of(kind, reading, &stop_words)?;
     let user_words = tokenizer.normalise(user_words)?;
     tokenizer.with_words(Cut::new(slots.cut, &user_words)?, slots.min_length, slots.tags).map(Some)
 }

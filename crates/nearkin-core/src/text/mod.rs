@@ -1,4 +1,4 @@
-//! Text to weighted features: normalise (`unicode`), cut words (`ascii_words`, `cut`, `jieba`), drop stop words, tokenise
+//! Text to weighted features: normalise (`unicode`, `fold`, `numbers`), cut words (`ascii_words`, `cut`, `jieba`), drop stop words, tokenise
 //! (`tokenizer`), weigh (`idf`, `textrank`) and keep the heaviest (`keywords`). `words` holds words that were found, `contents` what
 //! exact copies share; `columns` reads texts where Arrow has them.
 
@@ -6,9 +6,11 @@ mod ascii_words;
 pub mod columns;
 pub mod contents;
 pub mod cut;
+pub mod fold;
 pub mod idf;
 pub mod jieba;
 pub mod keywords;
+pub mod numbers;
 pub mod particulars;
 pub mod stopwords;
 pub mod textrank;

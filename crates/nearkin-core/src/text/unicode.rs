@@ -1,16 +1,17 @@
 //! Normalisation, case and the choice of letters as one table look-up per character.
 //!
-//! The text of a recipe is `filter(case(normalise(text)))`:
+//! The text of a recipe is `filter(case(fold(normalise(text))))`:
 //!
 //! - *normalise*: NFKC, NFC (UAX #15) or nothing;
+//! - *fold*: the recipe's folds ([`crate::text::fold`]), most often none;
 //! - *case*: full case folding, lower case (with the final sigma rule), or nothing, character by character, not
 //!   normalised again;
 //! - *filter*: keeps what counts as a letter: `word` (UTS #18 annex C `\w`, alphabetic, marks, decimal digits and connector
 //!   punctuation, without what is invisible: joiners, variation selectors, fillers), `python` (what `\w` of Python's `re` matches: letters, numbers and `_`), or `all`.
 //!
-//! All three work on a character alone, unless it combines with the one before it. So [`CharMap`] holds, for each code
+//! All four work on a character alone, unless it combines with the one before it. So [`CharMap`] holds, for each code
 //! point, the result for it alone, and marks the few that look backwards: non-zero combining class, second halves of
-//! canonical compositions, Hangul vowels and finals, the sigma of lower case. A text without marked characters is the
+//! canonical compositions, Hangul vowels and finals, the sigma of lower case, marks that a fold removes. A text without marked characters is the
 //! concatenation of look-ups; any other takes the slow path through whole-string normalisation, with the same result
 //! (test `table_equals_whole_string_rules`).
 //!
@@ -32,6 +33,7 @@ use writeable::Writeable;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
 use crate::stop::Stop;
+use crate::text::fold::Folds;
 use crate::{Error, Result, room};
 
 /// Bytes of a text between two looks at the stop.
@@ -161,6 +163,7 @@ const ASCII_DROP: u8 = 0x80;
 /// The text of a recipe, one look-up per character.
 pub struct CharMap {
     form: Form,
+    folds: Folds,
     case: Case,
     letters: Letters,
     /// ASCII to its result, or `ASCII_DROP`.
@@ -173,23 +176,33 @@ pub struct CharMap {
 }
 
 impl CharMap {
-    /// The table of a combination, built once in a process.
+    /// The table of a combination without folds, built once in a process.
     ///
     /// # Errors
     /// There is no memory for it.
     pub fn get(form: Form, case: Case, letters: Letters) -> Result<&'static Self> {
-        static MAPS: [OnceLock<CharMap>; 27] = [const { OnceLock::new() }; 27];
-        let slot = &MAPS[form as usize * 9 + case as usize * 3 + letters as usize];
+        Self::get_folded(form, Folds::default(), case, letters)
+    }
+
+    /// The table of a combination, built once in a process.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn get_folded(form: Form, folds: Folds, case: Case, letters: Letters) -> Result<&'static Self> {
+        const COUNT: usize = 27 * Folds::COUNT;
+        static MAPS: [OnceLock<CharMap>; COUNT] = [const { OnceLock::new() }; COUNT];
+        let slot = &MAPS[folds.number() * 27 + form as usize * 9 + case as usize * 3 + letters as usize];
         if let Some(map) = slot.get() {
             return Ok(map);
         }
-        let map = Self::build(form, case, letters)?;
+        let map = Self::build(form, folds, case, letters)?;
         Ok(slot.get_or_init(|| map))
     }
 
-    fn build(form: Form, case: Case, letters: Letters) -> Result<Self> {
+    fn build(form: Form, folds: Folds, case: Case, letters: Letters) -> Result<Self> {
         let mut map = Self {
             form,
+            folds,
             case,
             letters,
             ascii: [ASCII_DROP; 128],
@@ -197,7 +210,7 @@ impl CharMap {
             entries: Vec::new(),
             sequences: Vec::new(),
         };
-        let backward = Backward::new(form, case);
+        let backward = Backward::new(form, folds, case);
         let mut known: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
         for page in 0..0x11_0000 / PAGE {
             let first = (page * PAGE) as u32;
@@ -226,12 +239,14 @@ impl CharMap {
             // Planes 4 to 13 are unassigned, 15 and 16 private: no normalisation, no case, no letters.
             0x4_0000..0xe_0000 | 0xf_0000.. => return keep(self.letters == Letters::All),
             // Ideographs and Hangul syllables: normalised already and without case.
-            0x3400..0x4dc0 | 0x4e00..0xa000 | 0xac00..0xd7a4 | 0x2_0000..0x2_f800 | 0x3_0000..0x3_2400 => {
+            0x3400..0x4dc0 | 0x4e00..0xa000 | 0xac00..0xd7a4 | 0x2_0000..0x2_f800 | 0x3_0000..0x3_2400
+                if !self.folds.simplifies(c)? =>
+            {
                 return keep(self.letters.contains(c));
             }
             _ => {}
         }
-        if backward.contains(c) {
+        if backward.contains(c)? {
             return Ok(BACKWARD);
         }
         let mut result = String::new();
@@ -245,6 +260,12 @@ impl CharMap {
                 SEQUENCE + self.sequences.len() as i32 - 1
             }
         })
+    }
+
+    /// Whether a character that is its own result stays; of a table of `Form::None` and `Case::Keep` every one is.
+    #[inline]
+    pub(crate) fn keeps(&self, c: char) -> bool {
+        if c.is_ascii() { self.ascii[c as usize] != ASCII_DROP } else { self.entry(c.into()) != DROP }
     }
 
     #[inline(always)]
@@ -271,6 +292,11 @@ impl CharMap {
                 })?;
                 normalised = &composed;
             }
+        }
+        let mut folded = String::new();
+        if !self.folds.is_empty() {
+            self.folds.apply(normalised, &mut folded)?;
+            normalised = &folded;
         }
         Pieces::write(out, self.letters, normalised.len(), |pieces| match self.case {
             Case::Fold => CaseMapper::new().fold(normalised).write_to(pieces),
@@ -558,14 +584,17 @@ pub const SLACK: usize = 128;
 /// Characters whose result depends on the text before them.
 struct Backward {
     form: Form,
+    folds: Folds,
     case: Case,
     /// Second characters of canonical compositions, sorted.
     seconds: Vec<char>,
 }
 
 impl Backward {
-    fn new(form: Form, case: Case) -> Self {
+    fn new(form: Form, folds: Folds, case: Case) -> Self {
         let mut seconds = Vec::new();
+        // Folds compose, whatever the form.
+        let form = if form == Form::None && folds.composes() { Form::Nfc } else { form };
         if form != Form::None {
             let decompositions = CanonicalDecompositionBorrowed::new();
             for c in (0..=0x2_ffff_u32).filter_map(char::from_u32) {
@@ -578,12 +607,12 @@ impl Backward {
             seconds.sort_unstable();
             seconds.dedup();
         }
-        Self { form, case, seconds }
+        Self { form, folds, case, seconds }
     }
 
-    fn contains(&self, c: char) -> bool {
+    fn contains(&self, c: char) -> Result<bool> {
         if c.is_ascii() {
-            return false;
+            return Ok(false);
         }
         let mut bytes = [0; 4];
         let text: &str = c.encode_utf8(&mut bytes);
@@ -592,14 +621,34 @@ impl Backward {
             Form::Nfc => DecomposingNormalizerBorrowed::new_nfd().normalize(text),
             Form::None => text.into(),
         };
+        if self.looks_back(&decomposed) {
+            return Ok(true);
+        }
+        let mut folded = String::new();
+        if self.folds.composes() {
+            self.folds.apply(&decomposed, &mut folded)?;
+        }
+        Ok(self.looks_back(&DecomposingNormalizerBorrowed::new_nfd().normalize(&folded)))
+    }
+
+    /// Whether the beginning of a decomposed text combines with what is before it, or its case depends on that.
+    fn looks_back(&self, decomposed: &str) -> bool {
         let sigma = self.case == Case::Lower && decomposed.contains('\u{3a3}');
         let combines = self.form != Form::None
             && decomposed.chars().next().is_some_and(|first| {
                 CanonicalCombiningClassMapBorrowed::new().get_u8(first) != 0
                     || self.seconds.binary_search(&first).is_ok()
+                    || self.folds.removes_marks() && is_mark(first)
             });
         sigma || combines
     }
+}
+
+/// Whether what is behind `c` belongs to the character before it.
+fn is_mark(c: char) -> bool {
+    use GeneralCategory as G;
+    let category = CodePointMapData::<GeneralCategory>::new().get(c);
+    matches!(category, G::NonspacingMark | G::SpacingMark | G::EnclosingMark)
 }
 
 #[cfg(test)]
@@ -631,12 +680,16 @@ mod tests {
 
     const FORMS: [Form; 3] = [Form::Nfkc, Form::Nfc, Form::None];
     const CASES: [Case; 3] = [Case::Fold, Case::Lower, Case::Keep];
+    const FOLDS: [&str; 3] = ["hans", "lookalikes", "accents"];
     const LETTERS: [Letters; 3] = [Letters::Word, Letters::Python, Letters::All];
 
     proptest! {
         #[test]
-        fn table_equals_whole_string_rules(text in text(), f in 0_usize..3, c in 0_usize..3, l in 0_usize..3) {
-            let map = CharMap::get(FORMS[f], CASES[c], LETTERS[l]).expect("room");
+        fn table_equals_whole_string_rules(
+            text in text(), f in 0_usize..3, c in 0_usize..3, l in 0_usize..3, names in prop::sample::subsequence(&FOLDS[..], 0..=3)
+        ) {
+            let folds = Folds::new(&names).expect("known");
+            let map = CharMap::get_folded(FORMS[f], folds, CASES[c], LETTERS[l]).expect("room");
             let mut whole = String::new();
             map.whole(&text, &mut whole).expect("room");
             prop_assert_eq!(&whole, &apply(map, &text));
@@ -676,14 +729,17 @@ mod tests {
 
     #[test]
     fn every_pair_of_a_letter_and_any_character_equals_the_rules() {
-        let map = CharMap::get(Form::Nfkc, Case::Fold, Letters::Word).expect("room");
-        let mut whole = String::new();
-        for c in (0..0x11_0000_u32).filter_map(char::from_u32) {
-            for base in ['a', '\u{1100}', '\u{ac00}', '\u{9c7}'] {
-                let text = String::from_iter([base, c]);
-                whole.clear();
-                map.whole(&text, &mut whole).expect("room");
-                assert_eq!(whole, apply(map, &text), "U+{:04X} after {base:?}", c as u32);
+        for (form, folds) in [(Form::Nfkc, &FOLDS[..0]), (Form::None, &FOLDS)] {
+            let folds = Folds::new(folds).expect("known");
+            let map = CharMap::get_folded(form, folds, Case::Fold, Letters::Word).expect("room");
+            let mut whole = String::new();
+            for c in (0..0x11_0000_u32).filter_map(char::from_u32) {
+                for base in ['a', '\u{1100}', '\u{ac00}', '\u{9c7}'] {
+                    let text = String::from_iter([base, c]);
+                    whole.clear();
+                    map.whole(&text, &mut whole).expect("room");
+                    assert_eq!(whole, apply(map, &text), "U+{:04X} after {base:?}", c as u32);
+                }
             }
         }
     }
@@ -692,19 +748,25 @@ mod tests {
     fn tables_are_pinned() {
         // Digest of every code point's result: a changed value is a changed recipe.
         let mut digests = Vec::new();
-        for (form, case, letters) in [
-            (Form::Nfkc, Case::Fold, Letters::Word),
-            (Form::None, Case::Lower, Letters::Python),
-            (Form::Nfc, Case::Keep, Letters::All),
+        for (form, folds, case, letters) in [
+            (Form::Nfkc, &FOLDS[..0], Case::Fold, Letters::Word),
+            (Form::None, &FOLDS[..0], Case::Lower, Letters::Python),
+            (Form::Nfc, &FOLDS[..0], Case::Keep, Letters::All),
+            (Form::Nfc, &FOLDS[..1], Case::Keep, Letters::All),
+            (Form::Nfc, &FOLDS[1..2], Case::Keep, Letters::All),
+            (Form::Nfc, &FOLDS[2..], Case::Keep, Letters::All),
         ] {
-            let map = CharMap::get(form, case, letters).expect("room");
+            let folds = Folds::new(folds).expect("known");
+            let map = CharMap::get_folded(form, folds, case, letters).expect("room");
             let all: String = (0..0x11_0000_u32)
                 .filter_map(char::from_u32)
                 .map(|c| apply(map, &String::from_iter([c])) + "\u{0}")
                 .collect();
             digests.push(xxhash_rust::xxh3::xxh3_64(all.as_bytes()));
         }
-        assert_eq!(vec![4228554639664463839, 14341083281170484699, 13174324152682973848], digests);
+        let unfolded = [4228554639664463839, 14341083281170484699, 13174324152682973848];
+        let folded = [9714440609705645203, 17931003406229834779, 17114042008936806971];
+        assert_eq!([unfolded, folded].concat(), digests);
     }
 
     #[test]

