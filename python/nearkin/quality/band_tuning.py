@@ -31,6 +31,7 @@ from nearkin.pipeline.results import ResultTable
 from nearkin.pipeline.texts import THRESHOLD
 from nearkin.progress import ShowProgress, reporting
 from nearkin.quality.intervals import RecallIntervals
+from nearkin.quality.slots import slot_notes
 from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sample
 from nearkin.quality.tuning import FEW, check_options, estimate_notes
 from nearkin.recipe import PRESETS, Recipe
@@ -205,6 +206,7 @@ def tune_bands(
             ]
             report(f"count {each}", 1, 1)
     chosen, notes = _advice(rows, recall, len(truth.left))
+    notes += slot_notes(taken.texts, truth, made, threshold)
     return BandTuning(
         threshold, chosen, ResultTable.of_rows(rows), ResultTable(hashing), truth.about(taken, seed), notes
     )

@@ -43,6 +43,7 @@ from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.intervals import RecallIntervals
 from nearkin.quality.labels import ClusterLabels, PairLabels
+from nearkin.quality.slots import slot_notes
 from nearkin.quality.truth import (
     Sample,
     SampleFingerprints,
@@ -304,6 +305,7 @@ class _Tuner:
         pairs = len(first.left)
         if pairs < FEW:
             self.notes.append(f"only {pairs} true pairs in the sample; a larger one has more, if there are any")
+        self.notes += slot_notes(self.sample.texts, first, recipes[0], threshold)
         return self._result("recall", best, first)
 
     def labelled(self, recipes: list[Recipe], labels: PairLabels | ClusterLabels, threshold: float | None) -> Tuning:
@@ -330,7 +332,11 @@ class _Tuner:
                 f"only {len(positives[0])} labelled matches in the sample: threshold and features may fit these alone"
             )
         method = "labels of all pairs" if known.complete else f"{len(known.match):,} labelled pairs"
-        return self._result("f1", best, TruePairs(*positives, np.zeros(0), method))
+        truth = TruePairs(*positives, np.zeros(0), method)
+        if best:
+            _, counted, row, _ = min(best, key=lambda option: option[0])
+            self.notes += slot_notes(self.sample.texts, truth, counted.prints.recipe, row["threshold"])
+        return self._result("f1", best, truth)
 
     # TruePairs
 
