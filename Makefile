@@ -145,6 +145,7 @@ DATA ?= ../shared/data
 bench quality: export OPENBLAS_NUM_THREADS = 1
 bench: quality .venv-pybind/.built
 	$(BIN)/python bench/text.py --data $(DATA)
+	$(BIN)/python bench/text_slots.py --data $(DATA)
 	$(BIN)/python bench/dedup.py --data $(DATA)
 	$(BIN)/python bench/words.py --data $(DATA)
 	$(BIN)/python bench/minhash.py --data $(DATA)
@@ -160,6 +161,7 @@ quality: setup .venv-text-dedup/.built
 	$(BIN)/python bench/quality_table.py --data $(DATA)
 	$(BIN)/python bench/quality_length.py --data $(DATA)
 	$(BIN)/python bench/quality_containment.py --data $(DATA)
+	$(BIN)/python bench/quality_chinese.py --data $(DATA)
 
 # The fuzzy hashes' peers are copyleft: they run beside nearkin here and nowhere else. They compile against Debian's
 # libfuzzy-dev, and python-ssdeep asks for a setuptools of its time.
