@@ -22,6 +22,7 @@ if _TYPE_CHECKING:
     from nearkin import families, ssdeep, theory
     from nearkin.pipeline.contains import KnownTexts, contains
     from nearkin.pipeline.files import dedup_files
+    from nearkin.pipeline.passages import passages, repeats
     from nearkin.quality.band_tuning import BandTuning, tune_bands
     from nearkin.quality.evaluation import Evaluation, evaluate
     from nearkin.quality.labels import ClusterLabels, PairLabels
@@ -59,6 +60,8 @@ _LATER = {
     "evaluate": "quality.evaluation",
     "families": "",
     "keywords": "text.words",
+    "passages": "pipeline.passages",
+    "repeats": "pipeline.passages",
     "ssdeep": "",
     "theory": "",
     "tune": "quality.tuning",
@@ -114,6 +117,8 @@ __all__ = [
     "keywords",
     "minhash_similarity",
     "num_threads",
+    "passages",
+    "repeats",
     "set_num_threads",
     "signature",
     "similarity",

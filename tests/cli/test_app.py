@@ -504,4 +504,4 @@ def test_the_help_of_a_long_command_is_in_groups() -> None:
     """Each with a name that says what its options are about."""
     shown = call("dedup", "--help").out
     panels = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
-    assert ["Arguments", "Options", "Output", "Reading", "Matching", "Keeping", "Older documents"] == panels
+    assert ["Arguments", "Options", "Output", "Reading", "Matching", "Keeping", "Older documents", "Parts"] == panels

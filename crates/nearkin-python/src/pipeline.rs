@@ -6,6 +6,7 @@
 use nearkin_core::Error;
 use nearkin_core::pipeline::absorb::{self, Fingerprints};
 use nearkin_core::pipeline::contained;
+use nearkin_core::pipeline::repeats;
 use nearkin_core::pipeline::verify::{self, Cache, Measure};
 use nearkin_core::text::contents;
 use nearkin_core::text::particulars::Particulars;
@@ -327,6 +328,29 @@ fn contained_texts(
     ))
 }
 
+/// Repeats of at least `least` symbols, bytes or numbers that are never all ones: begin, end and earlier place of each; how
+/// many anchors had more places than `most`; how many were stored. `texts` are begin and end of each text, in the order of visits.
+#[pyfunction]
+fn find_repeats(
+    py: Python<'_>,
+    symbols: &Bound<'_, PyAny>,
+    texts: PyReadonlyArray1<'_, u64>,
+    least: usize,
+    most: usize,
+) -> PyResult<(Array<u64>, u64, u64)> {
+    let (texts, _) = texts.as_slice()?.as_chunks::<2>();
+    let found = if let Ok(bytes) = symbols.extract::<PyReadonlyArray1<'_, u8>>() {
+        let bytes = bytes.as_slice()?;
+        detached(py, || repeats::repeats(bytes, texts, least, most))?
+    } else {
+        let words: PyReadonlyArray1<'_, u64> = symbols.extract()?;
+        let words = words.as_slice()?;
+        detached(py, || repeats::repeats(words, texts, least, most))?
+    };
+    let found = found.into_python()?;
+    Ok((found.places.into_flattened().into_pyarray(py).unbind(), found.skipped, found.stored))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TextCache>()?;
     module.add_function(wrap_pyfunction!(absorb_in_order, module)?)?;
@@ -337,5 +361,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(content_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(feature_sets, module)?)?;
     module.add_function(wrap_pyfunction!(particulars, module)?)?;
+    module.add_function(wrap_pyfunction!(find_repeats, module)?)?;
     Ok(())
 }

@@ -30,25 +30,35 @@ from nearkin.cli.options import (
     OLDER,
     WRITING,
     Bits,
+    BoilerplateDocuments,
+    BoilerplateShare,
+    BoilerplateUse,
     Columns,
     Differ,
     Featureless,
     Inputs,
     Json,
+    LeastShare,
     Measure,
+    MinLength,
     Overwrite,
     Quiet,
     Radius,
     Recall,
     RecipeOption,
+    Removed,
     Threads,
     Threshold,
+    Units,
     VerifyOption,
+    Within,
     one_of,
     output,
     recipe_of,
 )
-from nearkin.cli.reading import Reading, reads, report_malformed
+from nearkin.cli.passages import dedup_passages, passage_options, wants_passages
+from nearkin.cli.paths import existing_parent
+from nearkin.cli.reading import Reading, read_summary, reads, report_malformed
 from nearkin.cli.remembering import Output, check_alone, remembering_store
 from nearkin.errors import ParameterError, bad_parameter, printable
 from nearkin.io.base import KeptLayout
@@ -75,6 +85,8 @@ _DEDUP_EXAMPLES = """
   nearkin dedup new.jsonl --store pages.store --out fresh --id-column url --column source
 
   nearkin dedup articles.jsonl --out whole --measure containment --keep longest
+
+  nearkin dedup news.jsonl --unit paragraph --out clean
 
   nearkin dedup --family ssdeep Documents --out report --keep newest
 """
@@ -176,6 +188,14 @@ def dedup(
             rich_help_panel=MATCHING,
         ),
     ] = 10_000,
+    unit: Units = None,
+    min_length: MinLength = None,
+    remove: Removed = None,
+    share: LeastShare = None,
+    within: Within = False,
+    boilerplate: BoilerplateUse = None,
+    boilerplate_documents: BoilerplateDocuments = None,
+    boilerplate_share: BoilerplateShare = None,
     skip_hubs: Annotated[
         int | None,
         typer.Option(
@@ -197,6 +217,9 @@ def dedup(
     The threshold is 0.8 unless another is given, or for --family ssdeep a score of 80. The radius follows from the
     threshold; --recall holds at the threshold. Recipe, threshold and verification that are not given
     follow a store.
+
+    With --unit parts of documents are compared. DIR/kept.* has the documents without the parts that stand in earlier
+    ones, DIR/passages.* says where these are, DIR/documents.* which share of each document they are.
     """
     from nearkin.pipeline.texts import dedup as run
 
@@ -222,10 +245,26 @@ def dedup(
         return
     if skip_hubs is not None:
         raise bad_parameter("skip_hubs", skip_hubs, "with --family ssdeep alone")
+    passages = wants_passages(context)
     made = None if (recipe, bits, family) == (None, None, None) else _recipe_of(recipe, bits, family)
     by = _columns_of(keep)
     check_alone(store, against or [], out)
     names = dict.fromkeys(name for name in (*by, source_column, *(columns or [])) if name is not None)
+    if passages:
+        dedup_passages(
+            inputs=inputs,
+            out=out,
+            reading=reading,
+            columns=list(names),
+            out_layout=out_layout,
+            overwrite=overwrite,
+            as_json=as_json,
+            quiet=quiet,
+            **passage_options(
+                context, recipe=made, sources=source_column, unit=unit or "document", remove=remove or "parts"
+            ),
+        )
+        return
     with _opened(reading, inputs, list(names), against or [], store, out, out_layout, overwrite=overwrite) as files:
         # The warnings of the summary are told at the end.
         with progress_bars(quiet=quiet) as progress, told_by_summary():
@@ -299,7 +338,7 @@ def _opened(
     from nearkin.io import OutputDir, table_name
     from nearkin.io.base import REJECTED
 
-    spool = None if out == "-" else _existing_parent(Path(out))
+    spool = None if out == "-" else existing_parent(Path(out))
     with ExitStack() as stack:
         held = stack.enter_context(remembering_store(store, out))
         own = [] if held is None else [held.path]
@@ -359,28 +398,12 @@ def _recipe_of(recipe: str | None, bits: int | None, family: str | None) -> Reci
         raise bad_parameter("family", repr(family), allowed) from None
 
 
-def _existing_parent(path: Path) -> Path:
-    """The nearest folder above a path that exists."""
-    path = path.absolute()
-    while not path.is_dir() and path != path.parent:
-        path = path.parent
-    return path
-
-
 def _summary(result: DedupResult, corpus: Corpus, layout: KeptLayout, store: Path | None) -> dict[str, Any]:
     """What `summary.json` says: the job's summary, what was read, and which store remembers what is kept."""
     return {
         **result.summary,
         **({} if store is None else {"store": escaped(str(store))}),
-        "inputs": [escaped(str(name)) for name in (*corpus.inputs, *corpus.urls)],
-        "format": corpus.format,
-        "text_column": corpus.text_column,
-        "id_column": corpus.id_column,
-        **({"kept_file": corpus.kept_name} if layout == "single" else {"kept_files": corpus.kept_names(layout)}),
-        "bytes_read": corpus.bytes_read,
-        "malformed": corpus.malformed.count,
-        "malformed_first": [str(record) for record in corpus.malformed.first],
-        **({"left_out": dict(corpus.left_out)} if corpus.left_out else {}),
+        **read_summary(corpus, layout),
     }
 
 

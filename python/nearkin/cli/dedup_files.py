@@ -39,6 +39,14 @@ _OF_TEXTS = (
     "columns",
     "max_comparisons",
     "out_layout",
+    "unit",
+    "min_length",
+    "remove",
+    "share",
+    "within",
+    "boilerplate",
+    "boilerplate_documents",
+    "boilerplate_share",
 )
 
 

@@ -38,7 +38,7 @@ def _recipes(incomplete: str) -> list[str]:
 
 
 # Panels of the help; those for reading are in `cli.reading`.
-MATCHING, KEEPING, OLDER, WRITING = "Matching", "Keeping", "Older documents", "Output"
+MATCHING, KEEPING, OLDER, PARTS, WRITING = "Matching", "Keeping", "Older documents", "Parts", "Output"
 
 
 def output(help: str) -> OptionInfo:
@@ -178,6 +178,78 @@ Existing = Annotated[
     typer.Option(
         help="What to do with an id that is there already: error, update or skip.",
         autocompletion=one_of("error", "update", "skip"),
+    ),
+]
+
+# Parts of documents.
+
+Units = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        help="Compare parts: document, paragraph, line, window:WORDS (several separated by commas), or exact repeats: "
+        "repeat:BYTES, repeat:WORDS:words.",
+        metavar="UNIT",
+        autocompletion=one_of("document", "paragraph", "line", "window:", "repeat:"),
+        rich_help_panel=PARTS,
+    ),
+]
+MinLength = Annotated[
+    int | None,
+    typer.Option(
+        "--min-length",
+        help="Characters of the shortest part that is compared.",
+        show_default="40",
+        rich_help_panel=PARTS,
+    ),
+]
+Removed = Annotated[
+    str | None,
+    typer.Option(
+        "--remove",
+        help="parts (they are cut out of what is kept), documents (from --share on), or nothing.",
+        show_default="parts",
+        autocompletion=one_of("parts", "documents", "nothing"),
+        rich_help_panel=PARTS,
+    ),
+]
+LeastShare = Annotated[
+    float | None,
+    typer.Option(
+        "--share",
+        help="Share of a document in passages from which it goes, with --remove documents.",
+        show_default="0.5",
+        rich_help_panel=PARTS,
+    ),
+]
+Within = Annotated[
+    bool, typer.Option("--within", help="Look for parts in their own document, too.", rich_help_panel=PARTS)
+]
+BoilerplateUse = Annotated[
+    str | None,
+    typer.Option(
+        "--boilerplate",
+        help="Frequent lines: drop (parts are compared without them) or keep (they are listed).",
+        autocompletion=one_of("drop", "keep"),
+        rich_help_panel=PARTS,
+    ),
+]
+BoilerplateDocuments = Annotated[
+    int | None,
+    typer.Option(
+        "--boilerplate-documents",
+        help="Documents that a frequent line has at least.",
+        show_default="10",
+        rich_help_panel=PARTS,
+    ),
+]
+BoilerplateShare = Annotated[
+    float | None,
+    typer.Option(
+        "--boilerplate-share",
+        help="Share of all documents, or of those of one source, that a frequent line has at least.",
+        show_default="0.05",
+        rich_help_panel=PARTS,
     ),
 ]
 

@@ -79,3 +79,11 @@ def _below(folder: Path, refusals: Refusals, left_out: LeftOut) -> Iterator[Path
             path = Path(place, name)
             if not path.is_symlink():
                 yield path
+
+
+def existing_parent(path: Path) -> Path:
+    """The nearest folder above a path that exists."""
+    path = path.absolute()
+    while not path.is_dir() and path != path.parent:
+        path = path.parent
+    return path

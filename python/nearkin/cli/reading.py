@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from nearkin.cli.console import warn
+from nearkin.cli.console import escaped, warn
 from nearkin.cli.options import one_of
 from nearkin.cli.wording import worded
 from nearkin.errors import bad_parameter
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nearkin.io import Corpus
+    from nearkin.io.base import KeptLayout
     from nearkin.pipeline.sources import FingerprintSource
     from nearkin.recipe import Recipe
 
@@ -204,6 +205,21 @@ def reads(*, ids: bool = True) -> Callable[[Callable[..., None]], Callable[..., 
         return run
 
     return decorate
+
+
+def read_summary(corpus: Corpus, layout: KeptLayout) -> dict[str, Any]:
+    """What `summary.json` says of what was read, and where what is kept lies."""
+    return {
+        "inputs": [escaped(str(name)) for name in (*corpus.inputs, *corpus.urls)],
+        "format": corpus.format,
+        "text_column": corpus.text_column,
+        "id_column": corpus.id_column,
+        **({"kept_file": corpus.kept_name} if layout == "single" else {"kept_files": corpus.kept_names(layout)}),
+        "bytes_read": corpus.bytes_read,
+        "malformed": corpus.malformed.count,
+        "malformed_first": [str(record) for record in corpus.malformed.first],
+        **({"left_out": dict(corpus.left_out)} if corpus.left_out else {}),
+    }
 
 
 def report_malformed(corpus: Corpus) -> None:

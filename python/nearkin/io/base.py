@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.errors import InputError, NearkinError, bad_parameter
+from nearkin.io.changes import Changes
 from nearkin.io.html import visible_texts
 from nearkin.io.inputs import Compression, Format, InputFile, compression_of
 from nearkin.io.output import OutputDir
@@ -91,6 +92,7 @@ class Corpus(ABC):
         self._left_out_before: dict[str, int] = {}
         self.rows = 0
         self.bytes_read = 0
+        self._changes: Changes | None = None
         self._sources = sources
         self._spool = Spool(spool_dir)
         self._begun = False
@@ -210,8 +212,24 @@ class Corpus(ABC):
         texts = self._texts(numbers)
         return visible_texts(texts) if self.html else texts
 
+    def check_changes(self) -> None:
+        """Raise ParameterError unless records can be written with another text."""
+        reason = "texts of pages" if self.html else f"documents of {self.format}" if self._is_whole() else None
+        if reason is not None:
+            allowed = "documents or nothing: passages are cut out of JSON, CSV, TSV, lines, and columns of Parquet"
+            raise bad_parameter("remove", f"'parts' of {reason}", allowed)
+
+    def _is_whole(self) -> bool:
+        """Whether a document is written as it came, or not at all."""
+        return self.format in ("files", "warc")
+
     def write_kept(
-        self, kept: NDArray[Any] | Iterable[int], out: OutputDir | IO[bytes], *, layout: KeptLayout = "single"
+        self,
+        kept: NDArray[Any] | Iterable[int],
+        out: OutputDir | IO[bytes],
+        *,
+        layout: KeptLayout = "single",
+        changes: Changes | None = None,
     ) -> None:
         """Write some rows in the input's format, order and schema.
 
@@ -224,6 +242,8 @@ class Corpus(ABC):
         layout : {"single", "input"}, default "single"
             With "input" a folder gets a file per input, by `kept_names`: compressed as that one, and of Parquet with
             its codecs and groups of rows. An input of which nothing is kept has a file without rows.
+        changes : Changes, optional
+            Rows with another text (`check_changes` says whether they can have one).
 
         Raises
         ------
@@ -243,6 +263,15 @@ class Corpus(ABC):
             mask[rows] = True
         if mask.shape != (self.rows,):
             raise bad_parameter("kept", f"a mask of shape {mask.shape}", f"a mask of {self.rows} rows")
+        if changes is not None:
+            self.check_changes()
+        self._changes = changes
+        try:
+            self._write_masked(mask, out, layout)
+        finally:
+            self._changes = None
+
+    def _write_masked(self, mask: NDArray[np.bool_], out: OutputDir | IO[bytes], layout: KeptLayout) -> None:
         everything = range(len(self._sources))
         if not isinstance(out, OutputDir):
             if layout != "single":

@@ -208,38 +208,62 @@ class ParquetCorpus(Corpus):
                     good = np.ones(file.metadata.num_rows, bool)
                     good[self._bad[number]] = False
                     count = int(good.sum())
+                    # The row of the corpus that each row of the file is.
+                    rows = first + np.cumsum(good) - 1
                     good[good] = mask[first : first + count]
                     first += count
                     if number in sources:
-                        _write_rows(file, good, writer, groups=len(sources) == 1 < len(self._sources))
+                        self._write_rows(file, good, rows, writer, groups=len(sources) == 1 < len(self._sources))
         finally:
             writer.close()
 
-
-def _write_rows(
-    file: pq.ParquetFile, kept: NDArray[np.bool_], writer: pq.ParquetWriter, *, groups: bool = False
-) -> None:
-    """Write the rows of a file that are kept, in groups of 64 MiB, or with `groups` in those of the file."""
-    waiting: list[pa.RecordBatch] = []
-    size, at = 0, 0
-    metadata = file.metadata
-    total = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-    rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, total))))
-    parts = [[number] for number in range(metadata.num_row_groups)] if groups else [[*range(metadata.num_row_groups)]]
-    for part_groups in parts:
-        for batch in file.iter_batches(batch_size=rows, row_groups=part_groups):
-            part = _filtered(batch, kept[at : at + batch.num_rows])
-            at += batch.num_rows
-            if part.num_rows:
-                waiting.append(part)
-                size += part.nbytes
-            if size >= _GROUP and not groups:
-                writer.write_table(pa.Table.from_batches(waiting))
+    def _write_rows(
+        self,
+        file: pq.ParquetFile,
+        kept: NDArray[np.bool_],
+        rows_of_corpus: NDArray[np.int64],
+        writer: pq.ParquetWriter,
+        *,
+        groups: bool = False,
+    ) -> None:
+        """Write the rows of a file that are kept, in groups of 64 MiB, or with `groups` in those of the file."""
+        waiting: list[pa.RecordBatch] = []
+        size, at = 0, 0
+        metadata = file.metadata
+        total = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+        rows = int(min(65_536, max(1, BLOCK * metadata.num_rows // max(1, total))))
+        parts = (
+            [[number] for number in range(metadata.num_row_groups)] if groups else [[*range(metadata.num_row_groups)]]
+        )
+        for part_groups in parts:
+            for batch in file.iter_batches(batch_size=rows, row_groups=part_groups):
+                chosen = kept[at : at + batch.num_rows]
+                part = self._with_changes(_filtered(batch, chosen), rows_of_corpus[at : at + batch.num_rows][chosen])
+                at += batch.num_rows
+                if part.num_rows:
+                    waiting.append(part)
+                    size += part.nbytes
+                if size >= _GROUP and not groups:
+                    writer.write_table(pa.Table.from_batches(waiting))
+                    waiting, size = [], 0
+            if waiting:
+                table = pa.Table.from_batches(waiting)
+                writer.write_table(table, row_group_size=table.num_rows)
                 waiting, size = [], 0
-        if waiting:
-            table = pa.Table.from_batches(waiting)
-            writer.write_table(table, row_group_size=table.num_rows)
-            waiting, size = [], 0
+
+    def _with_changes(self, batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
+        """Rows with the texts that they are to have."""
+        changed = {} if self._changes is None or not len(rows) else self._changes.chosen(rows)
+        if not changed:
+            return batch
+        at = batch.schema.get_field_index(self.text_column)
+        texts = batch.column(at).to_pylist()
+        for place, text in changed.items():
+            texts[place] = text if isinstance(texts[place], str) else text.encode()
+        return batch.set_column(at, batch.schema.field(at), pa.array(texts, batch.schema.field(at).type))
+
+    def _is_whole(self) -> bool:
+        return self._schema is None or len(self._schema.get_all_field_indices(self.text_column)) != 1
 
 
 def _filtered(batch: pa.RecordBatch, mask: NDArray[np.bool_]) -> pa.RecordBatch:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from nearkin._core import Records, read_csv, read_csv_header, read_jsonl, read_lines
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, LONGEST, Corpus
+from nearkin.io.changes import csv_record, json_record, line_record
 from nearkin.io.inputs import Compression, FileStamp, InputFile, unreadable
 from nearkin.io.recode import ENCODING_REMEDY, ByteStream
 from nearkin.io.streams import MAGIC, PROGRAMS, Reader, check_stamp, decompressed, read_at
@@ -253,9 +254,11 @@ class RecordCorpus(Corpus):
         self, places: Places, mask: NDArray[np.bool_], descriptor: int, stream: IO[bytes], *, open_line: bool
     ) -> bool:
         """Copy the kept rows of one batch; whether the last one lacks a line end."""
-        kept = np.flatnonzero(mask[places.first_row : places.end_row])
+        mask = mask[places.first_row : places.end_row]
+        kept = np.flatnonzero(mask)
         if not len(kept):
             return open_line
+        changed = {} if self._changes is None else self._changes.among(mask, places.first_row)
         starts = places.starts[kept].astype(np.int64)
         ends = starts + places.lengths[kept]
         breaks = np.flatnonzero(starts[1:] != ends[:-1])
@@ -267,16 +270,29 @@ class RecordCorpus(Corpus):
         view = block.data
         if open_line:
             stream.write(b"\n")
-        if len(run_starts) == 1:
+        if changed:
+            ends -= starts[0]
+            starts -= starts[0]
+            for row, start, end in zip(kept.tolist(), starts.tolist(), ends.tolist(), strict=True):
+                record = bytes(view[start:end])
+                stream.write(self._changed(record, changed[row]) if row in changed else record)
+        elif len(run_starts) == 1:
             stream.write(view)
         else:
             runs = [view[a:b] for a, b in zip(run_starts.tolist(), run_ends.tolist(), strict=True)]
             stream.write(b"".join(runs))
         return bool(block[-1] != 0x0A)
 
+    def _changed(self, record: bytes, text: str) -> bytes:
+        """A record with another text."""
+        raise NotImplementedError
+
 
 class JsonlCorpus(RecordCorpus):
     """JSON lines."""
+
+    def _changed(self, record: bytes, text: str) -> bytes:
+        return json_record(record, self.text_column, text)
 
     def _wanted(self) -> tuple[str, str | None, list[str]]:
         return self.text_column, self.id_column, [name for name in self.extra_columns if name != self.id_column]
@@ -315,6 +331,9 @@ def _has_column(record: dict[str, object], name: str) -> bool:
 class LineCorpus(RecordCorpus):
     """A document per line."""
 
+    def _changed(self, record: bytes, text: str) -> bytes:
+        return line_record(record, text)
+
     def _parse(self, block: NDArray[np.uint8], *, end: bool) -> Records:
         return read_lines(block, end=end)
 
@@ -335,6 +354,9 @@ class CsvCorpus(RecordCorpus):
         self._header = b""
         self._header_of = ""
         self._names: list[str] = []
+
+    def _changed(self, record: bytes, text: str) -> bytes:
+        return csv_record(record, self._names.index(self.text_column), self._delimiter, text)
 
     def _delimiters(self) -> bytes:
         """Those that the header is read with, in this order."""

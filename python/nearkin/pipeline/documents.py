@@ -228,7 +228,7 @@ def _row_numbers(count: int) -> Column:
     return Column(np.full(count, INT, np.uint8), np.arange(count), offsets, np.zeros(0, np.uint8))
 
 
-class _Growing:
+class GrowingRows:
     """Rows that come batch by batch, in one array whose room grows by a quarter.
 
     Parts that are joined at the end would be held twice, and would lie between what batches leave behind.
@@ -268,7 +268,7 @@ class _Hashed:
         self._source = candidate_source
         self._count = 0
         self._only: tuple[NDArray[Any], ...] = ()
-        self._grown: tuple[_Growing, ...] = ()
+        self._grown: tuple[GrowingRows, ...] = ()
 
     def __len__(self) -> int:
         return self._count
@@ -283,7 +283,7 @@ class _Hashed:
             self._only = rows
             return
         if not self._grown:
-            self._grown = tuple(_Growing() for _ in rows)
+            self._grown = tuple(GrowingRows() for _ in rows)
             for grown, first in zip(self._grown, self._only, strict=True):
                 grown.append(first)
             self._only = ()
@@ -303,7 +303,7 @@ class GrowingColumn:
     """A column that comes batch by batch; what all of its rows lack, numbers or strings, takes no memory."""
 
     def __init__(self) -> None:
-        self._kinds, self._values, self._ends, self._data = (_Growing() for _ in range(4))
+        self._kinds, self._values, self._ends, self._data = (GrowingRows() for _ in range(4))
 
     def append(self, column: Column) -> None:
         """Copy these values behind the others."""

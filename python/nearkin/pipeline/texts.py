@@ -51,7 +51,15 @@ from nearkin.pipeline.remembering import (
     columns_of,
 )
 from nearkin.pipeline.results import DedupResult
-from nearkin.pipeline.stages import ClusterRule, Featureless, ListedLinks, StageTimer, check_older_index, run_stages
+from nearkin.pipeline.stages import (
+    ClusterRule,
+    Featureless,
+    ListedLinks,
+    RunOptions,
+    StageTimer,
+    check_older_index,
+    run_stages,
+)
 from nearkin.pipeline.verify import Measure, TextComparison
 from nearkin.progress import Progress, ShowProgress, of_older, reporting
 from nearkin.recipe import Recipe
@@ -508,3 +516,20 @@ class _Options:
         if self.radius is not None and self.confirm is None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
         return MinHashCandidates(recipe, self.threshold, recall, by_share=by_share)
+
+
+def options_of(
+    recipe: Recipe | str | None,
+    threshold: float | None,
+    radius: int | None,
+    recall: float | None,
+    confirm: Recipe | str | None,
+    verify: Verify | None,
+    keep: str,
+    max_comparisons: int,
+) -> RunOptions:
+    """The options of a run of keep-then-absorb over texts or their parts, as `dedup` checks them and fills them in."""
+    made = _Options.following(
+        None, recipe, threshold, radius, recall, confirm, verify, "absorb", keep, "representatives"
+    )
+    return replace(made, max_comparisons=max_comparisons)

@@ -3,4 +3,5 @@
 pub mod absorb;
 pub mod contained;
 mod indel;
+pub mod repeats;
 pub mod verify;

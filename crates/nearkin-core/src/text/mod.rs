@@ -12,6 +12,7 @@ pub mod jieba;
 pub mod keywords;
 pub mod numbers;
 pub mod particulars;
+pub mod parts;
 pub mod stopwords;
 pub mod textrank;
 pub mod tokenizer;

@@ -1,0 +1,175 @@
+"""`nearkin dedup --unit`: passages that are cut out, and what is written of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from command import call, json_lines
+
+NEWS = "Prices rose again in March, the statistics office said on Tuesday; rents rose most of all."
+RAIN = "There was a lot of rain in the north, and the rivers rose by a metre within two days."
+TEXTS = {
+    "a": f"{NEWS}\n\n{RAIN}",
+    "b": f'The "week" in short, by us.\n\n{NEWS}\n\nNothing, else.',
+    "c": RAIN,
+    "d": "Nothing of this stands elsewhere, and so it stays as it is.",
+}
+LEFT = {"a": TEXTS["a"], "b": 'The "week" in short, by us.\n\nNothing, else.', "d": TEXTS["d"]}
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    """Four texts as JSON lines; the last line has no end."""
+    path = tmp_path / "news.jsonl"
+    lines = [json.dumps({"id": name, "n": 1.50, "text": text}) for name, text in TEXTS.items()]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_passages_are_cut_out_of_what_is_kept(news: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = call("dedup", news, "--out", out, "--id-column", "id", "--unit", "paragraph")
+    assert (0, "") == (done.code, done.out), done.err
+    assert LEFT == {row["id"]: row["text"] for row in json_lines(out / "kept.jsonl")}
+    # Records that lose nothing are copied as they came.
+    lines = (out / "kept.jsonl").read_text().split("\n")
+    assert [news.read_text().split("\n")[0], news.read_text().split("\n")[3]] == [lines[0], lines[2]]
+    passages = json_lines(out / "passages.jsonl")
+    assert [("b", "a"), ("c", "a")] == [(row["id"], row["other"]) for row in passages]
+    assert NEWS == TEXTS["b"][passages[0]["start"] : passages[0]["end"]]
+    assert {"b": False, "c": True} == {row["id"]: row["removed"] for row in json_lines(out / "documents.jsonl")}
+    summary = json.loads((out / "summary.json").read_text())
+    expected = {"unit": "paragraph", "remove": "parts", "kept": 3, "removed": 1, "cut": 1, "kept_file": "kept.jsonl"}
+    assert expected == {name: summary[name] for name in expected}
+    assert {"kept.jsonl", "passages.jsonl", "documents.jsonl", "summary.json"} == {path.name for path in out.iterdir()}
+    assert "passages by paragraph in 2 documents" in done.err
+    assert "stand in a from" in done.err
+
+
+def test_every_format_is_written_as_it_came(tmp_path: Path) -> None:
+    table = pa.table({"n": [1, 2, 3, 4], "id": list(TEXTS), "text": list(TEXTS.values())})
+    pq.write_table(table, tmp_path / "a.parquet")
+    done = call("dedup", tmp_path / "a.parquet", "--out", tmp_path / "p", "--id-column", "id", "--unit", "paragraph")
+    assert 0 == done.code, done.err
+    left = pq.read_table(tmp_path / "p" / "kept.parquet")
+    assert (table.schema, list(LEFT.values()), [1, 2, 4]) == (
+        left.schema,
+        left["text"].to_pylist(),
+        left["n"].to_pylist(),
+    )
+    for ending, sign in (("csv", ","), ("tsv", "\t")):
+        path = tmp_path / f"a.{ending}"
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, delimiter=sign)
+            writer.writerows([("n", "text", "id"), *((f"{name}, 1", text, name) for name, text in TEXTS.items())])
+        done = call("dedup", path, "--out", tmp_path / ending, "--id-column", "id", "--unit", "paragraph")
+        assert 0 == done.code, done.err
+        with (tmp_path / ending / f"kept.{ending}").open(newline="") as file:
+            rows = list(csv.reader(file, delimiter=sign))
+        assert [["n", "text", "id"], *([f"{name}, 1", text, name] for name, text in LEFT.items())] == rows
+    (tmp_path / "a.txt").write_text(f"{NEWS} {RAIN}\r\n{RAIN} And more.")
+    done = call("dedup", tmp_path / "a.txt", "--out", tmp_path / "t", "--unit", "repeat:60")
+    assert (0, f"{NEWS} {RAIN}\r\nAnd more.") == (done.code, (tmp_path / "t" / "kept.txt").read_bytes().decode())
+
+
+def test_fields_within_fields_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"meta": {"body": text}, "n": 1}) + "\n" for text in TEXTS.values()))
+    done = call("dedup", path, "-o", "-", "--text-column", "meta.body", "--unit", "paragraph")
+    assert 0 == done.code, done.err
+    assert list(LEFT.values()) == [json.loads(line)["meta"]["body"] for line in done.out.splitlines()]
+
+
+def test_documents_go_or_nothing_does(news: Path, tmp_path: Path) -> None:
+    done = call(
+        "dedup", news, "-o", tmp_path / "d", "--id-column", "id", "--unit", "line",
+        "--remove", "documents", "--share", "0.7",
+    )  # fmt: skip
+    assert 0 == done.code, done.err
+    assert ["a", "b", "d"] == [row["id"] for row in json_lines(tmp_path / "d" / "kept.jsonl")]
+    done = call("dedup", news, "-o", tmp_path / "n", "--unit", "line", "--remove", "nothing", "--json")
+    assert (0, 4) == (done.code, json.loads(done.out)["kept"])
+    assert {"passages.jsonl", "documents.jsonl", "summary.json"} == {path.name for path in (tmp_path / "n").iterdir()}
+
+
+def test_boilerplate_is_listed_and_left_out(tmp_path: Path) -> None:
+    articles = [" ".join(f"w{(row * 997 + at * at * 31) % 100_003}" for at in range(60)) for row in range(20)]
+    menu = [" ".join(f"m{(row * 577 + at * at * 7) % 50_021}" for at in range(40)) for row in range(6)]
+    rows = [{"text": "\n".join([*menu, text]), "from": "x"} for text in articles] + [{"text": articles[3], "from": "y"}]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = call("dedup", path, "-o", tmp_path / "o", "--boilerplate", "drop", "--source-column", "from")
+    assert 0 == done.code, done.err
+    assert 20 == len(json_lines(tmp_path / "o" / "kept.jsonl"))
+    listed = json_lines(tmp_path / "o" / "boilerplate.jsonl")
+    assert (sorted(menu), {20}, {"x"}) == (
+        sorted(row["line"] for row in listed),
+        {row["documents"] for row in listed},
+        {row["source"] for row in listed},
+    )
+    assert "6 frequent lines, left out" in " ".join(done.err.split())
+    options = ("--boilerplate", "keep", "--threshold", "0.6", "--remove", "documents")
+    done = call("dedup", path, "-o", tmp_path / "k", *options)
+    assert 0 == done.code, done.err
+    # With the menu all that have it are alike.
+    assert ["x", "y"] == [row["from"] for row in json_lines(tmp_path / "k" / "kept.jsonl")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--unit", "paragraphs"], "--unit"),
+        (["--unit", "window:0"], "--unit"),
+        (["--unit", "line", "--share", "2", "--remove", "documents"], "--share"),
+        (["--unit", "line", "--share", "0.5"], "--share"),
+        (["--unit", "line", "--remove", "part"], "--remove"),
+        (["--unit", "line", "--min-length", "0"], "--min-length"),
+        (["--unit", "line", "--boilerplate", "delete"], "--boilerplate"),
+        (["--unit", "line", "--cluster", "components"], "--cluster"),
+        (["--unit", "line", "--links", "all"], "--links"),
+        (["--unit", "line", "--against", "old.jsonl"], "--against"),
+        (["--remove", "parts"], "--remove"),
+        (["--share", "0.5"], "--share"),
+        (["--within"], "--within"),
+        (["--min-length", "9"], "--min-length"),
+        (["--boilerplate-share", "0.1"], "--boilerplate-share"),
+    ],
+)
+def test_wrong_options_are_errors_that_leave_nothing(
+    news: Path, tmp_path: Path, options: list[str], message: str
+) -> None:
+    done = call("dedup", news, "--out", tmp_path / "out", *options)
+    assert 2 == done.code
+    assert message in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_print_is_an_error(news: Path) -> None:
+    done = call("dedup", news, "--out", "-", "--unit", "line", "--remove", "nothing")
+    assert (2, True) == (done.code, "--out" in done.err)
+
+
+def test_pages_and_files_lose_no_parts(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name, text in TEXTS.items():
+        (tmp_path / "in" / f"{name}.md").write_text(text)
+    options = ("--format", "files", "--unit", "paragraph")
+    done = call("dedup", tmp_path / "in", "--out", tmp_path / "out", *options)
+    assert (2, True) == (done.code, "remove 'parts' of documents of files" in done.err)
+    done = call("dedup", tmp_path / "in", "--out", tmp_path / "out", *options, "--remove", "documents")
+    assert (0, 2) == (done.code, len((tmp_path / "out" / "kept.txt").read_text().splitlines())), done.err
+
+
+def test_rejected_records_are_told(news: Path, tmp_path: Path) -> None:
+    with news.open("a") as file:
+        file.write('\n{"id": "x", "text": 3}\n')
+    options = ("--id-column", "id", "--unit", "paragraph", "--max-malformed", "1")
+    done = call("dedup", news, "--out", tmp_path / "out", *options)
+    assert 0 == done.code, done.err
+    assert 1 == len(json_lines(tmp_path / "out" / "rejected.jsonl"))
