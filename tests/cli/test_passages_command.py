@@ -133,6 +133,7 @@ def test_boilerplate_is_listed_and_left_out(tmp_path: Path) -> None:
         (["--unit", "line", "--boilerplate", "delete"], "--boilerplate"),
         (["--unit", "line", "--cluster", "components"], "--cluster"),
         (["--unit", "line", "--links", "all"], "--links"),
+        (["--unit", "line", "--differ", "numbers"], "--differ"),
         (["--unit", "line", "--against", "old.jsonl"], "--against"),
         (["--remove", "parts"], "--remove"),
         (["--share", "0.5"], "--share"),

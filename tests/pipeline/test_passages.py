@@ -169,7 +169,7 @@ def test_keep_order_decides_which_one_is_earlier() -> None:
 @pytest.mark.parametrize("unit", ["paragraph", "line", "document", "window:8", "repeat:60", "repeat:20:words"])
 def test_chinese_crlf_empty_and_equal_documents(unit: str) -> None:
     texts = [ZH, "", None, ZH, "前言：以下内容转载。\r\n\r\n" + ZH + "\r\n\r\n（完）"]
-    found = nk.passages(texts, unit=unit, min_length=8, boilerplate_documents=2)
+    found = nk.passages(texts, unit=unit, min_length=8)
     assert ([0, 1, 2] if unit == "document" else [0, 1, 2, 4]) == found.kept
     for row in found.passages.rows():
         mine = (texts[row["id"]] or "")[row["start"] : row["end"]]
@@ -290,6 +290,7 @@ def test_tables_have_their_types_without_rows() -> None:
         ({"share": True, "remove": "documents"}, "share"),
         ({"share": 0.5}, "share"),
         ({"boilerplate": "delete"}, "boilerplate"),
+        ({"boilerplate": "keep", "unit": "repeat:50"}, "boilerplate"),
         ({"boilerplate_documents": 1}, "boilerplate_documents"),
         ({"boilerplate_share": 1.5}, "boilerplate_share"),
         ({"threshold": 0}, "threshold"),

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from nearkin.io import Corpus, OutputDir
     from nearkin.pipeline.passages_results import PassagesResult
 
-_OF_DOCUMENTS = ("cluster", "against", "store", "columns", "links", "skip_hubs")
+_OF_DOCUMENTS = (
+    "measure",
+    "cluster",
+    "against",
+    "store",
+    "columns",
+    "links",
+    "skip_hubs",
+    "differ",
+    "differing",
+    "featureless",
+)
 """Options of the command that are about whole documents."""
 _OF_PASSAGES = ("min_length", "remove", "share", "within", "boilerplate_documents", "boilerplate_share")
 """Options of the command that are about passages."""
@@ -32,7 +43,7 @@ def wants_passages(context: typer.Context) -> bool:
     for name in _OF_DOCUMENTS if wanted else _OF_PASSAGES:
         if name in given:
             allowed = "no --unit and no --boilerplate" if wanted else "--unit or --boilerplate beside it"
-            raise bad_parameter(name, repr(context.params[name]), allowed)
+            raise bad_parameter(name, context.params[name], allowed)
     return wanted
 
 

@@ -11,7 +11,7 @@ again where parts are compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from nearkin.pipeline.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.pipeline.cluster import Clusterer
 from nearkin.pipeline.documents import GrowingRows, HashedDocuments, first_with_same_content
 from nearkin.pipeline.keep import keep_order
+from nearkin.pipeline.sized import sized
 from nearkin.pipeline.stages import RunOptions
 from nearkin.pipeline.verify import LookUp
 from nearkin.text.parts import Unit, split
@@ -268,11 +269,12 @@ def match(
     contents = parts.documents.contents[rows]
     original = first_with_same_content(contents)
     distinct = np.flatnonzero(original == np.arange(len(rows)))
+    source, values = sized(options, parts.documents.values, parts.documents.counts)
     assignment = Clusterer(
-        candidate_source=options.candidate_source,
+        candidate_source=source,
         comparison=options.comparison,
         threshold=float(options.threshold),
-        documents=parts.documents,
+        documents=replace(parts.documents, values=values),
         rows=rows[distinct],
         tick=tick,
         max_comparisons=options.max_comparisons,

@@ -182,6 +182,8 @@ class _Search:
             raise bad_parameter("remove", repr(self.remove), ", ".join(get_args(Removal)))
         if self.boilerplate not in (None, *get_args(UseOfBoilerplate)):
             raise bad_parameter("boilerplate", repr(self.boilerplate), "drop, keep or None")
+        if self.boilerplate is not None and self.units[0].kind == "repeat":
+            raise bad_parameter("boilerplate", repr(self.boilerplate), "None with repeats, which are exact")
         if self.share is not None:
             number = isinstance(self.share, (int, float)) and not isinstance(self.share, bool)
             if not number or not 0 < self.share <= 1:

@@ -529,7 +529,6 @@ def options_of(
     max_comparisons: int,
 ) -> RunOptions:
     """The options of a run of keep-then-absorb over texts or their parts, as `dedup` checks them and fills them in."""
-    made = _Options.following(
-        None, recipe, threshold, radius, recall, confirm, verify, "absorb", keep, "representatives"
-    )
+    asked = (recipe, threshold, radius, recall, confirm, verify)
+    made = _Options.following(None, *asked, None, "keep", None, "absorb", keep, "representatives", sketched=False)
     return replace(made, max_comparisons=max_comparisons)
