@@ -174,6 +174,47 @@ def quality(data: Path, corpus: str) -> dict[str, Any]:
     return result
 
 
+def furnished(data: Path, corpus: str) -> dict[str, Any]:
+    """Articles on two of 20 sites each, whose menus and imprints are as long as most articles: which of them go."""
+    everything = articles(data, corpus, 1000)
+    base, furniture = everything[:600], everything[600:]
+    lines = [part[:120] for parts in furniture for part in parts]
+    menus = [lines[number * 20 : number * 20 + 20] for number in range(20)]
+    documents = [(number, number % 20, parts) for number, parts in enumerate(base)]
+    documents += [(number, (number + 7) % 20, parts) for number, parts in enumerate(base)]
+    given = ["\n".join([*menus[site][:12], *parts, *menus[site][12:]]) for _, site, parts in documents]
+    sources = [f"site {site}" for _, site, _ in documents]
+    result: dict[str, Any] = {"articles": len(base), "documents": len(given)}
+    for use in ("keep", "drop"):
+        found = nk.passages(given, unit="document", sources=sources, boilerplate=use)
+        kept = set(found.kept)
+        gone = [number for row, (number, _, _) in enumerate(documents) if row not in kept]
+        standing = {documents[row][0] for row in kept}
+        result[use] = {
+            "lines": len(found.boilerplate or []),
+            "copies_removed": sum(row not in kept for row in range(len(base), len(documents))) / len(base),
+            "articles_lost": len({number for number in gone if number not in standing}) / len(base),
+        }
+    return result
+
+
+def natural(data: Path, corpus: str) -> dict[str, Any]:
+    """Which documents of a corpus as it is go with frequent lines, and without."""
+    given = texts(data, corpus)
+    keep, drop = (
+        nk.passages(given, unit="document", remove="documents", share=1, boilerplate=use) for use in ("keep", "drop")
+    )
+    gone = [set(range(len(given))) - set(found.kept) for found in (keep, drop)]
+    return {
+        "documents": len(given),
+        "lines": len(keep.boilerplate or []),
+        "removed_keep": len(gone[0]),
+        "removed_drop": len(gone[1]),
+        "only_keep": len(gone[0] - gone[1]),
+        "only_drop": len(gone[1] - gone[0]),
+    }
+
+
 def answers(data: Path) -> dict[str, Any]:
     """Share of each answer that is found in the sources, by what its writer was told, and how well it tells copies."""
     given = sorted(records(data, "en_plagiarised_answers"), key=lambda one: one["category"] != "orig")
@@ -299,7 +340,10 @@ def main() -> None:
     run: dict[str, Any] = {"built": {}, "speed": {}, "repeats": {}}
     for corpus in ("en_20news", "zh_news_sogou"):
         run["built"][corpus] = quality(given.data, corpus)
+        run["built"][corpus]["furnished"] = furnished(given.data, corpus)
         print(corpus, run["built"][corpus], file=sys.stderr)
+    run["natural"] = {corpus: natural(given.data, corpus) for corpus in ("en_20news", "en_licences", "zh_laws")}
+    print(run["natural"], file=sys.stderr)
     run["answers"] = answers(given.data)
     print(run["answers"], file=sys.stderr)
     for length in (50, 200):
