@@ -8,7 +8,9 @@
 //! **Anchors.** Of every W = N − k + 1 runs of k symbols one is chosen, the one with the least hash, the first of equals
 //! (winnowing: Schleimer, Wilkerson and Aiken, SIGMOD 2003). Equal windows choose the same one, so a repeated window is
 //! met at its anchor: a table has the places of earlier anchors by hash, each is compared symbol by symbol, and the match
-//! is extended to both sides. Of n random symbols 2 / (W + 1) are anchors.
+//! is extended to both sides. Of n random symbols 2 / (W + 1) are anchors. A run with a period of four symbols or fewer, such
+//! as a rule of dashes, stands in very many contexts: its hash is the largest there is, so that another one is chosen if
+//! the window has one.
 //!
 //! An anchor all of whose windows are repeated needs neither to be looked up nor to be stored: an earlier one stands for it.
 //! So a text that is copied a thousand times is in the table once.
@@ -252,6 +254,9 @@ impl Covered {
 /// Multiplier of the polynomial: odd, and without a pattern.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Longest period of a run that is chosen last.
+const PERIODS: usize = 4;
+
 /// Place and hash of the anchors: of `width` runs of `run` symbols in a row the one with the least hash, the first of equals.
 fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<Item = (usize, u64)> + '_ {
     let leading = (1..run).fold(1_u64, |power, _| power.wrapping_mul(BASE));
@@ -260,9 +265,20 @@ fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<
     // Runs that can still be the least of a window, their hashes ascending; the first of equals.
     let mut least: VecDeque<(usize, u64)> = VecDeque::new();
     let mut given = usize::MAX;
+    // How many of the last symbols are what stood so far before them, for each period.
+    let mut alike = [0; PERIODS];
+    let mut count = move |at: usize| {
+        for (period, alike) in (1..).zip(&mut alike) {
+            *alike = if at >= period && symbols[at] == symbols[at - period] { *alike + 1 } else { 0 };
+        }
+        (1..).zip(&alike).any(|(period, &alike)| 2 * period <= run && alike + period >= run)
+    };
+    (0..run - 1).for_each(|at| {
+        count(at);
+    });
     (0..symbols.len() + 1 - run).filter_map(move |newest| {
         rolling = rolling.wrapping_mul(BASE).wrapping_add(value(newest + run - 1));
-        let hash = mixed(rolling);
+        let hash = if count(newest + run - 1) { u64::MAX } else { mixed(rolling) };
         rolling = rolling.wrapping_sub(value(newest).wrapping_mul(leading));
         while least.back().is_some_and(|&(_, other)| other > hash) {
             least.pop_back();
@@ -434,6 +450,20 @@ mod tests {
         let symbols = vec![b'a'; 1 << 20];
         let found = repeats(&symbols, &[[0, 1 << 20]], 50, 100).expect("room");
         assert_eq!((vec![[1, 1 << 20, 0]], 0), (found.places, found.skipped));
+    }
+
+    #[test]
+    fn rules_of_dashes_are_no_anchors_of_what_stands_beside_them() {
+        let texts: Vec<Vec<u8>> = (0..2000_u64)
+            .map(|i| {
+                let word = format!("{:x}", mixed(i.wrapping_mul(BASE)));
+                [word.as_bytes(), &vec![b'-'; 30 + i as usize % 40], word.as_bytes(), b"=-=-=-=-=-=-=-=-=-=-=-=-=-="]
+                    .concat()
+            })
+            .collect();
+        let (symbols, places) = joined(&texts);
+        assert_eq!(0, repeats(&symbols, &places, 30, 1000).expect("room").skipped);
+        check(&symbols, &places, 30);
     }
 
     #[test]

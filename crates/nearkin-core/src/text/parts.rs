@@ -385,7 +385,7 @@ fn folded_hash(word: &str) -> u64 {
     word.chars().flat_map(char::to_lowercase).fold(start, |hash, character| folded(hash, character.into()))
 }
 
-/// A permutation of 64-bit numbers (the finaliser of SplitMix64).
+/// A permutation of 64-bit numbers (the finaliser of `SplitMix64`).
 fn mix(mut x: u64) -> u64 {
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -406,7 +406,7 @@ fn visible(text: &str) -> i64 {
 
 /// The words of texts: for each text how many there are up to its end, beginning with 0; for each word a hash that is never
 /// `u64::MAX`, and where it begins and ends in characters.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct WordPlaces {
     /// For each text how many words there are up to its end; begins with 0.
     pub ends: Vec<i64>,
