@@ -12,7 +12,8 @@
 //! as a rule of dashes, stands in very many contexts: its hash is the largest there is, so that another one is chosen if
 //! the window has one.
 //!
-//! An anchor all of whose windows are repeated needs neither to be looked up nor to be stored: an earlier one stands for it.
+//! An anchor is that of the windows that choose it. Where all of these are repeated it needs neither to be looked up nor to be
+//! stored: earlier ones stand for it.
 //! So a text that is copied a thousand times is in the table once.
 //!
 //! Memory: 16 bytes and at most 16 of the table per anchor that is stored; the symbols are read where they are, in order but
@@ -125,12 +126,11 @@ impl<'a, S: Symbol> Search<'a, S> {
         }
         let mut stretches = Growing::default();
         let mut covered = Covered::default();
-        for (at, hash) in stop.often(anchors(&self.symbols[start..end], self.run, self.least - self.run + 1)) {
-            let at = start + at;
-            // First places of the windows of this text that hold the anchor.
-            let windows = (at + self.run).saturating_sub(self.least).max(start)..=at.min(end - self.least);
-            covered.forget(*windows.start());
-            if covered.has(*windows.start(), *windows.end()) {
+        for anchor in stop.often(anchors(&self.symbols[start..end], self.run, self.least - self.run + 1)) {
+            let (at, hash) = (start + anchor.at, anchor.hash);
+            let (first, last) = (start + anchor.first, start + anchor.last);
+            covered.forget(first);
+            if covered.has(first, last) {
                 continue;
             }
             let mut compared = 0;
@@ -152,11 +152,11 @@ impl<'a, S: Symbol> Search<'a, S> {
                 let Some(stretch) = self.extended(at, place as usize, (start, end), &covered) else { continue };
                 covered.add(stretch, self.least);
                 stretches.push(stretch);
-                if covered.has(*windows.start(), *windows.end()) {
+                if covered.has(first, last) {
                     break;
                 }
             }
-            if !covered.has(*windows.start(), *windows.end()) {
+            if !covered.has(first, last) {
                 self.table.push(at as u64, hash)?;
             }
         }
@@ -257,14 +257,25 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Longest period of a run that is chosen last.
 const PERIODS: usize = 4;
 
-/// Place and hash of the anchors: of `width` runs of `run` symbols in a row the one with the least hash, the first of equals.
-fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<Item = (usize, u64)> + '_ {
+/// A run that windows choose.
+#[derive(Clone, Copy)]
+struct Anchor {
+    at: usize,
+    hash: u64,
+    /// The first and the last window that choose it.
+    first: usize,
+    last: usize,
+}
+
+/// The anchors: of `width` runs of `run` symbols in a row the one with the least hash, the first of equals.
+fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<Item = Anchor> + '_ {
     let leading = (1..run).fold(1_u64, |power, _| power.wrapping_mul(BASE));
     let value = |at: usize| symbols[at].number().wrapping_add(1).wrapping_mul(0xd6e8_feb8_6659_fd93);
     let mut rolling = (0..run - 1).fold(0_u64, |hash, at| hash.wrapping_mul(BASE).wrapping_add(value(at)));
     // Runs that can still be the least of a window, their hashes ascending; the first of equals.
     let mut least: VecDeque<(usize, u64)> = VecDeque::new();
-    let mut given = usize::MAX;
+    let mut open: Option<Anchor> = None;
+    let runs = symbols.len() + 1 - run;
     // How many of the last symbols are what stood so far before them, for each period.
     let mut alike = [0; PERIODS];
     let mut count = move |at: usize| {
@@ -276,7 +287,10 @@ fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<
     (0..run - 1).for_each(|at| {
         count(at);
     });
-    (0..symbols.len() + 1 - run).filter_map(move |newest| {
+    (0..=runs).filter_map(move |newest| {
+        if newest == runs {
+            return open.take();
+        }
         rolling = rolling.wrapping_mul(BASE).wrapping_add(value(newest + run - 1));
         let hash = if count(newest + run - 1) { u64::MAX } else { mixed(rolling) };
         rolling = rolling.wrapping_sub(value(newest).wrapping_mul(leading));
@@ -289,11 +303,13 @@ fn anchors<S: Symbol>(symbols: &[S], run: usize, width: usize) -> impl Iterator<
             least.pop_front();
         }
         let &(at, hash) = least.front()?;
-        if at == given {
-            return None;
+        match &mut open {
+            Some(anchor) if anchor.at == at => {
+                anchor.last = first;
+                None
+            }
+            _ => open.replace(Anchor { at, hash, first, last: first }),
         }
-        given = at;
-        Some((at, hash))
     })
 }
 
