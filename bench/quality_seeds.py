@@ -1,8 +1,8 @@
 """The stated recall over twenty seeds: of all pairs at J >= 0.8, how many each seed's candidates hold.
 
-Another seed of the feature hash gives other fingerprints and signatures of the same recipe. For each corpus, family and seed
-all texts are hashed, the candidates of all pairs are found as a deduplication finds them, and compared with every pair
-of J >= 0.8. A pair at the threshold is to be found with the stated recall; nearer ones are found more often.
+Another seed of the feature hash gives other fingerprints and signatures of the same recipe. For each corpus, family and
+seed all texts are hashed, the candidates of all pairs are found as a deduplication finds them, and compared with every
+pair of J >= 0.8. A pair at the threshold is to be found with the stated recall; nearer ones are found more often.
 
 Run: `python bench/quality_seeds.py`; results go to `bench/runs/` and docs/quality.md.
 """
