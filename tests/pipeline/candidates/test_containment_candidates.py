@@ -79,6 +79,7 @@ def test_short_texts_equal_the_definition(
 ) -> None:
     """A sketch of a text with few features is all of them: every pair is found, in batches of any size."""
     options: dict[str, Any] = {"recipe": WORDS, "measure": "containment", "threshold": threshold, "recall": recall}
+    options["featureless"] = "keep"
     with (
         mock.patch.object(cluster, "_BATCH", batch),
         mock.patch.object(cluster, "_BATCH_CHARACTERS", characters),
@@ -107,7 +108,8 @@ def test_older_documents_are_found_whichever_is_the_smaller(
     """The first match in order, older ones before the kept ones; links with older documents, too."""
     with mock.patch.object(cluster, "_BATCH", batch):
         result = nk.dedup(
-            new, recipe=WORDS, measure="containment", against=old, against_ids=[f"o{i}" for i in range(len(old))],
+            new, recipe=WORDS,
+            featureless="keep", measure="containment", against=old, against_ids=[f"o{i}" for i in range(len(old))],
             links="all",
         )  # fmt: skip
     names = [f"o{i}" for i in range(len(old))] + list(range(len(new)))

@@ -476,7 +476,9 @@ mod tests {
                 .map(|ids| ids.iter().map(|&(id, power)| id / (1 << (2 * power))).collect::<BTreeSet<_>>().into_iter().collect())
                 .collect();
             let mut texts = HashedTexts::default();
-            sets.iter().for_each(|ids| texts.push(ids, 7).expect("room"));
+            for ids in &sets {
+                texts.push(ids, 7).expect("room");
+            }
             let hashes: Vec<BTreeSet<u32>> = (0..sets.len()).map(|i| texts.of(i).iter().copied().collect()).collect();
             let rows: Vec<u32> = hashes.iter().flat_map(|hashes| row(hashes, size)).collect();
             let least: Vec<u16> = hashes.iter().map(|hashes| wanted.min(size).min(hashes.len()) as u16).collect();
