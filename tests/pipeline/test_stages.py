@@ -51,13 +51,18 @@ class Copies:
 
 
 def test_copies_collapse_onto_the_first_in_keep_order() -> None:
-    """Forwards, backwards, without those that have no features, and onto older documents."""
+    """Forwards, backwards, with and without those that have no features, and onto older documents."""
     first = collapse(documents(COPIES), None, keep_keys("first"))
     assert [0, 1, 2, 3, 4, 5] == first.rows.tolist()
     assert [0, 1, 0, 3, 0, 1] == first.original.tolist()
     assert [-1] * 6 == first.older.tolist()
     assert [0, 1, 3] == first.distinct.tolist()
-    last = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"))
+    whole = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"), "collapse")
+    assert [5, 4, 3, 2, 1, 0] == whole.rows.tolist()
+    assert [0, 1, 2, 1, 0, 1] == whole.original.tolist()
+    # The first of its content has no features: it is not searched, nor are its copies.
+    assert [0, 2] == whole.distinct.tolist()
+    last = collapse(documents(COPIES, absent=(4,)), None, keep_keys("last"), "keep")
     assert [5, 3, 2, 1, 0] == last.rows.tolist()
     assert [0, 1, 2, 0, 2] == last.original.tolist()
     assert [0, 1, 2] == last.distinct.tolist()

@@ -146,15 +146,14 @@ fn numbers(text: &str, mut found: impl FnMut(&str)) {
     while let Some(next) = text.as_bytes()[at..].iter().position(|&byte| byte.is_ascii_digit() || byte >= 0x80) {
         at += next;
         let Some(first) = text[at..].chars().next() else { break };
-        at += match digit(first) {
-            Some(_) => number(text, at, &mut found),
-            None => {
-                if first.is_numeric() {
-                    other_numeric(first, &mut found);
-                }
-                first.len_utf8()
-            }
-        };
+        if digit(first).is_some() {
+            at += number(text, at, &mut found);
+            continue;
+        }
+        if first.is_numeric() {
+            other_numeric(first, &mut found);
+        }
+        at += first.len_utf8();
     }
 }
 
