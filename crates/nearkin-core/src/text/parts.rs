@@ -559,11 +559,11 @@ mod tests {
         let reach = words / 2;
         let pair = |i: usize| mix(found[i].1 ^ mix(found.get(i + 1).map_or(0, |next| next.1)).rotate_left(1));
         let (mut result, mut last) = (Vec::new(), 0);
-        for i in 0..found.len().saturating_sub(reach) {
+        for (i, &(place, _)) in found.iter().enumerate().take(found.len().saturating_sub(reach)) {
             let around = if i < reach { None } else { (i - reach..=i + reach).min_by_key(|&j| (pair(j), j)) };
             if around == Some(i) || i - last >= 4 * words {
                 last = i;
-                result.push(found[i].0);
+                result.push(place);
             }
         }
         result
