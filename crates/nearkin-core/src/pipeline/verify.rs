@@ -606,9 +606,9 @@ mod tests {
             cache.add(&tokenizer(), &[0, 1, 2], texts.as_slice()).expect("room");
             let (mut subject, stop) = (Subject::default(), Stop::default());
             cache.subject(0, &mut subject).expect("room");
-            let found = |row| cache.matches(row, &subject, 0.8, &stop).expect("room");
+            let found = |row| cache.matches(row, &subject, 0.5, &stop).expect("room");
             assert!(found(0).is_some() && found(1).is_none() && found(2).is_some());
-            assert!(cache.at_least(1, &subject, 0.8, &stop).expect("room").is_some());
+            assert!(cache.at_least(1, &subject, 0.5, &stop).expect("room").is_some());
             assert_eq!(1, cache.differing());
             assert_eq!(vec![true, false, false], cache.which_differ(&[0, 0, 1], &[1, 2, 2]).expect("room"));
         }
