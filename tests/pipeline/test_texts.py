@@ -344,7 +344,7 @@ def test_against_an_index_equals_the_definition(old: list[str | None], new: list
     gone: dict[int, int] = {}
     for row in by_definition.rows:
         near = [(int(by_definition.fps[row] ^ int(fps[entry])).bit_count(), int(entry) + 1000) for entry in entries]
-        if near and min(near)[0] <= radius:
+        if row not in by_definition.featureless and near and min(near)[0] <= radius:
             gone[row] = min(near)[1]
     left = [row for row in by_definition.rows if row not in gone]
     gone |= {row: head for row, head in reference.absorb(left, by_definition.match).items() if row != head}

@@ -224,7 +224,7 @@ def dedup(
     >>> for row in result.clusters.rows():
     ...     print(row["id"], row["representative"], row["reason"], round(row["similarity"], 2))
     a a kept 1.0
-    c a near 1.0
+    c a same-letters 1.0
     d a near 0.76
 
     A frame by the names of its columns, and the rows of it that stay:
