@@ -1,0 +1,250 @@
+"""The service answers concurrent clients as a store does that gets one call after the other."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import linearizable
+import pytest
+from linearizable import (
+    FOREVER,
+    NEW,
+    Answer,
+    Likeness,
+    Model,
+    Operation,
+    State,
+    named_family,
+    read_history,
+    violation_of,
+    write_history,
+)
+
+LIKE: Likeness = {("f a", "f b"): (7, 0.9), ("f b", "f a"): (7, 0.9)}
+NEAR_A, EXACT_A = Answer("near", "f-1", 7, 0.9), Answer("exact", "f-1", 0, 1.0)
+
+
+def op(
+    client: int, call: str, name: str, content: str, times: tuple[int, int | None], seen: Answer | str | None = None
+) -> Operation:
+    """An operation on one document; without an end nothing was seen."""
+    begin, end = times
+    return Operation(client, call, ((name, content),), begin, end or FOREVER, None if seen is None else (seen,))
+
+
+def add(client: int, name: str, content: str, times: tuple[int, int | None], seen: Answer | str | None) -> Operation:
+    """A `check-and-add`."""
+    return op(client, "check-and-add", name, content, times, seen)
+
+
+def fault(*history: Operation) -> linearizable.Violation | None:
+    """What the checker finds in one family."""
+    return violation_of(history, LIKE, named_family)
+
+
+def test_what_one_client_sees_of_a_store_is_linearizable() -> None:
+    """Every kind of call and answer, one after the other."""
+    assert None is fault(
+        op(0, "check", "", "f a", (0, 1), NEW),
+        op(0, "get", "f-1", "", (2, 3), "absent"),
+        add(0, "f-1", "f a", (4, 5), NEW),
+        add(0, "f-1", "f a", (6, 7), Answer("known", None, -1, None)),
+        add(0, "f-1", "f b", (8, 9), "other-content"),
+        add(0, "f-2", "f b", (10, 11), NEAR_A),
+        op(0, "check", "", "f a", (12, 13), EXACT_A),
+        op(0, "get", "f-2", "", (14, 15), NEAR_A),
+        op(0, "remove", "f-1", "", (16, 17), "removed"),
+        op(0, "remove", "f-1", "", (18, 19), "absent"),
+        # The one that decided is gone; what was said of it stays.
+        op(0, "get", "f-2", "", (20, 21), NEAR_A._replace(match=None)),
+        op(0, "check", "", "f b", (22, 23), NEW),
+    )
+
+
+def test_two_that_are_both_told_new_are_a_fault() -> None:
+    """Near one another and at once: only one of them can be the first."""
+    assert None is fault(add(0, "f-1", "f a", (0, 10), NEW), add(1, "f-2", "f b", (0, 10), NEAR_A))
+    found = fault(add(0, "f-1", "f a", (0, 10), NEW), add(1, "f-2", "f b", (0, 10), NEW))
+    assert found is not None
+    assert "must be near f-" in str(found)
+
+
+def test_an_answer_that_forgets_what_was_acknowledged_is_a_fault() -> None:
+    """A read may be old only while the change is under way."""
+    write = add(0, "f-1", "f a", (10, 20), NEW)
+    assert None is fault(write, op(1, "get", "f-1", "", (15, 30), "absent"))
+    assert None is fault(write, op(1, "get", "f-1", "", (20, 30), "absent"))
+    assert None is not fault(write, op(1, "get", "f-1", "", (21, 30), "absent"))
+
+
+def test_what_is_seen_once_is_not_unseen_later() -> None:
+    """A second reader, called after the first one's answer, sees no older state, though the change goes on."""
+    write = add(0, "f-1", "f a", (0, 100), NEW)
+    first, second = op(1, "check", "", "f a", (10, 20), EXACT_A), op(2, "check", "", "f a", (30, 40), NEW)
+    assert None is not fault(write, first, second)
+    assert None is fault(write, first._replace(begin=30, end=40), second._replace(begin=10, end=20))
+
+
+def test_an_answer_from_the_future_is_a_fault() -> None:
+    """Nothing is seen before it was asked for."""
+    early = op(1, "check", "", "f a", (0, 5), EXACT_A)
+    assert None is not fault(early, add(0, "f-1", "f a", (6, 9), NEW))
+    assert None is fault(early, add(0, "f-1", "f a", (5, 9), NEW))
+
+
+def test_a_lost_update_is_a_fault() -> None:
+    """Of two removals at once one finds the document."""
+    write = add(0, "f-1", "f a", (0, 1), NEW)
+    removals = [op(client, "remove", "f-1", "", (2, 9), "removed") for client in (1, 2)]
+    assert None is not fault(write, *removals)
+    assert None is fault(write, removals[0], removals[1]._replace(seen=("absent",)))
+
+
+def test_wrong_match_distance_and_similarity_are_faults() -> None:
+    """Answers are compared whole."""
+    write = add(0, "f-1", "f a", (0, 1), NEW)
+    assert None is fault(write, op(1, "check", "", "f b", (2, 3), NEAR_A))
+    for wrong in (
+        NEAR_A._replace(match="f-2"),
+        NEAR_A._replace(distance=8),
+        NEAR_A._replace(similarity=0.89),
+        NEAR_A._replace(status="exact"),
+    ):
+        assert None is not fault(write, op(1, "check", "", "f b", (2, 3), wrong))
+
+
+def test_a_batch_that_is_seen_in_part_is_a_fault() -> None:
+    """A batch takes effect at one moment."""
+    documents = (("f-1", "f a"), ("f-2", "f b"))
+    write = Operation(0, "check-and-add", documents, 0, 100, (NEW, NEAR_A))
+    first, second = op(1, "get", "f-1", "", (10, 20), NEW), op(1, "get", "f-2", "", (30, 40), "absent")
+    assert None is not fault(write, first, second)
+    assert None is fault(write, first._replace(seen=("absent",)), second)
+    # All or none: one bad document, and nothing of the batch is there.
+    before = add(1, "f-2", "f a", (-9, -8), NEW)
+    refused = write._replace(seen=("other-content",) * 2)
+    assert None is fault(before, refused, op(1, "get", "f-1", "", (101, 102), "absent"))
+    assert None is not fault(before, refused, op(1, "get", "f-1", "", (101, 102), NEW))
+
+
+def test_what_was_never_answered_may_have_happened_at_any_time_or_never() -> None:
+    """But not before its call."""
+    lost = add(0, "f-1", "f a", (10, None), None)
+    seen, unseen = op(1, "check", "", "f a", (20, 30), EXACT_A), op(1, "check", "", "f a", (20, 30), NEW)
+    assert None is fault(lost)
+    assert None is fault(lost, seen)
+    assert None is fault(lost, unseen)
+    assert None is fault(lost, unseen, seen._replace(begin=40, end=50))
+    assert None is not fault(lost, seen, unseen._replace(begin=40, end=50))
+    assert None is not fault(lost, seen._replace(begin=0, end=9))
+
+
+def test_a_fault_in_one_family_of_many_is_found(tmp_path: Path) -> None:
+    """And named, also by the program."""
+    history = [add(0, f"f{i}-1", f"f{i} a", (i, i + 1), NEW) for i in range(50)]
+    assert None is violation_of(history, {}, named_family)
+    wrong = [*history, op(1, "get", "f7-1", "", (60, 61), "absent")]
+    found = violation_of(wrong, {}, named_family)
+    assert found is not None
+    assert "f7" == found.family
+    for name, some, code in (("right", history, 0), ("wrong", wrong, 1)):
+        write_history(tmp_path / name, some, LIKE)
+        assert (some, LIKE) == read_history(tmp_path / name)
+        done = subprocess.run(
+            [sys.executable, linearizable.__file__, str(tmp_path / name)], capture_output=True, text=True, check=False
+        )
+        assert (code, "") == (done.returncode, done.stderr)
+        assert ("family 'f7' is not linearizable" in done.stdout) == (name == "wrong")
+
+
+def by_brute_force(history: Sequence[Operation], likeness: Likeness) -> bool:
+    """Whether any order of all operations fits: every one is tried. Unanswered ones may be left out."""
+    model = Model(likeness)
+    answered = [one for one in history if one.seen is not None]
+    unanswered = [one for one in history if one.seen is None]
+    for count in range(len(unanswered) + 1):
+        for some in itertools.combinations(unanswered, count):
+            if any(fits(order, model) for order in itertools.permutations([*answered, *some])):
+                return True
+    return False
+
+
+def fits(order: Sequence[Operation], model: Model) -> bool:
+    """Whether one order keeps real time and is what the model answers."""
+    if any(later.end < one.begin for one, later in itertools.combinations(order, 2)):
+        return False
+    state: State = ()
+    for one in order:
+        state, seen = model.step(state, one)
+        if one.seen is not None and one.seen != seen:
+            return False
+    return True
+
+
+def random_history(choose: random.Random, count: int) -> list[Operation]:
+    """Operations at random times, answered by the model at a moment between; mostly one is falsified."""
+    model = Model(LIKE)
+    timed = []
+    for client in range(count):
+        moment, name = choose.randrange(40), f"f-{choose.randrange(2)}"
+        content = choose.choice(["f a", "f b"])
+        call = choose.choice(["check", "check-and-add", "check-and-add", "remove", "get"])
+        asked = {"check": ("", content), "check-and-add": (name, content)}.get(call, (name, ""))
+        begin, end = moment - choose.randrange(12), moment + choose.randrange(12)
+        timed.append((moment, Operation(client, call, (asked,), begin, end, None)))
+    state: State = ()
+    history = []
+    for _, one in sorted(timed, key=lambda pair: pair[0]):
+        state, seen = model.step(state, one)
+        history.append(one._replace(end=FOREVER) if choose.random() < 0.1 else one._replace(seen=seen))
+    if choose.random() < 0.6:
+        number = choose.randrange(count)
+        other = choose.choice([one.seen for one in history])
+        history[number] = history[number]._replace(seen=other, end=min(history[number].end, 60))
+    return history
+
+
+def test_the_checker_equals_brute_force() -> None:
+    """Over random histories of up to six operations, right ones and wrong ones."""
+    choose = random.Random(5)
+    verdicts = []
+    for _ in range(600):
+        history = random_history(choose, choose.randrange(1, 7))
+        if any(one.seen is None and one.end != FOREVER for one in history):
+            continue
+        expected = by_brute_force(history, LIKE)
+        assert expected == (fault(*history) is None), history
+        verdicts.append(expected)
+    assert 100 < verdicts.count(False)
+    assert 100 < verdicts.count(True)
+
+
+@pytest.mark.parametrize("clients", [4, 16])
+def test_long_histories_with_much_overlap_are_checked_in_linear_time(clients: int) -> None:
+    """A right history of 3,000 operations on one family; with a stale read at its end it is wrong."""
+    choose = random.Random(clients)
+    model, history = Model(LIKE), []
+    state: State = ()
+    free = [0] * clients
+    for moment in range(3000):
+        # Each client's call ends before its next one begins.
+        client = moment % clients
+        name = f"f-{choose.randrange(4)}"
+        call = choose.choice(["check", "check-and-add", "check-and-add", "remove", "get"])
+        content = choose.choice(["f a", "f b"])
+        asked = {"check": ("", content), "check-and-add": (name, content)}.get(call, (name, ""))
+        begin = max(free[client] + 1, 10 * moment - choose.randrange(5 * clients))
+        end = 10 * moment + choose.randrange(5 * clients)
+        one = Operation(client, call, (asked,), begin, end, None)
+        state, seen = model.step(state, one)
+        history.append(one._replace(seen=seen))
+        free[client] = end
+    assert None is fault(*history)
+    name = state[0].id if state else "f-0"
+    wrong: Answer | str = "absent" if state else NEW
+    assert None is not fault(*history, op(0, "get", name, "", (100_000, 100_001), wrong))
