@@ -180,6 +180,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.path = self.folder / "store"
         self.handles: list[nk.Store] = []
         self.gone: list[Known] = []
+        self.reports = False
 
     def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
         """Make the store, and open a second handle."""
@@ -212,6 +213,12 @@ class StoreMachine(RuleBasedStateMachine):
         """Documents come, all or none: names and contents for the model, items for the store."""
         before = list(self.model.documents)
         names = [name for name, _ in batch]
+        if self.reports:
+            wanted = [self.add_or_report(name, content, absorb=absorb) for name, content in batch]
+            answers = call(items, names, conflicts="report")
+            assert names == answers.own_ids
+            assert all(map(self.same, wanted, [tuple(row.values()) for row in answers.rows()]))
+            return
         try:
             expected = [self.model.add(name, content, absorb=absorb) for name, content in batch]
         except KeyError:
@@ -222,6 +229,18 @@ class StoreMachine(RuleBasedStateMachine):
         found = [tuple(row.values()) for row in call(items, names).rows()]
         assert len(expected) == len(found)
         assert all(map(self.same, expected, found)), (batch, expected, found)
+
+    def add_or_report(self, name: str, content: Any, *, absorb: bool) -> Answer:
+        """A document comes alone; one with the id of another content changes nothing."""
+        try:
+            return self.model.add(name, content, absorb=absorb)
+        except KeyError:
+            return ("conflict", *NEW[1:])
+
+    @rule(reports=st.booleans())
+    def choose(self, reports: bool) -> None:
+        """From now on an id with another content is reported, or refused."""
+        self.reports = reports
 
     @rule(data=st.data(), which=HANDLES, erase=st.booleans())
     def remove(self, data: st.DataObject, which: int, erase: bool) -> None:

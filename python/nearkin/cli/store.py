@@ -174,12 +174,11 @@ def add(
         def remember(
             texts: list[str | None], ids: list[Id] | None, cells: Cells
         ) -> tuple[Sequence[Id] | None, Answers]:
-            first = store.next_row
             answers = (store.add if keep_all else store.check_and_add)(texts, ids, columns=cells)
             for name in answers.status:
                 counts[name] += 1
             progress("add", sum(counts.values()), None)
-            return range(first, first + len(texts)) if ids is None else None, answers
+            return answers.own_ids, answers
 
         _answer_each(path, reading, inputs, remember, columns, progress, as_json=as_json, quiet=quiet and not as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)

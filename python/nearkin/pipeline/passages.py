@@ -3,9 +3,8 @@
 1. *Hash*: every text is split into its parts by each unit (`nearkin.text.parts`), which are hashed as documents are.
    Frequent lines are counted in the same pass (`nearkin.pipeline.boilerplate`).
 2. *Search, verify, absorb*: documents that are copies of earlier ones are found whole; then the parts of the others in
-keep
-   order (`nearkin.pipeline.parts`). Exact long repeats by
-   their own kernel (`nearkin.pipeline.repeats`). Of several units each later one takes what lies in no passage yet.
+   keep order (`nearkin.pipeline.parts`). Exact long repeats have their own kernel (`nearkin.pipeline.repeats`). Of
+   several units each later one takes what lies in no passage yet.
 3. *Remove*: passages are cut out, or documents go by their share of passages, or nothing does.
 
 What is cut or removed always stands in a document that stays. Memory: `nearkin.pipeline.parts`, per part.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from nearkin.store.settings import Kind
 from nearkin.store.single import Outcome, answer_of_one, outcome_of_one
 from nearkin.store.texts import features_of
 
+Conflicts = Literal["raise", "report"]
+"""What an id does that is that of another content."""
+
 _MOST = 0xFFFFFFFF
 """Features, and characters, that a record counts."""
 
@@ -45,6 +48,7 @@ class AddingStore(OpenedStore):
         *,
         columns: Columns | None = None,
         kind: Kind | None = None,
+        conflicts: Conflicts = "raise",
         progress: ShowProgress = None,
     ) -> Answers:
         """Say of each document whether it is new, and remember it: one atomic, durable step.
@@ -61,6 +65,9 @@ class AddingStore(OpenedStore):
         kind : {"digests", "bytes", "paths"}, optional
             What is given to a store of files; None stands for digests. A digest that is given alone is the content of
             its document: equal ones are exact copies.
+        conflicts : {"raise", "report"}, default "raise"
+            What an id does that is there, or occurs twice, with another content: raise, so that nothing is added; or
+            get the status "conflict", so that it alone is not added.
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total, also
             while the store is locked for this call: it must not use the store.
@@ -82,7 +89,7 @@ class AddingStore(OpenedStore):
             Other writers did not end in time.
         """
         with reporting(progress) as report:
-            return self._add(texts, ids, columns, kind, report, absorb=True)
+            return self._add(texts, ids, columns, kind, report, conflicts, absorb=True)
 
     def add(
         self,
@@ -91,6 +98,7 @@ class AddingStore(OpenedStore):
         *,
         columns: Columns | None = None,
         kind: Kind | None = None,
+        conflicts: Conflicts = "raise",
         progress: ShowProgress = None,
     ) -> Answers:
         """Remember documents that are known to be wanted: all stay, whatever they are like.
@@ -99,7 +107,7 @@ class AddingStore(OpenedStore):
         "known", all others are "new".
         """
         with reporting(progress) as report:
-            return self._add(texts, ids, columns, kind, report, absorb=False)
+            return self._add(texts, ids, columns, kind, report, conflicts, absorb=False)
 
     def _add(
         self,
@@ -108,10 +116,13 @@ class AddingStore(OpenedStore):
         columns: Columns | None,
         kind: Kind | None,
         report: Progress,
+        conflicts: Conflicts,
         *,
         absorb: bool,
     ) -> Answers:
         self._check_writable()
+        if conflicts not in get_args(Conflicts):
+            raise bad_parameter("conflicts", repr(conflicts), '"raise" or "report"')
         keys = None if ids is None else check_ids(ids)
         hashed = self._hash(texts, keys, kind, report)
         if keys is None and kind == "paths":
@@ -124,7 +135,8 @@ class AddingStore(OpenedStore):
         with self._lock:
             answers = self._add_one(hashed, keys, extra, features) if absorb and 1 == len(hashed) else None
             if answers is None:
-                batch = Batch(hashed, keys, self._settings, self._cache, report)
+                reported = conflicts == "report"
+                batch = Batch(hashed, keys, self._settings, self._cache, report, conflicts=reported)
                 answers = self._add_batch(batch, keys, extra, features, absorb=absorb)
             self._after_commit()
             return answers
@@ -198,7 +210,7 @@ class AddingStore(OpenedStore):
         match = None if is_new else Match(outcome.row, outcome.distance, outcome.similarity)
         kept = features[0] if features is not None and is_new else None
         extra = pack_extra(match, columns[0] if columns else {}, kept)
-        answers = answer_of_one(outcome, contents)
+        answers = replace(answer_of_one(outcome, contents), own_ids=names)
         packed = hashed.contents.tobytes()
         batches = batches_of(state.next_row, names, packed, records.tobytes(), [extra] if extra else None)
         texts: list[LogTexts] = []
@@ -218,7 +230,7 @@ class AddingStore(OpenedStore):
     ) -> Answers:
         """Put the documents of a decided batch into the log, and their look-ups into memory, once committed."""
         hashed, contents = batch.hashed, self._contents
-        stored = np.flatnonzero(decision.status != KNOWN)
+        stored = np.flatnonzero(decision.status < KNOWN)
         rows = state.next_row + np.arange(len(stored))
         row_of = np.full(len(hashed), -1, np.int64)
         row_of[stored] = rows
@@ -237,6 +249,9 @@ class AddingStore(OpenedStore):
         packed = hashed.contents[stored].tobytes()
         extras = self._extras(decision, stored, distances, columns, features)
         answers = answers_of(decision, contents, distances, dict(zip(rows.tolist(), names, strict=True)))
+        answers = replace(
+            answers, own_ids=names if keys is None else list(keys.tolist() if isinstance(keys, np.ndarray) else keys)
+        )
         if names:
             batches = batches_of(state.next_row, names, packed, records.tobytes(), extras)
             self._write(batches, self._texts_of(hashed, decision, stored, batches), records, state)

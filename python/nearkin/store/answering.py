@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.pipeline.candidates import CandidateLists
 from nearkin.search.ids import Id
 from nearkin.store.answers import Answers, StoredMatch
 from nearkin.store.decide import Batch, Decision
@@ -77,6 +79,33 @@ def _repeat(
     for number in known[~np.isin(known, old)].tolist():
         other = int(decision.other[number])
         ids[number], distances[number], similarities[number] = ids[other], distances[other], similarities[other]
+
+
+def nearest_of(
+    contents: Contents, lists: CandidateLists, distances: NDArray[Any], most: int, k: int, values: int | None
+) -> list[list[StoredMatch]]:
+    """Of each query the k candidates at the smallest distances up to `most`.
+
+    `values` is how many values a signature has, None for fingerprints, which say nothing of similarity.
+    """
+    found: list[list[StoredMatch]] = []
+    for first, last in pairwise(lists.offsets.tolist()):
+        rows, far = lists.places[first:last], distances[first:last]
+        best = np.lexsort((rows, far))[:k]
+        best = best[far[best] <= most]
+        extras = contents.extras(rows[best])
+        found.append(
+            [
+                StoredMatch(name, distance, 1 - distance / values if values else float("nan"), columns)
+                for name, distance, (_, columns) in zip(
+                    contents.ids(rows[best]),
+                    far[best].tolist(),
+                    (read_extra(contents, extra) for extra in extras),
+                    strict=True,
+                )
+            ]
+        )
+    return found
 
 
 def best_matches(batch: Batch, contents: Contents, k: int) -> list[list[StoredMatch]]:

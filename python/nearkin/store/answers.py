@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nearkin.io.tabular import Tabular
 from nearkin.search.ids import Id
-from nearkin.store.records import Cell, Status
+from nearkin.store.records import STATUSES, Cell, Status
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Answers(Tabular):
     ----------
     status : list of str
         "new"; "exact", a copy of a document that stays; "near", a near-duplicate of one; "known", the same id with the
-        same content, whose first answer the other columns repeat.
+        same content, whose first answer the other columns repeat; "conflict", the same id with another content, which
+        was not added (with `conflicts="report"`).
     ids : list
         Id of the document that decides, None for a new one: of those that stay and match the one that was there first.
     distances : (n,) int64, float64 of vectors
@@ -44,6 +45,8 @@ class Answers(Tabular):
         The best matches of each document, most similar first, where `check` was asked for them.
     verified : str
         How similarities were verified.
+    own_ids : list, optional
+        Ids of the documents themselves, row numbers where none were given; None from `check`.
 
     Examples
     --------
@@ -63,12 +66,15 @@ class Answers(Tabular):
     similarities: NDArray[np.float64]
     matches: list[list[StoredMatch]] | None = None
     verified: str = ""
+    own_ids: list[Id] | None = None
 
     def __len__(self) -> int:
         return len(self.status)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{self.status.count(name)} {name}" for name in ("new", "exact", "near", "known"))
+        counts = ", ".join(
+            f"{self.status.count(name)} {name}" for name in STATUSES if name != "conflict" or name in self.status
+        )
         return f"<answers for {len(self)} documents: {counts}>"
 
     @property

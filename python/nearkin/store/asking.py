@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import ParameterError, check_count, mismatch
-from nearkin.pipeline.candidates import Values
+from nearkin.errors import ParameterError, bad_parameter, check_count, mismatch
+from nearkin.families.minhash import as_signatures
+from nearkin.pipeline.candidates import MinHashCandidates, SimHashCandidates, Values
 from nearkin.pipeline.results import PairTable
 from nearkin.progress import ShowProgress, reporting
+from nearkin.search.fingerprints import flat_rows
 from nearkin.search.ids import Id, Ids, check_ids
-from nearkin.store.answering import answers_of, best_matches, distances_of
-from nearkin.store.answers import Answers
+from nearkin.store.answering import answers_of, best_matches, distances_of, nearest_of
+from nearkin.store.answers import Answers, StoredMatch
 from nearkin.store.decide import Batch
 from nearkin.store.documents import StoredDocument, StoreStats
 from nearkin.store.opened import Items, OpenedStore
@@ -84,6 +87,54 @@ class AskedStore(OpenedStore):
                 matches = None if k is None else best_matches(batch, self._contents, k)
                 distances = distances_of(batch, decision, self._contents)
                 return answers_of(decision, self._contents, distances, {}, matches)
+
+    def search(self, values: Any, *, radius: int | None = None, k: int = 10) -> list[list[StoredMatch]]:
+        """The documents that stay nearest to fingerprints, signatures, digests or vectors that were made before.
+
+        Nothing is verified by texts: what `check` says of a text may be less than what this finds for its fingerprint.
+
+        Parameters
+        ----------
+        values : (n,) or (n, words) uint64, (n, num_perm) uint, n digests, or (n, d) vectors
+            What `values` gives for documents of the store.
+        radius : int, optional
+            Largest Hamming distance, up to that of the store, which it is for None; with fingerprints.
+        k : int, default 10
+            Matches per query, at most.
+
+        Returns
+        -------
+        list of lists of StoredMatch
+            Most similar first, ties in the order of their coming. Similarities are those of `check`: of signatures the
+            share of equal values, of digests scores, of vectors cosines; NaN for fingerprints.
+
+        Raises
+        ------
+        ParameterError
+            Values of another shape; a radius beyond the store's.
+        """
+        check_count("k", k, 1, 1 << 20, "1 or more")
+        source = self._settings.source
+        if not isinstance(source, SimHashCandidates) and radius is not None:
+            raise bad_parameter("radius", radius, "None: only fingerprints are searched within one")
+        if not isinstance(source, (SimHashCandidates, MinHashCandidates)):
+            kind: Kind | None = "digests" if self._settings.noun == "file" else None
+            return self.check(values, k=k, kind=kind).matches or []
+        if isinstance(source, SimHashCandidates):
+            num_perm, most = None, source.radius
+            rows: Values = flat_rows(values, source.recipe.bits, "values").reshape(-1, source.recipe.words)
+            if radius is not None:
+                most = check_count("radius", radius, 0, most, f"0 to {most}, the radius of the store")
+        else:
+            num_perm = most = source.recipe.num_perm
+            rows = as_signatures(values, "values", num_perm)
+            if rows.dtype.itemsize * 8 != source.recipe.value_bits:
+                raise mismatch("bits of a value", f"a store of {source.recipe.value_bits}", f"values of {rows.dtype}")
+        with self._reading():
+            view = StoreView(self._contents, 0, 1 << 31)
+            lists = view.candidates(rows)
+            distances = source.distances(rows[lists.owners()], view.values(lists.places))
+            return nearest_of(self._contents, lists, distances, most, k, num_perm)
 
     def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
         """What the store knows of documents.

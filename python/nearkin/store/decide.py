@@ -28,7 +28,7 @@ from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
 from nearkin.progress import Progress, ticker, unreported
 from nearkin.search.ids import Id, IdKeys
 from nearkin.store.memory import CACHE_BYTES
-from nearkin.store.records import EXACT, KNOWN, NEAR, NEW
+from nearkin.store.records import CONFLICT, EXACT, KNOWN, NEAR, NEW
 from nearkin.store.settings import StoreSettings
 from nearkin.store.single import first_match
 from nearkin.store.view import Contents, StoreView
@@ -75,7 +75,7 @@ class Decision:
     Attributes
     ----------
     status : (n,) int8
-        NEW, EXACT, NEAR or KNOWN.
+        NEW, EXACT, NEAR, KNOWN or CONFLICT.
     row : (n,) int64
         Row of the stored document that decided, -1 for none.
     other : (n,) int64
@@ -105,6 +105,8 @@ class Batch:
     cache : Cache
     report : function, optional
         Called with progress.
+    conflicts : bool, default False
+        Whether an id that is that of another content is a CONFLICT; else an error.
     """
 
     def __init__(
@@ -114,8 +116,11 @@ class Batch:
         settings: StoreSettings,
         cache: Cache,
         report: Progress = unreported,
+        *,
+        conflicts: bool = False,
     ) -> None:
-        self._report = report
+        self._report, self._reports_conflicts = report, conflicts
+        self._conflicts: list[int] = []
         self.hashed, self.ids, self._settings = hashed, ids, settings
         count = len(hashed)
         self.original = first_with_same_content(hashed.contents) if count else np.zeros(0, np.int64)
@@ -137,6 +142,7 @@ class Batch:
         decision = Decision(np.full(count, NEW, np.int8), none, none.copy(), np.full(count, np.nan), 0)
         repeated = self._repeated != np.arange(count)
         decision.status[repeated], decision.other[repeated] = KNOWN, self._repeated[repeated]
+        decision.status[self._conflicts] = CONFLICT
         return decision
 
     def _same_ids(self) -> NDArray[np.int64]:
@@ -146,9 +152,12 @@ class Batch:
         for number, other in enumerate(map(first.setdefault, self._listed, range(len(self._listed)))):
             if other != number:
                 name = self._listed[number]
-                if (self.hashed.contents[other] != self.hashed.contents[number]).any():
+                if (self.hashed.contents[other] == self.hashed.contents[number]).all():
+                    found[number] = other
+                elif self._reports_conflicts:
+                    self._conflicts.append(number)
+                else:
                     raise self._other_content(name, f"row {other} of the batch", number)
-                found[number] = other
         return found
 
     def decide(self, contents: Contents, start: int, stop: int, decision: Decision) -> None:
@@ -189,8 +198,8 @@ class Batch:
     def _firsts(self, decision: Decision) -> NDArray[np.int64]:
         """The first document of each content that may have copies and is not known."""
         original = self._originals(decision)
-        known = decision.status == KNOWN
-        return np.flatnonzero((original == np.arange(len(known))) & ~known & self._like_copies)
+        taken = decision.status >= KNOWN
+        return np.flatnonzero((original == np.arange(len(taken))) & ~taken & self._like_copies)
 
     def _searched(self, firsts: NDArray[np.int64], decision: Decision) -> NDArray[np.int64]:
         """Those that are new so far and have features."""
@@ -200,10 +209,12 @@ class Batch:
     def _find_known(self, contents: Contents, start: int, decision: Decision) -> None:
         rows = contents.find_ids([] if self.ids is None else self.ids, start)
         there = np.flatnonzero(rows >= 0)
+        decision.status[there], decision.row[there] = KNOWN, rows[there]
         for number, content in zip(there.tolist(), contents.contents(rows[there]), strict=True):
             if content != self.hashed.contents[number].tobytes():
-                raise self._other_content(self._listed[number], "the store", number)
-        decision.status[there], decision.row[there] = KNOWN, rows[there]
+                if not self._reports_conflicts:
+                    raise self._other_content(self._listed[number], "the store", number)
+                decision.status[number], decision.row[number], decision.other[number] = CONFLICT, -1, -1
 
     def know(self, contents: Contents, decision: Decision) -> None:
         """Find known ids alone: all others stay."""
@@ -246,7 +257,7 @@ class Batch:
             decision.status[left[absorbed]] = NEAR
             decision.other[left[absorbed]] = left[found.by[absorbed]]
             decision.similarity[left[absorbed]] = found.similarity[absorbed]
-        copies = np.flatnonzero((original != numbers) & (decision.status != KNOWN))
+        copies = np.flatnonzero((original != numbers) & (decision.status < KNOWN))
         of = original[copies]
         is_new = decision.status[of] == NEW
         decision.status[copies] = np.where(is_new, EXACT, decision.status[of])
@@ -255,15 +266,15 @@ class Batch:
         decision.similarity[copies] = np.where(is_new, self._settings.source.equal, decision.similarity[of])
 
     def _originals(self, decision: Decision) -> NDArray[np.int64]:
-        """For each document the first of the batch with its content that is not known."""
+        """For each document the first of the batch with its content that is neither known nor in conflict."""
         numbers = np.arange(len(self.hashed))
-        known = decision.status == KNOWN
-        if not known.any():
+        taken = decision.status >= KNOWN
+        if not taken.any():
             return self.original
         first = np.full(len(numbers), len(numbers))
-        np.minimum.at(first, self.original[~known], numbers[~known])
+        np.minimum.at(first, self.original[~taken], numbers[~taken])
         found = first[self.original]
-        return np.where(known, numbers, found)
+        return np.where(taken, numbers, found)
 
     def _clusterer(
         self, numbers: NDArray[np.int64], older: StoreView | None, texts: TextCache | None, stage: str | None = None

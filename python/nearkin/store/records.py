@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from nearkin.store.indexes import StoreFamily
 
-Status = Literal["new", "exact", "near", "known"]
-"""What a document is to a store."""
-STATUSES: tuple[Status, ...] = ("new", "exact", "near", "known")
-NEW, EXACT, NEAR, KNOWN = range(4)
+Status = Literal["new", "exact", "near", "known", "conflict"]
+"""What a document is to a store; "conflict": its id is that of another content, and the caller asked to be told."""
+STATUSES: tuple[Status, ...] = ("new", "exact", "near", "known", "conflict")
+NEW, EXACT, NEAR, KNOWN, CONFLICT = range(5)
+"""From KNOWN on nothing is added."""
 
 Cell = str | int | float | bool | None
 """A value of a column."""

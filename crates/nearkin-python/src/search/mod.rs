@@ -81,15 +81,7 @@ impl<I: Indexed> Locked<I> {
         py: Python<'_>,
         work: impl FnOnce(&mut I) -> nearkin_core::Result<T> + Send,
     ) -> PyResult<T> {
-        detached_with(
-            py,
-            || self.write(),
-            |pool, mut index| {
-                let index: &mut I = &mut index;
-                let segment = index.segment().cloned();
-                pool.install(|| guarded(segment.as_ref(), || work(index)))
-            },
-        )
+        self.change_unless(py, |_| false, work)
     }
 
     /// As `change`, by the calling thread where the index says that it is `few` work.
