@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
     from nearkin.quality.tuning_results import Tuning
     from nearkin.search.digests import DigestIndex
     from nearkin.search.lsh.index import LSHIndex
+    from nearkin.service.client import Client
     from nearkin.store.answers import Answers
     from nearkin.store.base import Store
     from nearkin.text.idf import Idf
@@ -46,6 +47,7 @@ if _DEBUG_BUILD:
 _LATER = {
     "Answers": "store.answers",
     "BandTuning": "quality.band_tuning",
+    "Client": "service.client",
     "ClusterLabels": "quality.labels",
     "DigestIndex": "search.digests",
     "Evaluation": "quality.evaluation",
@@ -89,6 +91,7 @@ __all__ = [
     "Answers",
     "BandIndex",
     "BandTuning",
+    "Client",
     "ClusterLabels",
     "DedupResult",
     "DigestIndex",

@@ -12,6 +12,7 @@ NearkinError
 │   ├── FormatVersionError           a file from a newer nearkin
 │   ├── CorruptStoreError            a file that is not what its header says
 │   └── StoreLockedError             a store that another process writes, or reads while it is erased
+├── ServiceError (OSError)           a service that can't be reached, or does not do what it was asked
 └── MissingExtraError (ImportError)  an optional package that is not installed
 ```
 
@@ -116,6 +117,15 @@ class CorruptStoreError(StoreError):
 
 class StoreLockedError(StoreError):
     """A store that another process is writing; or reading, while a merge has to erase. Attributes: place."""
+
+
+class ServiceError(NearkinError, OSError):
+    """A service that can't be reached, or that does not do what it was asked; the message says what to do.
+
+    Attributes: url; status, the HTTP status, or None without an answer; slug, the kind of the problem, such as "busy",
+    or None; unknown, whether the answer to a change was lost, so that nobody here knows if it was made; errno, the
+    system's number (`ENOSPC` where the service's disk is full), or None.
+    """
 
 
 class MissingExtraError(NearkinError, ImportError):

@@ -1,0 +1,673 @@
+"""The client: what it sends, what it sends again, and the errors that problems become."""
+
+from __future__ import annotations
+
+import errno
+import json
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx
+import hypothesis.strategies as st
+import numpy as np
+import pyarrow as pa
+import pytest
+from fake import ARROW, FakeService, Fault, broken, problem
+from hypothesis import given
+
+import nearkin as nk
+from nearkin.errors import (
+    CorruptStoreError,
+    InputError,
+    MismatchError,
+    MissingExtraError,
+    NearkinError,
+    ParameterError,
+    ServiceError,
+    StoreLockedError,
+)
+from nearkin.service import client as client_module
+from nearkin.service import client_calls
+from nearkin.store.answers import Answers
+
+WORDS = [f"word{number}" for number in range(40)]
+QUIET = {"retries": 0}
+
+
+def texts_of(count: int, seed: int = 1) -> list[str]:
+    """Texts, of which every third is a copy or nearly one of another."""
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS, 30)) for _ in range(count)]
+    return [
+        texts[number // 3] + (" more" if number % 2 else "") if number % 3 == 2 else text
+        for number, text in enumerate(texts)
+    ]
+
+
+def same_answers(left: Answers, right: Answers) -> bool:
+    """Whether two answers are equal bit for bit, NaN to NaN."""
+    arrays = ((left.distances, right.distances), (left.similarities, right.similarities))
+    equal = all(one.dtype == other.dtype and one.tobytes() == other.tobytes() for one, other in arrays)
+    names = ("status", "ids", "verified", "own_ids")
+    # NaN differs from itself: matches are compared by what they look like.
+    return (
+        equal
+        and repr(left.matches) == repr(right.matches)
+        and all(getattr(left, name) == getattr(right, name) for name in names)
+    )
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were waited; nothing is."""
+    found: list[float] = []
+
+    class Clock(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            found.append(timeout or 0.0)
+            return self.is_set()
+
+    monkeypatch.setattr(client_calls, "Event", Clock)
+    return found
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[FakeService]:
+    """A service of an empty store of texts."""
+    with nk.Store.create(tmp_path / "store", threshold=0.7) as store:
+        yield FakeService(store)
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[nk.Store]:
+    """A store beside that of the service, which is asked the same."""
+    with nk.Store.create(tmp_path / "mirror", threshold=0.7) as store:
+        yield store
+
+
+# Results
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 300])
+@pytest.mark.parametrize("numbered", [False, True])
+def test_results_are_those_of_the_store(service: FakeService, mirror: nk.Store, count: int, numbered: bool) -> None:
+    """Whatever they are sent as, with ids and columns or without."""
+    texts = texts_of(count)
+    ids = None if numbered else [f"d{number}" for number in range(count)]
+    columns: dict[str, Any] = {
+        "n": list(range(count)),
+        "name": ["ä" if number % 2 else None for number in range(count)],
+        "share": [number / 7 for number in range(count)],
+        "is": [number % 2 == 0 for number in range(count)],
+    }
+    with service.client() as client:
+        assert same_answers(mirror.check(texts), client.check(texts))
+        for call, expected in ((client.check_and_add, mirror.check_and_add), (client.add, mirror.add)):
+            if not numbered or call == client.check_and_add:
+                assert same_answers(expected(texts, ids, columns=columns), call(texts, ids, columns=columns))
+        assert same_answers(mirror.check(texts, k=2), client.check(texts, k=2))
+        names = list(range(count)) if numbered else ids
+        assert repr(mirror.get(names or [])) == repr(client.get(names or []))
+        assert (len(mirror), mirror.id_kind) == (len(client), client.id_kind)
+        assert mirror.stats().settings == client.stats().settings == client.settings
+        assert mirror.recipe == client.recipe
+    assert (ARROW in {request.headers["Content-Type"] for request in service.requests}) == (count == 300 or not count)
+
+
+def test_texts_of_any_kind_are_taken(service: FakeService, mirror: nk.Store) -> None:
+    """Arrow, NumPy, generators, missing ones."""
+    texts = texts_of(100)
+    kinds: list[Callable[[], Any]] = [
+        lambda: pa.array(texts),
+        lambda: pa.chunked_array([texts[:30], texts[30:]]),
+        lambda: np.array(texts),
+        lambda: (text for text in texts),
+        lambda: [*texts, None, ""],
+    ]
+    with service.client() as client:
+        for made in kinds:
+            assert same_answers(mirror.check(made()), client.check(made()))
+
+
+def test_columns_that_arrow_can_not_hold_are_sent_as_they_are(service: FakeService) -> None:
+    """Integers beside other kinds, large ones, a column named as the text is."""
+    texts = texts_of(100)
+    kinds: dict[str, list[Any]] = {
+        "mixed": [number if number % 2 else float(number) for number in range(100)],
+        "large": [1 << 70] * 100,
+        "text": ["x"] * 100,
+        "empty": [None] * 100,
+    }
+    with service.client() as client:
+        for name, cells in kinds.items():
+            ids = [f"{name}{number}" for number in range(100)]
+            client.add(texts, ids, columns={name: cells})
+            found = [one.columns[name] for one in client.get(ids) if one is not None]
+            assert (cells, list(map(type, cells))) == (found, list(map(type, found)))
+    assert ARROW not in {request.headers["Content-Type"] for request in service.requests}
+
+
+def test_removing_and_looking(service: FakeService) -> None:
+    """As in a store; an id of another kind is not there."""
+    with service.client() as client:
+        client.add(["one", "two", "three"], ["a", "b", "c"])
+        assert "a" in client
+        assert [False] * 4 == [key in client for key in (1, True, None, "\ud800")]
+        assert 2 == client.remove(["a", "b", "a"])
+        assert (1, "a" in client) == (len(client), False)
+        assert [None] == client.get(["a"], missing_ok=True)
+        assert 0 == client.remove([])
+        assert [] == client.get([])
+
+
+def test_progress_is_told_after_each_request(service: FakeService) -> None:
+    """As for a store, by a function."""
+    service.batch = 4
+    told: list[tuple[str, int, int | None]] = []
+    with service.client() as client:
+        client.check(texts_of(10), progress=lambda *event: told.append(event))
+    assert [("send", 4, 10), ("send", 8, 10), ("send", 10, 10)] == told
+
+
+# What is sent
+
+
+@pytest.mark.parametrize(("body", "batch"), [(2000, 10_000), (1 << 20, 7), (1 << 20, 90), (40_000, 10_000)])
+def test_large_calls_are_cut_to_the_limits(service: FakeService, mirror: nk.Store, body: int, batch: int) -> None:
+    """The service checks them; the answers are those of one call."""
+    service.body, service.batch = body, batch
+    texts = texts_of(400)
+    ids = [f"d{number}" for number in range(400)]
+    with service.client() as client:
+        assert same_answers(mirror.check_and_add(texts, ids), client.check_and_add(texts, ids))
+        assert same_answers(mirror.check(texts, k=1), client.check(texts, k=1))
+        assert repr(mirror.get(ids)) == repr(client.get(ids))
+        assert 400 == client.remove(ids)
+    assert len(service.requests) > 4
+
+
+@given(sizes=st.lists(st.integers(0, 60), max_size=30), room=st.integers(60, 200), batch=st.integers(1, 9))
+def test_pieces_hold_what_there_is_within_the_limits(sizes: list[int], room: int, batch: int) -> None:
+    """In order, each once; no two neighbours would fit into one."""
+    from nearkin.service.client_bodies import _cut
+
+    pieces = list(_cut(sizes, room, batch))
+    assert list(range(len(sizes))) == [place for start, stop in pieces for place in range(start, stop)]
+    assert all(stop - start <= batch and sum(sizes[start:stop]) <= room for start, stop in pieces)
+    for (start, stop), _ in pairwise(pieces):
+        assert stop - start == batch or sum(sizes[start : stop + 1]) > room
+
+
+def test_what_is_larger_than_a_body_is_refused_before_anything_is_sent(service: FakeService) -> None:
+    """With its row and the limit."""
+    service.body = 2000
+    with (
+        service.client() as client,
+        pytest.raises(ServiceError, match=r"row 2 takes .* bodies of up to 2,000") as caught,
+    ):
+        client.check_and_add(["a", "b", "c" * 3000], ["a", "b", "c"])
+    assert ([], "too-large") == (service.requests, caught.value.slug)
+
+
+def test_an_error_of_a_later_piece_says_how_many_are_done(service: FakeService) -> None:
+    """Rows are counted from the first document of the call."""
+    service.batch = 4
+    said = problem("other-content", 409, "row 1: id 'd5' is that of another text in row 0 of the batch", place="row 1")
+    service.faults = [None, said]
+    texts = texts_of(10)
+    with service.client() as client, pytest.raises(InputError, match=r"row 5: .* in row 4 of the batch") as caught:
+        client.check_and_add(texts, [f"d{number}" for number in range(10)])
+    assert "the first 4 of 10 documents are done" in str(caught.value)
+    assert (4, "row 5") == (caught.value.done, caught.value.place)
+    assert 4 == len(service.store)
+    service.faults = [None, problem("disk-full", 507, "no space left")]
+    with service.client() as client, pytest.raises(ServiceError, match="first 4 of 10") as full:
+        client.add(texts, [f"e{number}" for number in range(10)])
+    assert (errno.ENOSPC, 4, False) == (full.value.errno, full.value.done, full.value.unknown)
+
+
+def test_changes_with_ids_carry_a_key_of_their_own(service: FakeService) -> None:
+    """One for each request, the same when it is sent again; questions and changes without ids have none."""
+    service.batch = 4
+    with service.client() as client:
+        client.check_and_add(texts_of(8), list(range(8)))
+        client.add(["more"], [100])
+        client.check(["more"])
+    keys = [request.headers.get("Idempotency-Key") for request in service.requests]
+    assert 3 == len(set(keys[:3]) - {None})
+    assert [None] == keys[3:]
+
+
+def test_tokens_are_sent_and_not_shown(service: FakeService) -> None:
+    """The header of RFC 6750."""
+    with service.client(token="secret-of-ours") as client:  # noqa: S106
+        client.check(["a"])
+        assert "secret" not in repr(client)
+    assert "Bearer secret-of-ours" == service.requests[0].headers["Authorization"]
+
+
+def test_what_is_wrong_with_a_call_is_refused_here(service: FakeService) -> None:
+    """By the errors of the store, and nothing is sent."""
+    wrong: list[tuple[type[Exception], str, Callable[[nk.Client], object]]] = [
+        (ParameterError, "iterable of texts", lambda client: client.check("a text")),
+        (TypeError, "text 1 is of type int", lambda client: client.check(["a", 1])),  # type: ignore[arg-type]
+        (InputError, "lone surrogate", lambda client: client.check(["a\ud800"])),
+        (ParameterError, "ids, one per text", lambda client: client.add(["a"], ["a", "b"])),
+        (ParameterError, "one kind", lambda client: client.add(["a", "b"], ["a", 1])),
+        (ParameterError, "columns", lambda client: client.add(["a"], ["a"], columns={"x": [float("nan")]})),
+        (ParameterError, "1 values", lambda client: client.add(["a", "b"], columns={"x": [1]})),
+        (ParameterError, "kind", lambda client: client.check(["a"], kind="bytes")),
+        (ParameterError, "k=0", lambda client: client.check(["a"], k=0)),
+        (ParameterError, "limit of the service", lambda client: client.check(["a"], k=1001)),
+        (ParameterError, "conflicts", lambda client: client.add(["a"], conflicts="ignore")),  # type: ignore[arg-type]
+        (ParameterError, "shape", lambda client: client.search(np.zeros((2, 5), np.uint64))),
+        (ParameterError, "progress", lambda client: client.check(["a"], progress=3)),  # type: ignore[arg-type]
+    ]
+    with service.client() as client:
+        for kind, words, call in wrong:
+            with pytest.raises(kind, match=words):
+                call(client)
+    assert [] == service.requests
+
+
+# What is sent again
+
+
+@pytest.mark.parametrize("slug", ["busy", "not-ready", "too-slow"])
+def test_what_was_not_taken_is_sent_again(service: FakeService, waits: list[float], slug: str) -> None:
+    """Any call, with waits that double, less up to a half."""
+    refused = problem(slug, {"busy": 429, "not-ready": 503, "too-slow": 408}[slug])
+    service.faults = [refused] * 3
+    with service.client() as client:
+        assert ["new"] == client.check_and_add(["a text"]).status
+    assert 4 == len(service.requests)
+    assert all(0.1 * 2**number <= wait <= 0.2 * 2**number for number, wait in enumerate(waits))
+
+
+def test_a_service_says_when_to_come_again(service: FakeService, waits: list[float]) -> None:
+    """In seconds or by a date; what is longer than a minute is an error at once."""
+    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=20), usegmt=True)
+    busy = [problem("busy", 429, headers={"Retry-After": text}) for text in ("7", date, "soon")]
+    service.faults = [*busy]
+    with service.client() as client:
+        client.check(["a"])
+        assert 7 <= waits[0] <= 8.75
+        assert 15 <= waits[1] <= 25
+        assert waits[2] <= 0.8
+        service.faults = [problem("busy", 429, "much to do", headers={"Retry-After": "61"})]
+        with pytest.raises(ServiceError, match=r"much to do; call again later.* come again in 61 seconds"):
+            client.check(["a"])
+
+
+def test_repetitions_end(service: FakeService, waits: list[float]) -> None:
+    """The error is that of the last one."""
+    service.faults = [problem("busy", 429)] * 9
+    with service.client(retries=2) as client, pytest.raises(ServiceError, match=r"\(3 tries\)") as caught:
+        client.check(["a"])
+    assert (3, 2, 429, "busy") == (len(service.requests), len(waits), caught.value.status, caught.value.slug)
+    service.faults, service.requests = [problem("busy", 429)] * 2, []
+    with service.client(retries=0) as client, pytest.raises(ServiceError, match="no; call again later"):
+        client.check(["a"])
+    assert 1 == len(service.requests)
+
+
+LOST = [httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError, httpx.WriteError]
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_questions_and_changes_with_a_key_are_sent_again_when_the_answer_is_lost(
+    service: FakeService, waits: list[float], kind: type[Any]
+) -> None:
+    """With the same key."""
+    with service.client() as client:
+        for call in (
+            lambda: client.check(["a text"]),
+            lambda: client.check_and_add(["a text"], ["a"]),
+            lambda: client.get(["a"]),
+        ):
+            service.requests, service.faults = [], [broken(kind), broken(kind)]
+            call()
+            assert 3 == len(service.requests)
+            assert 1 == len({request.headers.get("Idempotency-Key") for request in service.requests})
+
+
+@pytest.mark.parametrize(
+    "lost", [broken(httpx.ReadError), broken(httpx.ReadTimeout), problem("x", 502), problem("x", 504)]
+)
+def test_a_change_without_a_key_is_not_sent_again_when_the_answer_is_lost(service: FakeService, lost: Fault) -> None:
+    """Nobody here knows whether it was made."""
+    with service.client() as client:
+        client.add(["a text"], ["a"])
+        for call in (lambda: client.add(["more"]), lambda: client.remove(["a"]), lambda: client.backup("x")):
+            service.requests, service.faults = [], [lost]
+            with pytest.raises(ServiceError, match="not known whether it was made") as caught:
+                call()
+            assert (1, True) == (len(service.requests), caught.value.unknown)
+
+
+def test_a_change_that_may_have_been_made_is_said_to_be_unknown_at_the_end(
+    service: FakeService, waits: list[float]
+) -> None:
+    """Also if its last repetition only found no connection."""
+    service.faults = [broken(httpx.ReadError), broken(httpx.ConnectError), broken(httpx.ConnectError)]
+    with service.client(retries=2) as client, pytest.raises(ServiceError, match="not known") as caught:
+        client.add(["a"], ["a"])
+    assert caught.value.unknown
+    service.faults = [broken(httpx.ConnectError)] * 3
+    with service.client(retries=2) as client, pytest.raises(ServiceError, match="can't connect") as caught:
+        client.add(["a"])
+    assert not caught.value.unknown
+
+
+def test_nobody_listens(waits: list[float]) -> None:
+    """The message says where, and what to look at."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with nk.Client(url, retries=1) as client, pytest.raises(ServiceError, match="is the service running") as caught:
+            len(client)
+    assert (url, None, 1) == (caught.value.url, caught.value.status, len(waits))
+    assert isinstance(caught.value, OSError)
+    copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+    assert (str(caught.value), url) == (str(copy), copy.url)
+
+
+# Problems
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        (problem("other-content", 409, "row 0: id 'a' is that of another text", id="a"), InputError, "another text"),
+        (problem("bad-request", 400, "row 3: is no digest", place="row 3"), InputError, "is no digest"),
+        (problem("bad-request", 400, "k=0 is not allowed", found="0", allowed="1"), ParameterError, "k=0"),
+        (problem("bad-request", 400, "dimension differs", left=3, right=4), MismatchError, "dimension"),
+        (problem("other-kind", 409, "ids=integers", found="integers", allowed="str"), ParameterError, "ids=integers"),
+        (problem("other-kind", 409, "texts differs", left="a", right="b"), MismatchError, "texts differs"),
+        (problem("other-recipe", 409, "recipe differs"), MismatchError, "recipe differs"),
+        (
+            problem(
+                "no-such-document", 404, "'a' is not in the store", found="'a'", allowed="ids that are in the store"
+            ),
+            ParameterError,
+            "ids='a' is not allowed; use ids that are in the store",
+        ),
+        (problem("locked", 409, "another process"), StoreLockedError, "another process"),
+        (problem("exists", 409, "something is there"), FileExistsError, "something is there"),
+        (problem("corrupt-store", 500, "damaged"), CorruptStoreError, "damaged"),
+        (problem("disk-full", 507, "no room"), ServiceError, "no room; make room on the disk"),
+        (problem("no-token", 401, "a token is needed"), ServiceError, "give the client token="),
+        (problem("not-allowed", 403, "may only read"), ServiceError, "may only read; give"),
+        (problem("read-only", 403, "no changes"), ServiceError, "--readonly"),
+        (problem("no-backups", 403, "no folder"), ServiceError, "--backups DIR"),
+        (problem("too-large", 413, "10,001 documents"), ServiceError, "10,001 documents"),
+        (problem("internal", 500, "an accident"), ServiceError, "an accident; the log"),
+        (problem("of-tomorrow", 418, "news", message="x", self=1, url="y"), ServiceError, "http://service: news"),
+        (lambda request: httpx.Response(404, text="<html>"), ServiceError, "404 .* is this its URL"),
+        (lambda request: httpx.Response(500, json=[1]), ServiceError, "500 and no problem"),
+        (
+            lambda request: httpx.Response(301, headers={"Location": "https://there/"}),
+            ServiceError,
+            "moved to https://th",
+        ),
+        (lambda request: httpx.Response(200, text="<html>"), ServiceError, "does not understand"),
+        (lambda request: httpx.Response(200, json={"answers": []}), ServiceError, "does not understand"),
+        (lambda request: httpx.Response(200, json={"answers": [], "verified": ""}), ServiceError, "0 times to 1 doc"),
+        (
+            lambda request: httpx.Response(200, json={"answers": [{"status": "odd"}], "verified": ""}),
+            ServiceError,
+            "does not understand",
+        ),
+        (
+            lambda request: httpx.Response(200, content=b"none", headers={"Content-Type": ARROW}),
+            ServiceError,
+            "does not understand",
+        ),
+    ],
+)
+def test_problems_become_the_errors_of_the_store(
+    service: FakeService, fault: Fault, kind: type[Exception], words: str
+) -> None:
+    """And what only a service can say a ServiceError with advice; nothing is repeated."""
+    service.faults = [fault]
+    with service.client() as client, pytest.raises(kind, match=words) as caught:
+        client.check_and_add(["a text"], ["a"])
+    assert kind is type(caught.value)
+    assert 1 == len(service.requests)
+    if isinstance(caught.value, ServiceError):
+        assert "http://service" == caught.value.url
+
+
+def test_new_limits_are_learned(service: FakeService) -> None:
+    """A service that was started again may take less; the next call is cut to that."""
+    with service.client() as client:
+        client.check(["a"])
+        service.batch = 2
+        service.faults = [problem("too-large", 413, "5 documents")]
+        with pytest.raises(ServiceError, match="5 documents"):
+            client.check(texts_of(5))
+        service.requests = []
+        client.check(texts_of(5))
+    assert 3 == len(service.requests)
+
+
+# Conflicts
+
+
+def lines(*rows: dict[str, Any]) -> Fault:
+    """An answer by lines."""
+    content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    return lambda request: httpx.Response(200, content=content, headers={"Content-Type": "application/x-ndjson"})
+
+
+def test_conflicts_are_told(service: FakeService) -> None:
+    """They are asked for line by line; another fault of a line is an error."""
+    conflict = {"type": "urn:nearkin:problem:other-content", "status": 409, "detail": "id 'b' is that of another text"}
+    new = {"id": "a", "status": "new", "match": None, "distance": -1, "similarity": None}
+    service.faults = [None, lines(new, {"line": 2, "id": "b", "error": conflict})]
+    with service.client() as client:
+        answers = client.check_and_add(["one", "two"], ["a", "b"], conflicts="report")
+        assert (["new", "conflict"], [None, None], ["a", "b"]) == (answers.status, answers.ids, answers.own_ids)
+        assert (-1, "jaccard of the texts' features") == (answers.distances[1], answers.verified)
+        sent = service.requests[-1]
+        assert ["a", "b"] == [json.loads(line)["id"] for line in sent.content.splitlines()]
+        assert "application/x-ndjson" == sent.headers["Content-Type"]
+        full = {"type": "urn:nearkin:problem:disk-full", "status": 507, "detail": "full"}
+        service.faults = [lines(new, {"line": 2, "error": full})]
+        with pytest.raises(ServiceError, match="full"):
+            client.check_and_add(["one", "two"], ["a", "b"], conflicts="report")
+
+
+# The client itself
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "service", "ftp://service", "http://", "http://:80", "http://a:x", "http://a:0", "http://a b", 3, None),
+        *("http://a?x=1", "http://a#x", "http://user@a", "http://user:word@a", "http://ä", "http://a/\n"),
+    ],
+)
+def test_urls_are_checked(url: Any) -> None:
+    """Before anything is sent; a password in one is not shown."""
+    with pytest.raises(ParameterError, match=r"url=.* http://127.0.0.1:8470") as caught:
+        nk.Client(url)
+    assert "word@" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://a/", "https://a:8470/below/it/", "http://[::1]:80", "http://127.0.0.1"])
+def test_urls_may_have_a_path(url: str) -> None:
+    """Where a proxy puts the service below one."""
+    assert url.rstrip("/") == nk.Client(url).url
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"token": token} for token in ("", "two words", "a\nb", 3)),
+        *({"timeout": timeout} for timeout in (0, True, 1e6, "1", float("nan"))),
+        *({"retries": retries} for retries in (-1, 101, 1.0)),
+        {"verify": 3},
+    ],
+)
+def test_options_are_checked(options: dict[str, Any]) -> None:
+    """What is wrong is named; a token is not shown."""
+    with pytest.raises(ParameterError, match=next(iter(options))) as caught:
+        nk.Client("http://service", **options)
+    assert "two words" not in str(caught.value)
+
+
+def test_authorities_are_read_from_a_file(tmp_path: Path) -> None:
+    """One that is not there, or none."""
+    with pytest.raises(FileNotFoundError):
+        nk.Client("https://service", verify=tmp_path / "ca.pem")
+    (tmp_path / "ca.pem").write_text("nothing")
+    with pytest.raises(ParameterError, match="PEM"):
+        nk.Client("https://service", verify=tmp_path / "ca.pem")
+
+
+def test_a_closed_client_refuses_every_call(service: FakeService) -> None:
+    """Closing twice is nothing."""
+    client = service.client()
+    client.check(["a"])
+    client.close()
+    client.close()
+    calls: list[Callable[[], object]] = [
+        lambda: client.check(["a"]),
+        lambda: client.check([]),
+        lambda: len(client),
+        lambda: "a" in client,
+        lambda: client.remove(["a"]),
+        lambda: client.settings,
+    ]
+    for call in calls:
+        with pytest.raises(ParameterError, match="closed"):
+            call()
+    assert "closed" in repr(client)
+
+
+def test_closing_ends_a_wait(service: FakeService) -> None:
+    """A call that waits for its repetition raises the error that it has."""
+    asked = threading.Event()
+
+    def busy(request: Any) -> Any:
+        asked.set()
+        return problem("busy", 429, headers={"Retry-After": "50"})(request)
+
+    service.faults = [busy]
+    client = service.client()
+    found: list[Exception] = []
+
+    def call() -> None:
+        try:
+            client.check(["a"])
+        except NearkinError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert asked.wait(30)
+    client.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert [ServiceError] == [type(error) for error in found]
+
+
+def test_threads_share_a_client(service: FakeService) -> None:
+    """Each document is new once."""
+    texts = texts_of(40, 3)
+    found: list[str] = []
+    with service.client() as client:
+
+        def ask(start: int) -> None:
+            for number in range(start, start + 10):
+                found.extend(client.check_and_add([texts[number]], [number]).status)
+
+        threads = [threading.Thread(target=ask, args=(start,)) for start in range(0, 40, 10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert (40, 40) == (len(found), len(client))
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what installs it."""
+    monkeypatch.setattr(client_module, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install nearkin\[client\]") as caught:
+        nk.Client("http://service")
+    assert ("client", "httpx") == (caught.value.extra, caught.value.package)
+
+
+def test_importing_nearkin_imports_no_httpx() -> None:
+    """Nor does asking for the class."""
+    code = "import nearkin as nk, sys; nk.Client; print({'httpx', 'msgspec'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "set()" == done.stdout.strip()
+
+
+# Files and vectors
+
+
+def test_files_are_sent_as_digests_or_bytes(tmp_path: Path) -> None:
+    """Paths are read here; what is wrong with them is said as by a store."""
+    (tmp_path / "a").write_bytes(b"some bytes")
+    with nk.Store.create(tmp_path / "store", "ssdeep") as store:
+        service = FakeService(store)
+        service.faults = [lines()] * 9
+        with service.client() as client:
+            with pytest.raises(ServiceError, match="0 times to 1"):
+                client.check([b"some bytes"], kind="bytes")
+            with pytest.raises(ServiceError, match="0 times to 1"):
+                client.check([tmp_path / "a"], kind="paths")
+            with pytest.raises(ServiceError, match="0 times to 1"):
+                client.check_and_add([tmp_path / "a"], kind="paths")
+            with pytest.raises(ServiceError, match="0 times to 1"):
+                client.check([nk.ssdeep.hash(b"x" * 5000)])
+            sent = [json.loads(request.content)["documents"][0] for request in service.requests]
+            assert ["bytes", "bytes", "bytes", "digest"] == [next(iter(document)) for document in sent]
+            assert "c29tZSBieXRlcw==" == sent[0]["bytes"] == sent[1]["bytes"]
+            assert str(tmp_path / "a") == sent[2]["id"]
+            wrong: list[tuple[type[Exception], Any, Any]] = [
+                (InputError, ["no digest"], None),
+                (InputError, [tmp_path], "paths"),
+                (FileNotFoundError, [tmp_path / "none"], "paths"),
+                (ParameterError, ["text"], "bytes"),
+                (ParameterError, ["text"], "texts"),
+            ]
+            for expected, items, kind in wrong:
+                with pytest.raises(expected):
+                    client.check(items, kind=kind)
+
+
+def test_vectors_are_sent_as_they_are_kept(tmp_path: Path) -> None:
+    """In single precision; what is none is refused here."""
+    family = nk.families.Hyperplane(bits=16).fit(np.ones((1, 4)))
+    vectors = np.arange(400, dtype=np.float64).reshape(100, 4) / 7 + 1
+    with nk.Store.create(tmp_path / "store", family, threshold=0.9) as store:
+        service = FakeService(store)
+        service.faults = [lines()] * 2
+        with service.client() as client:
+            for count in (2, 100):
+                with pytest.raises(ServiceError, match=f"0 times to {count}"):
+                    client.check(vectors[:count])
+            few = json.loads(service.requests[0].content)["documents"]
+            assert vectors[:2].astype(np.float32).tolist() == [document["vector"] for document in few]
+            with pa.ipc.open_stream(service.requests[1].content) as reader:
+                table = reader.read_all()
+            assert pa.list_(pa.float32(), 4) == table.schema.field("vector").type
+            assert vectors.astype(np.float32).tolist() == table.column("vector").to_pylist()
+            wrong = [np.ones((2, 5)), np.ones(4), [[1, 2, 3, np.nan]], [[1e300] * 4]]
+            for values, kind in zip(wrong, (MismatchError, ParameterError, InputError, InputError), strict=True):
+                with pytest.raises(kind):
+                    client.check(values)  # type: ignore[arg-type]
+            assert client.recipe == str(family)
