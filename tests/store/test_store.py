@@ -186,10 +186,25 @@ def test_a_closed_store_and_a_reader_refuse_changes(tmp_path: Path) -> None:
         store.check(["a text"])
 
 
+def test_columns_by_document_are_given_back_as_they_came(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"source": "web", "n": 1}, {}, {"n": None, "ok": True}]
+    with nk.Store.create(tmp_path / "store") as store:
+        store.check_and_add(["one text", "two other words", "three"], ["a", "b", "c"], columns=rows)
+        assert rows == [one.columns for one in store.get(["a", "b", "c"]) if one is not None]
+
+
 def test_what_is_wrong_with_a_call_is_said_and_changes_nothing(tmp_path: Path) -> None:
     """Columns of another length, a text instead of texts, NaN, a missing id."""
     with nk.Store.create(tmp_path / "store") as store:
         wrong: list[Any] = [{"a": [1]}, {"a": "xy"}, {"a": [1, float("nan")]}, {3: [1, 2]}]
+        wrong += [
+            [{"a": 1}],
+            [{"a": 1}, 3],
+            [{"a": float("nan")}, {}],
+            [{3: 1}, {}],
+            [{"a": []}, {}],
+            [{"a": 1 << 64}, {}],
+        ]
         for columns in wrong:
             with pytest.raises(ParameterError, match="columns"):
                 store.check_and_add(["one", "two"], ["a", "b"], columns=columns)

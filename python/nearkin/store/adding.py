@@ -60,7 +60,7 @@ class AddingStore(OpenedStore):
             In order: each is held against the store and against those before it.
         ids : integers or strings, one per text; optional
             None stands for row numbers, counted from the first document ever added, and for paths for the paths.
-        columns : mapping of str to one value per text; optional
+        columns : mapping of str to one value per text, or a list with a mapping per text; optional
             Strings, numbers or booleans that `get` gives back.
         kind : {"digests", "bytes", "paths"}, optional
             What is given to a store of files; None stands for digests. A digest that is given alone is the content of

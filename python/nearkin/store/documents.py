@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ from nearkin.store.records import Cell, Status, is_finite
 _PIECE, _PIECE_CHARACTERS = 4096, 1 << 24
 """Documents, and characters of their texts, that are added at once."""
 
-Columns = Mapping[str, Cells]
-"""Values of documents by name, one per document."""
+Columns = Mapping[str, Cells] | Sequence[Mapping[str, Cell]]
+"""Values of documents by name, one per document; or a mapping per document."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,14 @@ def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]]
     ParameterError
         A column of another length, or with a value that JSON can't hold.
     """
-    if not columns:
+    if columns is None or (isinstance(columns, Mapping) and not columns):
         return None
+    if isinstance(columns, (list, tuple)):
+        return _checked_rows(columns, count)
     if not isinstance(columns, Mapping):
-        raise bad_parameter("columns", repr(columns)[:40], "a mapping of names to one value per text")
+        raise bad_parameter(
+            "columns", repr(columns)[:40], "a mapping of names to one value per text, or a list of mappings"
+        )
     lists: dict[str, list[Cell]] = {}
     for name, values in columns.items():
         if not isinstance(name, str):
@@ -109,6 +113,26 @@ def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]]
             raise bad_parameter(f"columns[{name!r}]", repr(bad), "finite numbers, strings, booleans or None")
         lists[name] = cells
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def _is_cell(value: object) -> bool:
+    """Whether a column can hold a value; integers as wide as JSON's readers take them, 64 bits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return -(1 << 63) <= value < 1 << 64
+    return value is None or isinstance(value, (str, bool)) or (isinstance(value, float) and is_finite(value))
+
+
+def _checked_rows(columns: Sequence[Mapping[str, Cell]], count: int) -> list[dict[str, Cell]]:
+    """Columns that were given as a mapping per document."""
+    if len(columns) != count:
+        raise bad_parameter("columns", f"{len(columns)} mappings", f"{count} mappings, one per text")
+    for row, cells in enumerate(columns):
+        if not isinstance(cells, Mapping) or not all(isinstance(name, str) for name in cells):
+            raise bad_parameter(f"columns[{row}]", repr(cells)[:40], "a mapping with names that are strings")
+        bad = next((cell for cell in cells.values() if not _is_cell(cell)), None)
+        if bad is not None:
+            raise bad_parameter(f"columns[{row}]", repr(bad)[:40], "finite numbers, strings, booleans or None")
+    return [dict(cells) for cells in columns]
 
 
 def pieces(rows: NDArray[np.int64], lengths: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
