@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import random
 import subprocess
 import sys
+import time
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import linearizable
+import numpy as np
 import pytest
 from linearizable import (
     FOREVER,
@@ -24,6 +29,13 @@ from linearizable import (
     violation_of,
     write_history,
 )
+from live import Reply, Service, serving
+from wire import Connection, request
+
+import nearkin as nk
+from nearkin.errors import InputError
+from nearkin.pipeline.candidates import SimHashCandidates
+from nearkin.store.settings import StoreSettings, TextSettings
 
 LIKE: Likeness = {("f a", "f b"): (7, 0.9), ("f b", "f a"): (7, 0.9)}
 NEAR_A, EXACT_A = Answer("near", "f-1", 7, 0.9), Answer("exact", "f-1", 0, 1.0)
@@ -248,3 +260,197 @@ def test_long_histories_with_much_overlap_are_checked_in_linear_time(clients: in
     name = state[0].id if state else "f-0"
     wrong: Answer | str = "absent" if state else NEW
     assert None is not fault(*history, op(0, "get", name, "", (100_000, 100_001), wrong))
+
+
+CLIENTS = 16
+VARIANTS = 4
+"""Contents of a family: three near one another, one like none of them."""
+NAMES = 5
+"""Ids of a family."""
+LENGTH = 60
+"""Operations of a family, before another one takes its place."""
+
+
+def text_of(content: str) -> str:
+    """The text of a content: forty words of its family, of which one is the variant's; all other ones of the last."""
+    family, variant = content.split(" ")
+    choose = random.Random(content if int(variant) == VARIANTS - 1 else family)
+    words = [f"w{choose.randrange(1 << 30):x}" for _ in range(40)]
+    words[7 * int(variant)] = f"variant{variant}"
+    return " ".join(words)
+
+
+def likeness_of(families: int, settings: StoreSettings) -> Likeness:
+    """Which contents match, by definition: fingerprints within the radius, Jaccard similarity at the threshold."""
+    assert isinstance(settings, TextSettings)
+    assert isinstance(settings.source, SimHashCandidates)
+    contents = [f"f{family} {variant}" for family in range(families) for variant in range(VARIANTS)]
+    texts = [text_of(content) for content in contents]
+    pairs = [
+        (VARIANTS * family + one, VARIANTS * family + other)
+        for family in range(families)
+        for one, other in itertools.permutations(range(VARIANTS), 2)
+    ]
+    left, right = (np.array(side, np.int64) for side in zip(*pairs, strict=True))
+    values = nk.fingerprint(texts, settings.recipe)
+    distances = np.asarray(nk.hamming(values[left], values[right])).tolist()
+    similarities = nk.similarity(texts, left, right, recipe=settings.recipe).tolist()
+    return {
+        (contents[one], contents[other]): (distance, similarity)
+        for one, other, distance, similarity in zip(left, right, distances, similarities, strict=True)
+        if distance <= settings.source.radius and similarity >= settings.threshold
+    }
+
+
+class Script:
+    """What clients ask, at random: a few families at once, so that calls on each of them overlap."""
+
+    def __init__(self, seed: int, count: int) -> None:
+        self._choose = random.Random(seed)
+        self._left = count
+        self._hot = list(range(4))
+        self._asked = [0] * 4
+        self._next = 4
+
+    @staticmethod
+    def families(count: int) -> int:
+        """How many families a script of `count` operations may need."""
+        return count // LENGTH + 5
+
+    def __bool__(self) -> bool:
+        return self._left > 0
+
+    def operation(self, client: int) -> Operation:
+        """The next call, without times and answer."""
+        self._left -= 1
+        choose = self._choose
+        # One family gets half of the calls.
+        place = choose.choice([0, 0, 0, 1, 2, 3])
+        family = self._hot[place]
+        self._asked[place] += 1
+        if self._asked[place] >= LENGTH:
+            self._hot[place], self._asked[place], self._next = self._next, 0, self._next + 1
+        call = choose.choice(["check", "check-and-add", "check-and-add", "check-and-add", "remove", "get"])
+        names = choose.sample(range(NAMES), choose.choice([1, 1, 1, 2, 3]) if call != "get" else 1)
+        documents = []
+        for name in names:
+            # Sometimes the content of another id: an error, and of a batch nothing is done.
+            variant = choose.randrange(VARIANTS) if call == "check" or choose.random() < 0.05 else name % VARIANTS
+            asked = "" if call == "check" else f"f{family}-{name}"
+            documents.append((asked, f"f{family} {variant}" if call in ("check", "check-and-add") else ""))
+        return Operation(client, call, tuple(documents), 0, FOREVER, None)
+
+
+def request_of(one: Operation) -> bytes:
+    """The HTTP request of an operation."""
+    names = [name for name, _ in one.documents]
+    if one.call == "get":
+        return request("GET", f"/v1/documents/{names[0]}")
+    if one.call == "remove":
+        return request("POST", "/v1/remove", {"id": names[0]} if len(names) == 1 else {"ids": names})
+    documents = [{**({"id": name} if name else {}), "text": text_of(content)} for name, content in one.documents]
+    return request("POST", f"/v1/{one.call}", documents[0] if len(documents) == 1 else {"documents": documents})
+
+
+def seen_in(one: Operation, reply: Reply) -> tuple[Answer | str, ...]:
+    """What an answer says of each document."""
+    count = len(one.documents)
+    if reply.status == 409 and one.call == "check-and-add":
+        assert reply.json()["type"].endswith(":other-content")
+        return ("other-content",) * count
+    if reply.status == 404 and one.call in ("get", "remove"):
+        assert reply.json()["type"].endswith(":no-such-document")
+        return ("absent",) * count
+    assert 200 == reply.status, (one, reply)
+    found = reply.json()
+    if one.call == "remove":
+        assert {"removed": count} == found
+        return ("removed",) * count
+    answers = found.get("answers", [found])
+    assert count == len(answers)
+    return tuple(Answer(row["status"], row["match"], row["distance"], row["similarity"]) for row in answers)
+
+
+async def history_of(service: Service, script: Script) -> list[Operation]:
+    """What sixteen clients saw, each on a connection of its own."""
+    history: list[Operation] = []
+
+    async def client(number: int) -> None:
+        connection = await Connection.open(service)
+        while script:
+            one = script.operation(number)
+            content = request_of(one)
+            begin = time.monotonic_ns()
+            reply = await connection.exchange(content)
+            end = time.monotonic_ns()
+            # A request that was refused did nothing.
+            if reply.status != 429:
+                history.append(one._replace(begin=begin, end=end, seen=seen_in(one, reply)))
+        await connection.close()
+
+    await asyncio.gather(*(client(number) for number in range(CLIENTS)))
+    return history
+
+
+def overlap_of(history: list[Operation]) -> float:
+    """How many calls on its family, its own not counted, were under way when an operation was called; the mean."""
+    families: dict[str, list[Operation]] = defaultdict(list)
+    for one in history:
+        families[named_family(one)].append(one)
+    others = sum(
+        sum(other.begin <= one.begin < other.end for other in some) - 1 for some in families.values() for one in some
+    )
+    return others / len(history)
+
+
+def answered_by(store: nk.Store, one: Operation) -> tuple[Answer | str, ...]:
+    """What a store in this process answers."""
+    names, texts = [name for name, _ in one.documents], [text_of(content) for _, content in one.documents if content]
+    if one.call in ("get", "remove") and not all(name in store for name in names):
+        return ("absent",) * len(names)
+    if one.call == "remove":
+        store.remove(names)
+        return ("removed",) * len(names)
+    rows: list[Any]
+    if one.call == "get":
+        rows = [(known.status, known.match, known.distance, known.similarity) for known in store.get(names) if known]
+    else:
+        try:
+            answers = store.check(texts) if one.call == "check" else store.check_and_add(texts, names)
+        except InputError:
+            return ("other-content",) * len(names)
+        rows = list(zip(*answers.columns.values(), strict=True))
+    return tuple(Answer(name, match, far, None if np.isnan(like) else like) for name, match, far, like in rows)
+
+
+def test_the_model_answers_as_a_store_does(tmp_path: Path) -> None:
+    """The same script, one call after the other."""
+    script = Script(2, 2000)
+    state: State = ()
+    with nk.Store.create(tmp_path / "pages.store", threshold=0.7, waiting=200) as store:
+        model = Model(likeness_of(Script.families(2000), store.settings))
+        while script:
+            one = script.operation(0)
+            state, expected = model.step(state, one)
+            assert expected == answered_by(store, one), one
+
+
+@pytest.mark.parametrize("count", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_what_sixteen_clients_see_of_the_service_is_linearizable(tmp_path: Path, count: int) -> None:
+    """Checks, additions, removals and questions, single and in batches, on families that few documents share."""
+    path, script = tmp_path / "pages.store", Script(1, count)
+    with nk.Store.create(path, threshold=0.7) as store:
+        likeness = likeness_of(Script.families(count), store.settings)
+    assert likeness
+    with serving(path) as service:
+        history = asyncio.run(history_of(service, script))
+        assert 0 == service.end()
+    assert count == len(history)
+    assert 1 < overlap_of(history)
+    found = violation_of(history, likeness, named_family)
+    if found is not None:
+        write_history(tmp_path / "history.jsonl", history, likeness)
+    assert found is None, f"{found}\n{tmp_path / 'history.jsonl'}"
+    # All that can be said was said.
+    told = {one if isinstance(one, str) else one.status for operation in history for one in operation.seen or ()}
+    assert {"new", "exact", "near", "known", "other-content", "absent", "removed"} == told
