@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -88,6 +89,32 @@ def received(connection: socket.socket) -> bytes:
     except ConnectionError:
         pass
     return b"".join(parts)
+
+
+def spoken(connection: socket.socket, seconds: float, quiet: float = 0.3) -> list[Reply]:
+    """The answers that come until the other side closes, or is quiet after one.
+
+    Raises
+    ------
+    TimeoutError
+        No answer, and not closed either.
+    """
+    content, end = b"", time.monotonic() + seconds
+    connection.settimeout(quiet)
+    while True:
+        try:
+            part = connection.recv(1 << 16)
+        except TimeoutError:
+            if found := replies_of(content):
+                return found
+            if time.monotonic() > end:
+                raise
+            continue
+        except ConnectionError:
+            part = b""
+        if not part:
+            return replies_of(content)
+        content += part
 
 
 def replies_of(content: bytes) -> list[Reply]:
