@@ -361,7 +361,7 @@ def test_what_is_beyond_a_limit_is_too_large(service: Service) -> None:
     ):
         assert "too-large" == refused(service.post(path, body)), path
     assert_refused_whole_or_by_line(
-        service.post("/v1/check", json.dumps({"text": "x" * BODY}).encode(), type=NDJSON), "too-large"
+        service.post("/v1/check", json.dumps({"text": "x" * limits["line"]}).encode(), type=NDJSON), "too-large"
     )
 
 

@@ -23,7 +23,7 @@ from nearkin.service.calls import Call, Gone, Receive, Send
 from nearkin.service.described import INTRODUCTION, Described, described, docs_page
 from nearkin.service.hall import Hall
 from nearkin.service.logs import log
-from nearkin.service.problems import Problem, problem_of
+from nearkin.service.problems import Problem, bad_request, problem_of
 from nearkin.service.replies import Reply, problem_reply
 from nearkin.service.routes import Routes
 from nearkin.service.settings import ServiceSettings
@@ -168,6 +168,10 @@ class Service:
             slow.headers[b"connection"] = b"close"
             reply = problem_reply(slow, call.instance)
         except Gone:
+            # Who has gone gets nothing; a body that is wrongly framed ends so, too, and its client waits.
+            cut = bad_request("a body that is cut short or wrongly framed", "send it whole")
+            cut.headers[b"connection"] = b"close"
+            await _send(problem_reply(cut, call.instance), call, send, head=method == "HEAD")
             raise
         except Exception as error:
             log("error", "failed", id=call.instance, route=route, error=f"{type(error).__name__}: {error}")

@@ -117,7 +117,7 @@ class Call:
         if length is not None and length.isdigit() and int(length) > limit:
             raise too_large(int(length), limit)
         chunks, size = [], 0
-        async for chunk in self.chunks():
+        async for chunk in self.chunks(whole=True):
             size += len(chunk)
             if size > limit:
                 raise too_large(size, limit)
@@ -131,16 +131,17 @@ class Call:
         self._take(len(found))
         return found
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes; each piece within the time that is allowed.
+    async def chunks(self, *, whole: bool = False) -> AsyncIterator[bytes]:
+        """The body as it comes; each piece, or the whole, within the time that is allowed.
 
         Raises
         ------
         Gone
             The client has gone.
         """
+        until = time.monotonic() + self.limits.seconds
         while True:
-            self.deadline = time.monotonic() + self.limits.seconds
+            self.deadline = until if whole else time.monotonic() + self.limits.seconds
             try:
                 message = await self.receive()
             finally:
