@@ -36,6 +36,8 @@ COMMANDS = {
     "index add": "nearkin index add corpus.nks",
     "index remove": "nearkin index remove corpus.nks",
     "index info": "nearkin index info corpus.nks",
+    "serve": "nearkin serve pages.store",
+    "check": "nearkin check --url http://127.0.0.1:8470 new.jsonl",
     "store create": "nearkin store create pages.store",
     "store add": "nearkin store add pages.store",
     "store check": "nearkin store check pages.store",
@@ -66,6 +68,7 @@ DIFFERENT = {
     "--ids": "of fingerprints in a .npy file; of index remove, names in a text file",
     "--id-column": "of evaluate, in the table of the truth",
     "--text": "of search, a query; of compare, whether the arguments are texts; of store create, what is kept",
+    "--token-file": "of a service, its tokens; of those who ask it, theirs",
     "--memory-limit": "of an index, for its fingerprints; of a store, for all that it holds",
     "--verify": "of dedup and pairs, a measure; of index info, whether the file is read",
 }

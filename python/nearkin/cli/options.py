@@ -144,6 +144,16 @@ StoreMemory = Annotated[
     ),
 ]
 
+# Services.
+
+StorePath = Annotated[
+    str, typer.Argument(help="Folder of the store, or the URL of its service.", metavar="STORE", show_default=False)
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option("--token-file", help="File with the token of the service, where STORE is a URL.", metavar="FILE"),
+]
+
 # Labels.
 
 PairColumns = Annotated[

@@ -83,7 +83,7 @@ def serve(
     memory_limit: StoreMemory = None,
     threads: Threads = None,
 ) -> None:
-    """Serve a store over HTTP until SIGTERM or Ctrl-C. Needs `pip install nearkin[service]`.
+    """Serve a store over HTTP until SIGTERM or Ctrl-C. Needs the extra `service`.
 
     The log is a JSON object per line on standard error. /docs describes every route, / is a page for people.
     """

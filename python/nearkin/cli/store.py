@@ -20,6 +20,7 @@ from nearkin.cli.console import (
     shown,
     warn,
 )
+from nearkin.cli.opening import folder_of, holds_files, is_store, is_url, opened, own_folders, place_of
 from nearkin.cli.options import (
     Bits,
     Columns,
@@ -33,10 +34,11 @@ from nearkin.cli.options import (
     Recall,
     RecipeOption,
     StoreMemory,
+    StorePath,
     Threads,
     Threshold,
+    TokenFile,
     VerifyOption,
-    memory_of,
     one_of,
     output,
     recipe_of,
@@ -47,11 +49,11 @@ from nearkin.errors import bad_parameter
 from nearkin.progress import unreported
 
 if TYPE_CHECKING:
+    from nearkin.cli.opening import Asked
     from nearkin.io import Batch, Corpus
     from nearkin.progress import Progress
     from nearkin.search.ids import Id
     from nearkin.store.answers import Answers
-    from nearkin.store.base import Store
     from nearkin.store.documents import StoredDocument
 
     Told = tuple[Sequence[Id] | None, Answers]
@@ -59,11 +61,11 @@ if TYPE_CHECKING:
 Cells = Mapping[str, list[Any]] | None
 """Columns of documents by name."""
 
-StorePath = Annotated[Path, typer.Argument(help="Folder of the store.", metavar="STORE", show_default=False)]
 Ids = Annotated[list[str] | None, typer.Argument(help="Ids, as they were given.", metavar="ID")]
 IdsFrom = Annotated[
     str | None, typer.Option("--ids", help="A file with an id per line; - for standard input.", metavar="FILE")
 ]
+Best = Annotated[int | None, typer.Option("--best", "-k", help="Give this many of the best matches, too.")]
 MissingOk = Annotated[bool, typer.Option("--missing-ok", help="Pass over ids that are not there.")]
 
 _CREATE_EXAMPLES = """
@@ -84,9 +86,14 @@ _ADD_EXAMPLES = """
 
   nearkin store add files.store Samples
 """
+_CHECK_BY_URL_EXAMPLE = (
+    "[bold]Example[/]\n\n  nearkin check --url http://127.0.0.1:8470 new.jsonl --id-column url --best 3 --json"
+)
 _CHECK_EXAMPLE = "[bold]Example[/]\n\n  nearkin store check pages.store new.jsonl --id-column url --best 3 --json"
 _EXPORT_EXAMPLE = "[bold]Example[/]\n\n  nearkin store export pages.store --out pages.jsonl.gz"
 
+_AT_ONCE = 1000
+"""Documents whose texts are asked for at once."""
 STATUSES = ("new", "exact", "near", "known")
 """What a document may be to a store."""
 
@@ -117,6 +124,7 @@ def create(
 
     With a recipe of ssdeep it is a store of files; the threshold is then a score, 80 without the option.
     """
+    folder = folder_of(path, "create")
     from nearkin.store.base import Store
     from nearkin.store.kinds import is_digest_recipe
 
@@ -124,7 +132,7 @@ def create(
     if of_files and bits is not None:
         raise bad_parameter("bits", bits, "not with ssdeep, whose digests have no bits")
     with Store.create(
-        path,
+        folder,
         recipe if of_files else recipe_of(recipe, bits),
         threshold=threshold,
         radius=radius,
@@ -146,6 +154,7 @@ def add(
     keep_all: Annotated[
         bool, typer.Option("--all", help="Remember every document as one that stays, whatever it is like.")
     ] = False,
+    token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -157,30 +166,28 @@ def add(
     Each batch of a few megabytes is durable before its lines are printed. For a store of files the inputs are files
     and folders, and the ids are their paths.
     """
-    from nearkin.store.base import Store
-
     set_num_threads(threads)
-    if _is_of_files(path):
-        refuse_of_texts(reading, column=columns)
-        with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
+    with (
+        opened(path, token_file=token_file, memory_limit=memory_limit) as store,
+        progress_bars(quiet=quiet) as progress,
+    ):
+        if holds_files(store):
+            refuse_of_texts(reading, column=columns)
             tell = partial(_say_answers, as_json=as_json, quiet=quiet and not as_json)
             found, refusals = add_files(store, inputs, tell, progress, keep_all=keep_all, strict=reading.strict)
             _report(store, {name: found[name] for name in STATUSES}, as_json=False, quiet=quiet, err=True)
-        refusals.end()
-        return
-    counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
-    with Store.open(path, memory=memory_of(memory_limit)) as store, progress_bars(quiet=quiet) as progress:
+            refusals.end()
+            return
+        counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
 
-        def remember(
-            texts: list[str | None], ids: list[Id] | None, cells: Cells
-        ) -> tuple[Sequence[Id] | None, Answers]:
+        def remember(texts: list[str | None], ids: list[Id] | None, cells: Cells) -> Told:
             answers = (store.add if keep_all else store.check_and_add)(texts, ids, columns=cells)
             for name in answers.status:
                 counts[name] += 1
             progress("add", sum(counts.values()), None)
             return answers.own_ids, answers
 
-        _answer_each(path, reading, inputs, remember, columns, progress, as_json=as_json, quiet=quiet and not as_json)
+        _answer_each(store, reading, inputs, remember, columns, progress, as_json=as_json, quiet=quiet and not as_json)
         _report(store, counts, as_json=False, quiet=quiet, err=True)
 
 
@@ -189,35 +196,55 @@ def check(
     path: StorePath,
     inputs: Inputs,
     reading: Reading,
-    best: Annotated[int | None, typer.Option("--best", "-k", help="Give this many of the best matches, too.")] = None,
+    best: Best = None,
+    token_file: TokenFile = None,
     memory_limit: StoreMemory = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Say of each document what it would be if it came now; nothing is remembered."""
-    from nearkin.store.base import Store
-
     set_num_threads(threads)
-    if _is_of_files(path):
-        refuse_of_texts(reading)
-        with Store.open(path, "r") as store:
-            tell = partial(_say_answers, as_json=as_json, quiet=False)
-            refusals = check_files(store, inputs, tell, best=best, strict=reading.strict)
-        refusals.end()
-        return
     # A bar among the answers would disturb them.
     hidden = sys.stdout.isatty()
-    with Store.open(path, "r", memory=memory_of(memory_limit)) as store, progress_bars(quiet=hidden) as progress:
-        ask = partial(store.check, k=best)
+    with (
+        opened(path, "r", token_file=token_file, memory_limit=memory_limit) as store,
+        progress_bars(quiet=hidden) as progress,
+    ):
+        if holds_files(store):
+            refuse_of_texts(reading)
+            tell = partial(_say_answers, as_json=as_json, quiet=False)
+            check_files(store, inputs, tell, best=best, strict=reading.strict).end()
+            return
 
         def answer(texts: list[str | None], ids: list[Id] | None, cells: Cells) -> Told:
-            return None, ask(texts)
+            return None, store.check(texts, k=best)
 
-        _answer_each(path, reading, inputs, answer, progress=progress, as_json=as_json, quiet=False)
+        _answer_each(store, reading, inputs, answer, progress=progress, as_json=as_json, quiet=False)
+
+
+@reads()
+def check_by_url(
+    inputs: Inputs,
+    url: Annotated[
+        str, typer.Option("--url", help="Where the service is, such as http://127.0.0.1:8470.", show_default=False)
+    ],
+    reading: Reading,
+    best: Best = None,
+    token_file: TokenFile = None,
+    as_json: Json = False,
+) -> None:
+    """Ask a service what documents would be if they came now; nothing is remembered.
+
+    A line per document: id, status (new, exact, near), id of the match, distance, similarity, separated by tabs. For a
+    store of files the inputs are files and folders.
+    """
+    if not is_url(url):
+        raise bad_parameter("url", url, "the URL of a service, such as http://127.0.0.1:8470")
+    check(url, inputs, reading=reading, best=best, token_file=token_file, as_json=as_json)
 
 
 def _answer_each(
-    store: Path,
+    store: Asked,
     reading: Reading,
     inputs: Sequence[str],
     answer: Callable[[list[str | None], list[Id] | None, Cells], Told],
@@ -235,7 +262,7 @@ def _answer_each(
     from nearkin.pipeline.documents import bytes_ticker
 
     names = list(columns or [])
-    with reading.reported(inputs, extra_columns=names, leave_out=[store]) as corpus:
+    with reading.reported(inputs, extra_columns=names, leave_out=own_folders(store)) as corpus:
         numbered = reading.id_column is None and corpus.format != "files"
         tell_bytes = bytes_ticker(corpus, progress)
         for batch, rows in _batches(corpus):
@@ -244,16 +271,6 @@ def _answer_each(
             own, answers = answer([batch.texts[row] for row in rows], None if numbered else ids, cells or None)
             _say_answers(ids if own is None else own, answers, as_json=as_json, quiet=quiet)
             tell_bytes()
-
-
-def _is_of_files(path: Path) -> bool:
-    """Whether a store holds files."""
-    from nearkin.store.base import Store
-
-    with Store.open(path, "r") as store:
-        if store.settings.noun == "vector":
-            raise bad_parameter("store", path, "a store of texts or files; vectors are given in Python")
-        return store.settings.noun == "file"
 
 
 def _batches(corpus: Corpus) -> Iterator[tuple[Batch, list[int]]]:
@@ -303,13 +320,12 @@ def remove(
     erase: Annotated[
         bool, typer.Option("--erase", help="Erase text, fingerprint and columns from every file now, by a merge.")
     ] = False,
+    token_file: TokenFile = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Hide documents from every answer, at once."""
-    from nearkin.store.base import Store
-
-    with Store.open(path) as store:
+    with opened(path, token_file=token_file) as store:
         removed = store.remove(_ids(store, ids, ids_from), missing_ok=missing_ok, erase=erase)
         _report(store, {"removed": removed}, as_json=as_json, quiet=quiet)
 
@@ -320,16 +336,16 @@ def get(
     ids_from: IdsFrom = None,
     missing_ok: MissingOk = False,
     text: Annotated[bool, typer.Option("--with-text", help="Print the text, too.")] = False,
+    token_file: TokenFile = None,
 ) -> None:
     """Print what the store knows of documents, a JSON object per line."""
-    from nearkin.store.base import Store
-
-    with Store.open(path, "r") as store:
-        keys = _ids(store, ids, ids_from)
-        for one in store.get(keys, missing_ok=missing_ok):
-            if one is not None:
-                texts = store.texts([one.id]) if text else None
-                say_json(_document(one) | ({} if texts is None else {"text": texts[0]}))
+    with opened(path, "r", token_file=token_file) as store:
+        found = [one for one in store.get(_ids(store, ids, ids_from), missing_ok=missing_ok) if one is not None]
+        for start in range(0, len(found), _AT_ONCE):
+            some = found[start : start + _AT_ONCE]
+            texts = store.texts([one.id for one in some]) if text else None
+            for at, one in enumerate(some):
+                say_json(_document(one) | ({} if texts is None else {"text": texts[at]}))
 
 
 def _document(one: StoredDocument) -> dict[str, Any]:
@@ -346,7 +362,7 @@ def _document(one: StoredDocument) -> dict[str, Any]:
     }
 
 
-def _ids(store: Store, named: list[str] | None, ids_from: str | None) -> list[str] | list[int]:
+def _ids(store: Asked, named: list[str] | None, ids_from: str | None) -> list[str] | list[int]:
     """The ids that were named, as the store has them: integers where its ids are integers."""
     from nearkin.cli.index import integer_id
 
@@ -366,11 +382,9 @@ def _ids(store: Store, named: list[str] | None, ids_from: str | None) -> list[st
     return found
 
 
-def info(path: StorePath, as_json: Json = False) -> None:
+def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -> None:
     """Say what a store holds and how large it is, without opening anything large."""
-    from nearkin.store.base import Store
-
-    with Store.open(path, "r") as store:
+    with opened(path, "r", token_file=token_file) as store:
         _report(store, {}, as_json=as_json, quiet=False)
 
 
@@ -382,23 +396,28 @@ def verify(
     """Read every byte and compare it with its checksum; the first damage is named, and the exit code is 1."""
     from nearkin.store.base import Store
 
+    folder = folder_of(path, "verify")
     if repair:
         with progress_bars(quiet=quiet) as progress:
-            findings = Store.repair(path, progress=progress)
+            findings = Store.repair(folder, progress=progress)
         for finding in findings:
             warn(f"repaired {finding.place}: {finding.reason}")
-    with Store.open(path, "r") as store:
+    with Store.open(folder, "r") as store:
         with progress_bars(quiet=quiet) as progress:
             store.verify(progress=progress)
         if not quiet:
             say(f"{shown(path)}: sound, {len(store):,} documents")
 
 
-def merge(path: StorePath, memory_limit: StoreMemory = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def merge(
+    path: StorePath,
+    token_file: TokenFile = None,
+    memory_limit: StoreMemory = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Write everything into one segment; what was removed is gone from every file afterwards."""
-    from nearkin.store.base import Store
-
-    with Store.open(path, memory=memory_of(memory_limit)) as store:
+    with opened(path, token_file=token_file, memory_limit=memory_limit) as store:
         with progress_bars(quiet=quiet) as progress:
             store.merge(progress=progress)
         _report(store, {}, as_json=as_json, quiet=quiet)
@@ -406,14 +425,21 @@ def merge(path: StorePath, memory_limit: StoreMemory = None, as_json: Json = Fal
 
 def backup(
     path: StorePath,
-    target: Annotated[Path, typer.Argument(help="New folder for the copy.", show_default=False)],
+    target: Annotated[
+        str,
+        typer.Argument(help="New folder for the copy; of a service its name.", metavar="TARGET", show_default=False),
+    ],
+    token_file: TokenFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Copy a store as it stands, while others use it."""
-    from nearkin.store.base import Store
-
-    with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
-        store.backup(target, progress=progress)
+    """Copy a store as it stands, while others use it. A service puts the copy into the folder of its backups."""
+    with opened(path, token_file=token_file) as store, progress_bars(quiet=quiet) as progress:
+        if is_store(store):
+            store.backup(target, progress=progress)
+            return
+        place = store.backup(target)
+    if not quiet:
+        say(shown(place))
 
 
 @reads()
@@ -432,9 +458,11 @@ def import_(
     """
     from nearkin.store.base import Store
 
-    if _is_of_files(path):
-        with Store.open(path) as store, progress_bars(quiet=quiet) as progress:
+    with Store.open(folder_of(path, "import")) as store, progress_bars(quiet=quiet) as progress:
+        of_files = holds_files(store)
+        if of_files:
             import_digests(store, inputs, reading, columns or [], progress)
+    if of_files:
         if not quiet:
             info(path)
         return
@@ -467,18 +495,18 @@ def export(
     from nearkin.store.base import Store
     from nearkin.store.exporting import export_corpus
 
-    with Store.open(path, "r") as store, progress_bars(quiet=quiet) as progress:
+    with Store.open(folder_of(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
         count = export_corpus(store, out, every=every, overwrite=overwrite, progress=progress)
     if not quiet:
         say(f"{count:,} documents in {shown(out)}")
 
 
-def _report(store: Store, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
+def _report(store: Asked, counts: dict[str, int], *, as_json: bool, quiet: bool, err: bool = False) -> None:
     """What was done, and what the store holds now."""
     stats = store.stats()
     about: dict[str, Any] = {
         **counts,
-        "store": str(store.path),
+        "store": place_of(store),
         "documents": stats.documents,
         "waiting": stats.waiting,
         "segments": stats.segments,
@@ -516,3 +544,4 @@ def add_to(main: typer.Typer) -> None:
     )
     app.command(epilog=_EXPORT_EXAMPLE)(export)
     main.add_typer(app, name="store")
+    main.command(name="check", epilog=_CHECK_BY_URL_EXAMPLE)(check_by_url)

@@ -8,21 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from nearkin.cli.console import Refusals, escaped
+from nearkin.cli.opening import is_store, own_folders
 from nearkin.cli.paths import named_paths
 from nearkin.cli.reading import Reading, report_malformed
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, check_regular
 
 if TYPE_CHECKING:
+    from nearkin.cli.opening import Asked
     from nearkin.io import Batch
-    from nearkin.pipeline.documents import HashedDocuments
     from nearkin.progress import Progress
     from nearkin.search.ids import Id
     from nearkin.ssdeep import DigestRecipe
     from nearkin.store.answers import Answers
     from nearkin.store.base import Store
+    from nearkin.store.settings import Kind
 
 _BATCH = 256
 """Files that are hashed and remembered by one call."""
+_BATCH_BYTES = 8 << 20
+"""Bytes of files that are sent by one call."""
 _LIST_HEAD = b"ssdeep,1."
 
 Tell = Callable[[Sequence["Id"], "Answers"], None]
@@ -50,44 +54,68 @@ def refuse_of_texts(reading: Reading, **options: object) -> None:
 
 
 def add_files(
-    store: Store, inputs: Sequence[str], tell: Tell, progress: Progress, *, keep_all: bool, strict: bool
+    store: Asked, inputs: Sequence[str], tell: Tell, progress: Progress, *, keep_all: bool, strict: bool
 ) -> tuple[Counter[str], Refusals]:
     """Remember files and what is below folders, some at a time; how many were what."""
     refusals, counts = Unreadable(strict=strict), Counter[str]()
     call = store.add if keep_all else store.check_and_add
-    for hashed, names in _hashed(store, inputs, refusals, ids=True):
-        answers = call(hashed, names)
+    for items, names, kind in _given(store, inputs, refusals, ids=True):
+        answers = call(items, names, kind=kind)
         tell(names, answers)
         counts.update(answers.status)
         progress("add", counts.total(), None)
     return counts, refusals
 
 
-def check_files(store: Store, inputs: Sequence[str], tell: Tell, *, best: int | None, strict: bool) -> Refusals:
+def check_files(store: Asked, inputs: Sequence[str], tell: Tell, *, best: int | None, strict: bool) -> Refusals:
     """Say what files and what is below folders would be."""
     refusals = Unreadable(strict=strict)
-    for hashed, names in _hashed(store, inputs, refusals, ids=False):
-        tell([escaped(name) for name in names], store.check(hashed, k=best))
+    for items, names, kind in _given(store, inputs, refusals, ids=False):
+        tell([escaped(name) for name in names], store.check(items, k=best, kind=kind))
     return refusals
 
 
-def _hashed(
-    store: Store, inputs: Sequence[str], refusals: Unreadable, *, ids: bool
-) -> Iterator[tuple[HashedDocuments, list[str]]]:
-    """The files that can be read, and their names, some at a time; each name once."""
-    from nearkin.pipeline.files import hash_paths
-
-    listed = [str(path) for path in named_paths(map(Path, inputs), refusals, recursive=True, leave_out=[store.path])]
-    paths = list(dict.fromkeys(listed))
+def _given(
+    store: Asked, inputs: Sequence[str], refusals: Unreadable, *, ids: bool
+) -> Iterator[tuple[Any, list[str], Kind | None]]:
+    """The files that can be read, some at a time, as a store or a service takes them, and their names; each once."""
+    listed = named_paths(map(Path, inputs), refusals, recursive=True, leave_out=own_folders(store))
+    paths = list(dict.fromkeys(map(str, listed)))
     if ids:
         for path in [path for path in paths if escaped(path) != path]:
             reason = "its name is not UTF-8, as ids of a store are; rename it"
             refusals.add(path, InputError(f"{escaped(path)}: {reason}", place=escaped(path), reason=reason))
         paths = [path for path in paths if escaped(path) == path]
+    return _hashed(store, paths, refusals) if is_store(store) else _contents(paths, refusals)
+
+
+def _hashed(store: Store, paths: list[str], refusals: Unreadable) -> Iterator[tuple[Any, list[str], Kind | None]]:
+    """Files by their digests and the hashes of their bytes."""
+    from nearkin.pipeline.files import hash_paths
+
     for start in range(0, len(paths), _BATCH):
         hashed = hash_paths(paths[start : start + _BATCH], _recipe(store), on_error=refusals.add)
         if len(hashed):
-            yield hashed, [str(name) for name in hashed.ids.to_list()]
+            yield hashed, [str(name) for name in hashed.ids.to_list()], None
+
+
+def _contents(paths: list[str], refusals: Unreadable) -> Iterator[tuple[Any, list[str], Kind | None]]:
+    """Files by their bytes: a service hashes them."""
+    contents: list[bytes] = []
+    names: list[str] = []
+    for path in paths:
+        try:
+            check_regular(path, "a regular file")
+            contents.append(Path(path).read_bytes())
+        except (InputError, OSError) as error:
+            refusals.add(path, error)
+            continue
+        names.append(path)
+        if len(names) == _BATCH or sum(map(len, contents)) > _BATCH_BYTES:
+            yield contents, names, "bytes"
+            contents, names = [], []
+    if names:
+        yield contents, names, "bytes"
 
 
 def _recipe(store: Store) -> DigestRecipe:

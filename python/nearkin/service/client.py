@@ -275,6 +275,8 @@ class Client:
         MismatchError
             The store keeps no texts.
         """
+        if self.kind != "texts":
+            raise mismatch("texts", f"a store of {self.kind}, which has none", "a call that needs texts")
         return [None if one is None else one.text for one in self._documents(ids, {"text": "1"})]
 
     # Changes
@@ -464,7 +466,7 @@ class Client:
             own = given.ids[piece.first : stop] if given.ids is not None else None if piece.count else []
             asked = Asked(self._url, kind_of_distance, piece.count, own, adds, matched)
             try:
-                key = token_urlsafe(12) if adds and own is not None else None
+                key = token_urlsafe(12) if adds and own else None
                 call = Call("POST", path, piece.body, piece.type, query, key, changes=adds)
                 verified = self._verified_by() if lines else ""
                 found.append(answers_of(self._calls.send(call), asked, verified))

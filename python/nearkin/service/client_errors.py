@@ -33,16 +33,11 @@ _RAISED: dict[str, Callable[..., NearkinError]] = {
 _ADVICE = {
     "no-token": "give the client token=, one of the service's --token-file",
     "not-allowed": "give the client a token that may do this, or the address by which the service is known",
-    "read-only": "the service was started with --readonly",
-    "no-backups": "start the service with --backups DIR",
     "no-such-route": "give the URL of a nearkin service",
     "too-large": "give smaller documents, or raise --max-body of the service",
-    "busy": "call again later, with more retries=, or from fewer threads",
-    "not-ready": "call again when the service has started",
-    "disk-full": "make room on the disk of the service; checks go on meanwhile",
-    "internal": "the log of the service says more",
+    "busy": "with more retries=, or from fewer threads",
 }
-"""What a caller can do about problems that only a service has."""
+"""What a caller can do beside what the service says."""
 _ROW = re.compile(r"(^row |^documents\[|(?<= in )row )(\d+)(?=:|,|\]|$| of the batch)")
 
 
