@@ -1,0 +1,216 @@
+// The differences of two texts, by words; by characters where a script has no spaces between words.
+//
+// Myers, An O(ND) Difference Algorithm and Its Variations (1986): the fewest tokens that one text has and the other has
+// not. With n and m tokens and d differences it takes O((n + m) d) time and O(d^2) memory, after what both begin and end
+// with is set aside; d is bounded. Beyond the bounds lines are compared, and beyond those the middle is one difference.
+
+const MOST_TOKENS = 120_000; // of both texts
+const MOST_DIFFERENCES = 2_000; // 2,000^2 numbers of 4 bytes: 16 MB
+const LONG_SAME = 240; // characters; a longer stretch that is equal is folded
+const SAME_EDGE = 90; // characters that are left of it beside a difference
+const LONG_CHANGE = 3_000;
+const CHANGE_EDGE = 1_000;
+
+const SPACELESS = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}";
+const TOKEN = new RegExp(`[${SPACELESS}]\\p{M}*|(?:(?![${SPACELESS}])[\\p{L}\\p{N}\\p{M}_])+|\\n|[^\\S\\n]+|.`, "gsu");
+const LINE = /[^\n]*\n|[^\n]+/g;
+const WORDY = /[\p{L}\p{N}]/u;
+
+// Numbers that stand for tokens: equal tokens have equal numbers.
+function numbered(tokens, numbers) {
+  return Int32Array.from(tokens, (token) => {
+    let number = numbers.get(token);
+    if (number === undefined) numbers.set(token, (number = numbers.size));
+    return number;
+  });
+}
+
+// Which tokens of a and of b are in no longest common subsequence, as two arrays of 0 and 1; null beyond `most`.
+export function changed(a, b, most = MOST_DIFFERENCES) {
+  const onlyA = new Uint8Array(a.length);
+  const onlyB = new Uint8Array(b.length);
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  let endA = a.length;
+  let endB = b.length;
+  while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) {
+    endA--;
+    endB--;
+  }
+  const trace = forward(a.subarray(start, endA), b.subarray(start, endB), most);
+  if (trace === null) return null;
+  backward(trace, endA - start, endB - start, onlyA.subarray(start), onlyB.subarray(start));
+  return [onlyA, onlyB];
+}
+
+// For each d the furthest x on the diagonals k = x - y from -d to d, until the ends of both are reached.
+function forward(a, b, most) {
+  const last = Math.min(most, a.length + b.length);
+  const middle = last + 1;
+  const reach = new Int32Array(2 * last + 3);
+  const trace = [];
+  for (let d = 0; d <= last; d++) {
+    for (let k = -d; k <= d; k += 2) {
+      const down = k === -d || (k !== d && reach[middle + k - 1] < reach[middle + k + 1]);
+      let x = down ? reach[middle + k + 1] : reach[middle + k - 1] + 1;
+      let y = x - k;
+      while (x < a.length && y < b.length && a[x] === b[y]) {
+        x++;
+        y++;
+      }
+      reach[middle + k] = x;
+      if (x >= a.length && y >= b.length) return trace;
+    }
+    trace.push(reach.slice(middle - d, middle + d + 1));
+  }
+  return null;
+}
+
+function backward(trace, x, y, onlyA, onlyB) {
+  for (let d = trace.length; d > 0; d--) {
+    const before = trace[d - 1];
+    const k = x - y;
+    const at = (diagonal) => before[diagonal + d - 1];
+    const down = k === -d || (k !== d && at(k - 1) < at(k + 1));
+    const diagonal = down ? k + 1 : k - 1;
+    x = at(diagonal);
+    y = x - diagonal;
+    if (down) onlyB[y] = 1;
+    else onlyA[x] = 1;
+  }
+}
+
+// Runs of tokens: [{same}] and [{gone, come}], where `gone` is only in the first text and `come` only in the second.
+function runs(a, b, onlyA, onlyB) {
+  const found = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    const [fromA, fromB] = [i, j];
+    while (onlyA[i]) i++;
+    while (onlyB[j]) j++;
+    if (i > fromA || j > fromB) found.push({ gone: a.slice(fromA, i).join(""), come: b.slice(fromB, j).join("") });
+    const from = i;
+    while (i < a.length && !onlyA[i] && !onlyB[j]) {
+      i++;
+      j++;
+    }
+    if (i > from) found.push({ same: a.slice(from, i).join("") });
+  }
+  return found;
+}
+
+// A space or a comma between two differences belongs to them: one difference is easier to read than three.
+function joined(found) {
+  const result = [];
+  for (const [place, run] of found.entries()) {
+    const last = result.at(-1);
+    const next = found[place + 1];
+    const short = run.same !== undefined && run.same.length <= 3 && !WORDY.test(run.same) && !run.same.includes("\n");
+    if (short && last?.same === undefined && last && next) {
+      last.gone += run.same;
+      last.come += run.same;
+    } else if (run.same === undefined && last && last.same === undefined) {
+      last.gone += run.gone;
+      last.come += run.come;
+    } else {
+      result.push({ ...run });
+    }
+  }
+  return result;
+}
+
+// The differences of two texts: their runs, and by what they were compared: "words", "lines" or "nothing".
+export function differences(stored, yours) {
+  for (const [by, pattern] of [["words", TOKEN], ["lines", LINE]]) {
+    if (by === "words" && stored.length + yours.length > 8 * MOST_TOKENS) continue;
+    const [a, b] = [stored.match(pattern) ?? [], yours.match(pattern) ?? []];
+    if (a.length + b.length > MOST_TOKENS) continue;
+    const numbers = new Map();
+    const marks = changed(numbered(a, numbers), numbered(b, numbers));
+    if (marks !== null) return { by, runs: joined(runs(a, b, ...marks)) };
+  }
+  let start = 0;
+  while (start < stored.length && stored[start] === yours[start]) start++;
+  start = boundary(stored, start, -1);
+  let end = 0;
+  const most = Math.min(stored.length, yours.length) - start;
+  while (end < most && stored[stored.length - 1 - end] === yours[yours.length - 1 - end]) end++;
+  const [endStored, endYours] = [boundary(stored, stored.length - end, 1), boundary(yours, yours.length - end, 1)];
+  const middle = { gone: stored.slice(start, endStored), come: yours.slice(start, endYours) };
+  const found = [{ same: stored.slice(0, start) }, middle, { same: stored.slice(endStored) }];
+  return { by: "nothing", runs: found.filter((run) => run.same !== "") };
+}
+
+// The nearest place in a direction that does not part the two halves of a character.
+function boundary(text, place, direction) {
+  const low = text.charCodeAt(place);
+  const high = text.charCodeAt(place - 1);
+  return low >= 0xdc00 && low <= 0xdfff && high >= 0xd800 && high <= 0xdbff ? place + direction : place;
+}
+
+function words(texts) {
+  const units = new RegExp(`[${SPACELESS}]|(?:(?![${SPACELESS}])[\\p{L}\\p{N}\\p{M}_])+`, "gu");
+  return texts.reduce((sum, text) => sum + (text.match(units)?.length ?? 0), 0);
+}
+
+const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+
+// One sentence on the differences, for everybody and for those who hear the page.
+export function summary({ by, runs: found }) {
+  const changes = found.filter((run) => run.same === undefined);
+  if (changes.length === 0) return "The same text, character by character.";
+  const [gone, come] = [words(changes.map((run) => run.gone)), words(changes.map((run) => run.come))];
+  const places = `${count(changes.length, "place")} ${changes.length === 1 ? "differs" : "differ"}`;
+  const sides = `${count(gone, "word")} only in the stored document, ${count(come, "word")} only in yours.`;
+  const how = {
+    words: "",
+    lines: " The texts are long or unlike, so whole lines are marked.",
+    nothing: " The texts are too unlike to be compared word by word: all between their common ends is marked.",
+  };
+  return `${places}: ${sides}${how[by]}`;
+}
+
+// The runs as nodes. Texts become text nodes alone, whatever they hold.
+export function drawn({ runs: found }) {
+  const box = document.createElement("div");
+  box.className = "diff";
+  box.dir = "auto";
+  for (const [place, run] of found.entries()) {
+    if (run.same !== undefined) {
+      const edges = [place === 0 ? 0 : SAME_EDGE, place === found.length - 1 ? 0 : SAME_EDGE];
+      box.append(folded(run.same, LONG_SAME, ...edges, "the same"));
+      continue;
+    }
+    for (const [name, text] of [["del", run.gone], ["ins", run.come]]) {
+      if (text === "") continue;
+      const mark = document.createElement(name);
+      mark.append(folded(text, LONG_CHANGE, CHANGE_EDGE, CHANGE_EDGE, "more"));
+      box.append(mark);
+    }
+  }
+  return box;
+}
+
+// A text whose middle is a button where it is long; the button puts the middle in its own place.
+export function folded(text, long, head, tail, what) {
+  const piece = document.createDocumentFragment();
+  if (text.length <= long) {
+    piece.append(text);
+    return piece;
+  }
+  const [from, to] = [boundary(text, head, 1), boundary(text, text.length - tail, -1)];
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "fold";
+  button.textContent = `… ${count(to - from, "character")} ${what} …`;
+  button.addEventListener("click", () => {
+    const whole = document.createElement("span");
+    whole.tabIndex = -1;
+    whole.textContent = text.slice(from, to);
+    button.replaceWith(whole);
+    whole.focus();
+  });
+  piece.append(text.slice(0, from), button, text.slice(to));
+  return piece;
+}
