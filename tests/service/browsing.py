@@ -1,0 +1,84 @@
+"""A browser for tests of the page: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser without a window; what uses it is skipped where Playwright or Chromium is missing."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visit:
+    """A page that is open, and what it did that it must not do."""
+
+    page: Page
+    url: str
+    errors: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+    def note(self, message: ConsoleMessage) -> None:
+        """Keeps errors of the console. That a request was refused is told there, too, and is no fault."""
+        if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
+            self.errors.append(message.text)
+
+    def follow(self, request: Request) -> None:
+        """Keeps requests to other origins."""
+        if not request.url.startswith((self.url + "/", "data:")):
+            self.elsewhere.append(request.url)
+
+    def text(self, selector: str) -> str:
+        """What is to be read at one element."""
+        return self.page.locator(selector).inner_text()
+
+    def wait(self, selector: str, words: str = "") -> None:
+        """Until an element is visible that has these words."""
+        self.page.locator(selector, has_text=words or None).first.wait_for(state="visible")
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+@contextmanager
+def visiting(
+    browser: Browser, url: str, *, width: int = 1280, height: int = 900, path: str = "/", **options: Any
+) -> Iterator[Visit]:
+    """Opens the page; at the end it must have made no error and asked no other origin."""
+    context = browser.new_context(viewport={"width": width, "height": height}, **options)
+    try:
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        visit = Visit(page, url)
+        page.on("console", visit.note)
+        page.on("pageerror", lambda error: visit.errors.append(str(error)))
+        page.on("request", visit.follow)
+        page.goto(url + path)
+        yield visit
+        assert [] == visit.errors
+        assert [] == visit.elsewhere
+    finally:
+        context.close()
