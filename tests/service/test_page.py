@@ -497,9 +497,11 @@ def test_differences_give_both_texts_back_and_are_fewest(visit: Visit) -> None:
         ("\n".join(f"line {i}" for i in range(40_000)), "\n".join(f"line {i + i % 997 // 996}" for i in range(40_000)), "lines"),
         ("a " * 90_000, "b " * 90_000, "lines"),
         ("\n".join(f"a{i}" for i in range(40_000)), "\n".join(f"b{i}" for i in range(40_000)), "nothing"),
+        ("x. y", "x. New. y", "words"),
+        ("a b a b a b", "a b a b a b a b", "words"),
         ("😀" + "a\n" * 70_000, "😁" + "a\n" * 70_000, "nothing"),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_differences_hold_both_texts(visit: Visit, stored: str, yours: str, by: str) -> None:
     found = compare(visit, stored, yours)
@@ -515,6 +517,11 @@ def test_differences_hold_both_texts(visit: Visit, stored: str, yours: str, by: 
 def test_characters_are_marked_where_words_have_no_spaces(visit: Visit) -> None:
     runs = compare(visit, "网络安全很重要", "网络安全不重要")["runs"]
     assert [{"same": "网络安全"}, {"gone": "很", "come": "不"}, {"same": "重要"}] == runs
+
+
+def test_an_added_sentence_is_marked_from_its_beginning(visit: Visit) -> None:
+    runs = compare(visit, "One is. Three is. End", "One is. Two is. Three is. End")["runs"]
+    assert [{"same": "One is. "}, {"gone": "", "come": "Two is. "}, {"same": "Three is. End"}] == runs
 
 
 def test_long_stretches_that_are_equal_are_folded(visit: Visit, service: Service) -> None:

@@ -80,7 +80,7 @@ function backward(trace, x, y, onlyA, onlyB) {
   }
 }
 
-// Runs of tokens: [{same}] and [{gone, come}], where `gone` is only in the first text and `come` only in the second.
+// Runs of tokens: {same} and {gone, come}, where `gone` is only in the first text and `come` only in the second.
 function runs(a, b, onlyA, onlyB) {
   const found = [];
   let i = 0;
@@ -89,15 +89,32 @@ function runs(a, b, onlyA, onlyB) {
     const [fromA, fromB] = [i, j];
     while (onlyA[i]) i++;
     while (onlyB[j]) j++;
-    if (i > fromA || j > fromB) found.push({ gone: a.slice(fromA, i).join(""), come: b.slice(fromB, j).join("") });
+    if (i > fromA || j > fromB) found.push({ gone: a.slice(fromA, i), come: b.slice(fromB, j) });
     const from = i;
     while (i < a.length && !onlyA[i] && !onlyB[j]) {
       i++;
       j++;
     }
-    if (i > from) found.push({ same: a.slice(from, i).join("") });
+    if (i > from) found.push({ same: a.slice(from, i) });
   }
-  return found;
+  for (const place of found.keys()) moved(found, place);
+  const texts = found.map((run) => Object.entries(run).map(([name, tokens]) => [name, tokens.join("")]));
+  return texts.map(Object.fromEntries).filter((run) => run.same !== "");
+}
+
+// "x. [New.] y" rather than "x[. New]. y": what is in one text alone begins as late as it can.
+function moved(found, place) {
+  const [before, run, after] = [found[place - 1], found[place], found[place + 1]];
+  if (run.same || !before?.same || !after || (run.gone.length > 0 && run.come.length > 0)) return;
+  const name = run.gone.length > 0 ? "gone" : "come";
+  const tokens = run[name];
+  const most = after.same.length - (place + 2 < found.length ? 1 : 0);
+  let steps = 0;
+  while (steps < most && after.same[steps] === tokens[steps % tokens.length]) steps++;
+  const turn = steps % tokens.length;
+  before.same = before.same.concat(after.same.slice(0, steps));
+  run[name] = [...tokens.slice(turn), ...tokens.slice(0, turn)];
+  after.same = after.same.slice(steps);
 }
 
 // A space or a comma between two differences belongs to them: one difference is easier to read than three.
@@ -147,6 +164,14 @@ function boundary(text, place, direction) {
   const low = text.charCodeAt(place);
   const high = text.charCodeAt(place - 1);
   return low >= 0xdc00 && low <= 0xdfff && high >= 0xd800 && high <= 0xdbff ? place + direction : place;
+}
+
+// A place near this one where a word ends, so that what is left of a folded text has whole words.
+function wordEnd(text, place, direction) {
+  for (let step = 0; step <= 24; step++) {
+    if (/\s/.test(text[place + direction * step] ?? " ")) return place + direction * step;
+  }
+  return boundary(text, place, direction);
 }
 
 function words(texts) {
@@ -199,7 +224,8 @@ export function folded(text, long, head, tail, what) {
     piece.append(text);
     return piece;
   }
-  const [from, to] = [boundary(text, head, 1), boundary(text, text.length - tail, -1)];
+  const from = head === 0 ? 0 : wordEnd(text, head, 1);
+  const to = tail === 0 ? text.length : wordEnd(text, text.length - tail, -1);
   const button = document.createElement("button");
   button.type = "button";
   button.className = "fold";

@@ -171,7 +171,7 @@ function showAnswers(metrics) {
     ...answers.map(([status, count]) => {
       const item = node("li", "", `is-${status}`);
       const share = (100 * count) / all;
-      item.append(node("span", "", "dot"), `${status} `, node("strong", number(count)), node("span", ` ${share.toFixed(share < 10 ? 1 : 0)}%`, "quiet"));
+      item.append(node("span", "", "dot"), `${status} `, node("strong", number(count)), node("span", ` ${number(Number(share.toFixed(share < 10 ? 1 : 0)))}%`, "quiet"));
       return item;
     }),
   );

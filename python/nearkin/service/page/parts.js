@@ -70,7 +70,7 @@ export function columnsOf(columns) {
 
 export function similarityOf(value, kind) {
   if (value === null || value === undefined) return "–";
-  return kind === "files" ? number(value) : String(Number(value.toFixed(3)));
+  return kind === "files" ? number(value) : value.toFixed(3);
 }
 
 // A bar for a similarity of 0 to `whole`.
