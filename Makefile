@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 .PHONY: faults sanitize setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz newcomer clean
 
-setup: $(VENV)/.built $(VENV)/.ssdeep
+setup: $(VENV)/.built $(VENV)/.ssdeep $(VENV)/.chromium
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -23,6 +23,17 @@ $(VENV)/.ssdeep: $(VENV)/.tools
 			|| { timeout 120 apt-get update -qq && timeout 120 apt-get install -y -qq ssdeep; }; } >/dev/null 2>&1 \
 			|| echo "setup: ssdeep could not be installed; tests beside it are skipped"; \
 	else echo "setup: ssdeep is not installed (Debian: apt-get install ssdeep); tests beside it are skipped"; fi
+	@touch $@
+
+# The browser in which the page of the service is tested: in the same way.
+$(VENV)/.chromium: $(VENV)/.tools
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		{ timeout 600 apt-get install -y -qq chromium \
+			|| { timeout 120 apt-get update -qq && timeout 600 apt-get install -y -qq chromium; }; } >/dev/null 2>&1 \
+			|| echo "setup: chromium could not be installed; tests of the service's page are skipped"; \
+	else echo "setup: chromium is not installed (Debian: apt-get install chromium); tests of the service's page are skipped"; fi
 	@touch $@
 
 # An editable release build: Python files are used in place, Rust is compiled.

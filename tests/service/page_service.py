@@ -129,8 +129,15 @@ class Service:
         """The state of the store."""
         size = {"log": 4096, "documents": 1_200_000, "index": 80_000, "total": 1_284_096}
         return {
-            **{"documents": len(self.documents), "waiting": 3, "segments": 2, "removed": 1, "bytes": size},
-            **{"kind": self.kind, "id_kind": self.id_kind, "version": "0.9", "readonly": self.readonly},
+            "documents": len(self.documents),
+            "waiting": 3,
+            "segments": 2,
+            "removed": 1,
+            "bytes": size,
+            "kind": self.kind,
+            "id_kind": self.id_kind,
+            "version": "0.9",
+            "readonly": self.readonly,
             "settings": {"recipe": "word:1|binary|xxh3|simhash:128", "threshold": 0.7, "differ": []},
             "reason_readonly": self.reason,
             "limits": {"body": self.body_limit, "batch": 10000, "line": self.body_limit, "k": 1000},
