@@ -264,14 +264,14 @@ function hideAnswer() {
 
 const capital = (word) => word.charAt(0).toUpperCase() + word.slice(1);
 
-function reason({ status, match, similarity }, added) {
+function reason({ status, match, similarity, distance }, added) {
   const other = match === null || match === undefined ? "" : idButton(match, page.look);
   const how = similarityOf(similarity, page.kind);
   const limit = page.info?.settings?.threshold;
   const least = limit === undefined || limit === null ? "." : `; the threshold is ${inWords(limit)}.`;
   if (status === "new") return [added ? "Like nothing that was there. It stays." : "Like nothing in the store. Added, it would stay."];
   if (status === "exact") return other ? ["A copy of ", other, "."] : ["A copy of a document that stays."];
-  if (status === "near") return ["Its similarity to ", other, how === "–" ? " is enough." : ` is ${how}${least}`];
+  if (status === "near") return how === "–" ? ["Its distance to ", other, ` is ${number(distance)}.`] : ["Its similarity to ", other, ` is ${how}${least}`];
   if (status === "known") return ["Its id is in the store with the same content. Nothing is added."];
   return [`The service answers “${status}”.`];
 }

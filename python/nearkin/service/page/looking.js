@@ -33,9 +33,13 @@ export function startLooking(given) {
   addEventListener("hashchange", lookAtAddress);
 }
 
+// A store may keep hashes of features instead, or nothing.
+const keepsTexts = () => page.kind === "texts" && (page.info?.settings?.text ?? "keep") === "keep";
+
 // One document by any id, also one that an address cannot hold; null where there is none.
 export async function documentOf(id) {
-  const { documents } = await ask("/v1/documents?text=1&missing_ok=1", { body: toJson({ ids: [id] }) });
+  const text = keepsTexts() ? "text=1&" : "";
+  const { documents } = await ask(`/v1/documents?${text}missing_ok=1`, { body: toJson({ ids: [id] }) });
   return documents[0] ?? null;
 }
 
@@ -96,7 +100,7 @@ function showDocument(found) {
   at("document-text-box").hidden = !hasText;
   at("document-text").replaceChildren(...(hasText ? [folded(found.text, LONG, EDGE, EDGE, "more")] : []));
   at("document-no-text").hidden = hasText || page.kind !== "texts";
-  const kept = found.status === "new" ? "No text is kept: this store keeps none." : "No text is kept: it did not stay.";
+  const kept = keepsTexts() ? "No text is kept: it did not stay." : "No text is kept: this store keeps none.";
   at("document-no-text").textContent = kept;
   at("document-check").hidden = !hasText || page.kind !== "texts";
   showRights();

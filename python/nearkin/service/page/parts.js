@@ -95,7 +95,8 @@ export function showProblem(box, problem, ...after) {
   first.append(node("strong", visible(problem.title, 300)), problem.detail ? ` ${visible(problem.detail, 1000)}` : "");
   const list = node("dl", "", "fields");
   for (const name of ["found", "allowed", "place"]) {
-    if (problem.fields[name] !== undefined) field(list, name, inLine(problem.fields[name]));
+    const value = problem.fields[name];
+    if (value !== undefined && !problem.detail.includes(String(value))) field(list, name, inLine(value));
   }
   if (problem.fields.instance !== undefined) field(list, "request", inLine(problem.fields.instance));
   box.replaceChildren(first, ...(list.children.length > 0 ? [list] : []), ...after);
