@@ -116,14 +116,16 @@ class Call:
         length = self.headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > limit:
             raise too_large(int(length), limit)
-        chunks, size = [], 0
-        async for chunk in self.chunks(whole=True):
-            size += len(chunk)
-            if size > limit:
-                raise too_large(size, limit)
-            self._take(len(chunk))
-            chunks.append(chunk)
-        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        until = time.monotonic() + self.limits.seconds
+        data, more = await self._next(until)
+        self._take_within(len(data), limit)
+        if more:
+            chunks = [data]
+            while more:
+                chunk, more = await self._next(until)
+                self._take_within(len(chunk), limit)
+                chunks.append(chunk)
+            data = b"".join(chunks)
         coding = self.headers.get(b"content-encoding", b"identity").strip().lower()
         if coding in (b"", b"identity"):
             return data
@@ -131,27 +133,34 @@ class Call:
         self._take(len(found))
         return found
 
-    async def chunks(self, *, whole: bool = False) -> AsyncIterator[bytes]:
-        """The body as it comes; each piece, or the whole, within the time that is allowed.
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes; each piece within the time that is allowed.
 
         Raises
         ------
         Gone
             The client has gone.
         """
-        until = time.monotonic() + self.limits.seconds
-        while True:
-            self.deadline = until if whole else time.monotonic() + self.limits.seconds
-            try:
-                message = await self.receive()
-            finally:
-                self.deadline = 0.0
-            if message["type"] != "http.request":
-                raise Gone
-            if chunk := message.get("body"):
+        more = True
+        while more:
+            chunk, more = await self._next(time.monotonic() + self.limits.seconds)
+            if chunk:
                 yield chunk
-            if not message.get("more_body"):
-                return
+
+    async def _next(self, until: float) -> tuple[bytes, bool]:
+        """What comes next of the body until a time, and whether there is more."""
+        self.deadline = until
+        message = await self.receive()
+        self.deadline = 0.0
+        if message["type"] != "http.request":
+            raise Gone
+        return message.get("body", b""), message.get("more_body", False)
+
+    def _take_within(self, count: int, limit: int) -> None:
+        """Take another part of a body, up to the limit of the whole."""
+        if self._taken + count > limit:
+            raise too_large(self._taken + count, limit)
+        self._take(count)
 
     def _take(self, count: int) -> None:
         self.busy.take_bytes(count)

@@ -25,6 +25,8 @@ from nearkin.service.settings import Limits
 
 GROUP = 2000
 """Documents that are given to the store in one call; a batch may have more."""
+LINGER = 0.001
+"""Seconds that a group waits for jobs which are likely to come."""
 
 Verb = Literal["check", "add", "check-and-add", "call"]
 
@@ -120,6 +122,9 @@ def _busy(found: str) -> Problem:
     return Problem("busy", f"{found}; send this again later", headers={b"retry-after": b"1"}, found=found)
 
 
+_NONE = Job("call", None)  # type: ignore[arg-type]  # Nobody waits for it.
+"""Stands for no job."""
+
 Doer = Callable[[Any, Sequence[Job]], list[Any]]
 """What does a group of jobs with a store: a result or an exception for each."""
 
@@ -141,6 +146,7 @@ class Worker:
         self.name, self._open, self._do, self._metrics = name, open_store, do, metrics
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._held: Job | None = None
+        self._expected = 1
         self.store: Any = None
         self._thread: threading.Thread | None = None
 
@@ -173,6 +179,7 @@ class Worker:
             while (job := self._next()) is not None:
                 group = self._group(job)
                 results = self._done(group)
+                self._expected = len(group) + self._queue.qsize()
                 futures = [one.future for one in group]
                 loop.call_soon_threadsafe(_settle, list(zip(futures, results, strict=True)))
         except RuntimeError:
@@ -186,12 +193,16 @@ class Worker:
         return held if held is not None else self._queue.get()
 
     def _group(self, first: Job) -> list[Job]:
-        """The job and those behind it that go with it."""
+        """The job and those behind it that go with it.
+
+        Clients that were answered together send again together: as many jobs as there were at once the last time are
+        waited for, `LINGER` at most, so that they share a commit.
+        """
         group, count = [first], 0 if first.documents is None else len(first.documents)
+        until = time.perf_counter() + LINGER
         while first.documents is not None and count < GROUP:
-            try:
-                job = self._queue.get_nowait()
-            except queue.Empty:
+            job = self._another(until if len(group) < self._expected else None)
+            if job is _NONE:
                 break
             if job is None or not first.goes_with(job) or count + len(job.documents or ()) > GROUP:
                 if job is None:
@@ -202,6 +213,14 @@ class Worker:
             group.append(job)
             count += len(job.documents or ())
         return group
+
+    def _another(self, until: float | None) -> Job | None:
+        """The next job in the queue, waited for until then; `_NONE` where there is none."""
+        try:
+            left = 0.0 if until is None else until - time.perf_counter()
+            return self._queue.get_nowait() if left <= 0 else self._queue.get(timeout=left)
+        except queue.Empty:
+            return _NONE
 
     def _done(self, group: list[Job]) -> list[Any]:
         begun = time.perf_counter()

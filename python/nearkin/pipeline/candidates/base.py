@@ -14,9 +14,10 @@ matches, and come with their similarity.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,8 +157,7 @@ class CandidateSearch(Protocol):
         """All pairs among the added documents."""
 
 
-@runtime_checkable
-class ReadsTexts(CandidateSearch, Protocol):
+class ReadsTexts(CandidateSearch, ABC):
     """A search that needs the features of the documents that it is asked about, and not their values alone.
 
     Older documents come first among its places. It gives pairs by `add` and then `find`, batch by batch.
@@ -166,6 +166,7 @@ class ReadsTexts(CandidateSearch, Protocol):
     most: ClassVar[int]
     """Documents that are best read at once: what they have in common is listed in pairs."""
 
+    @abstractmethod
     def read(self, places: Places, texts: TextBatch) -> None:
         """The texts of the next documents in order, which `find`, `within` and `add` are called for next."""
 

@@ -30,6 +30,7 @@ from nearkin.pipeline.candidates.base import (
     OlderIndex,
     PlacedValues,
     Places,
+    ReadsTexts,
     TextBatch,
     Values,
     offsets_of,
@@ -101,7 +102,7 @@ class ContainmentCandidates:
         return {"sketch_size": self.size, "expected_recall": self.recall}
 
 
-class ContainmentSearch:
+class ContainmentSearch(ReadsTexts):
     """Sketches by place, and lists of the documents that have their rare hashes.
 
     Documents are read and added in the order of their places, batch by batch; one that is read and not added is left
