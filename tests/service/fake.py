@@ -142,3 +142,16 @@ def arrow_of(answers: nk.Answers) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue()
+
+
+def same_answers(left: nk.Answers, right: nk.Answers) -> bool:
+    """Whether two answers are equal bit for bit, NaN to NaN."""
+    arrays = ((left.distances, right.distances), (left.similarities, right.similarities))
+    equal = all(one.dtype == other.dtype and one.tobytes() == other.tobytes() for one, other in arrays)
+    names = ("status", "ids", "verified", "own_ids")
+    # NaN differs from itself: matches are compared by what they look like.
+    return (
+        equal
+        and repr(left.matches) == repr(right.matches)
+        and all(getattr(left, name) == getattr(right, name) for name in names)
+    )

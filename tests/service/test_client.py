@@ -21,7 +21,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pytest
-from fake import ARROW, FakeService, Fault, broken, problem
+from fake import ARROW, FakeService, Fault, broken, problem, same_answers
 from hypothesis import given
 
 import nearkin as nk
@@ -37,7 +37,6 @@ from nearkin.errors import (
 )
 from nearkin.service import client as client_module
 from nearkin.service import client_calls
-from nearkin.store.answers import Answers
 
 WORDS = [f"word{number}" for number in range(40)]
 QUIET = {"retries": 0}
@@ -51,19 +50,6 @@ def texts_of(count: int, seed: int = 1) -> list[str]:
         texts[number // 3] + (" more" if number % 2 else "") if number % 3 == 2 else text
         for number, text in enumerate(texts)
     ]
-
-
-def same_answers(left: Answers, right: Answers) -> bool:
-    """Whether two answers are equal bit for bit, NaN to NaN."""
-    arrays = ((left.distances, right.distances), (left.similarities, right.similarities))
-    equal = all(one.dtype == other.dtype and one.tobytes() == other.tobytes() for one, other in arrays)
-    names = ("status", "ids", "verified", "own_ids")
-    # NaN differs from itself: matches are compared by what they look like.
-    return (
-        equal
-        and repr(left.matches) == repr(right.matches)
-        and all(getattr(left, name) == getattr(right, name) for name in names)
-    )
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import numpy as np
 
 from nearkin.errors import MissingExtraError, NearkinError, ParameterError, bad_parameter, check_count, mismatch
 from nearkin.families.minhash import as_signatures
-from nearkin.progress import Progress, ShowProgress, reporting
+from nearkin.progress import Progress, ShowProgress, reporting, unreported
 from nearkin.recipe import Recipe
 from nearkin.search.fingerprints import flat_rows, to_hex
 from nearkin.search.ids import Ids, check_ids
@@ -468,7 +468,7 @@ class Client:
             try:
                 key = token_urlsafe(12) if adds and own else None
                 call = Call("POST", path, piece.body, piece.type, query, key, changes=adds)
-                verified = self._verified_by() if lines else ""
+                verified = self._verified_by(given) if lines else ""
                 found.append(answers_of(self._calls.send(call), asked, verified))
             except (NearkinError, OSError) as error:
                 raise self._cut(error, piece, given.count) from None
@@ -477,12 +477,11 @@ class Client:
         self._verified = answers.verified
         return answers
 
-    def _verified_by(self) -> str:
-        """How similarities are verified, which answers by lines do not say."""
+    def _verified_by(self, given: Given) -> str:
+        """How similarities are verified, which answers by lines do not say: that of none of these documents does."""
         if self._verified is None:
-            self._verified = self._answers(
-                "/v1/check", self._given([], None, None, None), {}, lambda *told: None
-            ).verified
+            none = replace(given, count=0, sizes=[], ids=None, columns=None)
+            self._verified = self._answers("/v1/check", none, {}, unreported).verified
         return self._verified
 
     def _cut(self, error: Exception, piece: Piece, total: int) -> Exception:

@@ -43,7 +43,7 @@ class MatchAnswer(msgspec.Struct):
 
     def match(self) -> StoredMatch:
         """As the store gives it."""
-        return StoredMatch(self.id, self.distance, _number(self.similarity), _without_key(self.columns))
+        return StoredMatch(self.id, self.distance, _number(self.similarity), without_key(self.columns))
 
 
 class MatchesAnswer(msgspec.Struct):
@@ -108,7 +108,7 @@ class DocumentAnswer(msgspec.Struct):
             similarity,
             self.features,
             self.length,
-            _without_key(self.columns),
+            without_key(self.columns),
         )
 
 
@@ -157,7 +157,7 @@ class InfoAnswer(msgspec.Struct):
         return StoreStats(self.documents, self.waiting, self.segments, self.removed, self.bytes, self.settings)
 
 
-def _without_key(columns: dict[str, Cell]) -> dict[str, Cell]:
+def without_key(columns: dict[str, Cell]) -> dict[str, Cell]:
     """Columns as they were given, without the idempotency key that the service remembers beside them."""
     return {name: cell for name, cell in columns.items() if name != KEY}
 

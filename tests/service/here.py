@@ -1,0 +1,109 @@
+"""A service in a thread of this process, on a free port of the loopback interface: begun and ended in milliseconds.
+
+    with here(tmp_path / "pages.store") as service, nk.Client(service.url) as client:
+        client.check(["a text"])
+
+What needs signals, a log or its own memory runs in a process of its own: `live.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from granian.constants import HTTPModes, Interfaces
+from granian.server.embed import Server
+
+from nearkin.service.app import Service
+from nearkin.service.server import free_port
+from nearkin.service.settings import ServiceSettings
+
+SECONDS = 60
+"""For the service to begin, and to end, on a machine that is busy."""
+
+
+class Here:
+    """One service; the store has to be there.
+
+    Parameters
+    ----------
+    folder : Path
+        The store.
+    port : int, default 0
+        0 for any that is free.
+    **options
+        Of `ServiceSettings`.
+    """
+
+    def __init__(self, folder: Path, port: int = 0, **options: Any) -> None:
+        self.port = free_port("127.0.0.1", port)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder, self._settings = folder, ServiceSettings(port=self.port, **options)
+        self._begun = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        assert self._begun.wait(SECONDS)
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._begun.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        service = Service(self._folder, self._settings)
+        server = Server(
+            service,
+            address="127.0.0.1",
+            port=self.port,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.auto,
+            websockets=False,
+            log_enabled=False,
+        )
+        service.begin()
+        assert service.opening is not None
+        await service.opening
+        running = asyncio.ensure_future(server.serve())
+        while not running.done():
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            except OSError:
+                await asyncio.sleep(0.005)
+                continue
+            writer.close()
+            break
+        self._begun.set()
+        await self._ended.wait()
+        await service.end()
+        server.stop()  # type: ignore[no-untyped-call]
+        await running
+
+    def end(self) -> None:
+        """End it: what was taken is answered, the store is closed. A second call does nothing."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join(SECONDS)
+        assert not self._thread.is_alive()
+        if self._error is not None:
+            raise self._error
+
+
+@contextmanager
+def here(folder: Path, **options: Any) -> Iterator[Here]:
+    """A service that is ready; ended afterwards."""
+    service = Here(folder, **options)
+    try:
+        yield service
+    finally:
+        service.end()
