@@ -215,8 +215,8 @@ class Loader:
         load.statuses[status] += 1
         if status == 200:
             load.latencies.append(time.perf_counter_ns() - one.begin)
-        elif len(load.bodies) < 5:
-            load.bodies.append(found)
+        elif len(load.bodies) < 2:
+            load.bodies.append(found[found.find(b"\r\n\r\n") + 4 :])
         self._under_way -= 1
         return True
 
@@ -247,7 +247,7 @@ class Loader:
                     self._send_rest(one)
                 if event & ~select.EPOLLOUT and number in self._by_number and self._receive(one):
                     now = time.perf_counter_ns()
-                    if step or now >= end or not self._send(one, now):
+                    if step or self._ended or now >= end or not self._send(one, now):
                         self._free.append(one)
         self.load.seconds = (time.perf_counter_ns() - begin) / 1e9
         self.load.cpu_seconds = time.process_time() - cpu

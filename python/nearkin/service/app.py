@@ -285,7 +285,8 @@ class Service:
         )
         api.router.route_class = Direct
         one: Described
-        for one in described(with_tokens=self._access.needs_tokens):
+        routes = described(with_tokens=self._access.needs_tokens)
+        for one in routes:
             api.add_api_route(
                 one.path,
                 _nothing,
@@ -302,6 +303,10 @@ class Service:
                 response_model=None,
             )
         schema = api.openapi()
+        for one in routes:
+            # FastAPI leaves out what is null, also in examples.
+            answers = schema["paths"][one.path][one.method.lower()]["responses"]
+            answers.update({str(status): answers.get(str(status), {}) | said for status, said in one.responses.items()})
         self._openapi_text, self._docs_text = docs_page(schema)
         return api
 
