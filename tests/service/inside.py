@@ -1,0 +1,121 @@
+"""A service in this process, asked as a server asks it (ASGI), so that faults can be put into it.
+
+async with inside(tmp_path / "pages.store") as service:
+    reply = await service.post("/v1/check", {"text": "some words"})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import nearkin as nk
+from nearkin.service.app import Service
+from nearkin.service.settings import ServiceSettings
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Status, headers in lower case, and body of an answer."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+    def lines(self) -> list[Any]:
+        """The body as NDJSON."""
+        return [json.loads(line) for line in self.body.splitlines()]
+
+    @property
+    def slug(self) -> str:
+        """The last part of the type of a problem."""
+        assert self.headers["content-type"] == "application/problem+json", self
+        return str(self.json()["type"]).rpartition(":")[2]
+
+
+class Asked:
+    """A service that is asked directly."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Sequence[bytes] = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> Reply:
+        """One request; a sequence is a body that comes in pieces."""
+        pieces = [body] if isinstance(body, bytes) else list(body)
+        waiting = [
+            {"type": "http.request", "body": piece, "more_body": number < len(pieces)}
+            for number, piece in enumerate(pieces, 1)
+        ]
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0)
+            return waiting.pop(0) if waiting else {"type": "http.disconnect"}
+
+        return await self.ask(method, path, receive, headers)
+
+    async def ask(self, method: str, path: str, receive: Any, headers: Mapping[str, str] | None = None) -> Reply:
+        """One request whose body a function gives."""
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        bare, _, query = path.partition("?")
+        given = {"host": "127.0.0.1", **{name.lower(): value for name, value in (headers or {}).items()}}
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": unquote(bare),
+            "raw_path": bare.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+            "client": ("127.0.0.1", 1),
+        }
+        await self.service(scope, receive, send)
+        start = sent[0]
+        found = {name.decode(): value.decode() for name, value in start["headers"]}
+        return Reply(start["status"], found, b"".join(message.get("body", b"") for message in sent[1:]))
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Reply:
+        """`call` with GET."""
+        return await self.call("GET", path, b"", headers)
+
+    async def post(self, path: str, value: Any, headers: Mapping[str, str] | None = None, *, type: str = JSON) -> Reply:
+        """`call` with POST; what is not bytes is sent as JSON."""
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return await self.call("POST", path, body, {"content-type": type, **(headers or {})})
+
+
+@asynccontextmanager
+async def inside(store: Path, settings: ServiceSettings | None = None, **create: Any) -> AsyncIterator[Asked]:
+    """A service that is ready, on a store that is made if it is not there; ended afterwards."""
+    if not store.exists():
+        nk.Store.create(store, **create).close()
+    service = Service(store, settings or ServiceSettings())
+    service.begin()
+    try:
+        assert service.opening is not None
+        await service.opening
+        yield Asked(service)
+    finally:
+        await service.end()

@@ -1,0 +1,517 @@
+"""How a service is run: who may ask, what is too much, what happens when the disk is full or the process ends."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gzip
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from inside import NDJSON, Asked, inside
+from live import serving, start
+
+import nearkin as nk
+from nearkin.errors import InputError, OutputError, ParameterError
+from nearkin.service.access import read_tokens
+from nearkin.service.problems import TITLES, Problem, problem_of
+from nearkin.service.server import free_port
+from nearkin.service.settings import Limits, ServiceSettings
+from nearkin.store.base import Store
+
+READ, WRITE = "r" * 20, "w" * 20
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+# Who may ask
+
+
+def test_tokens(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"# comment\nread {READ}\n\nwrite {WRITE} # mine\n", "utf-8")
+    file.chmod(0o600)
+
+    async def main() -> None:
+        async with inside(tmp_path / "s", ServiceSettings(host="0.0.0.0", token_file=file)) as service:  # noqa: S104
+            reply = await service.post("/v1/check", {"text": "x"})
+            assert (401, "no-token") == (reply.status, reply.slug)
+            assert reply.headers["www-authenticate"].startswith("Bearer")
+            for wrong in ({"Authorization": READ}, bearer("x" * 20), bearer(""), {"Authorization": f"Basic {READ}"}):
+                assert 401 == (await service.post("/v1/check", {"text": "x"}, wrong)).status
+            assert 200 == (await service.post("/v1/check", {"text": "x"}, bearer(READ))).status
+            assert 200 == (await service.post("/v1/check", {"text": "x"}, {"authorization": f"bearer {WRITE}"})).status
+            assert "not-allowed" == (await service.post("/v1/add", {"text": "x"}, bearer(READ))).slug
+            assert 200 == (await service.post("/v1/add", {"text": "x"}, bearer(WRITE))).status
+            for path in ("/healthz", "/readyz", "/docs", "/openapi.json", "/"):
+                assert 200 == (await service.get(path)).status, path
+            for path in ("/metrics", "/v1/info", "/v1/documents/0"):
+                assert 401 == (await service.get(path)).status, path
+                assert 200 == (await service.get(path, bearer(READ))).status, path
+            # Behind tokens a name of its own is no matter.
+            assert 200 == (await service.get("/healthz", {"Host": "nearkin.example"})).status
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no token"),
+        ("write short", "has a token of 5 characters"),
+        ("admin " + "x" * 20, "is no token"),
+        (f"read {READ} more", "is no token"),
+    ],
+)
+def test_bad_files_of_tokens(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "tokens").write_text(text, "utf-8")
+    with pytest.raises(InputError, match=said):
+        read_tokens(tmp_path / "tokens")
+
+
+def test_no_host_beyond_this_machine_without_tokens() -> None:
+    with pytest.raises(ParameterError, match="--token-file"):
+        ServiceSettings(host="0.0.0.0")  # noqa: S104
+    with pytest.raises(ParameterError, match="both, in PEM"):
+        ServiceSettings(key=Path("key.pem"))
+    assert ServiceSettings(host="127.0.0.2").is_local
+
+
+def test_other_hosts_and_origins_are_refused(tmp_path: Path) -> None:
+    """A page of another site can make a browser send requests to loopback; their names tell."""
+
+    async def main() -> None:
+        async with inside(tmp_path / "s", ServiceSettings(allowed_hosts=("lsh.example",))) as service:
+            for host in ("127.0.0.1:8470", "localhost", "[::1]:99", "LSH.example:80"):
+                assert 200 == (await service.get("/v1/info", {"Host": host})).status, host
+            for host in ("evil.example", "127.0.0.1.evil.example", "[::2]"):
+                assert "not-allowed" == (await service.get("/v1/info", {"Host": host})).slug
+            own = {"Host": "localhost:8470", "Origin": "http://localhost:8470"}
+            assert 200 == (await service.get("/v1/info", own)).status
+            for origin in ("http://evil.example", "null", "http://localhost:1", ""):
+                found = await service.post("/v1/add", {"text": "x"}, {**own, "Origin": origin})
+                assert "not-allowed" == found.slug, origin
+            # What a form can send without asking is refused, too.
+            assert "media-type" == (await service.post("/v1/add", {"text": "x"}, type="text/plain")).slug
+
+    asyncio.run(main())
+
+
+def test_readonly(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s", ServiceSettings(readonly=True)) as service:
+            assert 200 == (await service.post("/v1/check", {"text": "x"})).status
+            for path, body in (("add", {"text": "x"}), ("check-and-add", {"text": "x"}), ("remove", {"id": "a"})):
+                assert "read-only" == (await service.post(f"/v1/{path}", body)).slug
+            assert "read-only" == (await service.call("POST", "/v1/merge")).slug
+            assert (await service.get("/v1/info")).json()["readonly"] is True
+
+    asyncio.run(main())
+
+
+# What is too much
+
+
+def test_limits_of_bodies_and_batches(tmp_path: Path) -> None:
+    limits = Limits(body=20_000, batch=5, pending=40_000, line=3000, documents=50)
+
+    async def main() -> None:
+        async with inside(tmp_path / "s", ServiceSettings(limits=limits)) as service:
+            large = {"text": "word " * 5000}
+            reply = await service.post("/v1/check", large)
+            assert (413, "close") == (reply.status, reply.headers["connection"])
+            declared = await service.post("/v1/check", {"text": "x"}, {"content-length": "99999999"})
+            assert "too-large" == declared.slug
+            for coding, pack in (("gzip", gzip.compress), ("zstd", _zstd)):
+                bomb = pack(json.dumps({"text": "a" * 3_000_000}).encode())
+                assert len(bomb) < 20_000
+                assert "too-large" == (await service.post("/v1/check", bomb, {"content-encoding": coding})).slug
+                good = pack(json.dumps({"text": "a few words"}).encode())
+                assert 200 == (await service.post("/v1/check", good, {"content-encoding": coding})).status
+                cut = await service.post("/v1/check", good[:-9], {"content-encoding": coding})
+                assert 400 == cut.status, coding
+            assert "media-type" == (await service.post("/v1/check", b"", {"content-encoding": "br"})).slug
+            six = {"documents": [{"text": "x"}] * 6}
+            assert "too-large" == (await service.post("/v1/check", six)).slug
+            assert "too-large" == (await service.post("/v1/documents", {"ids": list(range(6))})).slug
+            lines = (await service.post("/v1/check", b'{"text": "x"}\n{"text": "' + b"y" * 4000, type=NDJSON)).lines()
+            assert ["new", 413] == [lines[0]["status"], lines[1]["error"]["status"]]
+            assert (0, 0) == (service.service.hall.busy.bytes, service.service.hall.busy.documents)
+
+    asyncio.run(main())
+
+
+def _zstd(data: bytes) -> bytes:
+    return bytes(pa.Codec("zstd").compress(data, asbytes=True))
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        settings = ServiceSettings(limits=Limits(seconds=0.2))
+        async with inside(tmp_path / "s", settings) as service:
+
+            async def silent() -> Any:
+                await asyncio.sleep(30)
+
+            begun = time.monotonic()
+            reply = await service.ask("POST", "/v1/check", silent, {"content-type": "application/json"})
+            assert (408, "close") == (reply.status, reply.headers["connection"])
+            first = [{"type": "http.request", "body": b'{"text": "x"}\n', "more_body": True}]
+
+            async def stops() -> Any:
+                return first.pop() if first else await silent()
+
+            lines = (await service.ask("POST", "/v1/check", stops, {"content-type": NDJSON})).lines()
+            assert ["new", 408] == [lines[0]["status"], lines[1]["error"]["status"]]
+            assert time.monotonic() - begun < 10
+
+    asyncio.run(main())
+
+
+def test_more_than_can_wait_is_sent_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the store held up, requests wait up to the limit, and the others get 429 at once; nothing is lost."""
+    held = asyncio.Event()
+    original = Store.check_and_add
+
+    def slow(self: Store, *arguments: Any, **options: Any) -> Any:
+        while not held.is_set():
+            time.sleep(0.005)
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(Store, "check_and_add", slow)
+
+    async def main() -> None:
+        limits = Limits(body=2000, pending=6000, documents=20)
+        async with inside(tmp_path / "s", ServiceSettings(limits=limits)) as service:
+            calls = [
+                asyncio.ensure_future(service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at} " * 20}))
+                for at in range(60)
+            ]
+            await asyncio.sleep(0.2)
+            # Questions wait for no change.
+            hall = service.service.hall
+            assert hall.busy.documents <= 20
+            assert hall.busy.bytes <= 6000
+            held.set()
+            replies = await asyncio.gather(*calls)
+            told = [reply.status for reply in replies]
+            assert {200, 429} == set(told)
+            busy = next(reply for reply in replies if reply.status == 429)
+            assert ("busy", "1") == (busy.slug, busy.headers["retry-after"])
+            assert told.count(200) == (await service.get("/v1/info")).json()["documents"]
+
+    asyncio.run(main())
+
+
+def test_a_stream_is_answered_while_it_comes(tmp_path: Path) -> None:
+    """The first answer is there before the second line is sent; all of a stream may be sent before any is read."""
+    with serving(tmp_path / "s") as service:
+        head = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-ndjson\r\n"
+        with socket.create_connection((service.host, service.port), timeout=20) as connection:
+            connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+            seen = b""
+            for number in range(3):
+                line = b'{"text": "line %d of a stream"}\n' % number
+                connection.sendall(b"%x\r\n%s\r\n" % (len(line), line))
+                while seen.count(b'"status"') <= number:
+                    seen += connection.recv(4096)
+            connection.sendall(b"0\r\n\r\n")
+        count = 120_000
+        body = b"".join(b'{"text": "%d"}\n' % number for number in range(count))
+        with socket.create_connection((service.host, service.port), timeout=60) as connection:
+            connection.sendall(head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            answer = bytearray()
+            while piece := connection.recv(1 << 16):
+                answer += piece
+        assert count == answer.count(b'"status"')
+
+
+# When something fails
+
+
+def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Store.check_and_add
+    full, free = True, 0
+
+    def failing(self: Store, *arguments: Any, **options: Any) -> Any:
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return original(self, *arguments, **options)
+
+    class Usage:
+        @property
+        def free(self) -> int:
+            return free
+
+    monkeypatch.setattr(Store, "check_and_add", failing)
+    monkeypatch.setattr("nearkin.service.store_work.shutil.disk_usage", lambda path: Usage())
+
+    async def main() -> None:
+        nonlocal full, free
+        async with inside(tmp_path / "s") as service:
+            replies = await asyncio.gather(
+                *[service.post("/v1/check-and-add", {"id": f"d{at}", "text": f"words {at}"}) for at in range(5)]
+            )
+            assert {(507, "disk-full")} == {(reply.status, reply.slug) for reply in replies}
+            info = (await service.get("/v1/info")).json()
+            assert info["readonly"]
+            assert "No space left" in info["reason_readonly"]
+            assert b"nearkin_readonly 1.0" in (await service.get("/metrics")).body
+            assert 200 == (await service.post("/v1/check", {"text": "x"})).status
+            full = False
+            assert 507 == (await service.post("/v1/check-and-add", {"id": "a", "text": "x"})).status
+            free = 1 << 30
+            assert 200 == (await service.post("/v1/check-and-add", {"id": "a", "text": "x"})).status
+            assert (await service.get("/v1/info")).json()["readonly"] is False
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("error", "slug"),
+    [
+        (nk.errors.StoreLockedError("s: another process is changing the store", place="s"), "locked"),
+        (nk.errors.CorruptStoreError("s: damaged", place="s", reason="damaged"), "corrupt-store"),
+        (MemoryError(), "no-memory"),
+        (OSError(errno.EIO, "I/O error"), "internal"),
+        (ZeroDivisionError("secret"), "internal"),
+        (nk.errors.OutputError("full", place="s", in_place="old", errno=errno.ENOSPC), "disk-full"),
+    ],
+)
+def test_errors_of_the_store_are_problems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, slug: str
+) -> None:
+    """Each has its status; what is internal says nothing of the inside, and the service goes on."""
+
+    def failing(self: Store, *arguments: Any, **options: Any) -> Any:
+        raise error
+
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            with monkeypatch.context() as patch:
+                patch.setattr(Store, "check", failing)
+                reply = await service.post("/v1/check", {"text": "x"})
+                assert (TITLES[slug][0], slug) == (reply.status, reply.slug)
+                assert "secret" not in reply.body.decode()
+            assert 200 == (await service.post("/v1/check", {"text": "x"})).status
+
+    asyncio.run(main())
+
+
+def test_every_problem_is_a_status_and_a_title() -> None:
+    for slug, (status, title) in TITLES.items():
+        problem = Problem(slug, "detail", found=1)
+        members = json.loads(problem.body("7"))
+        assert (status, title, "detail", "7", 1) == tuple(
+            members[name] for name in ("status", "title", "detail", "instance", "found")
+        )
+    assert problem_of(Problem("busy", "x")).slug == "busy"
+
+
+def test_backups_and_merges(tmp_path: Path) -> None:
+    (tmp_path / "backups").mkdir()
+
+    async def main() -> None:
+        async with inside(tmp_path / "s", ServiceSettings(backups=tmp_path / "backups")) as service:
+            await service.post("/v1/add", {"documents": [{"id": f"d{n}", "text": f"words {n}"} for n in range(9)]})
+            assert 1 == (await service.call("POST", "/v1/merge")).json()["segments"]
+            reply = await service.post("/v1/backup", {"name": "monday"})
+            assert (201, str(tmp_path / "backups" / "monday")) == (reply.status, reply.json()["path"])
+            assert "exists" == (await service.post("/v1/backup", {"name": "monday"})).slug
+            for name in ("../x", "", ".hidden", "a/b", "a" * 101, 5):
+                assert 400 == (await service.post("/v1/backup", {"name": name})).status, name
+            with nk.Store.open(tmp_path / "backups" / "monday", "r") as copy:
+                copy.verify()
+                assert 9 == len(copy)
+        async with inside(tmp_path / "s") as service:
+            assert "no-backups" == (await service.post("/v1/backup", {"name": "x"})).slug
+
+    asyncio.run(main())
+
+
+# Its life
+
+
+def test_what_was_taken_is_answered_when_it_ends(tmp_path: Path) -> None:
+    """SIGTERM while requests run: each gets an answer or no connection, and all that was acknowledged is there."""
+    import threading
+
+    store, said, refused = tmp_path / "s", [], []
+    with serving(store) as service:
+
+        def send(which: int) -> None:
+            for number in range(10_000):
+                name = f"{which}-{number}"
+                try:
+                    reply = service.post("/v1/check-and-add", {"id": name, "text": f"document {name} of its own"})
+                except OSError:
+                    refused.append(name)
+                    return
+                if reply.status != 200:
+                    assert reply.status == 503, reply
+                    return
+                said.append(name)
+
+        threads = [threading.Thread(target=send, args=(which,)) for which in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(said) < 40:
+            time.sleep(0.01)
+        assert 0 == service.end()
+        for thread in threads:
+            thread.join()
+        events = [one["event"] for one in service.log]
+        assert ["ending", "closed"] == events[-2:], events
+        assert not service.rest
+    with nk.Store.open(store, "r") as there:
+        assert all(name in there for name in said)
+        there.verify()
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with serving(tmp_path / "s") as service:
+        with pytest.raises(OutputError, match="give another --port"):
+            free_port("127.0.0.1", service.port)
+        run = _run("serve", str(tmp_path / "s"), "--port", str(service.port))
+        assert (1, True) == (run.returncode, "can't listen on 127.0.0.1" in run.stderr), run.stderr
+
+
+def test_a_store_that_cannot_be_opened(tmp_path: Path) -> None:
+    run = _run("serve", str(tmp_path / "nothing"))
+    assert (1, True) == (run.returncode, "no store is here" in run.stderr), run.stderr
+    store = tmp_path / "s"
+    nk.Store.create(store).close()
+    (store / "log.sqlite").write_bytes(b"no database" * 1000)
+    run = _run("serve", str(store), "--port", "0")
+    assert (1, True) == (run.returncode, "log.sqlite" in run.stderr), run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--host", "0.0.0.0"], "--token-file"),  # noqa: S104
+        (["--token-file", "nowhere"], "nowhere"),
+        (["--max-body", "lots"], "--max-body"),
+        (["--max-body", "64M", "--max-pending", "1M"], "--max-pending"),
+        (["--max-batch", "0"], "--max-batch"),
+        (["--port", "70000"], "--port"),
+        (["--timeout", "0"], "--timeout"),
+        (["--sync", "never"], "--sync"),
+        (["--tls-cert", "cert.pem"], "--tls-cert"),
+        (["--recipe", "minhash"], "--create"),
+        (["--threshold", "0.5"], "--create"),
+        (["--create", "--threshold", "0.5"], "0.8, which the store has"),
+        (["--create", "--recipe", "minhash"], "which the store has"),
+        (["--readonyl"], "--readonly"),
+    ],
+)
+def test_bad_options(tmp_path: Path, options: list[str], said: str) -> None:
+    nk.Store.create(tmp_path / "s").close()
+    (tmp_path / "cert.pem").write_text("", "utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "nearkin", "serve", "s", *options],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert run.returncode in (1, 2)
+    assert said in run.stderr, run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_uvicorn_serves_it_too(tmp_path: Path) -> None:
+    uvicorn = pytest.importorskip("uvicorn")
+    store = tmp_path / "s"
+    nk.Store.create(store).close()
+    (tmp_path / "mine.py").write_text(
+        "from pathlib import Path\nfrom nearkin.service.app import Service\n"
+        "from nearkin.service.settings import ServiceSettings\n"
+        f"app = Service(Path({str(store)!r}), ServiceSettings())\n",
+        "utf-8",
+    )
+    port = free_port("127.0.0.1", 0)
+    command = [sys.executable, "-m", "uvicorn", "mine:app", "--port", str(port), "--log-level", "warning"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        try:
+            url = f"http://127.0.0.1:{port}/v1/check"
+            for _ in range(300):
+                try:
+                    request = urllib.request.Request(url, b'{"text": "x"}', {"Content-Type": "application/json"})
+                    with urllib.request.urlopen(request, timeout=10) as reply:
+                        assert "new" == json.load(reply)["status"]
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            else:
+                pytest.fail(f"uvicorn {uvicorn.__version__} did not answer")
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def test_tls(tmp_path: Path) -> None:
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "1",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+        cwd=tmp_path, capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("openssl can't make a certificate here")
+    nk.Store.create(tmp_path / "s").close()
+    options = ["--tls-cert", str(tmp_path / "cert.pem"), "--tls-key", str(tmp_path / "key.pem")]
+    with start(tmp_path / "s", *options) as service:
+        end = time.monotonic() + 30
+        while not service.url and time.monotonic() < end:
+            time.sleep(0.02)
+        assert service.url.startswith("https://"), service.told()
+        context = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+        request = urllib.request.Request(
+            f"{service.url}/v1/check", b'{"text": "x"}', {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=20, context=context) as reply:
+            assert "new" == json.load(reply)["status"]
+
+
+def test_questions_before_the_store_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process lives, and says that it is not ready."""
+    from nearkin.service.app import Service
+
+    async def main() -> None:
+        nk.Store.create(tmp_path / "s").close()
+        service = Service(tmp_path / "s", ServiceSettings())
+        asked = Asked(service)
+        assert 200 == (await asked.get("/healthz")).status
+        for path in ("/readyz", "/v1/info", "/metrics"):
+            reply = await asked.get(path)
+            assert ("not-ready", "1") == (reply.slug, reply.headers["retry-after"])
+        service.begin()
+        assert service.opening is not None
+        await service.opening
+        assert 200 == (await asked.get("/readyz")).status
+        await service.end()
+        assert "ending" in (await asked.get("/readyz")).json()["detail"]
+
+    asyncio.run(main())
+
+
+def test_the_log_says_each_request_when_asked(tmp_path: Path) -> None:
+    with serving(tmp_path / "s", "--access-log") as service:
+        reply = service.post("/v1/check", {"text": "x"})
+    (line,) = [one for one in service.log if one.get("id") == reply.headers["x-request-id"]]
+    assert ("request", "/v1/check", 200) == (line["event"], line["route"], line["status"])
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "nearkin", *arguments], capture_output=True, text=True, timeout=60)

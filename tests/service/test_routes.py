@@ -1,0 +1,344 @@
+"""What each route answers: what the store answers, bit for bit; and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from inside import ARROW, NDJSON, Asked, inside
+
+import nearkin as nk
+
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog.",
+    "The quick brown fox jumped over the lazy dog.",
+    "Another text, about cats and their kittens.",
+    "The quick brown fox jumps over the lazy dog.",
+    "",
+]
+IDS = ["a", "b", "http://c/d?e=%2F", "é", " "]
+
+
+def rows_of(answers: nk.Answers) -> list[dict[str, Any]]:
+    """Answers of a store as the service writes them."""
+    found = []
+    for number, row in enumerate(answers.rows()):
+        similarity = None if math.isnan(row["similarity"]) else row["similarity"]
+        own = {} if answers.own_ids is None else {"id": answers.own_ids[number]}
+        found.append(own | {**row, "similarity": similarity})
+    return found
+
+
+def lines_of(values: list[Any]) -> bytes:
+    """NDJSON."""
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+def arrow_of(**columns: Any) -> bytes:
+    """An Arrow stream."""
+    sink = pa.BufferOutputStream()
+    table = pa.table(columns)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+async def answers_in(form: str, service: Asked, route: str, ids: list[Any] | None, texts: list[str]) -> list[Any]:
+    """What a route says of documents that are sent in one of the forms."""
+    items = [{"text": text} | ({} if ids is None else {"id": ids[at]}) for at, text in enumerate(texts)]
+    if form == "one":
+        return [(await service.post(route, item)).json() for item in items]
+    if form == "batch":
+        return list((await service.post(route, {"documents": items})).json()["answers"])
+    if form == "lines":
+        return (await service.post(route, lines_of(items), type=NDJSON)).lines()
+    if form == "strict":
+        return (await service.post(f"{route}?strict=1", lines_of(items), type=NDJSON)).lines()
+    reply = await service.post(route, arrow_of(text=texts, **({} if ids is None else {"id": ids})), type=ARROW)
+    with pa.ipc.open_stream(reply.body) as reader:
+        found = reader.read_all().to_pylist()
+    return [row | {"similarity": None if math.isnan(row["similarity"]) else row["similarity"]} for row in found]
+
+
+@pytest.mark.parametrize("form", ["one", "batch", "lines", "strict", "arrow"])
+@pytest.mark.parametrize("ids", [IDS, [1, 2, -3, 1 << 62, 9], None], ids=["strings", "integers", "none"])
+def test_answers_are_those_of_the_store(tmp_path: Path, form: str, ids: list[Any] | None) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "service.store", threshold=0.7) as service:
+            with nk.Store.create(tmp_path / "own.store", threshold=0.7) as store:
+                for texts in (TEXTS, ["The quick brown fox jumps over the lazy dogs."]):
+                    asked = await answers_in(form, service, "/v1/check", None, texts)
+                    assert rows_of(store.check(texts)) == asked
+                    again = None if ids is None else ids[: len(texts)]
+                    if texts is not TEXTS and ids is not None:
+                        again = ["z"] if isinstance(ids[0], str) else [77]
+                    found = await answers_in(form, service, "/v1/check-and-add", again, texts)
+                    assert rows_of(store.check_and_add(texts, again)) == found
+                if ids is not None:
+                    found = await answers_in(form, service, "/v1/check-and-add", ids, TEXTS)
+                    assert rows_of(store.check_and_add(TEXTS, ids)) == found
+                    assert {"known"} == {row["status"] for row in found}
+                wanted = list(store.iter_documents())
+        with nk.Store.open(tmp_path / "service.store") as made:
+            assert str(wanted) == str(list(made.iter_documents()))
+
+    asyncio.run(main())
+
+
+def test_best_matches_and_documents(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s", threshold=0.7) as service:
+            items = [{"id": name, "text": text, "columns": {"n": 1.5}} for name, text in zip(IDS, TEXTS, strict=True)]
+            items[2].pop("columns")
+            assert 200 == (await service.post("/v1/check-and-add", {"documents": items})).status
+            (best,) = [(await service.post("/v1/check?k=2", {"text": TEXTS[1]})).json()["matches"]]
+            with nk.Store.open(tmp_path / "s", "r") as store:
+                (wanted,) = store.check([TEXTS[1]], k=2).matches or []
+                assert [(one.id, one.distance, one.similarity, one.columns) for one in wanted] == [
+                    (one["id"], one["distance"], one["similarity"], one["columns"]) for one in best
+                ]
+                value = store.values(["a"])
+                hexadecimal = "".join(f"{int(word):016x}" for word in reversed(value[0]))
+                reply = await service.post("/v1/search?k=1", {"fingerprint": hexadecimal})
+                assert reply.status == 200, reply
+                (hit,) = reply.json()["matches"]
+                assert (hit["id"], hit["distance"], hit["similarity"]) == ("a", 0, None)
+                for name in IDS:
+                    quoted = "".join(f"%{byte:02X}" for byte in name.encode())
+                    one = (await service.get(f"/v1/documents/{quoted}?text=1")).json()
+                    (known,) = store.get([name])
+                    assert known is not None
+                    assert (one["id"], one["status"], one["columns"]) == (name, known.status, known.columns)
+                    assert store.texts([name]) == [one["text"]]
+                several = await service.post("/v1/documents?missing_ok=1", {"ids": ["b", "nobody", "a"]})
+                assert ["b", None, "a"] == [one and one["id"] for one in several.json()["documents"]]
+            assert "no-such-document" == (await service.get("/v1/documents/nobody")).slug
+
+    asyncio.run(main())
+
+
+def test_integer_ids_in_paths(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            await service.post("/v1/add", {"id": -5, "text": "some words"})
+            assert -5 == (await service.get("/v1/documents/-5")).json()["id"]
+            for wrong in ("x", "5.0", "99999999999999999999", "%C2%B2"):
+                assert "no-such-document" == (await service.get(f"/v1/documents/{wrong}")).slug
+            assert "other-kind" == (await service.post("/v1/add", {"id": "x", "text": "other words"})).slug
+
+    asyncio.run(main())
+
+
+def test_a_batch_is_whole_or_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            await service.post("/v1/add", {"id": "a", "text": TEXTS[0]})
+            batch = [{"id": "b", "text": TEXTS[2]}, {"id": "a", "text": TEXTS[1]}]
+            for body, form in (({"documents": batch}, "application/json"), (lines_of(batch), NDJSON)):
+                path = "/v1/check-and-add" + ("?strict=1" if form == NDJSON else "")
+                reply = await service.post(path, body, type=form)
+                assert (409, "other-content", "a") == (reply.status, reply.slug, reply.json()["id"])
+                assert 1 == (await service.get("/v1/info")).json()["documents"]
+            found = (await service.post("/v1/check-and-add", lines_of(batch), type=NDJSON)).lines()
+            assert ("new", "b") == (found[0]["status"], found[0]["id"])
+            assert (2, 409, "a") == (found[1]["line"], found[1]["error"]["status"], found[1]["id"])
+
+    asyncio.run(main())
+
+
+def test_lines_answer_for_themselves(tmp_path: Path) -> None:
+    lines = [
+        b'{"id": "a", "text": "one two three"}',
+        b"",
+        b"{",
+        b'{"id": 7, "text": "an integer"}',
+        b'{"id": "b", "text": 7}',
+        b'{"id": "c", "digest": "3:abc:def"}',
+        b'{"id": "d", "txt": "x"}',
+        b"\xff",
+        b'{"id": "e", "text": "\\ud800"}',
+        b'{"id": "f", "text": "the last", "columns": {"a": 1e999}}',
+        b'{"id": "g", "text": "four five six"}',
+    ]
+
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            body = b"\n".join(lines)
+            for pieces in ([body], [body[at : at + 7] for at in range(0, len(body), 7)]):
+                reply = await service.call("POST", "/v1/check-and-add", pieces, {"content-type": NDJSON})
+                found = reply.lines()
+                assert len(lines) == len(found)
+                good = [at for at, row in enumerate(found) if "status" in row]
+                assert [0, 10] == good, found
+                for at, row in enumerate(found):
+                    if at not in good:
+                        assert (at + 1, 4) == (row["line"], row["error"]["status"] // 100)
+            assert ["known", "known"] == [found[at]["status"] for at in good]
+            packed = await service.post(
+                "/v1/check",
+                gzip.compress(b'{"text": "one two three"}\n{"text": 1}\n'),
+                {"content-encoding": "gzip"},
+                type=NDJSON,
+            )
+            assert "exact" == packed.lines()[0]["status"]
+            assert 2 == packed.lines()[1]["line"]
+
+    asyncio.run(main())
+
+
+def test_many_requests_at_once_each_have_their_own_answer(tmp_path: Path) -> None:
+    """Groups of requests are given to the store together; conflicts and bad documents stay with their own request."""
+
+    async def main() -> None:
+        async with inside(tmp_path / "s", threshold=0.7) as service:
+            await service.post("/v1/add", {"id": "taken", "text": "something that was there before"})
+            calls: list[Any] = []
+            for number in range(40):
+                text = f"document {number} has its own words " + " ".join(f"w{number}x{at}" for at in range(9))
+                calls.append({"id": f"n{number}", "text": text})
+                if number % 5 == 0:
+                    calls.append({"id": "taken", "text": f"other words {number}"})
+                    calls.append(
+                        {"documents": [{"id": f"m{number}", "text": text + "!"}, {"id": "taken", "text": "no"}]}
+                    )
+                    calls.append({"id": number, "text": "an id of another kind"})
+                    calls.append({"id": f"c{number}", "text": text, "columns": {"x": number}})
+            replies = await asyncio.gather(*[service.post("/v1/check-and-add", one) for one in calls])
+            for call, reply in zip(calls, replies, strict=True):
+                if "documents" in call or call["id"] == "taken":
+                    assert "other-content" == reply.slug
+                elif isinstance(call["id"], int):
+                    assert "other-kind" == reply.slug
+                else:
+                    assert 200 == reply.status
+                    assert ("exact" if call["id"].startswith("c") else "new") == reply.json()["status"]
+            info = (await service.get("/v1/info")).json()
+            assert 1 + 40 + 8 == info["documents"]
+            one = (await service.get("/v1/documents/c5")).json()
+            assert {"x": 5} == one["columns"]
+
+    asyncio.run(main())
+
+
+def test_a_request_that_is_sent_again_gets_its_first_answer(tmp_path: Path) -> None:
+    async def main() -> None:
+        batch = {"documents": [{"id": name, "text": text} for name, text in zip(IDS, TEXTS, strict=True)]}
+        batch["documents"].append(batch["documents"][0])
+        key = {"Idempotency-Key": "k1"}
+        async with inside(tmp_path / "s", threshold=0.7) as service:
+            first = (await service.post("/v1/check-and-add", batch, key)).json()
+            assert first == (await service.post("/v1/check-and-add", batch, key)).json()
+        async with inside(tmp_path / "s") as service:
+            assert first == (await service.post("/v1/check-and-add", batch, key)).json()
+            other = (await service.post("/v1/check-and-add", batch, {"Idempotency-Key": "k2"})).json()
+            assert {"known"} == {row["status"] for row in other["answers"]}
+            assert [row["match"] for row in first["answers"]] == [row["match"] for row in other["answers"]]
+            reply = await service.post("/v1/check-and-add", {"text": "no id"}, key)
+            assert "bad-request" == reply.slug
+            for wrong in ("", "x" * 201, "é"):
+                assert 400 == (await service.post("/v1/add", batch, {"Idempotency-Key": wrong})).status
+
+    asyncio.run(main())
+
+
+def test_removed_documents_are_gone(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            batch = [{"id": name, "text": f"words of document {name} " * 3} for name in "abcd"]
+            await service.post("/v1/add", {"documents": batch})
+            assert {"removed": 1} == (await service.post("/v1/remove", {"id": "a"})).json()
+            assert "no-such-document" == (await service.post("/v1/remove", {"ids": ["b", "a"]})).slug
+            assert {"removed": 1} == (await service.post("/v1/remove?missing_ok=1", {"ids": ["b", "a"]})).json()
+            lines = (
+                await service.post("/v1/remove", lines_of([{"id": "c"}, {"id": "c"}, {"ids": []}]), type=NDJSON)
+            ).lines()
+            assert [{"removed": 1}, 404, {"removed": 0}] == [one.get("error", {}).get("status") or one for one in lines]
+            assert {"removed": 1} == (await service.post("/v1/remove?erase=1", {"id": "d"})).json()
+            info = (await service.get("/v1/info")).json()
+            assert (0, 0) == (info["documents"], info["removed"])
+
+    asyncio.run(main())
+
+
+def test_stores_of_files_and_vectors(tmp_path: Path) -> None:
+    async def main() -> None:
+        data = b"".join(b"line %d of a file that changes\n" % line for line in range(300))
+        other = data.replace(b"line 100 ", b"LINE 100 ")
+        async with inside(tmp_path / "files", recipe="ssdeep", threshold=60) as service:
+            items = [{"id": name, "bytes": base64.b64encode(raw).decode()} for name, raw in (("a", data), ("b", other))]
+            found = (await service.post("/v1/check-and-add", {"documents": items})).json()["answers"]
+            with nk.Store.create(tmp_path / "own", "ssdeep", threshold=60) as store:
+                assert rows_of(store.check_and_add([data, other], ["a", "b"], kind="bytes")) == found
+            (digest,) = [nk.ssdeep.hash(other)]
+            assert "near" == (await service.post("/v1/check", {"digest": digest})).json()["status"]
+            hits = (await service.post("/v1/search", {"digest": digest})).json()["matches"]
+            assert "a" == hits[0]["id"]
+            assert "other-kind" == (await service.post("/v1/check", {"text": "x"})).slug
+            assert "bad-request" == (await service.post("/v1/check", {"bytes": "???"})).slug
+            assert "bad-request" == (await service.post("/v1/check", {"digest": "no digest"})).slug
+            lines = [{"digest": "no digest"}, {"digest": digest}]
+            answers = (await service.post("/v1/check", lines_of(lines), type=NDJSON)).lines()
+            assert [1, "near"] == [answers[0]["line"], answers[1]["status"]]
+        vectors = np.random.default_rng(0).standard_normal((20, 8)).astype(np.float32)
+        family = nk.families.Hyperplane(bits=64, seed=1).fit(vectors)
+        async with inside(tmp_path / "vectors", recipe=family, threshold=0.9) as service:
+            items = [{"id": at, "vector": row.tolist()} for at, row in enumerate(vectors)]
+            found = (await service.post("/v1/check-and-add", {"documents": items})).json()["answers"]
+            with nk.Store.create(tmp_path / "own.vectors", family, threshold=0.9) as store:
+                assert rows_of(store.check_and_add(vectors, range(20))) == found
+            flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 8)
+            reply = await service.post("/v1/check", arrow_of(vector=flat), type=ARROW)
+            with pa.ipc.open_stream(reply.body) as reader:
+                assert ["exact"] * 20 == reader.read_all().column("status").to_pylist()
+            assert "other-kind" == (await service.post("/v1/check", {"vector": [1.0, 2.0]})).slug
+            assert 400 == (await service.post("/v1/check", {"documents": [{"vector": [1]}, {"vector": [1, 2]}]})).status
+
+    asyncio.run(main())
+
+
+def test_a_recipe_that_is_not_the_stores_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            assert "other-recipe" == (await service.post("/v1/check?recipe=minhash", {"text": "x"})).slug
+            assert "bad-request" == (await service.post("/v1/check?recipe=nonsense", {"text": "x"})).slug
+            recipe = (await service.get("/v1/info")).json()["settings"]["recipe"].replace("|", "%7C")
+            assert 200 == (await service.post(f"/v1/check?recipe={recipe}", {"text": "x"})).status
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/v1/check?kk=3", "this route takes k, recipe, strict"),
+        ("/v1/check?k=0", "use 1 to 1,000"),
+        ("/v1/check?k=x", "use 1 to 1,000"),
+        ("/v1/check?k=1&k=2", "give it once"),
+        ("/v1/check?k", "percent-encoded"),
+        ("/v1/check?strict=1", "NDJSON alone takes it"),
+        ("/v1/check?strict=yes", "use 1 or 0"),
+        ("/v1/remove?erase=2", "use 1 or 0"),
+        ("/v1/search?radius=-1", "use 0 to 1,024"),
+        ("/v1/search?radius=1000", "the radius of the store"),
+        ("/v1/documents/x?text=2", "use 1 or 0"),
+    ],
+)
+def test_query_parameters_are_checked(tmp_path: Path, path: str, said: str) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            if path.startswith("/v1/documents"):
+                reply = await service.get(path)
+            else:
+                reply = await service.post(path, {"fingerprint": "0" * 32} if "search" in path else {"text": "x"})
+            assert "bad-request" == reply.slug
+            assert said in reply.json()["detail"], reply.json()
+
+    asyncio.run(main())
