@@ -90,6 +90,11 @@ class OutputError(NearkinError, OSError):
     else); errno, the system's number, or None.
     """
 
+    def __init__(self, message: str, **context: Any) -> None:
+        super().__init__(message, **context)
+        # OSError has an attribute of this name, which hides what is in the context.
+        self.errno = context.get("errno")
+
 
 class NotFittedError(NearkinError, ValueError):
     """A family or an index that is asked before `fit`. Attributes: family."""

@@ -290,8 +290,8 @@ def test_stores_of_files_and_vectors(tmp_path: Path) -> None:
         vectors = np.random.default_rng(0).standard_normal((20, 8)).astype(np.float32)
         family = nk.families.Hyperplane(bits=64, seed=1).fit(vectors)
         async with inside(tmp_path / "vectors", recipe=family, threshold=0.9) as service:
-            items = [{"id": at, "vector": row.tolist()} for at, row in enumerate(vectors)]
-            found = (await service.post("/v1/check-and-add", {"documents": items})).json()["answers"]
+            rows: list[Any] = [{"id": at, "vector": row.tolist()} for at, row in enumerate(vectors)]
+            found = (await service.post("/v1/check-and-add", {"documents": rows})).json()["answers"]
             with nk.Store.create(tmp_path / "own.vectors", family, threshold=0.9) as store:
                 assert rows_of(store.check_and_add(vectors, range(20))) == found
             flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 8)

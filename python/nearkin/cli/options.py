@@ -315,11 +315,11 @@ Quiet = Annotated[
 ]
 
 
-def bytes_of(text: str) -> int:
+def bytes_of(text: str, name: str = "memory_limit") -> int:
     """A number of bytes: digits, and k, M, G, T for powers of 1000, Ki, Mi, Gi, Ti for powers of 1024."""
     match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) ?(?:([kKMGT])(i)?)?B?", text.strip())
     if match is None:
-        raise bad_parameter("memory_limit", repr(text), "a number of bytes such as 500M, 2G or 2Gi")
+        raise bad_parameter(name, repr(text), "a number of bytes such as 500M, 2G or 2Gi")
     power = 0 if match[2] is None else "KMGT".index(match[2].upper()) + 1
     return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 

@@ -91,7 +91,12 @@ def serve(
     from nearkin.service.settings import Limits, ServiceSettings
 
     set_num_threads(threads)
-    limits = Limits(body=bytes_of(max_body), batch=max_batch, pending=bytes_of(max_pending), seconds=timeout)
+    limits = Limits(
+        body=bytes_of(max_body, "max_body"),
+        batch=max_batch,
+        pending=bytes_of(max_pending, "max_pending"),
+        seconds=timeout,
+    )
     settings = ServiceSettings(
         host=host,
         port=port,

@@ -100,7 +100,8 @@ class ServiceSettings:
     def __post_init__(self) -> None:
         check_count("port", self.port, 0, 65535, "0 to 65535; 0 is any that is free")
         if (self.certificate is None) != (self.key is None):
-            raise bad_parameter("tls", "one of certificate and key", "both, in PEM, or neither")
+            given, other = ("tls_cert", "tls_key") if self.key is None else ("tls_key", "tls_cert")
+            raise bad_parameter(given, f"given without {other}", "both, in PEM, or neither")
         if not self.is_local and self.token_file is None:
             allowed = "127.0.0.1, or tokens: --token-file FILE with lines such as `write SECRET`"
             raise bad_parameter("host", f"{self.host} without tokens", allowed)

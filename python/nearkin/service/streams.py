@@ -46,13 +46,13 @@ async def pieces_of(call: Call) -> AsyncIterator[list[bytes]]:
             if len(lines) >= PIECE_LINES or size >= PIECE_BYTES:
                 yield lines
                 lines, size = [], 0
-        if len(rest) > call.limits.line:
-            raise _too_long(len(rest), call.limits.line)
-        call.hold(size + len(rest))
         # What is there is answered before more of it comes.
         if lines:
             yield lines
             lines, size = [], 0
+        call.hold(len(rest))
+        if len(rest) > call.limits.line:
+            raise _too_long(len(rest), call.limits.line)
     if rest:
         yield [rest]
 
