@@ -41,8 +41,8 @@ class Here:
 
     def __init__(self, folder: Path, port: int = 0, **options: Any) -> None:
         self.port = free_port("127.0.0.1", port)
-        self.url = f"http://127.0.0.1:{self.port}"
         self._folder, self._settings = folder, ServiceSettings(port=self.port, **options)
+        self.url = f"http{'' if self._settings.certificate is None else 's'}://127.0.0.1:{self.port}"
         self._begun = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run)
@@ -70,6 +70,8 @@ class Here:
             http=HTTPModes.auto,
             websockets=False,
             log_enabled=False,
+            ssl_cert=self._settings.certificate,
+            ssl_key=self._settings.key,
         )
         service.begin()
         assert service.opening is not None

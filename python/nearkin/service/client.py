@@ -299,7 +299,8 @@ class Client:
             As for `Store.check_and_add`. Files that `kind="paths"` names are read here, and their bytes sent.
         ids : integers or strings, one per text; optional
             With ids a call can be repeated safely. None stands for row numbers, and for paths for the paths.
-        columns : mapping of str to one value per text; optional
+        columns : mapping of str to one value per text, or a list with a mapping per text; optional
+            Integers from -2**63 to 2**64 - 1.
         kind : {"digests", "bytes", "paths"}, optional
         conflicts : {"raise", "report"}, default "raise"
             As for `Store.check_and_add`. What is reported is sent line by line: the call is not atomic.

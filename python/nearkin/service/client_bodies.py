@@ -180,7 +180,7 @@ def _arrow_types(given: Given) -> dict[str, str] | None:
     """The type of each column; None where Arrow can't hold them as they are."""
     found: dict[str, str] = {}
     names = list(given.columns[0]) if given.columns else []
-    if len(names) > _MOST_COLUMNS:
+    if len(names) > _MOST_COLUMNS or any(list(row) != names for row in given.columns or ()):
         return None
     for name in names:
         kinds = {_kind(row[name]) for row in given.columns or ()} - {"null"}

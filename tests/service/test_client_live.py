@@ -1,0 +1,263 @@
+"""The client against a service that runs: what comes through unchanged, and what happens when answers are lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from fake import same_answers
+from here import Here, here
+
+import nearkin as nk
+from nearkin.errors import InputError, MismatchError, ParameterError, ServiceError
+from nearkin.service.settings import Limits
+
+WORDS = [f"word{number}" for number in range(60)]
+
+
+def texts_of(count: int, seed: int, words: int = 30) -> list[str]:
+    """Texts that are unlike one another."""
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, words)) + f" {seed} {number}" for number in range(count)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """An empty store of texts."""
+    nk.Store.create(tmp_path / "store", threshold=0.7).close()
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[nk.Store]:
+    """A store beside it that is asked the same."""
+    with nk.Store.create(tmp_path / "mirror", threshold=0.7) as store:
+        yield store
+
+
+class Losing(httpx.BaseTransport):
+    """Loses the answers to some requests, after the service has done them."""
+
+    def __init__(self, *lost: int) -> None:
+        self.lost, self.count = lost, 0
+        self.inner = httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Sends it on."""
+        answer = self.inner.handle_request(request)
+        if request.method != "POST":
+            return answer
+        self.count += 1
+        if self.count - 1 not in self.lost:
+            return answer
+        answer.read()
+        raise httpx.ReadError("lost", request=request)
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self.inner.close()
+
+
+@pytest.mark.parametrize("count", [1, 3, 300])
+@pytest.mark.parametrize("conflicts", ["raise", "report"])
+def test_an_answer_that_was_lost_is_given_again(store: Path, mirror: nk.Store, count: int, conflicts: Any) -> None:
+    """The first answer, not that the documents are known; what was known before stays known."""
+    texts = texts_of(count, 1)
+    copies = [f"{text} {count}" for text in texts]
+    ids = [f"d{number}" for number in range(count)]
+    more = [f"e{number}" for number in range(count)]
+    with here(store) as service, nk.Client(service.url, transport=Losing(0, 2, 4)) as client:
+        for some, names in ((texts, ids), (copies, more), (texts, ids)):
+            columns = {"n": list(range(count))}
+            expected = mirror.check_and_add(some, names, columns=columns, conflicts=conflicts)
+            assert same_answers(expected, client.check_and_add(some, names, columns=columns, conflicts=conflicts))
+        assert repr(mirror.get(ids + more)) == repr(client.get(ids + more))
+        assert 2 * count == len(client)
+
+
+def test_a_change_whose_answer_was_lost_is_not_made_twice(store: Path) -> None:
+    """Without ids, and to remove: an error that says that it is not known; it was made once."""
+    with here(store) as service, nk.Client(service.url, transport=Losing(0, 1)) as client:
+        with pytest.raises(ServiceError, match="not known") as caught:
+            client.add(["a text", "another one"])
+        assert caught.value.unknown
+        assert 2 == len(client)
+        with pytest.raises(ServiceError, match="not known"):
+            client.remove([0])
+        assert [False, True] == [number in client for number in range(2)]
+
+
+def test_a_service_may_begin_again_under_load(store: Path) -> None:
+    """Each document is new once, and what was acknowledged is there."""
+    texts, service = texts_of(160, 3), Here(store)
+    found: dict[int, str] = {}
+    faults: list[Exception] = []
+
+    def add(start: int) -> None:
+        try:
+            for number in range(start, start + 40):
+                found[number] = client.check_and_add([texts[number]], [f"d{number}"]).status[0]
+        except Exception as error:
+            faults.append(error)
+
+    try:
+        with nk.Client(service.url, retries=20) as client:
+            threads = [threading.Thread(target=add, args=(start,)) for start in range(0, 160, 40)]
+            for thread in threads:
+                thread.start()
+            for _ in range(3):
+                while len(found) < 20 and any(thread.is_alive() for thread in threads):
+                    threads[0].join(0.01)
+                service.end()
+                service = Here(store, service.port)
+            for thread in threads:
+                thread.join()
+            assert [] == faults
+            assert {"new"} == set(found.values())
+            assert (160, 160) == (len(found), len(client))
+    finally:
+        service.end()
+
+
+def test_calls_are_cut_to_the_limits_of_the_service(store: Path, mirror: nk.Store) -> None:
+    """Small bodies, small batches; the answers are those of one call."""
+    texts = [*texts_of(150, 4), *texts_of(150, 4)]
+    ids = [f"d{number}" for number in range(300)]
+    for limits in (Limits(body=4096), Limits(batch=7), Limits(body=80_000)):
+        with here(store, limits=limits) as service, nk.Client(service.url) as client:
+            for conflicts in ("raise", "report"):
+                expected = mirror.check_and_add(texts, ids, conflicts=conflicts)
+                found = client.check_and_add(texts, ids, conflicts=conflicts)
+                assert same_answers(expected, found)
+            assert same_answers(mirror.check(texts, k=1), client.check(texts, k=1))
+            assert same_answers(mirror.check(texts), client.check(texts))
+            assert repr(mirror.get(ids)) == repr(client.get(ids))
+            assert mirror.texts(ids) == client.texts(ids)
+            with pytest.raises(InputError) as caught:
+                client.add(["other"] * 300, [*(f"x{limits.body}-{limits.batch}-{n}" for n in range(299)), "d0"])
+            done = caught.value.context.get("done", 0)
+            assert done == len(client) - 300
+            client.remove([f"x{limits.body}-{limits.batch}-{number}" for number in range(done)])
+
+
+def test_what_is_unusual_comes_through(store: Path, mirror: nk.Store) -> None:
+    """Ids, texts and columns of all kinds."""
+    ids = ["", "a/b", "a%2Fb", "?x=1#y", "ü\u0301", "\0", "..", "x" * 500]
+    texts = ["a\0b", "ü" * 40, "一段短的文字", "🙂 " * 9, "", "!!", "line\nline\r\n", "\u2028 x"]
+    columns: dict[str, Any] = {
+        "": [1] * 8,
+        "large": [2**63 - 1, -(2**63), 2**64 - 1, 2**63, 2**53 + 1, 0, 1, -1],
+        "numbers": [0.1, 1e300, 5e-324, -0.0, 1.0, 1e16, 123456789.123456789, 1 / 3],
+        "mixed": [None, True, False, "", "\0", 1, 1.5, "x" * 999],
+    }
+    with here(store) as service, nk.Client(service.url) as client:
+        assert same_answers(
+            mirror.check_and_add(texts, ids, columns=columns), client.check_and_add(texts, ids, columns=columns)
+        )
+        assert repr(mirror.get(ids)) == repr(client.get(ids))
+        assert mirror.texts(ids) == client.texts(ids)
+        assert [True] * 8 == [name in client for name in ids]
+        assert [False] * 3 == [name in client for name in (0, "a", 2**70)]
+        assert mirror.remove(ids[:3], erase=True) == client.remove(ids[:3], erase=True)
+        assert mirror.stats().settings == client.merge().settings
+        assert (5, 0, 1) == (client.stats().documents, client.stats().removed, client.stats().segments)
+
+
+def test_columns_may_differ_between_documents(store: Path, mirror: nk.Store) -> None:
+    """A mapping for each; whatever they are sent as."""
+    for count in (3, 300):
+        columns: list[dict[str, Any]] = [
+            {"n": number} if number % 3 else {"name": "x", "n": 1.5} for number in range(count)
+        ]
+        ids = [f"{count}-{number}" for number in range(count)]
+        with here(store) as service, nk.Client(service.url) as client:
+            texts = texts_of(count, count)
+            assert same_answers(mirror.add(texts, ids, columns=columns), client.add(texts, ids, columns=columns))
+            assert repr(mirror.get(ids)) == repr(client.get(ids))
+
+
+def test_numbers_are_ids(store: Path, mirror: nk.Store) -> None:
+    """From one end of 64 bits to the other; row numbers are refused where one of them is taken."""
+    ids = [2**63 - 1, -(2**63), 0, 7]
+    with here(store) as service, nk.Client(service.url) as client:
+        assert "" == client.id_kind
+        assert same_answers(mirror.add(texts_of(4, 1), np.array(ids)), client.add(texts_of(4, 1), np.array(ids)))
+        held: list[Any] = [client, mirror]
+        for one in held:
+            with pytest.raises(ParameterError, match="is the id of another document"):
+                one.add(texts_of(4, 2))
+        assert repr(mirror.get(ids)) == repr(client.get(ids))
+        assert "int" == client.id_kind
+        for one in held:
+            with pytest.raises(ParameterError, match="ids of the store's kind"):
+                one.add(["x"], ["x"])
+
+
+@pytest.mark.parametrize(("text", "verify"), [("features", "jaccard"), ("none", "none")])
+def test_stores_without_texts_say_so(tmp_path: Path, text: Any, verify: Any) -> None:
+    """As they do here."""
+    with nk.Store.create(tmp_path / "store", text=text, verify=verify) as own:
+        own.add(["a text"], ["a"])
+        with here(tmp_path / "store") as service, nk.Client(service.url) as client:
+            for held in (own, client):
+                with pytest.raises(MismatchError, match="texts differs"):
+                    held.texts(["a"])
+            assert same_answers(own.check(["a text"]), client.check(["a text"]))
+            assert own.recipe == client.recipe
+
+
+def _ask_in_child(client: nk.Client, found: Any) -> None:
+    found.put(client.check_and_add(["a text of the child"], [f"child{os.getpid()}"]).status)
+
+
+def test_a_forked_child_has_connections_of_its_own(store: Path) -> None:
+    """The client of the parent works in both, at the same time."""
+    context = multiprocessing.get_context("fork")
+    with here(store) as service, nk.Client(service.url) as client:
+        client.check(["a text"])
+        found: Any = context.Queue()
+        child = context.Process(target=_ask_in_child, args=(client, found))
+        child.start()
+        for number in range(20):
+            client.check_and_add([f"text {number} of the parent"], [number_name(number)])
+        assert ["new"] == found.get(timeout=60)
+        child.join(60)
+        assert 0 == child.exitcode
+        assert 21 == len(client)
+
+
+def number_name(number: int) -> str:
+    """An id."""
+    return f"parent{number}"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="the program openssl is not installed")
+def test_a_certificate_is_verified(tmp_path: Path, store: Path) -> None:
+    """By an authority of ours, or by none."""
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+    files = ("-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names, *files],
+        check=True,
+        capture_output=True,
+    )
+    with here(store, certificate=tmp_path / "cert.pem", key=tmp_path / "key.pem") as service:
+        with nk.Client(service.url, verify=tmp_path / "cert.pem") as client:
+            assert ["new"] == client.check(["a text"]).status
+        context = ssl.create_default_context(cafile=tmp_path / "cert.pem")
+        with nk.Client(service.url, verify=context) as client:
+            assert 0 == len(client)
+        with nk.Client(service.url, verify=False) as client:
+            assert 0 == len(client)
+        with nk.Client(service.url) as client, pytest.raises(ServiceError, match="give verify="):
+            len(client)
