@@ -42,7 +42,7 @@ class Site(scrapy.Spider):
 process = CrawlerProcess({
     "ITEM_PIPELINES": {"scrapy_pipeline.NearDuplicates": 300}, "NEARKIN_STORE": sys.argv[2], "LOG_LEVEL": "ERROR",
     "FEEDS": {sys.argv[3]: {"format": "jsonlines", "overwrite": True}}, "TELNETCONSOLE_ENABLED": False,
-    "CONCURRENT_REQUESTS": 1,
+    "CONCURRENT_REQUESTS": 1, "NEARKIN_TOKEN": sys.argv[5] or None,
 })
 process.crawl(Site)
 process.start()
@@ -64,8 +64,8 @@ class Site(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-def test_a_crawl_gives_each_page_once(tmp_path: Path) -> None:
-    """Of a page, its copy, and a near-duplicate one is kept; the second crawl finds nothing new."""
+def crawl_twice(folder: Path, store: str, token: str = "") -> list[list[str]]:
+    """How the texts begin that two crawls of the site, into one store, keep."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -73,11 +73,11 @@ def test_a_crawl_gives_each_page_once(tmp_path: Path) -> None:
         address = f"http://127.0.0.1:{server.server_port}/"
         kept = []
         # Scrapy reads the source of its spiders.
-        script = tmp_path / "crawl.py"
+        script = folder / "crawl.py"
         script.write_text(CRAWL)
         for number in range(2):
-            out = tmp_path / f"out{number}.jsonl"
-            command = [sys.executable, str(script), address, str(tmp_path / "pages.store"), str(out), str(EXAMPLES)]
+            out = folder / f"out{number}.jsonl"
+            command = [sys.executable, str(script), address, store, str(out), str(EXAMPLES), token]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
             assert 0 == done.returncode, done.stderr
             lines = out.read_text().splitlines() if out.exists() else []
@@ -86,7 +86,17 @@ def test_a_crawl_gives_each_page_once(tmp_path: Path) -> None:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert [["Som", "The"], []] == kept
-    with nk.Store.open(tmp_path / "pages.store", "r") as store:
+    return kept
+
+
+def check_store(path: Path) -> None:
+    """What two crawls have left."""
+    with nk.Store.open(path, "r") as store:
         assert 4 == len(store)
         assert 2 == sum(one.status == "new" for batch in store.iter_documents() for one in batch)
+
+
+def test_a_crawl_gives_each_page_once(tmp_path: Path) -> None:
+    """Of a page, its copy, and a near-duplicate one is kept; the second crawl finds nothing new."""
+    assert [["Som", "The"], []] == crawl_twice(tmp_path, str(tmp_path / "pages.store"))
+    check_store(tmp_path / "pages.store")
