@@ -93,6 +93,31 @@ def test_what_is_typed_is_checked_without_a_button(visit: Visit, service: Servic
     visit.page.locator("#verdict").wait_for(state="hidden")
 
 
+def test_an_id_that_is_typed_at_once_keeps_the_text_from_no_check(visit: Visit) -> None:
+    visit.page.fill("#subject", FOX)
+    visit.wait("#verdict-word", "Exact")
+    visit.page.evaluate(
+        """text => {
+            for (const [id, value] of [["subject", text], ["id", "x"]]) {
+                document.getElementById(id).value = value;
+                document.getElementById(id).dispatchEvent(new Event("input"));
+            }
+        }""",
+        NEAR,
+    )
+    visit.wait("#verdict-word", "Near")
+
+
+def test_a_verdict_of_an_older_text_says_so(visit: Visit) -> None:
+    ask(visit, FOX, "Exact")
+    visit.page.uncheck("#typing")
+    visit.page.fill("#subject", NEAR)
+    visit.wait("#verdict-old", "before your last change")
+    visit.page.click("#check")
+    visit.wait("#verdict-word", "Near")
+    assert visit.page.locator("#verdict-old").is_hidden()
+
+
 def test_an_answer_to_an_older_question_is_not_shown(visit: Visit) -> None:
     """Of two checks at once the later one is shown."""
     visit.page.fill("#subject", NEAR)
@@ -515,6 +540,13 @@ def test_differences_hold_both_texts(visit: Visit, stored: str, yours: str, by: 
         "".join(run.get("same", run.get("gone")) for run in runs),
         "".join(run.get("same", run.get("come")) for run in runs),
     )
+
+
+def test_spaces_that_differ_are_seen(visit: Visit, service: Service) -> None:
+    service.put("spaces", "one two three four five six")
+    ask(visit, "one  two three four five six\n\n", "Exact")
+    visit.wait(".diff ins.blank")
+    assert 1 == visit.page.locator(".diff ins.line-end").count()
 
 
 def test_characters_are_marked_where_words_have_no_spaces(visit: Visit) -> None:

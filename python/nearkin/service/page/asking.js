@@ -40,7 +40,7 @@ const SIGNS = {
 };
 
 // What is asked for: `sent` is the last question that was answered, and `file` one that is held beside the field.
-const asked = { file: null, sent: null, stop: null, timer: 0, key: "" };
+const asked = { file: null, sent: null, stop: null, timer: 0, idTimer: 0, comparing: 0, key: "" };
 let page;
 
 export function startAsking(given) {
@@ -66,8 +66,8 @@ export function startAsking(given) {
   for (const name of ["id", "columns", "wanted", "id-number"]) at(name).addEventListener("input", () => (asked.key = ""));
   at("id").addEventListener("input", () => {
     offerNumber(at("id"), at("id-number-line"), page.info?.id_kind);
-    clearTimeout(asked.timer);
-    asked.timer = setTimeout(compareId, WAIT);
+    clearTimeout(asked.idTimer);
+    asked.idTimer = setTimeout(compareId, WAIT);
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || at("sure").open) return;
@@ -128,6 +128,7 @@ function changed() {
   const text = at("subject").value;
   if (asked.file === null && text.trim() === "") hideAnswer();
   else if (at("typing").checked && text.length <= MOST_TYPED) asked.timer = setTimeout(check, WAIT);
+  else at("verdict-old").hidden = false;
 }
 
 function measure() {
@@ -203,7 +204,7 @@ export function askFor(text) {
   const asIs = text.includes("\r") || text.length > MOST_SHOWN;
   hold(asIs ? { name: "a stored text", size: new Blob([text]).size, fields: { text } } : null, asIs ? "" : text);
   check();
-  at("subject").focus();
+  (asIs ? at("check") : at("subject")).focus();
 }
 
 // The document that the form holds, without an id.
@@ -220,7 +221,7 @@ function subject() {
   } catch {
     vector = null;
   }
-  if (!Array.isArray(vector) || !vector.every((item) => typeof item === "number")) {
+  if (!Array.isArray(vector) || !vector.every(Number.isFinite)) {
     throw new Problem("This is not a vector", kind.help);
   }
   return { vector };
@@ -281,6 +282,7 @@ const inWords = (value) => (typeof value === "number" ? String(Number(value.toPr
 function showVerdict(answer, added) {
   const box = at("verdict");
   box.hidden = false;
+  at("verdict-old").hidden = true;
   box.className = `verdict is-${SIGNS[answer.status] ? answer.status : "known"}`;
   at("verdict-word").textContent = capital(String(answer.status));
   at("verdict-sign").setAttribute("d", SIGNS[answer.status] ?? SIGNS.known);
@@ -296,12 +298,13 @@ function speak(answer) {
 // Whether the id that is given is there already, and with the same text.
 async function compareId() {
   const line = at("verdict-id");
+  const turn = ++asked.comparing;
   line.hidden = true;
   if (asked.sent === null || at("id").value === "") return;
   await page.guard(at("add-problem"), async () => {
     const id = readId(at("id"), at("id-number"), page.info?.id_kind);
     const found = await page.document(id);
-    if (found === null) return;
+    if (found === null || turn !== asked.comparing) return;
     const same = typeof found.text === "string" && asked.sent.text !== undefined ? found.text === asked.sent.text : null;
     const known = "Known: this id is in the store with this text. Adding it again gives the first answer.";
     const other = "This id is in the store with another text. It cannot be added with this id.";
@@ -321,8 +324,10 @@ function matchItem(match, open) {
   const item = node("li", "", "match");
   const head = node("div", "", "match-head");
   const figures = node("p", "", "figures");
-  figures.append(node("strong", similarityOf(match.similarity, page.kind)), " similarity");
-  if (match.distance >= 0) figures.append(node("span", `distance ${number(match.distance)}`, "quiet small"));
+  if (typeof match.similarity === "number") {
+    figures.append(node("strong", similarityOf(match.similarity, page.kind)), node("span", "similarity"));
+  }
+  if (match.distance >= 0) figures.append(node("span", `distance ${number(match.distance)}`));
   head.append(idButton(match.id, page.look), figures);
   item.append(head);
   if (typeof match.similarity === "number") item.append(bar(match.similarity, page.kind === "files" ? 100 : 1));
@@ -372,7 +377,7 @@ function givenColumns() {
 }
 
 async function add() {
-  if (page.info?.readonly) return;
+  if (page.info?.readonly || at("add-button").disabled) return;
   clearTimeout(asked.timer);
   asked.stop?.abort();
   at("added").hidden = true;

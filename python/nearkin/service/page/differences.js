@@ -210,6 +210,8 @@ export function drawn({ runs: found }) {
     for (const [name, text] of [["del", run.gone], ["ins", run.come]]) {
       if (text === "") continue;
       const mark = document.createElement(name);
+      // Spaces alone would be a bare patch of colour.
+      if (text.trim() === "") mark.className = text.includes("\n") ? "line-end" : "blank";
       mark.append(folded(text, LONG_CHANGE, CHANGE_EDGE, CHANGE_EDGE, "more"));
       box.append(mark);
     }

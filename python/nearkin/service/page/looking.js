@@ -3,7 +3,7 @@
 import { askFor } from "./asking.js";
 import { folded } from "./differences.js";
 import {
-  at, clear, columnsOf, field, idButton, idNode, node, offerNumber, readId, sentence, showProblem, similarityOf,
+  at, clear, columnsOf, field, idButton, idNode, node, readId, sentence, showProblem, similarityOf,
 } from "./parts.js";
 import { Problem, ask, toJson } from "./service.js";
 import { number } from "./state.js";
@@ -19,12 +19,11 @@ export function startLooking(given) {
   at("look").addEventListener("submit", (event) => {
     event.preventDefault();
     page.guard(at("look-problem"), async () => {
-      const id = readId(at("look-id"), at("look-number"), page.info?.id_kind);
+      const id = readId(at("look-id"), null, page.info?.id_kind);
       if (id === undefined) throw new Problem("No id", "Give the id of a document.");
       await look(id);
     }, () => at("look").requestSubmit());
   });
-  at("look-id").addEventListener("input", () => offerNumber(at("look-id"), at("look-number-line"), page.info?.id_kind));
   at("document-check").addEventListener("click", () => shown && askFor(shown.text));
   at("document-remove").addEventListener("click", askWhetherSure);
   at("sure-no").addEventListener("click", () => at("sure").close());

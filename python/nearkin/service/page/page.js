@@ -188,7 +188,12 @@ function showWork(metrics, rates) {
 }
 
 async function read() {
-  if (reading.number % INFO_EVERY === INFO_EVERY - 1 || page.info === null) await readInfo();
+  if (page.info === null) {
+    await readInfo();
+    lookAtAddress();
+  } else if (reading.number % INFO_EVERY === INFO_EVERY - 1) {
+    await readInfo();
+  }
   reading.number++;
   const metrics = parseMetrics(await ask("/metrics", { plain: true, signal: AbortSignal.timeout(10_000) }));
   const now = performance.now();

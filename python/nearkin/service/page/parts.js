@@ -106,7 +106,7 @@ export function showProblem(box, problem, ...after) {
 export function readId(input, tick, kind) {
   const text = input.value;
   if (text === "") return undefined;
-  if (kind !== "int" && !(kind === "" && tick.checked)) return text;
+  if (kind !== "int" && !(kind === "" && tick?.checked)) return text;
   if (!/^\s*-?\d{1,19}\s*$/.test(text)) {
     throw new Problem("This is not a number", "The ids of this store are integers, such as 42.", { found: text });
   }
