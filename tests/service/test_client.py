@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from itertools import pairwise
@@ -418,6 +419,11 @@ def test_nobody_listens(waits: list[float]) -> None:
             ServiceError,
             "does not understand",
         ),
+        (
+            lambda request: httpx.Response(200, content=b"\0\0\0\x80", headers={"Content-Type": ARROW}),
+            ServiceError,
+            "does not understand",
+        ),
     ],
 )
 def test_problems_become_the_errors_of_the_store(
@@ -431,6 +437,73 @@ def test_problems_become_the_errors_of_the_store(
     assert 1 == len(service.requests)
     if isinstance(caught.value, ServiceError):
         assert "http://service" == caught.value.url
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+CELLS: st.SearchStrategy[Any] = st.sampled_from(["new", "known", "a", 1, -1, 2**70, 0.5, None, True, [], {}])
+ROWS = st.fixed_dictionaries(
+    {},
+    optional=dict.fromkeys(("id", "status", "match", "distance", "similarity", "row", "columns", "error"), CELLS),
+)
+BODIES = st.one_of(
+    st.binary(max_size=40),
+    VALUES.map(lambda value: json.dumps(value).encode()),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            **{name: st.lists(ROWS, max_size=2) for name in ("answers", "documents", "results")},
+            **dict.fromkeys(("verified", "removed", "path", "detail", "kind", "limits", "settings"), CELLS),
+            "type": st.sampled_from(["urn:nearkin:problem:busy", "urn:nearkin:problem:bad-request", 1, None]),
+        },
+    ).map(lambda value: json.dumps(value).encode()),
+    ROWS.map(lambda value: json.dumps(value).encode()),
+)
+
+
+@given(
+    status=st.sampled_from([200, 201, 204, 206, 302, 400, 404, 409, 429, 500, 502, 503, 599]),
+    kind=st.sampled_from(["application/json", ARROW, "application/x-ndjson", "text/html", ""]),
+    body=BODIES,
+    known=st.booleans(),
+    again=st.sampled_from(["", "1", "-1", "x", "999999999999", "Mon, 01 Jan 0001 00:00:00 GMT"]),
+)
+def test_no_answer_is_more_than_an_error(status: int, kind: str, body: bytes, known: bool, again: str) -> None:
+    """Whatever a service says: a result, or an error of nearkin."""
+    limits = {"body": 10_000, "batch": 10, "k": 5}
+    info = {"documents": 0, "waiting": 0, "segments": 0, "removed": 0, "bytes": {}, "id_kind": "", "limits": limits}
+    texts = {"settings": {"recipe": "char:4|binary|xxh3|simhash:64", "recipe_digest": "x"}, "kind": "texts"}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/info" and known:
+            return httpx.Response(200, json={**info, **texts})
+        return httpx.Response(status, headers={"Content-Type": kind, "Retry-After": again}, content=body)
+
+    calls: list[Callable[[nk.Client], object]] = [
+        lambda client: client.check(["a"]),
+        lambda client: client.check(["a"], k=1),
+        lambda client: client.check([]),
+        lambda client: client.add(["a"], ["a"]),
+        lambda client: client.add(["a"], ["a"], conflicts="report"),
+        lambda client: client.check_and_add(["a"]),
+        lambda client: client.get(["a"], missing_ok=True),
+        lambda client: client.texts(["a"]),
+        lambda client: client.search(np.zeros(1, np.uint64)),
+        lambda client: client.remove(["a"]),
+        lambda client: client.merge(),
+        lambda client: client.backup("x"),
+        len,
+        lambda client: client.recipe,
+        lambda client: client.settings,
+        lambda client: "a" in client,
+    ]
+    with nk.Client("http://service", retries=0, transport=httpx.MockTransport(answer)) as client:
+        for call in calls:
+            with suppress(NearkinError, FileExistsError):
+                call(client)
 
 
 def test_new_limits_are_learned(service: FakeService) -> None:

@@ -7,25 +7,21 @@ A larger one is cut into requests that follow one another, each a step of its ow
 from __future__ import annotations
 
 import os
-import re
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from secrets import token_urlsafe
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
-from urllib.parse import quote, urlsplit
 
 import numpy as np
 
 from nearkin.errors import MissingExtraError, NearkinError, ParameterError, bad_parameter, check_count, mismatch
-from nearkin.families.minhash import as_signatures
 from nearkin.progress import Progress, ShowProgress, reporting, unreported
 from nearkin.recipe import Recipe
-from nearkin.search.fingerprints import flat_rows, to_hex
 from nearkin.search.ids import Ids, check_ids
+from nearkin.service.client_options import check_timeout, check_token, checked_url, checked_verify
 from nearkin.ssdeep import DigestRecipe
 from nearkin.store.adding import Conflicts
 from nearkin.store.answers import Answers, StoredMatch
@@ -42,10 +38,6 @@ if TYPE_CHECKING:
     from nearkin.store.settings import Kind
 
 __all__ = ["Client"]
-
-_TOKEN = re.compile(r"[\x21-\x7e]+")
-_LONGEST = 86_400.0
-"""Seconds of `timeout`, at most."""
 
 
 class Client:
@@ -99,11 +91,9 @@ class Client:
         verify: bool | str | os.PathLike[str] | ssl.SSLContext = True,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._url = _checked_url(url)
-        if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
-            raise bad_parameter("token", "what it is", "letters, digits and signs of ASCII, without spaces")
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _LONGEST:
-            raise bad_parameter("timeout", repr(timeout), "seconds, above 0 and up to 86,400")
+        self._url = checked_url(url)
+        check_token(token)
+        check_timeout(timeout)
         check_count("retries", retries, 0, 100, "0 to 100")
         for package in ("httpx", "msgspec"):
             if find_spec(package) is None:
@@ -111,7 +101,7 @@ class Client:
                 raise MissingExtraError(message, extra="client", package=package)
         from nearkin.service.client_calls import Calls
 
-        self._calls = Calls(self._url, token, float(timeout), int(retries), _checked_verify(verify), transport)
+        self._calls = Calls(self._url, token, float(timeout), int(retries), checked_verify(verify), transport)
         self._known: InfoAnswer | None = None
         self._verified: str | None = None
 
@@ -159,11 +149,10 @@ class Client:
         MismatchError
             The recipe holds tables or words, which its text form does not say, or is one of another version.
         """
-        text = str(self._about().settings.get("recipe", self._about().settings.get("family", "")))
         if self.kind == "vectors":
-            return text
+            return self._setting("family")
+        text, digest = self._setting("recipe"), self._setting("recipe_digest")
         made: Recipe | DigestRecipe = Recipe.of(text) if self.kind == "texts" else DigestRecipe.of(text)
-        digest = self._about().settings["recipe_digest"]
         if made.digest != digest:
             raise mismatch("digest of the recipe", f"{digest}, of the store", f"{made.digest}, of {text!r} alone")
         return made
@@ -231,7 +220,7 @@ class Client:
         Parameters, results and errors are those of `Store.search`; k is up to the limit of the service.
         """
         check_count("k", k, 1, 1 << 20, "1 or more")
-        family = Recipe.of(self._about().settings["recipe"]) if self.kind == "texts" else None
+        family = Recipe.of(self._setting("recipe")) if self.kind == "texts" else None
         if radius is not None and (family is None or family.family == "minhash"):
             raise bad_parameter("radius", radius, "None: only fingerprints are searched within one")
         if family is None:
@@ -240,12 +229,14 @@ class Client:
         if k > self._about().limits.k:
             raise bad_parameter("k", k, f"1 to {self._about().limits.k:,}, the limit of the service")
         from nearkin.service.client_answers import ResultsAnswer
+        from nearkin.service.client_documents import queries_of
 
         query = {"k": str(k)} | ({} if radius is None else {"radius": str(radius)})
         found: list[list[StoredMatch]] = []
-        for piece in self._listed(_queries(family, values), "queries"):
-            answer = self._asked("/v1/search", piece, ResultsAnswer, query)
-            found += [[one.match() for one in result.matches] for result in answer.results]
+        for piece in self._listed(queries_of(family, values), "queries"):
+            results = self._asked("/v1/search", piece, ResultsAnswer, query).results
+            self._check_count(len(results), piece.count)
+            found += [[one.match() for one in result.matches] for result in results]
         return found
 
     def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
@@ -424,6 +415,15 @@ class Client:
         self._calls.check_open()
         return self._info() if self._known is None else self._known
 
+    def _setting(self, name: str) -> str:
+        """A setting of the store that is a string."""
+        from nearkin.service.client_errors import service_error
+
+        found = self._about().settings.get(name)
+        if not isinstance(found, str):
+            raise service_error(self._url, f"does not say the {name} of its store; are both of one version of nearkin?")
+        return found
+
     def _limits(self) -> Limits:
         from nearkin.service.client_bodies import Limits
 
@@ -519,69 +519,14 @@ class Client:
 
         found: list[DocumentAnswer | None] = []
         for piece in self._listed(listed(check_ids(ids)), "ids"):
-            found += self._asked("/v1/documents", piece, DocumentsAnswer, query).documents
+            documents = self._asked("/v1/documents", piece, DocumentsAnswer, query).documents
+            self._check_count(len(documents), piece.count)
+            found += documents
         return found
 
+    def _check_count(self, found: int, asked: int) -> None:
+        """Refuse an answer to another number of questions."""
+        from nearkin.service.client_errors import service_error
 
-def _checked_url(url: str) -> str:
-    """The URL of a service, without a slash at its end.
-
-    Raises
-    ------
-    ParameterError
-        It is none.
-    """
-    allowed = "the URL of a service, such as http://127.0.0.1:8470"
-    if not isinstance(url, str):
-        raise bad_parameter("url", repr(url), allowed)
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise bad_parameter("url", repr(url), allowed) from None
-    if parts.username is not None or parts.password is not None:
-        raise bad_parameter("url", "one with a name or a password", f"{allowed}, and token=")
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise bad_parameter("url", repr(url), allowed)
-    if parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
-        raise bad_parameter("url", repr(url), f"{allowed}, without spaces, ? and #")
-    return f"{parts.scheme}://{parts.netloc}{quote(parts.path, safe='/%:@!$&()*+,;=~-._').rstrip('/')}"
-
-
-def _checked_verify(verify: object) -> bool | ssl.SSLContext:
-    """How a service is verified, as httpx takes it.
-
-    Raises
-    ------
-    ParameterError
-        Anything else, or a file without authorities.
-    OSError
-        The file can't be read.
-    """
-    if isinstance(verify, (bool, ssl.SSLContext)):
-        return verify
-    if not isinstance(verify, (str, os.PathLike)):
-        raise bad_parameter("verify", repr(verify), "True, False, the file of an authority or an ssl.SSLContext")
-    path = Path(verify)
-    path.open("rb").close()
-    try:
-        return ssl.create_default_context(cafile=path)
-    except ssl.SSLError:
-        raise bad_parameter("verify", repr(str(path)), "a file of certificates in PEM") from None
-
-
-def _queries(recipe: Recipe, values: Any) -> list[dict[str, Any]]:
-    """Fingerprints or signatures as queries.
-
-    Raises
-    ------
-    ParameterError, MismatchError
-        Values of another shape or type.
-    """
-    if recipe.family != "minhash":
-        rows = flat_rows(values, recipe.bits, "values").reshape(-1, recipe.words)
-        return [{"fingerprint": text} for text in to_hex(rows if recipe.words > 1 else rows.reshape(-1), recipe.bits)]
-    signatures = as_signatures(values, "values", recipe.num_perm)
-    if signatures.dtype.itemsize * 8 != recipe.value_bits:
-        raise mismatch("bits of a value", f"a store of {recipe.value_bits}", f"values of {signatures.dtype}")
-    return [{"signature": row} for row in signatures.tolist()]
+        if found != asked:
+            raise service_error(self._url, f"answered {found} times to {asked} questions")

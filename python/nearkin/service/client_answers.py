@@ -243,10 +243,14 @@ def _of_lines(response: httpx.Response, asked: Asked, verified: str) -> BatchAns
 
 
 def _of_json(found: BatchAnswer, asked: Asked) -> tuple[Answers, Sequence[Id | None]]:
+    try:
+        distances: Distances = np.array([one.distance for one in found.answers], asked.distance_type)
+    except OverflowError as error:
+        raise _not_understood(asked.url, error) from error
     made = Answers(
         [one.status for one in found.answers],
         [one.match for one in found.answers],
-        np.array([one.distance for one in found.answers], asked.distance_type),
+        distances,
         np.array([_number(one.similarity) for one in found.answers], np.float64),
         [[match.match() for match in one.matches or ()] for one in found.answers] if asked.matched else None,
         found.verified,
@@ -268,9 +272,13 @@ def _of_arrow(response: httpx.Response, asked: Asked) -> tuple[Answers, Sequence
         distances: Distances = np.array(table.column("distance").to_pylist(), asked.distance_type)
         similarities = np.array(table.column("similarity").to_pylist(), np.float64)
         matches: list[list[StoredMatch]] | None = [] if asked.matched else None
-        made = Answers(status, table.column("match").to_pylist(), distances, similarities, matches, verified)
+        others = table.column("match").to_pylist()
         own = table.column("id").to_pylist() if "id" in table.column_names else [None] * len(table)
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        odd = next((one for one in others + own if not isinstance(one, (int, str, type(None)))), None)
+        if odd is not None:
+            raise ValueError(f"the id {odd!r}")
+        made = Answers(status, others, distances, similarities, matches, verified)
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise _not_understood(asked.url, error) from error
     return made, own
 

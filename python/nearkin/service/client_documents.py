@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
-from nearkin.errors import bad_parameter, check_regular
+from nearkin.errors import bad_parameter, check_regular, mismatch
+from nearkin.families.minhash import as_signatures
 from nearkin.io import Corpus
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.files import path_names
 from nearkin.pipeline.verify import texts_by_row
+from nearkin.recipe import Recipe
+from nearkin.search.fingerprints import flat_rows, to_hex
 from nearkin.search.ids import Id, IdKeys, Ids, check_ids
 from nearkin.ssdeep.hashing import content
 from nearkin.store.documents import Columns, columns_by_row
@@ -179,3 +182,20 @@ def single_precision(rows: Rows) -> NDArray[np.float32]:
         values: NDArray[np.float32] = np.ascontiguousarray(rows.dense(), np.float32) + np.float32(0)
     Rows(values, None).norms()
     return values
+
+
+def queries_of(recipe: Recipe, values: Any) -> list[dict[str, Any]]:
+    """Fingerprints or signatures as queries.
+
+    Raises
+    ------
+    ParameterError, MismatchError
+        Values of another shape or type.
+    """
+    if recipe.family != "minhash":
+        rows = flat_rows(values, recipe.bits, "values").reshape(-1, recipe.words)
+        return [{"fingerprint": text} for text in to_hex(rows if recipe.words > 1 else rows.reshape(-1), recipe.bits)]
+    signatures = as_signatures(values, "values", recipe.num_perm)
+    if signatures.dtype.itemsize * 8 != recipe.value_bits:
+        raise mismatch("bits of a value", f"a store of {recipe.value_bits}", f"values of {signatures.dtype}")
+    return [{"signature": row} for row in signatures.tolist()]
