@@ -132,6 +132,10 @@ class ServiceError(NearkinError, OSError):
     system's number (`ENOSPC` where the service's disk is full), or None.
     """
 
+    def __init__(self, message: str, **context: Any) -> None:
+        super().__init__(message, **context)
+        self.errno = context.get("errno")
+
 
 class MissingExtraError(NearkinError, ImportError):
     """An optional package that is not installed. Attributes: extra, package."""

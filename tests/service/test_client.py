@@ -219,7 +219,8 @@ def test_an_error_of_a_later_piece_says_how_many_are_done(service: FakeService) 
     service.faults = [None, problem("disk-full", 507, "no space left")]
     with service.client() as client, pytest.raises(ServiceError, match="first 4 of 10") as full:
         client.add(texts, [f"e{number}" for number in range(10)])
-    assert (errno.ENOSPC, 4, False) == (full.value.errno, full.value.done, full.value.unknown)
+    for error in (full.value, pickle.loads(pickle.dumps(full.value))):  # noqa: S301
+        assert (errno.ENOSPC, 4, False) == (error.errno, error.done, error.unknown)
 
 
 def test_changes_with_ids_carry_a_key_of_their_own(service: FakeService) -> None:

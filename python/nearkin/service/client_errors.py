@@ -91,11 +91,9 @@ def service_error(
         Attributes of the error.
     """
     advice = _ADVICE.get(slug or "")
-    given = {"status": None, "unknown": False, **(context or {}), "url": url, "slug": slug}
-    error = ServiceError(f"{url}: {message}" + (f"; {advice}" if advice else ""), **given)
-    if slug == "disk-full":
-        error.errno = errno.ENOSPC
-    return error
+    number = errno.ENOSPC if slug == "disk-full" else None
+    given = {"status": None, "unknown": False, **(context or {}), "url": url, "slug": slug, "errno": number}
+    return ServiceError(f"{url}: {message}" + (f"; {advice}" if advice else ""), **given)
 
 
 def after_pieces(error: Exception, done: int, total: int, noun: str = "documents") -> Exception:
@@ -131,7 +129,4 @@ def after_pieces(error: Exception, done: int, total: int, noun: str = "documents
     message = (
         f"{moved(error.message)}; the call was sent in pieces, and the first {done:,} of {total:,} {noun} are done"
     )
-    made = type(error)(message, **context)
-    if isinstance(error, OSError) and isinstance(made, OSError):
-        made.errno = error.errno
-    return made
+    return type(error)(message, **context)
