@@ -342,3 +342,30 @@ def test_query_parameters_are_checked(tmp_path: Path, path: str, said: str) -> N
             assert said in reply.json()["detail"], reply.json()
 
     asyncio.run(main())
+
+
+def test_arrow_batches_that_come_together(tmp_path: Path) -> None:
+    """Several batches are given to the store in one call; the answers are those of one after another."""
+
+    async def main() -> None:
+        batches = [
+            ([f"{n}-{at}" for at in range(20)], [f"words {at % 15} of batch {n % 3}" for at in range(20)])
+            for n in range(9)
+        ]
+        async with inside(tmp_path / "s") as service:
+            bodies = [arrow_of(id=ids, text=texts, n=list(range(20))) for ids, texts in batches]
+            replies = await asyncio.gather(*[service.post("/v1/check-and-add", body, type=ARROW) for body in bodies])
+            found = []
+            for reply in replies:
+                with pa.ipc.open_stream(reply.body) as reader:
+                    found.append(reader.read_all().to_pydict())
+        with nk.Store.create(tmp_path / "own") as store, nk.Store.open(tmp_path / "s", "r") as made:
+            order = dict.fromkeys(str(one.id).partition("-")[0] for batch in made.iter_documents() for one in batch)
+            for name in order:
+                ids, texts = batches[int(name)]
+                wanted = store.check_and_add(texts, ids, columns={"n": list(range(20))})
+                assert wanted.status == found[int(name)]["status"]
+                assert wanted.ids == found[int(name)]["match"]
+            assert str(list(store.iter_documents())) == str(list(made.iter_documents()))
+
+    asyncio.run(main())

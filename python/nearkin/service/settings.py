@@ -21,7 +21,7 @@ class Limits:
     body : int
         Bytes of a body that is held whole, as they come and decompressed.
     line : int
-        Bytes of a line of NDJSON.
+        Bytes of a line of NDJSON; at most `body`.
     batch : int
         Documents of a batch.
     k : int
@@ -46,6 +46,7 @@ class Limits:
     drain: float = 30.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "line", min(self.line, self.body))
         check_count("max_body", self.body, 1024, 1 << 32, "1 KiB to 4 GiB")
         check_count("max_batch", self.batch, 1, 1 << 20, "1 to 1,048,576 documents")
         check_count("max_pending", self.pending, self.body, 1 << 36, f"at least max_body={self.body} bytes")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.service.bodies import Documents
@@ -199,6 +200,8 @@ def _joined(group: Sequence[Job]) -> Documents:
     items: Any
     if isinstance(first.items, np.ndarray):
         items = np.concatenate([one.items for one in some])
+    elif isinstance(first.items, pa.Array):
+        items = pa.concat_arrays([one.items for one in some])
     else:
         items = [item for one in some for item in one.items]
     ids = None if first.ids is None else [name for one in some for name in one.ids]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from nearkin.service.bodies import Documents
 from nearkin.service.logs import log
@@ -78,6 +79,8 @@ class Job:
 def _joins(one: Any, two: Any) -> bool:
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return bool(one.shape[1:] == two.shape[1:])
+    if isinstance(one, pa.Array) and isinstance(two, pa.Array):
+        return bool(one.type == two.type)
     return isinstance(one, list) and isinstance(two, list)
 
 
