@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from typing_extensions import assert_type
 
 import nearkin as nk
+from nearkin.store.answers import StoredMatch
+from nearkin.store.documents import StoredDocument, StoreStats
 
 
 def recipes() -> None:
@@ -100,3 +102,23 @@ def families(X: NDArray[np.float32], path: Path) -> None:
     assert_type(nk.families.load(path), nk.families.Family)
     nk.families.PStable(metric="l3")  # type: ignore[arg-type]
     assert_type(nk.theory.amplify(0.5, 10, 20), NDArray[np.float64])
+
+
+def clients(store: nk.Store, vectors: NDArray[np.float32], fps: NDArray[np.uint64]) -> None:
+    """A client has the calls of a store, and their types."""
+    with nk.Client("http://127.0.0.1:8470", "a-token", timeout=5, retries=2, verify=Path("ca.pem")) as client:
+        assert_type(client, nk.Client)
+        for held in (store, client):
+            assert_type(held.check(["a", None], k=3), nk.Answers)
+            assert_type(held.check([Path("a")], kind="paths"), nk.Answers)
+            assert_type(held.check_and_add(vectors, [1, 2], columns={"n": [1, 2]}), nk.Answers)
+            assert_type(held.add(pl.Series(["a"]), ["b"], conflicts="report"), nk.Answers)
+            assert_type(held.texts(["a"]), list[str | None])
+            assert_type(held.get(np.arange(3)), list[StoredDocument | None])
+            assert_type(held.search(fps, radius=3, k=2), list[list[StoredMatch]])
+            assert_type(held.remove(["a"], missing_ok=True, erase=True), int)
+            assert_type(held.stats(), StoreStats)
+            assert_type(held.merge(progress=True), StoreStats)
+            assert_type(len(held), int)
+            assert_type("a" in held, bool)
+            assert_type(held.id_kind, str)
