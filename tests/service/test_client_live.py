@@ -150,6 +150,17 @@ def test_calls_are_cut_to_the_limits_of_the_service(store: Path, mirror: nk.Stor
             client.remove([f"x{limits.body}-{limits.batch}-{number}" for number in range(done)])
 
 
+def test_texts_are_asked_for_some_at_a_time(store: Path) -> None:
+    """A service holds an answer whole; the texts are those of the ids, in order."""
+    transport = Losing()
+    with here(store) as service, nk.Client(service.url, transport=transport) as client:
+        texts = texts_of(1100, 8)
+        client.add(texts, range(1100))
+        transport.count = 0
+        assert texts[::-1] == client.texts(range(1099, -1, -1))
+        assert 3 == transport.count
+
+
 def test_what_is_unusual_comes_through(store: Path, mirror: nk.Store) -> None:
     """Ids, texts and columns of all kinds."""
     ids = ["", "a/b", "a%2Fb", "?x=1#y", "ü\u0301", "\0", "..", "x" * 500]

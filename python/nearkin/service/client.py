@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Client"]
 
+_TEXTS = 500
+"""Texts that are asked for at once: the service holds all of an answer."""
+
 
 class Client:
     """A store that a service holds: the methods and results of `Store`.
@@ -268,7 +271,7 @@ class Client:
         """
         if self.kind != "texts":
             raise mismatch("texts", f"a store of {self.kind}, which has none", "a call that needs texts")
-        return [None if one is None else one.text for one in self._documents(ids, {"text": "1"})]
+        return [None if one is None else one.text for one in self._documents(ids, {"text": "1"}, _TEXTS)]
 
     # Changes
 
@@ -493,10 +496,15 @@ class Client:
             self._known = None
         return after_pieces(error, piece.first, total) if piece.first else error
 
-    def _listed(self, values: Sequence[Any], name: str) -> Iterable[Piece]:
+    def _listed(self, values: Sequence[Any], name: str, most: int | None = None) -> Iterable[Piece]:
+        """Pieces of ids or queries, of at most `most` each."""
         from nearkin.service.client_bodies import listed_pieces
 
-        return listed_pieces(values, name, self._limits(), self._url) if values else []
+        if not values:
+            return []
+        limits = self._limits()
+        some = limits if most is None else replace(limits, batch=min(limits.batch, most))
+        return listed_pieces(values, name, some, self._url)
 
     def _asked(
         self,
@@ -513,12 +521,12 @@ class Client:
         call = Call("POST", path, piece.body, piece.type, query or {}, changes=changes, patient=patient)
         return decoded(self._calls.send(call), kind, self._url)
 
-    def _documents(self, ids: Ids, query: dict[str, str]) -> list[DocumentAnswer | None]:
+    def _documents(self, ids: Ids, query: dict[str, str], most: int | None = None) -> list[DocumentAnswer | None]:
         from nearkin.service.client_answers import DocumentsAnswer
         from nearkin.service.client_documents import listed
 
         found: list[DocumentAnswer | None] = []
-        for piece in self._listed(listed(check_ids(ids)), "ids"):
+        for piece in self._listed(listed(check_ids(ids)), "ids", most):
             documents = self._asked("/v1/documents", piece, DocumentsAnswer, query).documents
             self._check_count(len(documents), piece.count)
             found += documents
