@@ -105,12 +105,15 @@ class Routes:
         if kind == ARROW and k is not None:
             raise bad_request("k with an Arrow stream", "send JSON or NDJSON")
         data = await call.body()
-        documents = await _aside(len(data), partial(read, data, self._hall.store_settings, call.limits))
+        size = len(data)
+        documents = await _aside(size, partial(read, data, self._hall.store_settings, call.limits))
+        # The texts are held while they wait for the store; what they were read from is not.
+        del data
         outcome = await self._asked(verb, documents, k, key)
         ids = documents.ids
         if kind == ARROW:
             return await asyncio.to_thread(arrow_reply, outcome, ids)
-        return await _aside(len(data), partial(answers_reply, outcome, ids, single=documents.single))
+        return await _aside(size, partial(answers_reply, outcome, ids, single=documents.single))
 
     async def _asked(
         self, verb: Verb, documents: Documents, k: int | None, key: str | None, *, whole: bool = True

@@ -19,6 +19,8 @@ from nearkin.service.settings import ServiceSettings
 SWITCH = 0.0005
 """Seconds after which the thread of the store lets the event loop go on."""
 _BACKLOG = 1024
+_READ_AHEAD = 1 << 16
+"""Bytes of a connection that the server holds before they are asked for; a head is no longer."""
 
 
 def serve(folder: Path, settings: ServiceSettings) -> None:
@@ -73,7 +75,9 @@ async def _serve(folder: Path, settings: ServiceSettings) -> None:
         websockets=False,
         backlog=_BACKLOG,
         log_enabled=False,
-        http1_settings=HTTP1Settings(header_read_timeout=int(settings.limits.seconds * 1000)),
+        http1_settings=HTTP1Settings(
+            header_read_timeout=int(settings.limits.seconds * 1000), max_buffer_size=_READ_AHEAD
+        ),
         ssl_cert=settings.certificate,
         ssl_key=settings.key,
     )
