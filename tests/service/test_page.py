@@ -161,6 +161,7 @@ def test_a_wanted_document_is_added_whatever_it_is_like(visit: Visit, service: S
     visit.page.fill("#id", "again")
     visit.page.click("#add summary")
     visit.page.check("#wanted")
+    assert "Add" == visit.text("#add-button")
     visit.page.click("#add-button")
     visit.wait("#added", "Added: again is")
     assert ["again"] == [body["id"] for body in service.sent("/v1/add")]

@@ -69,6 +69,9 @@ export function startAsking(given) {
     clearTimeout(asked.idTimer);
     asked.idTimer = setTimeout(compareId, WAIT);
   });
+  at("wanted").addEventListener("input", () => {
+    at("add-button").textContent = at("wanted").checked ? "Add" : "Check and add";
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || at("sure").open) return;
     event.preventDefault();

@@ -16,7 +16,7 @@ const page = {
   document: documentOf,
   guard,
   wantToken,
-  refresh: () => void readInfo().then(watch).catch(() => {}),
+  refresh: () => void readInfo().catch(() => {}),
   look: (id) => guard(at("look-problem"), () => look(id), () => page.look(id)),
 };
 
@@ -200,8 +200,10 @@ async function read() {
   const seconds = (now - reading.time) / 1000;
   showTiles(metrics);
   showAnswers(metrics);
-  // After a pause a rate would be the mean of the pause.
-  if (reading.metrics !== null && seconds < 3 * (EVERY / 1000)) {
+  // Of a moment a rate is chance, and after a pause it would be the mean of the pause.
+  const usual = EVERY / 1000;
+  if (reading.metrics !== null && seconds < usual / 2) return;
+  if (reading.metrics !== null && seconds < 3 * usual) {
     const rates = between(reading.metrics, metrics, seconds);
     charts.requests.add(rates.requests);
     charts.documents.add(rates.documents);
