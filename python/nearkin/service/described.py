@@ -144,13 +144,13 @@ def _documents() -> list[Described]:
     )
     errors = ("bad-request", "media-type", "other-recipe", "other-kind", "locked")
     changes = (*errors, "other-content", "read-only", "disk-full")
-    body = _body("ItemOrBatch", {"one": _FOX, "batch": {"documents": [_FOX]}}, lines="Item", arrow=True)
+    body = _body("ItemOrBatch", {"one": _FOX, "batch": {"documents": [_FOX]}}, lines="A document", arrow=True)
     recipe = _query("recipe", "Refuse the request unless this is the store's recipe.", {"type": "string"})
     strict = _query("strict", "Of NDJSON: the first bad line refuses all.", {"type": "string", "enum": ["0", "1"]})
     key = _header("Idempotency-Key", "Sent again with the same key, a document gets its first answer again.")
     best = _query("k", "Give this many of the best matches.", {"type": "integer", "minimum": 1, "maximum": 1000})
     tell = "A document, a batch (whole or not at all), NDJSON (each line for itself, answered while it comes) or Arrow."
-    search_body = _body("QueryOrBatch", {"text": {"text": _FOX["text"]}}, lines="Query")
+    search_body = _body("QueryOrBatch", {"text": {"text": _FOX["text"]}}, lines="A query")
     matches: Json = {"type": "object", "properties": {"matches": {"type": "array", "items": _MATCH}}}
     results = _ok({"anyOf": [matches, _batch("results", matches)]}, {"one": {"matches": []}}, lines=True)
     radius = _query("radius", "Largest Hamming distance.", {"type": "integer", "minimum": 0, "maximum": 1024})
@@ -170,7 +170,7 @@ def _documents() -> list[Described]:
 
 def _by_id() -> list[Described]:
     ids = _body("IdOrIds", {"one": {"id": "http://a"}, "batch": {"ids": ["http://a", "http://b"]}})
-    ids_or_lines = _body("IdOrIds", {"one": {"id": "http://a"}}, lines="IdOrIds")
+    ids_or_lines = _body("IdOrIds", {"one": {"id": "http://a"}}, lines='`{"id": …}`')
     missing = _query("missing_ok", "Pass over ids that are not there.", {"type": "string", "enum": ["0", "1"]})
     text = _query("text", "Give the text, too.", {"type": "string", "enum": ["0", "1"]})
     erase = _query("erase", "Erase it from every file now, by a merge.", {"type": "string", "enum": ["0", "1"]})
@@ -247,7 +247,7 @@ def _body(name: str, examples: Json, *, lines: str | None = None, arrow: bool = 
     shown = {key: {"value": value} for key, value in examples.items()}
     content: Json = {JSON: {"schema": {"$ref": f"#/components/schemas/{name}"}, "examples": shown}}
     if lines is not None:
-        content[NDJSON] = {"schema": {"type": "string", "description": f"A {lines} per line."}}
+        content[NDJSON] = {"schema": {"type": "string", "description": f"{lines} per line."}}
     if arrow:
         content[ARROW] = {"schema": {"type": "string", "format": "binary"}}
     return {"required": True, "content": content}
