@@ -152,7 +152,12 @@ def test_a_store_without_texts_says_so(browser: Browser, tmp_path: Path, kept: s
         visit.wait("#document-no-text", "this store keeps none")
 
 
-def test_the_page_of_routes_has_the_same_looks_and_fits_a_phone(browser: Browser, texts: Path) -> None:
-    with serving(texts) as service, visiting(browser, service.url, width=320, path="/docs") as visit:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser, texts: Path, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    options = {"width": 320, "color_scheme": scheme, "bypass_csp": True}
+    with serving(texts) as service, visiting(browser, service.url, path="/docs", **options) as visit:
         visit.wait("h1", "routes")
         assert 0 == visit.overflow()
+        faults = axe.Axe().run(visit.page).response["violations"]
+        assert [] == [(fault["id"], [each["html"] for each in fault["nodes"]]) for fault in faults]
