@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # What pages show beside nearkin: frames, plots, and the peers that results are handed to.
 GUESTS = ["pytest", "pandas", "polars", "matplotlib", "scikit-learn", "scipy"]
-EXTRAS = "html,plot,remote,sklearn"
+EXTRAS = "client,html,plot,remote,service,sklearn"
 # CPU seconds, each the best of several tries.
 MOST_IMPORT, MOST_START, TRIES = 0.25, 0.35, 7
 

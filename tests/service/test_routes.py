@@ -16,6 +16,7 @@ import pytest
 from inside import ARROW, NDJSON, Asked, inside
 
 import nearkin as nk
+from nearkin.search.fingerprints import to_hex
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog.",
@@ -367,5 +368,90 @@ def test_arrow_batches_that_come_together(tmp_path: Path) -> None:
                 assert wanted.status == found[int(name)]["status"]
                 assert wanted.ids == found[int(name)]["match"]
             assert str(list(store.iter_documents())) == str(list(made.iter_documents()))
+
+    asyncio.run(main())
+
+
+def _table(reply: Any) -> list[dict[str, Any]]:
+    with pa.ipc.open_stream(reply.body) as reader:
+        return list(reader.read_all().to_pylist())
+
+
+@pytest.mark.parametrize("recipe", [None, "minhash"])
+def test_search_and_ids_in_every_form(tmp_path: Path, recipe: str | None) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s", recipe=recipe, threshold=0.6) as service:
+            items = [{"id": f"d{at}", "text": text, "columns": {"n": at}} for at, text in enumerate(TEXTS[:3])]
+            await service.post("/v1/add", {"documents": items})
+            with nk.Store.open(tmp_path / "s", "r") as store:
+                values = store.values(["d0", "d2"])
+                wanted = store.search(values, k=2)
+                checked = store.check(TEXTS[:2], k=2).matches or []
+            if recipe is None:
+                name, written = "fingerprint", to_hex(values, 128)
+                column: Any = pa.array(written)
+            else:
+                name, written = "signature", values.tolist()
+                column = pa.array(written, pa.list_(pa.uint32()))
+            hits = [[(one.id, one.distance) for one in matches] for matches in wanted]
+            batch = (await service.post("/v1/search?k=2", {"queries": [{name: one} for one in written]})).json()[
+                "results"
+            ]
+            assert hits == [[(one["id"], one["distance"]) for one in found["matches"]] for found in batch]
+            lines = (
+                await service.post("/v1/search?k=2", lines_of([{name: one} for one in written]), type=NDJSON)
+            ).lines()
+            assert batch == lines
+            rows = _table(await service.post("/v1/search?k=2", arrow_of(**{name: column}), type=ARROW))
+            assert hits == [[(row["id"], row["distance"]) for row in rows if row["query"] == at] for at in range(2)]
+            assert json.loads(rows[0]["columns"]) == {"n": 0}
+            rows = _table(await service.post("/v1/search?k=2", arrow_of(text=TEXTS[:2]), type=ARROW))
+            assert [[one.id for one in matches] for matches in checked] == [
+                [row["id"] for row in rows if row["query"] == at] for at in range(2)
+            ]
+            found = (
+                await service.post("/v1/documents", lines_of([{"id": "d1"}, {"id": "x"}, {"ids": []}]), type=NDJSON)
+            ).lines()
+            assert ["d1", 404, 400] == [row.get("id") or row["error"]["status"] for row in found]
+            several = (await service.post("/v1/documents", arrow_of(id=["d2", "d0"]), type=ARROW)).json()["documents"]
+            assert ["d2", "d0"] == [row["id"] for row in several]
+            assert {"removed": 2} == (await service.post("/v1/remove", arrow_of(id=["d2", "d0"]), type=ARROW)).json()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"text": ["x"], "tags": [[1.0]]},
+        {"text": ["x"], "raw": [b"x"]},
+        {"text": [b"x"]},
+        {"text": ["x"], "id": [None]},
+        {"text": ["x"], "id": [1.5]},
+        {"text": ["x"], "n": [float("nan")]},
+        {"words": ["x"]},
+        {},
+    ],
+)
+def test_arrow_columns_that_no_store_takes(tmp_path: Path, columns: dict[str, Any]) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            for route in ("add", "search", "remove", "documents"):
+                reply = await service.post(f"/v1/{route}", arrow_of(**columns), type=ARROW)
+                assert "bad-request" == reply.slug, (route, reply)
+            assert 0 == (await service.get("/v1/info")).json()["documents"]
+
+    asyncio.run(main())
+
+
+def test_ids_of_requests(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            ids = [(await service.get("/healthz")).headers["x-request-id"] for _ in range(3)]
+            assert 3 == len(set(ids))
+            named = await service.get("/nowhere", {"X-Request-ID": "crawl-7/12"})
+            assert ("crawl-7/12", "crawl-7/12") == (named.headers["x-request-id"], named.json()["instance"])
+            for odd in ("", "a b", "x" * 101, "é"):
+                assert odd != (await service.get("/healthz", {"X-Request-ID": odd})).headers["x-request-id"]
 
     asyncio.run(main())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
@@ -48,6 +49,8 @@ _SAFE = {
     b"cache-control": b"no-cache",
 }
 _DOCUMENT = "/v1/documents/"
+_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,100}")
+"""An id of a request that is taken as its client gives it."""
 
 
 class Service:
@@ -111,6 +114,8 @@ class Service:
         """Answer a request."""
         begun = time.perf_counter()
         call = Call(scope, receive, self.settings.limits, self.hall.busy, f"{self._prefix}{next(self._numbers):x}")
+        if (given := call.headers.get(b"x-request-id")) is not None and _ID.fullmatch(given):
+            call.instance = given.decode()
         call.task = asyncio.current_task()
         self._reading.add(call)
         self.hall.running += 1

@@ -46,19 +46,33 @@ def _check_schema(schema: pa.Schema) -> None:
         raise bad_request(f"two columns {twice!r}", "give each another name")
     for field in schema:
         if not _is_plain(field.type):
-            allowed = "use strings, numbers, booleans, binary or lists of floats, without dictionaries or views"
+            allowed = "use strings, numbers, booleans, binary or lists of numbers, without dictionaries or views"
             raise bad_request(f"column {field.name!r} of type {field.type}", allowed)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
     types = pa.types
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return bool(types.is_floating(kind.value_type))
+    if is_list(kind):
+        return bool(types.is_floating(kind.value_type) or types.is_integer(kind.value_type))
+    return is_cell(kind) or bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column has lists."""
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def is_string(kind: pa.DataType) -> bool:
+    """Whether a column has strings."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def is_cell(kind: pa.DataType) -> bool:
+    """Whether a column has what a store keeps as a column of its documents."""
+    types = pa.types
     tests = (
-        types.is_string,
-        types.is_large_string,
-        types.is_binary,
-        types.is_large_binary,
+        is_string,
         types.is_integer,
         types.is_floating,
         types.is_boolean,

@@ -21,7 +21,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from nearkin.errors import InputError, NearkinError, ParameterError
 from nearkin.search.fingerprints import from_hex
 from nearkin.search.ids import Id, check_ids
-from nearkin.service.arrow import read_table
+from nearkin.service.arrow import is_cell, is_list, is_string, read_table
 from nearkin.service.problems import Problem, bad_request, problem_of
 from nearkin.service.settings import Limits
 from nearkin.store.records import Cell
@@ -308,15 +308,19 @@ def documents_of_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> 
     if "id" in table.column_names:
         ids = _arrow_ids(table.column("id"))
     others = [other for other in table.column_names if other not in (name, "id")]
+    for other in others:
+        if not is_cell(table.column(other).type):
+            raise bad_request(
+                f"column {other!r} of type {table.column(other).type}", "use strings, numbers or booleans"
+            )
     columns = {other: table.column(other).to_pylist() for other in others}
     return Documents(values, ids, columns or None, kind)
 
 
 def _arrow_values(column: pa.ChunkedArray, name: str) -> tuple[Any, FileKind | None]:
     kind = column.type
-    strings = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if name in ("text", "digest"):
-        if not strings:
+        if not is_string(kind):
             raise bad_request(f"`{name}` of type {kind}", "use string or large_string")
         array = column.combine_chunks()
         if name == "text":
@@ -328,22 +332,26 @@ def _arrow_values(column: pa.ChunkedArray, name: str) -> tuple[Any, FileKind | N
         if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
             raise bad_request(f"`bytes` of type {kind}", "use binary or large_binary")
         return column.to_pylist(), "bytes"
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if not lists or not pa.types.is_floating(kind.value_type):
+    return _arrow_vectors(column), None
+
+
+def _arrow_vectors(column: pa.ChunkedArray) -> Any:
+    kind = column.type
+    if not is_list(kind) or not pa.types.is_floating(kind.value_type):
         raise bad_request(f"`vector` of type {kind}", "use a list or fixed_size_list of floats")
     if not pa.types.is_fixed_size_list(kind):
-        return vectors_of(column.to_pylist()), None
+        return vectors_of(column.to_pylist())
     flat = column.combine_chunks().flatten()
     if flat.null_count:
         raise bad_request("nulls in vectors", "give every number")
-    return flat.to_numpy(zero_copy_only=False).astype(np.float32, copy=False).reshape(len(column), kind.list_size), None
+    return flat.to_numpy(zero_copy_only=False).astype(np.float32, copy=False).reshape(len(column), kind.list_size)
 
 
 def _arrow_ids(column: pa.ChunkedArray) -> Any:
     kind = column.type
     if column.null_count:
         raise bad_request(f"{column.null_count} nulls in `id`", "give every document an id, or leave the column out")
-    if pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_integer(kind) or is_string(kind):
         found: list[Id] = column.to_pylist()
         checked_ids(found)
         return found
@@ -425,6 +433,46 @@ def _query_values(raw: list[Any], name: str, settings: StoreSettings) -> Any:
     except (ValueError, OverflowError) as error:
         raise bad_request(f"a signature that is none: {error}", f"{recipe.num_perm} values each") from None
     return raw
+
+
+def queries_of_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> Queries:
+    """The queries of an Arrow stream: one column, of what the store is searched by.
+
+    Raises
+    ------
+    Problem
+        bad-request or too-large.
+    """
+    table = read_table(data, limits.batch)
+    allowed = _searched_by(settings)
+    if len(table.column_names) != 1 or table.column_names[0] not in allowed:
+        found = ", ".join(map(repr, table.column_names[:20])) or "none"
+        raise bad_request(f"columns {found}", f"give one: this store is searched by `{'` or `'.join(allowed)}`")
+    name, column = table.column_names[0], table.column(0)
+    if column.null_count:
+        raise bad_request(f"{column.null_count} nulls in `{name}`", "give every query")
+    if name == "vector":
+        return Queries(_arrow_vectors(column), texts=False, single=False)
+    if is_list(column.type) if name == "signature" else is_string(column.type):
+        return Queries(_query_values(column.to_pylist(), name, settings), name == "text", single=False)
+    raise bad_request(
+        f"`{name}` of type {column.type}", "use lists of integers" if name == "signature" else "use strings"
+    )
+
+
+def ids_of_arrow(data: bytes, limits: Limits) -> list[Id]:
+    """The ids of an Arrow stream with a column `id`.
+
+    Raises
+    ------
+    Problem
+        bad-request or too-large.
+    """
+    table = read_table(data, limits.batch)
+    if table.column_names != ["id"]:
+        raise bad_request(f"columns {', '.join(map(repr, table.column_names[:20])) or 'none'}", "give `id` alone")
+    ids: list[Id] = _arrow_ids(table.column("id"))
+    return ids
 
 
 def ids_of_json(data: bytes, limits: Limits) -> list[Id]:

@@ -150,9 +150,9 @@ def _documents() -> list[Described]:
     key = _header("Idempotency-Key", "Sent again with the same key, a document gets its first answer again.")
     best = _query("k", "Give this many of the best matches.", {"type": "integer", "minimum": 1, "maximum": 1000})
     tell = "A document, a batch (whole or not at all), NDJSON (each line for itself, answered while it comes) or Arrow."
-    search_body = _body("QueryOrBatch", {"text": {"text": _FOX["text"]}}, lines="A query")
+    search_body = _body("QueryOrBatch", {"text": {"text": _FOX["text"]}}, lines="A query", arrow=True)
     matches: Json = {"type": "object", "properties": {"matches": {"type": "array", "items": _MATCH}}}
-    results = _ok({"anyOf": [matches, _batch("results", matches)]}, {"one": {"matches": []}}, lines=True)
+    results = _ok({"anyOf": [matches, _batch("results", matches)]}, {"one": {"matches": []}}, lines=True, arrow=True)
     radius = _query("radius", "Largest Hamming distance.", {"type": "integer", "minimum": 0, "maximum": 1024})
     return [
         Described("POST", "/v1/check", "check", "What would it be?", f"{tell} Nothing is remembered.", "documents",
@@ -169,8 +169,8 @@ def _documents() -> list[Described]:
 
 
 def _by_id() -> list[Described]:
-    ids = _body("IdOrIds", {"one": {"id": "http://a"}, "batch": {"ids": ["http://a", "http://b"]}})
-    ids_or_lines = _body("IdOrIds", {"one": {"id": "http://a"}}, lines='`{"id": …}`')
+    examples = {"one": {"id": "http://a"}, "batch": {"ids": ["http://a", "http://b"]}}
+    ids = _body("IdOrIds", examples, lines='`{"id": …}`', arrow=True)
     missing = _query("missing_ok", "Pass over ids that are not there.", {"type": "string", "enum": ["0", "1"]})
     text = _query("text", "Give the text, too.", {"type": "string", "enum": ["0", "1"]})
     erase = _query("erase", "Erase it from every file now, by a merge.", {"type": "string", "enum": ["0", "1"]})
@@ -189,11 +189,11 @@ def _by_id() -> list[Described]:
         Described("POST", "/v1/remove", "remove", "Hide documents.", "At once, from every answer.", "documents",
                   _ok(removed, {"one": {"removed": 1}}, lines=True)
                   | _problems([*errors, "media-type", "read-only", "disk-full", "locked"]),
-                  _extra([missing, erase], ids_or_lines)),
+                  _extra([missing, erase], ids)),
         Described("GET", "/v1/documents/{id}", "document", "One document.", "The id is percent-encoded.", "documents",
                   _ok(_DOCUMENT, {}) | _problems(errors), _extra([path, text], None)),
         Described("POST", "/v1/documents", "documents", "Several documents.", "In the order of their ids.", "documents",
-                  _ok(several, {}) | _problems([*errors, "media-type"]), _extra([text, missing], ids)),
+                  _ok(several, {}, lines=True) | _problems([*errors, "media-type"]), _extra([text, missing], ids)),
     ]  # fmt: skip
 
 

@@ -98,6 +98,22 @@ def answers_reply(outcome: Outcome, ids: Sequence[Id] | None, *, single: bool) -
     return json_reply(rows[0] if single else {"answers": rows, "verified": outcome.answers.verified})
 
 
+def matches_reply(results: Sequence[Sequence[StoredMatch]]) -> Reply:
+    """Matches as an Arrow stream, a row each: the number of the query, id, distance, similarity, columns as JSON."""
+    rows = [(number, one) for number, matches in enumerate(results) for one in matches]
+    numbered = bool(rows) and isinstance(rows[0][1].id, int)
+    table = pa.table(
+        {
+            "query": pa.array([number for number, _ in rows], pa.int64()),
+            "id": pa.array([one.id for _, one in rows], pa.int64() if numbered else pa.string()),
+            "distance": pa.array([float(one.distance) for _, one in rows], pa.float64()),
+            "similarity": pa.array([one.similarity for _, one in rows], pa.float64()),
+            "columns": pa.array([encode(one.columns).decode() for _, one in rows], pa.string()),
+        }
+    )
+    return _arrow(table)
+
+
 def arrow_reply(outcome: Outcome, ids: Sequence[Id] | None) -> Reply:
     """Answers as an Arrow stream: id where there is one, status, match, distance, similarity."""
     answers = outcome.answers
@@ -111,7 +127,10 @@ def arrow_reply(outcome: Outcome, ids: Sequence[Id] | None) -> Reply:
         "distance": pa.array(answers.distances),
         "similarity": pa.array(answers.similarities),
     }
-    table = pa.table(columns).replace_schema_metadata({"verified": answers.verified})
+    return _arrow(pa.table(columns).replace_schema_metadata({"verified": answers.verified}))
+
+
+def _arrow(table: pa.Table) -> Reply:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

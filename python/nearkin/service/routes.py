@@ -24,7 +24,9 @@ from nearkin.service.bodies import (
     documents_of,
     documents_of_arrow,
     documents_of_json,
+    ids_of_arrow,
     ids_of_json,
+    queries_of_arrow,
     queries_of_json,
     query_of_line,
     read_backup_name,
@@ -43,6 +45,7 @@ from nearkin.service.replies import (
     encode,
     json_reply,
     match_row,
+    matches_reply,
     stats_row,
 )
 from nearkin.service.store_work import backup
@@ -194,11 +197,14 @@ class Routes:
         settings = self._hall.store_settings
         if call.media_type == NDJSON:
             return await answer_stream(call, send, lambda lines, first: self._searched(lines, first, k, radius))
-        if call.media_type != JSON:
-            raise _media_type(call, (JSON, NDJSON))
+        read = {JSON: queries_of_json, ARROW: queries_of_arrow}.get(call.media_type)
+        if read is None:
+            raise _media_type(call, (JSON, NDJSON, ARROW))
         data = await call.body()
-        queries: Queries = await _aside(len(data), partial(queries_of_json, data, settings, call.limits))
+        queries: Queries = await _aside(len(data), partial(read, data, settings, call.limits))
         results = await self._hall.read(partial(_search, queries=queries, k=k, radius=radius))
+        if call.media_type == ARROW:
+            return await asyncio.to_thread(matches_reply, results)
         rows = [{"matches": list(map(match_row, matches))} for matches in results]
         return json_reply(rows[0] if queries.single else {"results": rows})
 
@@ -221,9 +227,10 @@ class Routes:
             if erase:
                 raise bad_request("erase=1 with NDJSON", 'send {"ids": [...]}')
             return await answer_stream(call, send, lambda lines, first: self._removed(lines, first, call, missing_ok))
-        if call.media_type != JSON:
-            raise _media_type(call, (JSON, NDJSON))
-        ids = ids_of_json(await call.body(), call.limits)
+        read = {JSON: ids_of_json, ARROW: ids_of_arrow}.get(call.media_type)
+        if read is None:
+            raise _media_type(call, (JSON, NDJSON, ARROW))
+        ids = read(await call.body(), call.limits)
         removed = await self._hall.write(lambda store: store.remove(ids, missing_ok=missing_ok))
         if erase and removed:
             await self._hall.merge()
@@ -254,11 +261,25 @@ class Routes:
         """Several documents."""
         query = call.query(("text", "missing_ok"))
         text, missing_ok = flag(query, "text"), flag(query, "missing_ok")
-        if call.media_type != JSON:
-            raise _media_type(call, (JSON,))
-        ids = ids_of_json(await call.body(), call.limits)
+        if call.media_type == NDJSON:
+            return await answer_stream(call, send, lambda lines, first: self._found(lines, first, call, text))
+        read = {JSON: ids_of_json, ARROW: ids_of_arrow}.get(call.media_type)
+        if read is None:
+            raise _media_type(call, (JSON, NDJSON, ARROW))
+        ids = read(await call.body(), call.limits)
         found = await self._hall.read(partial(_documents, ids=ids, as_text=text, missing_ok=missing_ok, typed=True))
         return json_reply({"documents": found})
+
+    async def _found(self, lines: list[bytes], first: int, call: Call, text: bool) -> list[Row]:
+        async def found(line: bytes) -> Row:
+            ids = ids_of_json(line, call.limits)
+            if len(ids) != 1:
+                raise bad_request(f"{len(ids)} ids in a line", 'send {"id": …} per line')
+            ask = partial(_documents, ids=ids, as_text=text, missing_ok=False, typed=True)
+            (row,) = await self._hall.read(ask)
+            return row or {}
+
+        return [await _or_problem(number, found(line)) for number, line in enumerate(lines, first)]
 
     # Upkeep
 
