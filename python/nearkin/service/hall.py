@@ -80,7 +80,7 @@ class Hall:
             log("warning", "drain", detail="requests were cut off", requests=self.running)
         for worker in (self._writer, self._reader):
             if worker is not None:
-                await asyncio.to_thread(worker.stop)
+                await worker.stop()
         log("info", "closed")
 
     @property

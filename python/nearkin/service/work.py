@@ -11,6 +11,7 @@ import asyncio
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,8 +27,12 @@ from nearkin.service.settings import Limits
 
 GROUP = 2000
 """Documents that are given to the store in one call; a batch may have more."""
-LINGER = 0.001
+LINGER = 0.002
 """Seconds that a group waits for jobs which are likely to come."""
+_LARGE = 256
+"""Documents of a job that waits for no others."""
+_AHEAD = 2
+"""Groups that the thread has or finds next, if they are large."""
 
 Verb = Literal["check", "add", "check-and-add", "call"]
 
@@ -125,15 +130,14 @@ def _busy(found: str) -> Problem:
     return Problem("busy", f"{found}; send this again later", headers={b"retry-after": b"1"}, found=found)
 
 
-_NONE = Job("call", None)  # type: ignore[arg-type]  # Nobody waits for it.
-"""Stands for no job."""
-
 Doer = Callable[[Any, Sequence[Job]], list[Any]]
 """What does a group of jobs with a store: a result or an exception for each."""
 
 
 class Worker:
-    """A thread with a handle on the store, and its queue.
+    """A thread with a handle on the store, and the jobs that wait for it.
+
+    Jobs wait on the event loop, where groups are made of them, so that the thread is woken once for a group.
 
     Parameters
     ----------
@@ -147,9 +151,11 @@ class Worker:
 
     def __init__(self, name: str, open_store: Callable[[], Any], do: Doer, metrics: Metrics) -> None:
         self.name, self._open, self._do, self._metrics = name, open_store, do, metrics
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._held: Job | None = None
+        self._waiting: deque[Job] = deque()
+        self._given: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
+        self._running = 0
         self._expected = 1
+        self._timer: asyncio.TimerHandle | None = None
         self.store: Any = None
         self._thread: threading.Thread | None = None
 
@@ -161,15 +167,70 @@ class Worker:
         self._thread.start()
         return opened
 
+    async def stop(self) -> None:
+        """End after what the thread has, and close the store; what still waits is refused."""
+        if self._timer is not None:
+            self._timer.cancel()
+        refused = Problem("not-ready", "the service has ended; send this again", headers={b"retry-after": b"1"})
+        _settle([(job.future, refused) for job in self._waiting])
+        self._waiting.clear()
+        self._given.put(None)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    # On the event loop
+
     def put(self, job: Job) -> None:
         """Queue a job."""
-        self._queue.put(job)
+        self._waiting.append(job)
+        self._give()
 
-    def stop(self) -> None:
-        """End after what is queued, and close the store; waits for the thread."""
-        self._queue.put(None)
-        if self._thread is not None:
-            self._thread.join()
+    def _give(self) -> None:
+        """Give the thread a group, if it is idle and enough wait; a large one also ahead of time.
+
+        Clients that were answered together send again together: as many jobs as there were at once the last time are
+        waited for, `LINGER` at most, so that they share a commit.
+        """
+        while self._waiting and self._running < _AHEAD:
+            first = self._waiting[0]
+            large = len(first.documents or ()) >= _LARGE
+            if self._running and not large:
+                return
+            if first.call is None and not large and len(self._waiting) < self._expected:
+                if self._timer is None:
+                    self._timer = asyncio.get_running_loop().call_later(LINGER, self._give_all)
+                return
+            self._give_group()
+
+    def _give_all(self) -> None:
+        """The time is over: what is there is a group."""
+        self._timer = None
+        if self._waiting and not self._running:
+            self._give_group()
+
+    def _give_group(self) -> None:
+        """Give the first job and those behind it that go with it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        first = self._waiting.popleft()
+        group, count = [first], len(first.documents or ())
+        while self._waiting and first.goes_with(self._waiting[0]):
+            count += len(self._waiting[0].documents or ())
+            if count > GROUP:
+                break
+            group.append(self._waiting.popleft())
+        self._running += 1
+        self._given.put(group)
+
+    def _finish(self, group: list[Job], results: list[Any]) -> None:
+        """A group was done."""
+        self._running -= 1
+        self._expected = len(group) + len(self._waiting)
+        _settle([(job.future, result) for job, result in zip(group, results, strict=True)])
+        self._give()
+
+    # In the thread
 
     def _run(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
         try:
@@ -179,51 +240,13 @@ class Worker:
             return
         loop.call_soon_threadsafe(_settle, [(opened, None)])
         try:
-            while (job := self._next()) is not None:
-                group = self._group(job)
-                results = self._done(group)
-                self._expected = len(group) + self._queue.qsize()
-                futures = [one.future for one in group]
-                loop.call_soon_threadsafe(_settle, list(zip(futures, results, strict=True)))
+            while (group := self._given.get()) is not None:
+                loop.call_soon_threadsafe(self._finish, group, self._done(group))
         except RuntimeError:
             # The loop is closed: the process ends.
             return
         finally:
             self.store.close()
-
-    def _next(self) -> Job | None:
-        held, self._held = self._held, None
-        return held if held is not None else self._queue.get()
-
-    def _group(self, first: Job) -> list[Job]:
-        """The job and those behind it that go with it.
-
-        Clients that were answered together send again together: as many jobs as there were at once the last time are
-        waited for, `LINGER` at most, so that they share a commit.
-        """
-        group, count = [first], 0 if first.documents is None else len(first.documents)
-        until = time.perf_counter() + LINGER
-        while first.documents is not None and count < GROUP:
-            job = self._another(until if len(group) < self._expected else None)
-            if job is _NONE:
-                break
-            if job is None or not first.goes_with(job) or count + len(job.documents or ()) > GROUP:
-                if job is None:
-                    self._queue.put(None)
-                else:
-                    self._held = job
-                break
-            group.append(job)
-            count += len(job.documents or ())
-        return group
-
-    def _another(self, until: float | None) -> Job | None:
-        """The next job in the queue, waited for until then; `_NONE` where there is none."""
-        try:
-            left = 0.0 if until is None else until - time.perf_counter()
-            return self._queue.get_nowait() if left <= 0 else self._queue.get(timeout=left)
-        except queue.Empty:
-            return _NONE
 
     def _done(self, group: list[Job]) -> list[Any]:
         begun = time.perf_counter()
