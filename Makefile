@@ -99,10 +99,12 @@ docs: setup
 	$(BIN)/mkdocs build --strict
 
 # Every attack in full: each fault of the file system for every saver, every flipped bit, signals, threads and writers at
-# once for longer.
+# once for longer; a hundred kills of the service, a million calls of sixteen clients.
 faults: setup
 	NEARKIN_EVERY=1 cargo test --quiet -p nearkin-core --test memory
-	$(BIN)/python -m pytest -q tests/faults tests/store/test_damage.py tests/store/test_processes.py -m 'slow or not slow'
+	$(BIN)/python -m pytest -q tests/faults tests/store/test_damage.py tests/store/test_processes.py \
+		tests/service/test_abuse*.py tests/service/test_kill.py tests/service/test_linearizable.py \
+		tests/service/test_schema.py -m 'slow or not slow'
 
 # Coverage-guided fuzzing of whatever reads untrusted bytes, under AddressSanitizer with debug assertions and overflow checks,
 # a minute per target; needs cargo-fuzz (cargo install cargo-fuzz). TARGETS names some. Inputs are files of a temporary folder:
