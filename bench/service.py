@@ -482,7 +482,7 @@ def rows_of(results: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
         yield row(f"twice the {said} it carries", "200 and 429", lambda one, name=name: refusals(one[name]), "overload")
     yield row("memory that twice the checks take", "200 MB", lambda one: grown(one["check"]), "overload")
     yield row("backup under load: cost", "20%", lambda one: f"{100 * one['cost']:.0f}%", "backup")
-    yield row("minutes of all together: errors, memory more", "0", endured, "minutes")
+    yield row("all together: minutes, errors, memory more", "10, 0", endured, "minutes")
 
 
 def both(one: dict[str, Any]) -> str:
@@ -505,7 +505,7 @@ def endured(one: dict[str, Any]) -> str:
     wrong = sum(count for status, count in one["statuses"].items() if status != "200") + one["lost"]
     sizes = [row["private_mb"] for row in one["memory"]]
     grown = sizes[-1] - sizes[min(1, len(sizes) - 1)]
-    return f"{wrong} of {sum(one['statuses'].values()):,}, {grown:+.0f} MB"
+    return f"{one['seconds'] / 60:.0f}, {wrong} of {sum(one['statuses'].values()):,}, {grown:+.0f} MB"
 
 
 def rivals_of(run: dict[str, Any]) -> Iterator[list[str]]:
@@ -534,10 +534,15 @@ def rivals_of(run: dict[str, Any]) -> Iterator[list[str]]:
 
 def render(run: dict[str, Any], page: Path) -> None:
     """Write the tables."""
-    results = run["results"]
+    results = {name: dict(found) for name, found in run["results"].items()}
+    source = common.about(run)
+    if common.runs("service-minutes"):
+        long = common.latest("service-minutes")
+        results.setdefault(long["recipe"], {})["minutes"] = long
+        source += f" Minutes: `bench/runs/{long['file']}`."
     text = common.table([f"{run['documents']:,} documents", *results, "goal"], rows_of(results))
     rivals = common.table(["`check`", "per second", "99%", "the service is"], rivals_of(run))
-    content = f"{text}\n\n{rivals}\n\n{common.about(run)}"
+    content = f"{text}\n\n{rivals}\n\n{source}"
     if page.exists():
         common.splice(page, "service", content)
     else:
@@ -566,7 +571,7 @@ def main() -> None:
         ("--folder", {"type": Path, "default": Path(tempfile.gettempdir()) / "nearkin-service", "help": "of stores"}),
         ("--documents", {"type": int, "default": 1_000_000}),
         ("--recipes", {"nargs": "+", "choices": ("minhash", "simhash"), "default": ["minhash", "simhash"]}),
-        ("--parts", {"nargs": "+", "choices": PARTS, "default": list(PARTS)}),
+        ("--parts", {"nargs": "*", "choices": PARTS, "default": list(PARTS)}),
         ("--seconds", {"type": float, "default": 15.0, "help": "of each load"}),
         ("--batches", {"type": int, "default": 100, "help": "of 1,000 documents"}),
         ("--minutes", {"type": float, "default": 0.0, "help": "of the mixed load, on the first recipe"}),
@@ -585,19 +590,21 @@ def main() -> None:
         if not given.no_save:
             common.save("service", run, versions=common.versions("granian", "fastapi", "datasketch", "redis"))
 
-    for recipe in given.recipes:
+    for recipe in given.recipes if given.parts else []:
         results[recipe] = {}
         measured(given, recipe, results[recipe])
         save()
     base = built(given.folder, given.recipes[0], given.documents, given.data)
     asked = Asked(known_texts(base, 20_000), new_documents(given.data))
-    if given.redis:
+    if given.redis and given.parts:
         run["rivals"] = beside(asked, given.seconds, given.redis)
         print(json.dumps(run["rivals"]), flush=True)
         save()
     if given.minutes:
-        results[given.recipes[0]]["minutes"] = for_minutes(base, asked, given.minutes)
-        save()
+        minutes = for_minutes(base, asked, given.minutes)
+        print(json.dumps(minutes), flush=True)
+        if not given.no_save:
+            common.save("service-minutes", {"documents": given.documents, "recipe": given.recipes[0], **minutes})
     if not given.no_save:
         render(common.latest("service"), page)
 
