@@ -442,7 +442,8 @@ def test_what_sixteen_clients_see_of_the_service_is_linearizable(tmp_path: Path,
     with nk.Store.create(path, threshold=0.7) as store:
         likeness = likeness_of(Script.families(count), store.settings)
     assert likeness
-    with serving(path) as service:
+    # A machine that sleeps for a while closes no connection.
+    with serving(path, "--timeout", "3600") as service:
         history = asyncio.run(history_of(service, script))
         assert 0 == service.end()
     assert count == len(history)
