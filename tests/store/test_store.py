@@ -321,3 +321,18 @@ def test_a_store_of_version_1_opens(tmp_path: Path) -> None:
         store.check_and_add(["one more"], ["x"])
         store.merge()
         store.verify()
+
+
+def test_a_backup_that_leaves_the_disk_to_others_is_the_same(tmp_path: Path) -> None:
+    with nk.Store.create(tmp_path / "store", waiting=16) as store:
+        store.add([f"words of document {number}" for number in range(100)], [f"d{number}" for number in range(100)])
+        store.merge()
+        store.backup(tmp_path / "slow", share=0.3)
+        wanted = list(store.iter_documents())
+        for wrong in (0, 1.5, "half", True):
+            with pytest.raises(ParameterError, match="of the time"):
+                store.backup(tmp_path / "other", share=wrong)
+        assert not (tmp_path / "other").exists()
+    with nk.Store.open(tmp_path / "slow", "r") as copy:
+        copy.verify()
+        assert str(wanted) == str(list(copy.iter_documents()))

@@ -45,7 +45,7 @@ _POLICY = (
 _SAFE = {
     b"content-security-policy": _POLICY,
     b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
+    b"referrer-policy": b"same-origin",
     b"cache-control": b"no-cache",
 }
 _DOCUMENT = "/v1/documents/"

@@ -45,11 +45,11 @@ class Hall:
         """Requests that were begun and are not answered."""
 
     def _open_reader(self) -> Store:
-        return Store.open(self.folder, "r", memory=self.settings.memory)
+        return Store.open(self.folder, "r", memory=_half(self.settings.memory))
 
     def _open_writer(self) -> Store:
         sync: Any = self.settings.sync
-        return Store.open(self.folder, "w", sync=sync, memory=self.settings.memory)
+        return Store.open(self.folder, "w", sync=sync, memory=_half(self.settings.memory))
 
     # Its life
 
@@ -172,3 +172,10 @@ class Hall:
             return await job.future
         finally:
             self.busy.documents -= documents
+
+
+def _half(memory: float | None) -> float:
+    """What each of the two handles may hold, in bytes or as a share of the machine; together a quarter for None."""
+    share = 0.25 if memory is None else memory
+    # An int is bytes, a float a share of the machine.
+    return max(share // 2, 1 << 20) if isinstance(share, int) else share / 2

@@ -344,13 +344,15 @@ class Store(AskedStore, RememberingStore):
         with reporting(progress) as report:
             return mended + repair_store(folder, settings, report)
 
-    def backup(self, path: str | os.PathLike[str], *, progress: ShowProgress = None) -> None:
+    def backup(self, path: str | os.PathLike[str], *, share: float = 1.0, progress: ShowProgress = None) -> None:
         """Copy the store as it stands to a new folder, while others read and write.
 
         Parameters
         ----------
         path : path
             Where nothing is.
+        share : float, default 1.0
+            Share of the time that is spent copying, 0.01 to 1: less leaves the disk to others, and takes longer.
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
@@ -358,7 +360,11 @@ class Store(AskedStore, RememberingStore):
         ------
         FileExistsError
             Something is there.
+        ParameterError
+            A share out of its range.
         """
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0.01 <= share <= 1:
+            raise bad_parameter("share", repr(share), "0.01 to 1, of the time")
         folder = Path(path).absolute()
         check_place(folder)
         recover(folder)
@@ -366,4 +372,4 @@ class Store(AskedStore, RememberingStore):
             raise FileExistsError(f"{folder}: something is there; give another path")
         with self._lock, reporting(progress) as report:
             self._check_open()
-            merging.backup(self._folder, folder, report)
+            merging.backup(self._folder, folder, report, float(share))

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -497,8 +498,8 @@ class Keeper:
 # Backups
 
 
-def backup(folder: Path, target: Path, report: Progress = unreported) -> None:
-    """Copy what is committed to a new folder, which appears whole or not at all."""
+def backup(folder: Path, target: Path, report: Progress = unreported, share: float = 1.0) -> None:
+    """Copy what is committed to a new folder, which appears whole or not at all; copying takes `share` of the time."""
     aside = Aside(target)
     aside.begin()
     try:
@@ -524,7 +525,7 @@ def backup(folder: Path, target: Path, report: Progress = unreported) -> None:
             tick = megabytes(report, "copy", sum(entry.bytes for entry in entries))
             for entry in entries:
                 for path in files_of(folder, entry.name):
-                    _copy(path, aside.new / FOLDER / path.name, tick)
+                    _copy(path, aside.new / FOLDER / path.name, tick, share)
         sync_folder(aside.new / FOLDER)
         sync_folder(aside.new)
         aside.put_folder()
@@ -533,10 +534,17 @@ def backup(folder: Path, target: Path, report: Progress = unreported) -> None:
         aside.end()
 
 
-def _copy(source: Path, target: Path, tick: Callable[[int], None] = lambda size: None) -> None:
+def _copy(source: Path, target: Path, tick: Callable[[int], None] = lambda size: None, share: float = 1.0) -> None:
     with source.open("rb") as old, target.open("xb") as new:
+        begun = time.perf_counter()
         while piece := old.read(1 << 20):
             new.write(piece)
             tick(len(piece))
+            if share < 1:
+                # Written now, and not in one go at the end, for which the commits of others would wait.
+                new.flush()
+                os.fsync(new.fileno())
+                time.sleep((time.perf_counter() - begun) * (1 / share - 1))
+                begun = time.perf_counter()
         new.flush()
         os.fsync(new.fileno())
