@@ -5,12 +5,13 @@
 | `settings` | what a service is told when it starts: addresses, limits, folders |
 | `problems` | errors as problem details (RFC 9457) |
 | `access` | tokens, and which hosts and origins may ask |
-| `bodies` | what requests send: JSON, NDJSON, Arrow, compressed or not |
+| `bodies`, `arrow` | what requests send: JSON, NDJSON, Arrow, compressed or not |
 | `replies` | what they get back, in the same forms |
 | `work` | jobs, the bounded queue, and the threads that hold the store: many small requests share one commit |
 | `store_work` | what those threads do with a group of jobs |
 | `calls` | one request: its headers, its body within limits, its reply |
 | `streams` | NDJSON that is answered while it comes |
+| `hall` | the state of a running service: the store, its threads, what is bounded |
 | `routes` | what each route does |
 | `described` | the same routes as OpenAPI, with examples and every error |
 | `app` | all of it as one ASGI application |
