@@ -329,9 +329,10 @@ def test_a_backup_that_leaves_the_disk_to_others_is_the_same(tmp_path: Path) -> 
         store.merge()
         store.backup(tmp_path / "slow", share=0.3)
         wanted = list(store.iter_documents())
-        for wrong in (0, 1.5, "half", True):
+        wrong: list[Any] = [0, 1.5, "half", True]
+        for share in wrong:
             with pytest.raises(ParameterError, match="of the time"):
-                store.backup(tmp_path / "other", share=wrong)
+                store.backup(tmp_path / "other", share=share)
         assert not (tmp_path / "other").exists()
     with nk.Store.open(tmp_path / "slow", "r") as copy:
         copy.verify()
