@@ -514,3 +514,26 @@ def test_the_log_says_each_request_when_asked(tmp_path: Path) -> None:
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "nearkin", *arguments], capture_output=True, text=True, timeout=60)
+
+
+def test_what_can_fail_does_so_before_a_store_is_made(tmp_path: Path) -> None:
+    with serving(tmp_path / "s", "--backups", str(tmp_path / "new" / "backups")) as service:
+        assert 201 == service.post("/v1/backup", {"name": "one"}).status
+        for options in (["--port", str(service.port)], ["--port", "0", "--sync", "sometimes"]):
+            run = _run("serve", str(tmp_path / "never"), "--create", *options)
+            assert run.returncode in (1, 2)
+            assert not (tmp_path / "never").exists()
+
+
+def test_a_failure_that_is_nobodys_fault_is_in_the_log(tmp_path: Path) -> None:
+    with serving(tmp_path / "s", "--backups", str(tmp_path / "backups")) as service:
+        (tmp_path / "backups").rmdir()
+        (tmp_path / "backups").write_text("no folder", "utf-8")
+        assert 500 == service.post("/v1/backup", {"name": "one"}).status
+    assert ["failed"] == [one["event"] for one in service.log if one["level"] == "error"]
+
+
+def test_a_deduplication_into_a_service_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("some words", "utf-8")
+    run = _run("dedup", str(tmp_path / "a.txt"), "--store", "http://127.0.0.1:8470", "--out", str(tmp_path / "out"))
+    assert (2, True) == (run.returncode, "nearkin store add URL" in run.stderr), run.stderr

@@ -455,3 +455,55 @@ def test_ids_of_requests(tmp_path: Path) -> None:
                 assert odd != (await service.get("/healthz", {"X-Request-ID": odd})).headers["x-request-id"]
 
     asyncio.run(main())
+
+
+def test_what_an_arrow_body_may_be(tmp_path: Path) -> None:
+    """Views of strings are taken, within the limit; two streams, or one without its end, are not."""
+
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            texts = pa.array(["x y z", "a much longer text, surely"]).cast(pa.string_view())
+            views = arrow_of(id=pa.array(["a", "b"]).cast(pa.string_view()), text=texts)
+            assert 200 == (await service.post("/v1/check-and-add", views, type=ARROW)).status
+            with nk.Store.open(tmp_path / "s", "r") as store:
+                assert ["x y z", "a much longer text, surely"] == store.texts(["a", "b"])
+            # Two thousand views of one value of a million bytes.
+            view = np.array([1_000_000, int.from_bytes(b"aaaa", "little"), 0, 0], "<i4")
+            buffers = [None, pa.py_buffer(np.tile(view, 2000).tobytes()), pa.py_buffer(b"a" * 1_000_000)]
+            once = pa.Array.from_buffers(pa.string_view(), 2000, buffers)
+            reply = await service.post("/v1/check", arrow_of(text=once), type=ARROW)
+            assert "too-large" == reply.slug
+            whole = arrow_of(id=["c"], text=["one"])
+            for wrong in (whole + whole, whole + b"garbage", whole[:-8], b""):
+                assert "bad-request" == (await service.post("/v1/add", wrong, type=ARROW)).slug
+            assert 2 == (await service.get("/v1/info")).json()["documents"]
+
+    asyncio.run(main())
+
+
+def test_messages_say_what_to_do(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with inside(tmp_path / "s") as service:
+            await service.post("/v1/add", {"id": 1, "text": "some words"})
+            wrong: list[tuple[str, Any, str, str]] = [
+                ("check", {"txt": "x"}, "bad-request", "use id, text, columns"),
+                ("check", {"documents": [{"txt": "x"}]}, "bad-request", "use id, text, columns"),
+                ("search", {"queries": [{"hash": "x"}]}, "bad-request", "use fingerprint, signature"),
+                ("search", {"fingerprint": "1"}, "bad-request", "give 32 hexadecimal digits"),
+                ("search", {"fingerprint": "0x" + "1" * 30}, "bad-request", "give 32 hexadecimal digits"),
+                ("check", b"\xef\xbb\xbf{}", "bad-request", "without it"),
+                ("remove?missing_ok=1", {"id": "1"}, "other-kind", "integers"),
+                ("documents?missing_ok=1", {"ids": ["1"]}, "other-kind", "integers"),
+            ]
+            for path, body, slug, said in wrong:
+                reply = await service.post(f"/v1/{path}", body)
+                assert slug == reply.slug, (path, body)
+                assert said in reply.json()["detail"], reply.json()
+            key = {"Idempotency-Key": "k"}
+            assert 400 == (await service.post("/v1/remove", {"id": 1}, key)).status
+            column = {"id": 2, "text": "y", "columns": {"idempotency_key": "mine"}}
+            assert 400 == (await service.post("/v1/add", column, key)).status
+            assert 200 == (await service.post("/v1/add", column)).status
+            assert [] == (await service.post("/v1/check-and-add", {"documents": []})).json()["answers"]
+
+    asyncio.run(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,6 +44,9 @@ class Output:
 
 def check_alone(store: Path | None, against: Sequence[str], out: str) -> None:
     """Refuse what does not go with a store that remembers."""
+    if store is not None and re.match(r"https?:/", str(store)):
+        allowed = "a folder: output and store change together, where the store is; or `nearkin store add URL`"
+        raise bad_parameter("store", store, allowed)
     if store is not None and (against or out == "-"):
         option, found = ("against", ", ".join(against)) if against else ("out", out)
         raise bad_parameter(option, found, "a folder as --out, and no --against, with --store")

@@ -87,6 +87,7 @@ def serve(
 
     The log is a JSON object per line on standard error. /docs describes every route, / is a page for people.
     """
+    from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
 
@@ -112,6 +113,10 @@ def serve(
         sync=sync,
     )
     _check_files(settings.token_file, settings.certificate, settings.key)
+    # What can fail does so before a store is made.
+    free_port(host, port)
+    if backups is not None:
+        backups.mkdir(parents=True, exist_ok=True)
     _check_store(store, create=create, recipe=recipe, bits=bits, threshold=threshold, readonly=readonly)
     serve_store(store, settings)
 

@@ -165,6 +165,8 @@ class Service:
                     raise self.hall.not_ready()
             reply = await endpoint(call, send)
         except Problem as problem:
+            if problem.__cause__ is not None and problem.status == 500:
+                log("error", "failed", id=call.instance, route=route, error=_told(problem.__cause__))
             reply = problem_reply(problem, call.instance)
         except asyncio.CancelledError:
             if not call.too_slow:
@@ -179,7 +181,7 @@ class Service:
             await _send(problem_reply(cut, call.instance), call, send, head=method == "HEAD")
             raise
         except Exception as error:
-            log("error", "failed", id=call.instance, route=route, error=f"{type(error).__name__}: {error}")
+            log("error", "failed", id=call.instance, route=route, error=_told(error))
             reply = problem_reply(problem_of(error), call.instance)
         if isinstance(reply, int):
             return route, reply
@@ -314,6 +316,11 @@ class Service:
             answers.update({str(status): answers.get(str(status), {}) | said for status, said in one.responses.items()})
         self._openapi_text, self._docs_text = docs_page(schema)
         return api
+
+
+def _told(error: BaseException) -> str:
+    """An error for the log."""
+    return f"{type(error).__name__}: {error}"
 
 
 async def _nothing() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
 import pyarrow as pa
 
 from nearkin.service.problems import Problem, bad_request
 
 _MOST_COLUMNS = 1000
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+"""How a stream ends: a message of no length (since Arrow 0.15)."""
 
 
-def read_table(data: bytes, most_rows: int) -> pa.Table:
-    """The table of an Arrow IPC stream, fully validated.
+def read_table(data: bytes, most_rows: int, most_bytes: int) -> pa.Table:
+    """The table of an Arrow IPC stream, fully validated; views of strings, which polars writes, are strings then.
 
     Raises
     ------
@@ -21,7 +24,8 @@ def read_table(data: bytes, most_rows: int) -> pa.Table:
     """
     try:
         _refuse_compressed(data)
-        with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        source = pa.BufferReader(data)
+        with pa.ipc.open_stream(source) as reader:
             _check_schema(reader.schema)
             batches, rows = [], 0
             for batch in reader:
@@ -31,7 +35,9 @@ def read_table(data: bytes, most_rows: int) -> pa.Table:
                     raise Problem("too-large", f"{rows:,} rows and more; {allowed}", found=rows, allowed=allowed)
                 batch.validate(full=True)
                 batches.append(batch)
-            return pa.Table.from_batches(batches, reader.schema)
+            if source.tell() != len(data) or not data.endswith(_END):
+                raise bad_request("an Arrow stream without its end, or with more behind it", "send one whole stream")
+            return _without_views(pa.Table.from_batches(batches, reader.schema), most_bytes)
     except (pa.ArrowException, OSError, ValueError, struct.error, EOFError, OverflowError) as error:
         reason = str(error).split("\n")[0][:200]
         raise bad_request(f"the body is no Arrow stream: {reason}", "send an Arrow IPC stream") from None
@@ -45,9 +51,29 @@ def _check_schema(schema: pa.Schema) -> None:
     if twice is not None:
         raise bad_request(f"two columns {twice!r}", "give each another name")
     for field in schema:
-        if not _is_plain(field.type):
-            allowed = "use strings, numbers, booleans, binary or lists of numbers, without dictionaries or views"
+        if not _is_plain(field.type) and not pa.types.is_string_view(field.type):
+            allowed = "use strings, numbers, booleans, binary or lists of numbers, without dictionaries"
             raise bad_request(f"column {field.name!r} of type {field.type}", allowed)
+
+
+def _without_views(table: pa.Table, most_bytes: int) -> pa.Table:
+    """The table with strings in the place of views; these may name one long value often, so lengths are added first.
+
+    Source: Arrow columnar format, variable-size binary view layout: 16 bytes per value, the first four its length.
+    """
+    fields = [field for field in table.schema if pa.types.is_string_view(field.type)]
+    size = 0
+    for field in fields:
+        for chunk in table.column(field.name).chunks:
+            views = np.frombuffer(chunk.buffers()[1], "<i4", 4 * (chunk.offset + len(chunk)))
+            size += int(views.reshape(-1, 4)[chunk.offset :, 0].astype(np.int64).clip(0).sum())
+    if size > most_bytes:
+        allowed = f"send at most {most_bytes:,} at once"
+        raise Problem("too-large", f"{size:,} bytes of strings; {allowed}", found=size, allowed=allowed)
+    for field in fields:
+        place = table.schema.get_field_index(field.name)
+        table = table.set_column(place, field.name, table.column(place).cast(pa.large_string()))
+    return table
 
 
 def _is_plain(kind: pa.DataType) -> bool:

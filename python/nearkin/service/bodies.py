@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -104,6 +105,12 @@ class Documents:
     def __len__(self) -> int:
         return len(self.items)
 
+    def has_column(self, name: str) -> bool:
+        """Whether a document has a column of this name."""
+        if isinstance(self.columns, dict):
+            return name in self.columns
+        return any(name in cells for cells in self.columns or ())
+
     def part(self, number: int) -> Documents:
         """One of them alone."""
         some = slice(number, number + 1)
@@ -130,8 +137,14 @@ def decoder(kind: type[Any]) -> Callable[[bytes], Any]:
             return decode(data)
         except msgspec.ValidationError as error:
             reason, _, place = str(error).partition(" - at `")
-            raise bad_request(reason, "see /docs for what is allowed", place=_place(place)) from None
+            allowed = "see /docs for what is allowed"
+            if "unknown field" in reason:
+                inner = Item if place.startswith("$.documents") else Query if place.startswith("$.queries") else kind
+                allowed = f"use {', '.join(field.name for field in msgspec.structs.fields(inner))}"
+            raise bad_request(reason, allowed, place=_place(place)) from None
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            if data.startswith(b"\xef\xbb\xbf"):
+                raise bad_request("a byte order mark", "send UTF-8 without it") from None
             raise bad_request(f"the body is no JSON: {error}", "send one JSON value in UTF-8") from None
 
     return read
@@ -255,6 +268,8 @@ def vectors_of(rows: Sequence[Sequence[float]]) -> Any:
 
 
 def _ids(items: Sequence[Item], places: str | None) -> list[Id] | None:
+    if not items:
+        return []
     ids = [item.id for item in items]
     without = sum(one is UNSET for one in ids)
     if without == len(ids):
@@ -297,7 +312,7 @@ def documents_of_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> 
     Problem
         bad-request or too-large.
     """
-    table = read_table(data, limits.batch)
+    table = read_table(data, limits.batch, limits.body)
     names = [name for name in _FIELDS[settings.noun] if name in table.column_names]
     if len(names) != 1:
         allowed = f"give a column `{'` or `'.join(_FIELDS[settings.noun])}`: the store holds {settings.noun}s"
@@ -411,6 +426,15 @@ def queries_of(items: Sequence[Query], settings: StoreSettings, *, single: bool)
     return Queries(_query_values(raw, name, settings), name == "text", single)
 
 
+def _check_digits(texts: Sequence[str], bits: int) -> None:
+    """Refuse fingerprints of another width, which padding would make others."""
+    digits = (bits + 3) // 4
+    wrong = next((text for text in texts if len(text) != digits or not set(text) <= set(string.hexdigits)), None)
+    if wrong is not None:
+        allowed = f"give {digits} hexadecimal digits: the store's fingerprints have {bits} bits"
+        raise bad_request(f"fingerprint {wrong[:40]!r}", allowed)
+
+
 def _searched_by(settings: StoreSettings) -> tuple[str, ...]:
     if settings.noun == "file":
         return ("digest",)
@@ -425,6 +449,7 @@ def _query_values(raw: list[Any], name: str, settings: StoreSettings) -> Any:
     recipe: Any = settings.recipe
     try:
         if name == "fingerprint":
+            _check_digits(raw, recipe.bits)
             return from_hex(raw, recipe.bits)
         if name == "signature":
             return np.array(raw, f"u{recipe.value_bits // 8}").reshape(len(raw), -1)
@@ -443,7 +468,7 @@ def queries_of_arrow(data: bytes, settings: StoreSettings, limits: Limits) -> Qu
     Problem
         bad-request or too-large.
     """
-    table = read_table(data, limits.batch)
+    table = read_table(data, limits.batch, limits.body)
     allowed = _searched_by(settings)
     if len(table.column_names) != 1 or table.column_names[0] not in allowed:
         found = ", ".join(map(repr, table.column_names[:20])) or "none"
@@ -468,7 +493,7 @@ def ids_of_arrow(data: bytes, limits: Limits) -> list[Id]:
     Problem
         bad-request or too-large.
     """
-    table = read_table(data, limits.batch)
+    table = read_table(data, limits.batch, limits.body)
     if table.column_names != ["id"]:
         raise bad_request(f"columns {', '.join(map(repr, table.column_names[:20])) or 'none'}", "give `id` alone")
     ids: list[Id] = _arrow_ids(table.column("id"))

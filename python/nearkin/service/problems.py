@@ -133,7 +133,7 @@ def disk_full(detail: str) -> Problem:
 def _of_parameter(error: ParameterError) -> Problem:
     allowed = str(error.context.get("allowed", ""))
     if allowed.startswith("ids that are in the store"):
-        return Problem("no-such-document", f"{error.context.get('found')} is not in the store", **_said(error))
+        return Problem("no-such-document", f"{error.context.get('found')} is not in the store")
     if allowed.startswith("ids of the store's kind"):
         return Problem("other-kind", error.message, **_said(error))
     return Problem("bad-request", error.message, **_said(error))

@@ -48,7 +48,7 @@ from nearkin.service.replies import (
     matches_reply,
     stats_row,
 )
-from nearkin.service.store_work import backup
+from nearkin.service.store_work import KEY, backup
 from nearkin.service.streams import answer_stream
 from nearkin.service.work import Verb
 from nearkin.store.base import Store
@@ -124,6 +124,8 @@ class Routes:
         """What the store says of documents."""
         if key is not None and documents.ids is None:
             raise bad_request("an idempotency key for documents without ids", "give each an id")
+        if key is not None and documents.has_column(KEY):
+            raise bad_request(f"a column {KEY!r} beside an idempotency key", "give the column another name")
         outcome: Outcome = await self._hall.ask(verb, documents, k=k, key=key, whole=whole)
         return outcome
 
@@ -221,6 +223,8 @@ class Routes:
     async def remove(self, call: Call, send: Send) -> Reply | int:
         """Hide documents."""
         query = call.query(("missing_ok", "erase"))
+        if call.key is not None:
+            raise bad_request("an idempotency key", "removing twice is told by 404, or passed over with missing_ok=1")
         missing_ok, erase = flag(query, "missing_ok"), flag(query, "erase")
         self._hall.check_writable()
         if call.media_type == NDJSON:
@@ -231,7 +235,7 @@ class Routes:
         if read is None:
             raise _media_type(call, (JSON, NDJSON, ARROW))
         ids = read(await call.body(), call.limits)
-        removed = await self._hall.write(lambda store: store.remove(ids, missing_ok=missing_ok))
+        removed = await self._hall.write(partial(_remove, ids=ids, missing_ok=missing_ok))
         if erase and removed:
             await self._hall.merge()
         return json_reply({"removed": removed})
@@ -316,7 +320,7 @@ class Routes:
             raise Problem("no-backups", "start the service with --backups FOLDER")
         if call.media_type != JSON:
             raise _media_type(call, (JSON,))
-        name = read_backup_name(await call.body()).name
+        name, folder = read_backup_name(await call.body()).name, folder.absolute()
         try:
             await asyncio.to_thread(backup, self._hall.folder, folder / name)
         except Exception as error:
@@ -393,13 +397,24 @@ def _search(store: Store, *, queries: Queries, k: int, radius: int | None) -> An
     return store.search(queries.values, radius=radius, k=k)
 
 
+def _check_kind(store: Store, ids: list[Id]) -> None:
+    """Refuse ids of another kind than the store's, which could never be there."""
+    kind = store.id_kind
+    if ids and kind and (kind == "str") != isinstance(ids[0], str):
+        wanted = "strings" if kind == "str" else "integers"
+        raise Problem("other-kind", f"id {ids[0]!r}; the ids of this store are {wanted}", id=ids[0], allowed=wanted)
+
+
 def _remove(store: Store, *, ids: list[Id], missing_ok: bool) -> int:
+    _check_kind(store, ids)
     return store.remove(ids, missing_ok=missing_ok)
 
 
 def _documents(store: Store, *, ids: list[Id], as_text: bool, missing_ok: bool, typed: bool) -> list[Row | None]:
     if not typed and store.id_kind == "int":
         ids = [_integer(str(name)) for name in ids]
+    if typed:
+        _check_kind(store, ids)
     found = store.get(ids, missing_ok=missing_ok)
     rows = [None if one is None else document_row(one) for one in found]
     if as_text and store.settings.noun == "text":

@@ -99,6 +99,8 @@ class ServiceSettings:
     sync: str = "commit"
 
     def __post_init__(self) -> None:
+        if self.sync not in ("commit", "interval"):
+            raise bad_parameter("sync", repr(self.sync), '"commit" or "interval"')
         check_count("port", self.port, 0, 65535, "0 to 65535; 0 is any that is free")
         if (self.certificate is None) != (self.key is None):
             given, other = ("tls_cert", "tls_key") if self.key is None else ("tls_key", "tls_cert")

@@ -41,6 +41,10 @@ async def pieces_of(call: Call) -> AsyncIterator[list[bytes]]:
         call.hold(size + len(rest) + len(chunk))
         *whole, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
         for line in whole:
+            if len(line) > call.limits.line:
+                if lines:
+                    yield lines
+                raise _too_long(len(line), call.limits.line)
             lines.append(line)
             size += len(line)
             if len(lines) >= PIECE_LINES or size >= PIECE_BYTES:
