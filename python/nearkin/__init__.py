@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from nearkin import errors
 from nearkin._core import DEBUG_BUILD as _DEBUG_BUILD
 from nearkin._core import __version__, num_threads, set_num_threads
+from nearkin._core import content_hashes as _content_hashes
 from nearkin.families.minhash import MinHash, minhash_similarity, signature
 from nearkin.families.simhash import SimHash, fingerprint
 from nearkin.pipeline.results import DedupResult
@@ -35,6 +36,9 @@ if _TYPE_CHECKING:
     from nearkin.store.base import Store
     from nearkin.text.idf import Idf
     from nearkin.text.words import keywords, words
+
+# The core looks up NumPy's interface when it makes its first array. Here: an interrupt during that would be a panic.
+_content_hashes([])
 
 if _DEBUG_BUILD:
     _warnings.warn(

@@ -407,3 +407,15 @@ def test_a_handler_that_returns_leaves_the_call_alone() -> None:
     """The call goes on to its end and gives its result."""
     report = interrupted("fingerprint", kind="quiet", delay=0.2)
     assert (None, True, "before") == (report["raised"], report["sent"], report["state"])
+
+
+def test_an_interrupt_of_the_first_call_meets_no_half_loaded_numpy() -> None:
+    """What the core needs of NumPy is there once nearkin is imported: looking it up later, interrupted, was a panic."""
+    program = (
+        "import nearkin as nk, numpy.lib._version as version\n"
+        "def interrupted(self, text): raise KeyboardInterrupt\n"
+        "version.NumpyVersion.__init__ = interrupted\n"
+        "print(nk.fingerprint(['some text']).shape)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert "(1, 2)" == run.stdout.strip(), run.stderr
