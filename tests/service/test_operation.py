@@ -537,3 +537,30 @@ def test_a_deduplication_into_a_service_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("some words", "utf-8")
     run = _run("dedup", str(tmp_path / "a.txt"), "--store", "http://127.0.0.1:8470", "--out", str(tmp_path / "out"))
     assert (2, True) == (run.returncode, "nearkin store add URL" in run.stderr), run.stderr
+
+
+def test_of_requests_done_one_by_one_each_has_its_own_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bad digest makes a piece of a stream go one by one: keys hold there, too, and a full disk refuses one alone."""
+    data = [b"".join(b"line %d of file %d\n" % (line * at, at) for line in range(200)) for at in range(1, 4)]
+    digests = [nk.ssdeep.hash(one) for one in data]
+    items = [{"id": "a", "digest": digests[0]}, {"id": "b", "digest": "no digest"}, {"id": "c", "digest": digests[1]}]
+    body = b"".join(json.dumps(item).encode() + b"\n" for item in items)
+    original = Store.check_and_add
+
+    def failing(self: Store, given: Any, ids: Any, **options: Any) -> Any:
+        if ids == ["c"]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return original(self, given, ids, **options)
+
+    async def main() -> None:
+        async with inside(tmp_path / "s", recipe="ssdeep", threshold=60) as service:
+            key = {"Idempotency-Key": "k"}
+            with monkeypatch.context() as patch:
+                patch.setattr(Store, "check_and_add", failing)
+                found = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
+            assert ["new", 400, 507] == [one.get("status") or one["error"]["status"] for one in found]
+            assert 1 == (await service.get("/v1/info")).json()["documents"]
+            again = (await service.post("/v1/check-and-add", body, key, type=NDJSON)).lines()
+            assert ["new", 400, "new"] == [one.get("status") or one["error"]["status"] for one in again]
+
+    asyncio.run(main())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,14 +100,25 @@ class Changes:
         except _OF_ONE as error:
             if len(group) > 1:
                 return [one for job in group for one in self._alone(store, job)]
-            return [_one_by_one(group[0], lambda part: change(part, raises=False), error)]
+            outcome = _one_by_one(group[0], lambda part: change(part, raises=False), error, self._failed)
+            if isinstance(outcome, Outcome) and group[0].key is not None and "known" in outcome.answers.status:
+                _repeat_first(store, joined, outcome.answers, group[0].key)
+            return [outcome]
         return [_finished(store, job, part) for job, part in zip(group, _parts(answers, group), strict=True)]
 
     def _alone(self, store: Store, job: Job) -> list[Any]:
         try:
             return self._change(store, [job])
-        except _OF_ONE as error:
-            return [problem_of(error)]
+        except Exception as error:
+            # Others of the group may be committed: this one alone has failed.
+            return [self._failed(error)]
+
+    def _failed(self, error: Exception) -> Problem:
+        """The problem of one request among several."""
+        if isinstance(error, OSError) and error.errno in FULL:
+            self.full = str(error)
+            log("error", "disk-full", detail=self.full)
+        return problem_of(error)
 
 
 def _called(store: Store, job: Job) -> Any:
@@ -118,18 +129,21 @@ def _called(store: Store, job: Job) -> Any:
         return problem_of(error)
 
 
-def _one_by_one(job: Job, call: Any, error: Exception) -> Any:
-    """The documents of a request that need not be whole, each by itself; else the error that all share."""
-    documents = job.documents
-    if documents is None or job.whole or len(documents) < 2:
+def _one_by_one(job: Job, call: Any, error: Exception, failed: Callable[[Exception], Problem] = problem_of) -> Any:
+    """The documents of a request that need not be whole, each by itself; else the error that all share.
+
+    `failed` makes a problem of the error of one.
+    """
+    documents = _with_key(job)
+    if job.documents is None or job.whole or len(documents) < 2:
         return problem_of(error)
     found: list[Answers] = []
     problems: dict[int, Problem] = {}
     for number in range(len(documents)):
         try:
             answers = call(documents.part(number))
-        except _OF_ONE as one:
-            problems[number] = problem_of(one)
+        except Exception as one:
+            problems[number] = failed(one)
             answers = _no_answer(job)
         _tell_conflicts(answers, documents, number, problems)
         found.append(answers)
