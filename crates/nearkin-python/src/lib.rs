@@ -4,12 +4,13 @@
 //! the result. No rule about hashing or searching lives here.
 //!
 //! Modules build on the ones to their left only: `errors` · `locks` · `threads` · `convert` · `records` · `vectors` · `text` ·
-//! `recipe` · `families` · `ssdeep` · `search` · `pipeline` · `store`.
+//! `recipe` · `families` · `ssdeep` · `search` · `pipeline` · `patterns` · `store`.
 
 mod convert;
 mod errors;
 mod families;
 mod locks;
+mod patterns;
 mod pipeline;
 mod recipe;
 mod records;
@@ -39,6 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     ssdeep::register(module)?;
     search::register(module)?;
     pipeline::register(module)?;
+    patterns::register(module)?;
     store::register(module)?;
     // The stub is the list of names; `python -m mypy.stubtest nearkin._core` holds it equal to what is here.
     module.delattr("__all__")

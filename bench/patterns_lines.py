@@ -1,0 +1,344 @@
+"""Templates of log lines beside other parsers: docs/patterns.md, "Log lines".
+
+    python bench/patterns_lines.py --data ../shared/data [--part quality|halves|speed|memory] [--peers PYTHON]
+
+Quality: the shared LogHub sets (8 systems of 2,000 lines), each alone, nothing set for any of them. Measures are those
+of LogPAI's benchmark: *GA*, the share of lines whose group is exactly that of an event; *FGA*, the F1 of groups, where
+a group is found if its lines are exactly those of an event; *PA*, the share of lines with the event's template.
+Templates are compared as the benchmark corrects them: a word with a variable in it is a variable, neighbours are one,
+white space is one blank.
+
+Peers run in the interpreter of `--peers`, which has drain3 and logparser3: Drain3 with its defaults and with the masks
+of its example; Brain of logparser3 without settings, and with those that its authors publish for each set. The tree is
+the honest rival: the same masked forms, merged by the number of children of a node; the best of six limits is a bound
+that a user would not reach. `halves` chooses the one threshold on half of the sets and shows the other half.
+
+Speed: CPU seconds of one thread over lines with fresh numbers. Memory: the largest size of a process over a growing
+number of lines of 1,000 templates.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import common
+import nearkin as nk
+from nearkin._core import FormTable, LineTemplates, add_lines, line_forms
+from nearkin.patterns.given import batches
+from nearkin.patterns.tables import pieces, text_of
+
+Sets = dict[str, list[dict[str, Any]]]
+Parsed = tuple[list[Any], list[str]]
+"""For each line the group it is in, and the template of that."""
+
+
+def sets(data: Path) -> Sets:
+    """Records of each system."""
+    found: Sets = collections.defaultdict(list)
+    for record in common.records(data, "log_loghub"):
+        found[record["system"]].append(record)
+    return dict(found)
+
+
+def corrected(template: str) -> str:
+    """A template as it is compared: words with variables are variables, neighbours are one."""
+    words: list[str] = []
+    for word in re.sub(r"\{[a-z]+\}|<NUM>", "<*>", template).split():
+        word = "<*>" if "<*>" in word else word
+        if word != "<*>" or words[-1:] != ["<*>"]:
+            words.append(word)
+    return " ".join(words)
+
+
+def scores(records: Sequence[dict[str, Any]], parsed: Parsed) -> dict[str, float]:
+    """GA, FGA and PA of one set."""
+    groups: dict[Any, set[int]] = collections.defaultdict(set)
+    events: dict[str, set[int]] = collections.defaultdict(set)
+    for row, (record, group) in enumerate(zip(records, parsed[0], strict=True)):
+        groups[group].add(row)
+        events[record["event"]].add(row)
+    found = {frozenset(rows) for rows in groups.values()}
+    right = [rows for rows in events.values() if frozenset(rows) in found]
+    same = sum(corrected(r["template"]) == corrected(t) for r, t in zip(records, parsed[1], strict=True))
+    return {
+        "GA": sum(map(len, right)) / len(records),
+        "FGA": 2 * len(right) / (len(groups) + len(events)),
+        "PA": same / len(records),
+        "templates": len(groups),
+        "events": len(events),
+    }
+
+
+def ours(lines: list[str]) -> Parsed:
+    """Each line's template by nearkin."""
+    found = nk.LogTemplates().fit(lines).match_many(lines)
+    return found["id"].to_pylist(), found["pattern"].to_pylist()
+
+
+def tree(lines: list[str], most: int) -> Parsed:
+    """The honest rival: the same forms in a tree of words, where a node of `most` children or more has one for all."""
+    words = [tuple(text_of(form).split()) for form in line_forms([line.encode() for line in lines])]
+    groups = {form: form for form in words}
+    for at in range(max(map(len, groups), default=0)):
+        children: dict[tuple[int, tuple[str, ...]], set[str]] = collections.defaultdict(set)
+        for form in groups.values():
+            if at < len(form):
+                children[len(form), form[:at]].add(form[at])
+        for key, form in groups.items():
+            if at < len(form) and len(children[len(form), form[:at]]) >= most:
+                groups[key] = (*form[:at], "<*>", *form[at + 1 :])
+    return [groups[form] for form in words], [" ".join(groups[form]) for form in words]
+
+
+def with_evidence(lines: list[str], enough: int) -> Parsed:
+    """Each line's template where `enough` evidence makes a word a variable."""
+    (batch,) = batches(lines, "lines")
+    table = FormTable(64, 1 << 20)
+    add_lines(table, batch.items)
+    found = LineTemplates(table, [], [], enough)
+    arrays = found.arrays()
+    texts = [text_of(form) for form in pieces(arrays["form_ends"], arrays["forms"])]
+    rows = found.find(batch.items)[0].tolist()
+    return rows, [texts[row] for row in rows]
+
+
+def halves(data: Path) -> dict[str, Any]:
+    """The evidence chosen on half of the sets and shown on the other half, for all 70 halves."""
+    all_sets = sets(data)
+    values = (6, 8, 10, 12, 14, 16, 18, 20, 24, 32)
+    by_value: dict[int, dict[str, dict[str, float]]] = {
+        value: {
+            system: scores(records, with_evidence([record["text"] for record in records], value))
+            for system, records in all_sets.items()
+        }
+        for value in values
+    }
+
+    def mean(value: int, systems: Sequence[str], measure: str) -> float:
+        return sum(by_value[value][system][measure] for system in systems) / len(systems)
+
+    shown: dict[str, list[float]] = {"GA": [], "FGA": [], "PA": []}
+    chosen: collections.Counter[int] = collections.Counter()
+    for half in itertools.combinations(sorted(all_sets), len(all_sets) // 2):
+        other = [system for system in all_sets if system not in half]
+        best = max(values, key=lambda value: (mean(value, half, "GA") + mean(value, half, "FGA"), -value))
+        chosen[best] += 1
+        for measure, found in shown.items():
+            found.append(mean(best, other, measure))
+    for value in values:
+        print(value, " ".join(f"{measure} {mean(value, list(all_sets), measure):.3f}" for measure in shown))
+    result = {
+        "by evidence": {value: {m: mean(value, list(all_sets), m) for m in shown} for value in values},
+        "chosen": dict(chosen),
+        "other half": {m: {"mean": sum(v) / len(v), "least": min(v)} for m, v in shown.items()},
+    }
+    print(result["chosen"], result["other half"])
+    return result
+
+
+PEERS = r"""
+import collections, contextlib, io, json, os, re, sys, tempfile, time
+name, sets = sys.argv[1], json.load(sys.stdin)
+
+def drain(masks):
+    from drain3 import TemplateMiner
+    from drain3.masking import MaskingInstruction
+    from drain3.template_miner_config import TemplateMinerConfig
+    config = TemplateMinerConfig()
+    # The masks of drain3's example, drain3.ini.
+    if masks:
+        config.masking_instructions = [MaskingInstruction(pattern, mask) for pattern, mask in [
+            (r"((?<=[^A-Za-z0-9])|^)(([0-9a-f]{2,}:){3,}([0-9a-f]{2,}))((?=[^A-Za-z0-9])|$)", "ID"),
+            (r"((?<=[^A-Za-z0-9])|^)(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})((?=[^A-Za-z0-9])|$)", "IP"),
+            (r"((?<=[^A-Za-z0-9])|^)([0-9a-f]{6,} ?){3,}((?=[^A-Za-z0-9])|$)", "SEQ"),
+            (r"((?<=[^A-Za-z0-9])|^)([0-9A-F]{4} ?){4,}((?=[^A-Za-z0-9])|$)", "SEQ"),
+            (r"((?<=[^A-Za-z0-9])|^)(0x[a-f0-9A-F]+)((?=[^A-Za-z0-9])|$)", "HEX"),
+            (r"((?<=[^A-Za-z0-9])|^)([\-\+]?\d+)((?=[^A-Za-z0-9])|$)", "NUM"),
+            (r"(?<=executed cmd )(\".+?\")", "CMD"),
+        ]]
+    def parse(system, lines):
+        miner = TemplateMiner(config=config)
+        ids = [miner.add_log_message(line)["cluster_id"] for line in lines]
+        texts = {one.cluster_id: re.sub(r"<[A-Z]+>", "<*>", one.get_template()) for one in miner.drain.clusters}
+        return ids, [texts[one] for one in ids]
+    return parse
+
+def brain(published):
+    import pandas
+    from logparser.Brain import LogParser
+    text = open(os.path.join(os.path.dirname(sys.modules["logparser.Brain"].__file__), "benchmark.py")).read()
+    block = text[text.index("benchmark_settings = {"):text.index("benchmark_result")]
+    settings = {}
+    exec(block, settings)
+    def parse(system, lines):
+        given = settings["benchmark_settings"][system] if published else {"regex": [], "delimiter": [], "theshold": 2}
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            with open(os.path.join(folder, "log"), "w") as out:
+                out.writelines(line + "\n" for line in lines)
+            rest = given["theshold"], given["delimiter"], given["regex"]
+            LogParser(system, "<Content>", folder, folder, *rest).parse("log")
+            rows = pandas.read_csv(os.path.join(folder, "log_structured.csv"), keep_default_na=False)
+        return rows["EventId"].tolist(), rows["EventTemplate"].tolist()
+    return parse
+
+parse = {"drain3": lambda: drain(False), "drain3 masks": lambda: drain(True), "brain": lambda: brain(False),
+         "brain published": lambda: brain(True)}[name]()
+found = {}
+for system, lines in sets.items():
+    start = time.process_time()
+    ids, texts = parse(system, lines)
+    found[system] = {"ids": ids, "texts": texts, "seconds": time.process_time() - start}
+json.dump(found, sys.stdout)
+"""
+
+
+def peer(python: str, name: str, all_sets: Sets) -> dict[str, Any]:
+    """What a peer made of each set, in an interpreter of its own."""
+    given = json.dumps({system: [record["text"] for record in records] for system, records in all_sets.items()})
+    done = subprocess.run([python, "-c", PEERS, name], input=given, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def quality(data: Path, python: str | None) -> dict[str, Any]:
+    """Scores of every parser on every set."""
+    all_sets = sets(data)
+    results: dict[str, Any] = {}
+    own: dict[str, Callable[[list[str]], Parsed]] = {"nearkin": ours}
+    own |= {f"tree {most}": lambda lines, most=most: tree(lines, most) for most in (4, 8, 16, 32, 64, 128)}
+    for name, parse in own.items():
+        results[name] = {}
+        for system, records in all_sets.items():
+            lines = [record["text"] for record in records]
+            start = time.process_time()
+            parsed = parse(lines)
+            results[name][system] = {**scores(records, parsed), "seconds": time.process_time() - start}
+    for name in ("drain3", "drain3 masks", "brain", "brain published") if python else ():
+        found = peer(python or sys.executable, name, all_sets)
+        results[name] = {
+            system: {
+                **scores(records, (found[system]["ids"], found[system]["texts"])),
+                "seconds": found[system]["seconds"],
+            }
+            for system, records in all_sets.items()
+        }
+    for name, by_system in results.items():
+        mean = {key: sum(one[key] for one in by_system.values()) / len(by_system) for key in ("GA", "FGA", "PA")}
+        rate = sum(map(len, all_sets.values())) / sum(one["seconds"] for one in by_system.values())
+        print(
+            f"{name:16} GA {mean['GA']:.3f} FGA {mean['FGA']:.3f} PA {mean['PA']:.3f} {rate:12,.0f} lines/s", end="  "
+        )
+        print(" ".join(f"{system}:{one['GA']:.3f}/{one['FGA']:.3f}" for system, one in by_system.items()))
+        results[name]["mean"] = {**mean, "lines_per_second": rate}
+    return results
+
+
+def fresh(data: Path, count: int) -> pa.Array:
+    """Lines of the shared sets in a mixed order, every second with other numbers of three digits or more."""
+    rng = random.Random(20251121)
+    lines = [record["text"] for records in sets(data).values() for record in records]
+    found = [rng.choice(lines) for _ in range(count)]
+
+    def number(old: re.Match[str]) -> str:
+        return str(rng.randrange(10 ** (len(old[0]) - 1), 10 ** len(old[0])))
+
+    return pa.array([re.sub(r"\d{3,}", number, line) if n % 2 else line for n, line in enumerate(found)])
+
+
+def speed(data: Path, python: str | None) -> dict[str, float]:
+    """Lines a CPU second of one thread: fit from a column and from a list, match, templates."""
+    nk.set_num_threads(1)
+    column = fresh(data, 1_000_000)
+    lines = column.to_pylist()
+    found: dict[str, float] = {"bytes a line": column.nbytes / len(column)}
+    templates = nk.LogTemplates()
+
+    def timed(name: str, call: Callable[[], object]) -> None:
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            call()
+            times.append(time.process_time() - start)
+        found[name] = len(lines) / sorted(times)[1]
+        print(f"{name:24} {found[name]:12,.0f} lines/s")
+
+    timed("fit, column", lambda: templates.fit(column))
+    timed("fit, list of str", lambda: templates.fit(lines))
+    start = time.process_time()
+    found["templates"] = len(templates)
+    found["merging, seconds"] = time.process_time() - start
+    timed("match, column", lambda: templates.match_many(column))
+    timed("match, list of str", lambda: templates.match_many(lines))
+    mixed = {"mixed": [{"text": line} for line in lines[:100_000]]}
+    for name in ("drain3", "drain3 masks") if python else ():
+        found[name] = len(mixed["mixed"]) / peer(python or sys.executable, name, mixed)["mixed"]["seconds"]
+        print(f"{name:24} {found[name]:12,.0f} lines/s")
+    return found
+
+
+def grow(millions: int) -> None:
+    """Fits lines of 1,000 templates, and prints after each million what the process and the state take."""
+    nk.set_num_threads(1)
+    rng = np.random.default_rng(5)
+    words = ["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 6)) for _ in range(3000)]
+    shapes = [" ".join(rng.choice(words, 6)) for _ in range(1000)]
+    templates = nk.LogTemplates()
+    for million in range(millions):
+        for _ in range(10):
+            which, ids = rng.integers(0, 1000, 100_000).tolist(), rng.integers(0, 1 << 40, 100_000).tolist()
+            rows = zip(which, ids, strict=True)
+            templates.partial_fit(
+                [f"{shapes[k]} id={n} from 10.0.{n % 251}.{n % 241} took {n % 977} ms" for k, n in rows]
+            )
+        # Not `ru_maxrss`: a process has that of its parent.
+        resident = int(re.findall(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[0]) // 1000
+        print(million + 1, resident, templates.memory // 1_000_000, len(templates), flush=True)
+
+
+def memory(millions: int) -> dict[str, Any]:
+    """What `grow` prints, in a process of its own."""
+    call = [sys.executable, "-c", f"import patterns_lines; patterns_lines.grow({millions})"]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, cwd=Path(__file__).parent)
+    rows = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+    for lines, resident, state, count in rows:
+        print(f"{lines:4} million lines: {resident} MB resident, {state} MB of state, {count} templates")
+    return {"rows": rows, "columns": ["million lines", "resident MB", "state MB", "templates"]}
+
+
+def main() -> None:
+    """Runs the parts that are asked for, and writes what they gave."""
+    given = common.arguments(
+        __doc__,
+        ("--part", {"choices": ["quality", "halves", "speed", "memory"], "help": "this part alone"}),
+        ("--peers", {"help": "a Python interpreter with drain3 and logparser3"}),
+        ("--millions", {"type": int, "default": 10, "help": "lines of the memory part"}),
+    )
+    found: dict[str, Any] = {}
+    if given.part in (None, "quality"):
+        found["quality"] = quality(given.data, given.peers)
+    if given.part in (None, "halves"):
+        found["halves"] = halves(given.data)
+    if given.part in (None, "speed"):
+        found["speed"] = speed(given.data, given.peers)
+    if given.part in (None, "memory"):
+        found["memory"] = memory(given.millions)
+    print(common.save("patterns-lines", {"results": found}, versions=common.versions()))
+
+
+if __name__ == "__main__":
+    main()

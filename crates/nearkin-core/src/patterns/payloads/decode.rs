@@ -1,0 +1,684 @@
+//! A payload without its encodings: layers are taken off until none is left, and which ones were is kept as evidence.
+//!
+//! One round takes off at most one layer of each kind, in this order; rounds end when nothing changes, after
+//! [`ROUNDS`] at the latest. No layer makes a text longer, so that work is at most [`ROUNDS`] passes over [`LONGEST`]
+//! bytes.
+//!
+//! | layer | what is decoded |
+//! |---|---|
+//! | `base64` | [`ENCODED`] or more characters of its alphabet, of which every byte is printable ASCII (UTF-16 of such, too); half as many where they end in `=` and are all there is |
+//! | `url` | `%41`; `%u0041`; overlong UTF-8 (`%c0%af` is `/`); `+` where it stands for a space. Bytes from 0x80 only where they are UTF-8, so that `'%ad%'` of SQL stays |
+//! | `html` | `&#65;` `&#x41;` `&lt;` and other names of ASCII characters |
+//! | `escape` | `\x41` `\u0041` `\u{41}` `\101` `\/` |
+//! | `chars` | `fromCharCode(97,108)` of JavaScript |
+//! | `fold` | full-width forms of ASCII, quotation marks |
+//! | `case` | capitals of ASCII |
+//! | `comment` | `/* */`, `<!-- -->`: nothing where a known word stands around it (`un/**/ion`), else a space; `/*!50000 …*/` gives what is in it; NUL, tabs and line ends within a known word |
+//!
+//! After [`LONGEST`] bytes, or where [`ROUNDS`] rounds were not enough, the rest is left as it is, which is the layer
+//! `cut`.
+
+use super::words;
+
+/// Bytes of a payload that are read.
+pub const LONGEST: usize = 1 << 16;
+/// Rounds of layers.
+pub const ROUNDS: usize = 8;
+/// Characters of base64 from which it is decoded.
+pub const ENCODED: usize = 16;
+
+/// Characters of the alphabet of base64 from which something may be decoded: `fromcharcode`.
+const SHORTEST: usize = 12;
+
+/// What was taken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Percent signs and plus.
+    Url,
+    /// Entities.
+    Html,
+    /// Backslashes.
+    Escape,
+    /// Base64.
+    Base64,
+    /// Full-width forms.
+    Fold,
+    /// Numbers of characters.
+    Chars,
+    /// Capitals.
+    Case,
+    /// Comments.
+    Comment,
+    /// What lay beyond a bound.
+    Cut,
+}
+
+impl Layer {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Html => "html",
+            Self::Escape => "escape",
+            Self::Base64 => "base64",
+            Self::Fold => "fold",
+            Self::Chars => "chars",
+            Self::Case => "case",
+            Self::Comment => "comment",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+/// Classes of bytes, one bit each.
+const PERCENT: u8 = 1;
+const AMPERSAND: u8 = 2;
+const BACKSLASH: u8 = 4;
+const PLUS: u8 = 8;
+const CAPITAL: u8 = 16;
+const BASE64: u8 = 32;
+/// What folding, comments and joined words begin with: bytes from 0x80, `*`, `!`, control characters.
+const RARE: u8 = 64;
+const BLANK: u8 = 128;
+
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        class[byte] = match byte as u8 {
+            b'%' => PERCENT,
+            b'&' => AMPERSAND,
+            b'\\' => BACKSLASH,
+            b'+' => PLUS | BASE64,
+            b'A'..=b'Z' => CAPITAL | BASE64,
+            b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' => BASE64,
+            b' ' => BLANK,
+            b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => BLANK | RARE,
+            0..=0x1f | 0x7f.. | b'*' | b'!' => RARE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    class
+};
+
+/// What stands in a text: the classes of its bytes, and whether base64 or numbers of characters may.
+fn look(text: &[u8]) -> (u8, bool) {
+    let (mut seen, mut run, mut long) = (0, 0, false);
+    for &byte in text {
+        let class = CLASS[usize::from(byte)];
+        seen |= class;
+        run = if class & BASE64 == 0 { 0 } else { run + 1 };
+        long |= run >= SHORTEST;
+    }
+    (seen, long || (text.len() >= ENCODED / 2 && text.last() == Some(&b'=')))
+}
+
+/// Buffers of one thread, and what they hold of the last payload.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    text: Vec<u8>,
+    spare: Vec<u8>,
+    layers: Vec<Layer>,
+}
+
+impl Decoder {
+    /// Takes the layers off `item`.
+    pub fn decode(&mut self, item: &[u8]) -> &[u8] {
+        self.layers.clear();
+        self.text.clear();
+        self.text.extend_from_slice(&item[..item.len().min(LONGEST)]);
+        let mut cut = item.len() > LONGEST;
+        for round in 0..=ROUNDS {
+            let (seen, long) = look(&self.text);
+            let changed = round < ROUNDS && self.round(seen, long);
+            if !changed {
+                cut |= round == ROUNDS && self.round(seen, long);
+                self.plain(seen);
+                break;
+            }
+        }
+        if cut {
+            self.layers.push(Layer::Cut);
+        }
+        &self.text
+    }
+
+    /// The layers that were taken off, in that order.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The text without them.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Applies one step; whether it changed anything.
+    fn step(&mut self, layer: Layer, decode: impl FnOnce(&[u8], &mut Vec<u8>) -> bool) -> bool {
+        self.spare.clear();
+        let changed = decode(&self.text, &mut self.spare);
+        if changed {
+            std::mem::swap(&mut self.text, &mut self.spare);
+            self.layers.push(layer);
+        }
+        changed
+    }
+
+    /// One layer of each kind that is encoded twice by attackers.
+    fn round(&mut self, seen: u8, long: bool) -> bool {
+        let mut changed = false;
+        // First, since it may have plus signs.
+        if long {
+            changed |= self.step(Layer::Base64, base64);
+            changed |= self.step(Layer::Chars, chars);
+        }
+        if seen & (PERCENT | PLUS) != 0 {
+            let spaces = seen & PLUS != 0 && seen & BLANK == 0;
+            changed |= self.step(Layer::Url, |text, out| percent(text, spaces, out));
+        }
+        if seen & AMPERSAND != 0 {
+            changed |= self.step(Layer::Html, entities);
+        }
+        if seen & BACKSLASH != 0 {
+            changed |= self.step(Layer::Escape, escapes);
+        }
+        changed
+    }
+
+    /// What can't be encoded again: characters, case, comments.
+    fn plain(&mut self, seen: u8) {
+        if seen & RARE != 0 && self.text.iter().any(|&byte| byte >= 0x80) {
+            self.step(Layer::Fold, fold);
+        }
+        // Folding may have given capitals.
+        if self.text.iter().any(u8::is_ascii_uppercase) {
+            self.text.make_ascii_lowercase();
+            self.layers.push(Layer::Case);
+        }
+        if seen & RARE != 0 {
+            self.step(Layer::Comment, comments);
+        }
+    }
+}
+
+fn hex_digit(byte: u8) -> Option<u32> {
+    char::from(byte).to_digit(16)
+}
+
+/// The number of exactly `digits` hexadecimal digits at the start.
+fn hex(text: &[u8], digits: usize) -> Option<u32> {
+    text.get(..digits)?.iter().try_fold(0, |value, &byte| Some(value << 4 | hex_digit(byte)?))
+}
+
+/// Appends a character; halves of surrogate pairs and what is none become a question mark.
+fn push_char(out: &mut Vec<u8>, code: u32) {
+    let character = char::from_u32(code).unwrap_or('?');
+    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// Whether a plus between or beside letters, in a text without spaces, stands for a space: `union+select`, `+and+`.
+fn spaced(text: &[u8]) -> bool {
+    let letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
+    memchr::memchr_iter(b'+', text).any(|at| {
+        let word = (at + 1..text.len()).take_while(|&next| letter(next)).count();
+        word > 0 && ((at > 0 && letter(at - 1)) || (word > 1 && text.get(at + 1 + word) == Some(&b'+')))
+    })
+}
+
+/// The byte of `%41` at the start.
+fn percent_byte(text: &[u8]) -> Option<u8> {
+    if text.first() != Some(&b'%') {
+        return None;
+    }
+    hex(text.get(1..)?, 2).map(|byte| byte as u8)
+}
+
+/// The character of UTF-8 written as percent signs, overlong forms among them, and how many bytes of text it takes.
+fn percent_wide(text: &[u8], first: u8) -> Option<(u32, usize)> {
+    let length = match first {
+        0xc0..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return None,
+    };
+    let mut code = u32::from(first) & (0xff >> (length + 1));
+    for place in 1..length {
+        let next = percent_byte(text.get(3 * place..)?)?;
+        if next & 0xc0 != 0x80 {
+            return None;
+        }
+        code = code << 6 | u32::from(next & 0x3f);
+    }
+    Some((code, 3 * length))
+}
+
+fn percent(text: &[u8], spaces: bool, out: &mut Vec<u8>) -> bool {
+    let mut changed = false;
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'%', &text[at..]) {
+        out.extend_from_slice(&text[at..at + next]);
+        at += next;
+        let rest = &text[at..];
+        let found = match percent_byte(rest) {
+            Some(byte) if byte < 0x80 => Some((u32::from(byte), 3)),
+            Some(byte) => percent_wide(rest, byte),
+            None if matches!(rest.get(1), Some(b'u' | b'U')) => {
+                hex(rest.get(2..).unwrap_or(&[]), 4).map(|code| (code, 6))
+            }
+            None => None,
+        };
+        if let Some((code, taken)) = found {
+            push_char(out, code);
+            at += taken;
+            changed = true;
+        } else {
+            out.push(b'%');
+            at += 1;
+        }
+    }
+    out.extend_from_slice(&text[at..]);
+    if spaces && (changed || spaced(text)) {
+        // A plus that was `%2b` is one: only those of the text itself are spaces.
+        out.clear();
+        let plain: Vec<u8> = text.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
+        percent(&plain, false, out);
+        return true;
+    }
+    changed
+}
+
+/// Names of entities, longer ones before those they begin with.
+const ENTITIES: [(&[u8], u8); 38] = [
+    (b"lt", b'<'),
+    (b"gt", b'>'),
+    (b"amp", b'&'),
+    (b"quot", b'"'),
+    (b"apos", b'\''),
+    (b"nbsp", b' '),
+    (b"tab", b'\t'),
+    (b"newline", b'\n'),
+    (b"colon", b':'),
+    (b"semi", b';'),
+    (b"lpar", b'('),
+    (b"rpar", b')'),
+    (b"sol", b'/'),
+    (b"bsol", b'\\'),
+    (b"comma", b','),
+    (b"period", b'.'),
+    (b"excl", b'!'),
+    (b"num", b'#'),
+    (b"dollar", b'$'),
+    (b"percnt", b'%'),
+    (b"equals", b'='),
+    (b"quest", b'?'),
+    (b"commat", b'@'),
+    (b"lsqb", b'['),
+    (b"lbrack", b'['),
+    (b"rsqb", b']'),
+    (b"rbrack", b']'),
+    (b"lcub", b'{'),
+    (b"lbrace", b'{'),
+    (b"rcub", b'}'),
+    (b"rbrace", b'}'),
+    (b"grave", b'`'),
+    (b"plus", b'+'),
+    (b"lowbar", b'_'),
+    (b"ast", b'*'),
+    (b"vert", b'|'),
+    (b"verbar", b'|'),
+    (b"hat", b'^'),
+];
+
+/// The character of the entity at the start, which is an ampersand, and how many bytes it takes.
+fn entity(text: &[u8]) -> Option<(u32, usize)> {
+    let body = &text[1..];
+    let ended = |length: usize| length + usize::from(text.get(length) == Some(&b';'));
+    if body.first() == Some(&b'#') {
+        let sixteen = matches!(body.get(1), Some(b'x' | b'X'));
+        let (digits, base) = if sixteen { (&body[2..], 16) } else { (&body[1..], 10) };
+        let count = digits.iter().take_while(|&&byte| char::from(byte).is_digit(base)).take(24).count();
+        let code = digits[..count]
+            .iter()
+            .try_fold(0_u32, |value, &byte| value.checked_mul(base)?.checked_add(char::from(byte).to_digit(base)?));
+        return (count > 0).then_some((code?, ended(2 + usize::from(sixteen) + count)));
+    }
+    let length = body.iter().take(9).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let (_, byte) = ENTITIES.iter().find(|(name, _)| name.eq_ignore_ascii_case(&body[..length]))?;
+    let after = body.get(length).copied().unwrap_or(b' ');
+    let closed = after == b';' || (length > 1 && length < 5 && !after.is_ascii_alphanumeric() && after != b'=');
+    closed.then_some((u32::from(*byte), ended(1 + length)))
+}
+
+fn entities(text: &[u8], out: &mut Vec<u8>) -> bool {
+    replaced(text, b'&', out, entity)
+}
+
+/// The character of the escape at the start, which is a backslash, and how many bytes it takes.
+fn escape(text: &[u8]) -> Option<(u32, usize)> {
+    match text.get(1)? {
+        b'x' | b'X' => hex(&text[2..], 2).map(|code| (code, 4)),
+        b'u' if text.get(2) == Some(&b'{') => {
+            let digits = text[3..].iter().take(7).take_while(|&&byte| hex_digit(byte).is_some()).count();
+            let closed = (1..7).contains(&digits) && text.get(3 + digits) == Some(&b'}');
+            if closed { hex(&text[3..], digits).map(|code| (code, 4 + digits)) } else { None }
+        }
+        b'u' | b'U' => {
+            let high = hex(&text[2..], 4)?;
+            let low = if text.get(6) == Some(&b'\\') { text.get(8..).and_then(|rest| hex(rest, 4)) } else { None };
+            match low {
+                Some(low) if high >> 10 == 0x36 && low >> 10 == 0x37 => {
+                    Some((0x1_0000 + ((high & 0x3ff) << 10 | low & 0x3ff), 12))
+                }
+                _ => Some((high, 6)),
+            }
+        }
+        b'/' => Some((u32::from(b'/'), 2)),
+        b'0'..=b'3' => {
+            let digits = text.get(1..4)?;
+            let octal = digits.iter().all(|byte| (b'0'..=b'7').contains(byte));
+            octal.then(|| (digits.iter().fold(0, |value, byte| value << 3 | u32::from(byte - b'0')), 4))
+        }
+        _ => None,
+    }
+}
+
+fn escapes(text: &[u8], out: &mut Vec<u8>) -> bool {
+    replaced(text, b'\\', out, escape)
+}
+
+/// Copies a text with what `find` makes of the places where `mark` stands.
+fn replaced(text: &[u8], mark: u8, out: &mut Vec<u8>, find: impl Fn(&[u8]) -> Option<(u32, usize)>) -> bool {
+    let (mut changed, mut at) = (false, 0);
+    while let Some(next) = memchr::memchr(mark, &text[at..]) {
+        out.extend_from_slice(&text[at..at + next]);
+        at += next;
+        if let Some((code, taken)) = find(&text[at..]) {
+            push_char(out, code);
+            at += taken;
+            changed = true;
+        } else {
+            out.push(mark);
+            at += 1;
+        }
+    }
+    out.extend_from_slice(&text[at..]);
+    changed
+}
+
+fn sextet(byte: u8) -> Option<u32> {
+    Some(u32::from(match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    }))
+}
+
+/// Appends what a run of base64 says, if that is printable; of UTF-16 every other byte.
+fn say(run: &[u8], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    for group in run.chunks(4) {
+        let bits = group.iter().fold(0, |bits, &byte| bits << 6 | sextet(byte).unwrap_or(0)) << (6 * (4 - group.len()));
+        out.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    let printable = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    let said = &out[start..];
+    if said.len().is_multiple_of(2) && said.iter().skip(1).step_by(2).all(|&byte| byte == 0) {
+        let halved: Vec<u8> = said.iter().copied().step_by(2).collect();
+        out.truncate(start);
+        out.extend_from_slice(&halved);
+    }
+    let said = &out[start..];
+    let good = !said.is_empty() && said.iter().all(|&byte| printable(byte));
+    if !good {
+        out.truncate(start);
+    }
+    good
+}
+
+fn base64(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let (mut changed, mut at) = (false, 0);
+    while at < text.len() {
+        let run = text[at..].iter().take_while(|&&byte| sextet(byte).is_some()).count();
+        let padding = text[at + run..].iter().take(2).take_while(|&&byte| byte == b'=').count();
+        let whole = run % 4 != 1 && (padding == 0 || (run + padding) % 4 == 0);
+        let alone = run + padding == text.len() && padding > 0 && run >= ENCODED / 2 - padding;
+        if (run >= ENCODED || alone) && whole && say(&text[at..at + run], out) {
+            changed = true;
+            at += run + padding;
+        } else {
+            out.extend_from_slice(&text[at..at + run]);
+            at += run;
+        }
+        if run == 0 {
+            out.push(text[at]);
+            at += 1;
+        }
+    }
+    changed
+}
+
+/// What numbers of characters stand for is written instead of the call, without brackets.
+fn chars(text: &[u8], out: &mut Vec<u8>) -> bool {
+    const NAME: &[u8] = b"fromcharcode";
+    let (mut changed, mut copied) = (false, 0);
+    for at in memchr::memchr2_iter(b'f', b'F', text) {
+        let after = at + NAME.len();
+        if at < copied || !text.get(at..after).is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
+            continue;
+        }
+        let Some((start, end)) = arguments(text, after) else { continue };
+        let numbers = text[start..end].split(|&byte| byte == b',').map(|number| {
+            std::str::from_utf8(number)
+                .ok()
+                .and_then(|number| number.trim().parse::<u32>().ok())
+                .filter(|&code| code < 0x1_0000)
+        });
+        let Some(codes) = numbers.collect::<Option<Vec<u32>>>() else { continue };
+        // `String.` or `String['` goes with the call.
+        let mut begin = at;
+        while begin > copied && matches!(text[begin - 1], b'.' | b'[' | b'\'' | b'"') {
+            begin -= 1;
+        }
+        let word = text[copied..begin].iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        begin -= if word == 6 { word } else { 0 };
+        out.extend_from_slice(&text[copied..begin]);
+        for code in codes {
+            push_char(out, code);
+        }
+        copied = end + 1;
+        changed = true;
+    }
+    out.extend_from_slice(&text[copied..]);
+    changed
+}
+
+/// Where the arguments of a call lie, whose name ends at `at`: behind quotation marks and brackets.
+fn arguments(text: &[u8], at: usize) -> Option<(usize, usize)> {
+    let signs = text[at..].iter().take(4).take_while(|byte| matches!(byte, b'\'' | b'"' | b']' | b' ')).count();
+    let open = at + signs;
+    if text.get(open) != Some(&b'(') {
+        return None;
+    }
+    let length = memchr::memchr(b')', &text[open + 1..])?;
+    Some((open + 1, open + 1 + length))
+}
+
+/// Full-width forms (U+FF01 to U+FF5E), the wide space and quotation marks as ASCII.
+fn fold(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let (mut changed, mut at) = (false, 0);
+    while at < text.len() {
+        let ascii = match text[at..] {
+            [0xef, 0xbc, low @ 0x81..=0xbf, ..] => Some(low - 0x60),
+            [0xef, 0xbd, low @ 0x80..=0x9e, ..] => Some(low - 0x20),
+            [0xe3, 0x80, 0x80, ..] => Some(b' '),
+            [0xe2, 0x80, 0x98 | 0x99 | 0xb2, ..] => Some(b'\''),
+            [0xe2, 0x80, 0x9c | 0x9d | 0xb3, ..] => Some(b'"'),
+            _ => None,
+        };
+        out.push(ascii.unwrap_or(text[at]));
+        at += if ascii.is_some() { 3 } else { 1 };
+        changed |= ascii.is_some();
+    }
+    changed
+}
+
+/// Where what begins at the start of `text` ends, if it is a comment; and how many bytes at either end are its signs.
+fn comment(text: &[u8]) -> Option<(usize, bool)> {
+    let closed = |from: usize, close: &[u8]| {
+        memchr::memmem::find(text.get(from..)?, close).map(|place| from + place + close.len())
+    };
+    match text {
+        [b'/', b'*', b'!', ..] => closed(3, b"*/").map(|end| (end, true)),
+        [b'/', b'*', ..] => closed(2, b"*/").map(|end| (end, false)),
+        [b'<', b'!', b'-', b'-', b'#' | b'[', ..] => None,
+        [b'<', b'!', b'-', b'-', ..] => closed(4, b"-->").map(|end| (end, false)),
+        [0 | b'\t' | b'\n' | b'\r', ..] => {
+            Some((text.iter().take_while(|byte| matches!(byte, 0 | b'\t' | b'\n' | b'\r')).count(), false))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a known word stands around a comment, unless both halves are known and it is no scheme (`java` and
+/// `script:`).
+fn joins(before: &[u8], after: &[u8]) -> bool {
+    let letter = |byte: &&u8| byte.is_ascii_alphabetic();
+    let left = before.iter().rev().take(words::LONGEST).take_while(letter).count();
+    let right = after.iter().take(words::LONGEST).take_while(letter).count();
+    if left == 0 || right == 0 || left + right > words::LONGEST {
+        return false;
+    }
+    let (left, right) = (&before[before.len() - left..], &after[..right]);
+    let scheme = after.get(right.len()) == Some(&b':');
+    let both = words::number(left).is_some() && words::number(right).is_some();
+    words::number(&[left, right].concat()).is_some() && (scheme || !both)
+}
+
+fn comments(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let (mut changed, mut at, mut budget) = (false, 0, ROUNDS * LONGEST);
+    while at < text.len() {
+        let found = match text[at] {
+            b'/' | b'<' | 0 | b'\t' | b'\n' | b'\r' if budget > 0 => comment(&text[at..]),
+            _ => None,
+        };
+        let Some((length, kept)) = found else {
+            // An opening without an end was searched for to the end.
+            budget = budget.saturating_sub(if text[at..].starts_with(b"/*") || text[at..].starts_with(b"<!--") {
+                text.len() - at
+            } else {
+                0
+            });
+            out.push(text[at]);
+            at += 1;
+            continue;
+        };
+        let inside = &text[at..at + length];
+        let blank = inside.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r'));
+        let nul = inside[0] == 0;
+        if kept {
+            let body = &inside[3..length - 2];
+            let digits = body.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            out.push(b' ');
+            out.extend_from_slice(&body[digits..]);
+            out.push(b' ');
+        } else if joins(out, &text[at + length..]) {
+            // Nothing stands for it.
+        } else if blank || nul {
+            out.extend_from_slice(inside);
+            at += length;
+            continue;
+        } else {
+            out.push(b' ');
+        }
+        changed = true;
+        at += length;
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decoded(item: &[u8]) -> (String, Vec<&'static str>) {
+        let mut decoder = Decoder::default();
+        let text = String::from_utf8_lossy(decoder.decode(item)).into_owned();
+        (text, decoder.layers().iter().map(|layer| layer.name()).collect())
+    }
+
+    #[test]
+    fn every_layer_is_taken_off_and_named() {
+        for (item, text, layers) in [
+            ("1%27%20or%201=1", "1' or 1=1", &["url"][..]),
+            ("%2527", "'", &["url", "url"]),
+            ("%u0027+or+1=1", "' or 1=1", &["url"]),
+            ("1'+union+select+2", "1' union select 2", &["url"]),
+            ("char(1)+char(2)+char(3)", "char(1)+char(2)+char(3)", &[]),
+            ("a%2bb+c", "a+b c", &["url"]),
+            ("..%c0%af..%e0%80%af", "../../", &["url"]),
+            ("like '%ad%'", "like '%ad%'", &[]),
+            ("&lt;script&gt;&#97;&#x6c;ert&lpar;1)", "<script>alert(1)", &["html"]),
+            ("a=1&lt=2", "a=1&lt=2", &[]),
+            ("&#38;lt;", "<", &["html", "html"]),
+            ("\\x3cscript\\u003e\\u{41}\\101", "<script>aa", &["escape", "case"]),
+            ("\\ud83d\\ude00", "\u{1f600}", &["escape"]),
+            ("<\\/script>", "</script>", &["escape"]),
+            ("c:\\windows\\win.ini", "c:\\windows\\win.ini", &[]),
+            ("PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==", "<script>alert(1)</script>", &["base64"]),
+            ("cABvAHcAZQByAHMAaABlAGwAbAA=", "powershell", &["base64"]),
+            ("JiZpZGA=", "&&id`", &["base64"]),
+            ("thisisoneverylongidentifier", "thisisoneverylongidentifier", &[]),
+            ("\u{ff1c}script\u{ff1e} \u{2019}", "<script> '", &["fold"]),
+            ("eval(String['fromCharCode'](97, 98))", "eval(ab)", &["chars"]),
+            ("String.fromCharCode(1,x)", "string.fromcharcode(1,x)", &["case"]),
+            ("SeLeCt", "select", &["case"]),
+            ("un/**/ion/*x*/select", "union select", &["comment"]),
+            ("1/*!50000union*/select", "1 union select", &["comment"]),
+            ("is/**/null", "is null", &["comment"]),
+            ("<scr<!-- a -->ipt>", "<script>", &["comment"]),
+            ("<!--#exec cmd=\"id\"-->", "<!--#exec cmd=\"id\"-->", &[]),
+            ("java\tscript:x\ty", "javascript:x\ty", &["comment"]),
+            ("/* open", "/* open", &[]),
+            ("JTI1MjclMjUyMG9yJTI1MjAx", "' or 1", &["base64", "url", "url"]),
+        ] {
+            assert_eq!((text.to_owned(), layers.to_vec()), decoded(item.as_bytes()), "{item}");
+        }
+    }
+
+    #[test]
+    fn depth_and_length_are_bounded() {
+        let deep = format!("%{}27", "25".repeat(ROUNDS + 3));
+        let (text, layers) = decoded(deep.as_bytes());
+        assert_eq!(
+            (ROUNDS, Some("cut")),
+            (layers.iter().filter(|&&layer| layer == "url").count() - 1, layers.last().copied())
+        );
+        assert!(text.starts_with('%'));
+        let (text, layers) = decoded(&vec![b'7'; LONGEST + 1]);
+        assert_eq!((LONGEST, vec!["cut"]), (text.len(), layers));
+        // Openings without an end are searched for a bounded number of times.
+        let (text, _) = decoded("/* x".repeat(LONGEST / 4).as_bytes());
+        assert_eq!(LONGEST, text.len());
+    }
+
+    proptest! {
+        #[test]
+        fn no_layer_makes_a_text_longer(item in prop::collection::vec(prop_oneof![
+            Just(b'%'), Just(b'&'), Just(b'#'), Just(b'\\'), Just(b'u'), Just(b'x'), Just(b'0'), Just(b'2'), Just(b'5'), Just(b'/'),
+            Just(b'*'), Just(b'!'), Just(b'<'), Just(b'-'), Just(b'>'), Just(b'+'), Just(b';'), Just(b'{'), Just(b'}'), any::<u8>(),
+        ], 0..300)) {
+            let mut decoder = Decoder::default();
+            prop_assert!(decoder.decode(&item).len() <= item.len());
+            let text = decoder.text().to_vec();
+            // What was decoded to the end stays.
+            if !decoder.layers().contains(&Layer::Cut) && !decoder.layers().iter().any(|layer| matches!(layer, Layer::Fold | Layer::Comment)) {
+                prop_assert_eq!(&text, decoder.decode(&text));
+            }
+        }
+    }
+}

@@ -1,0 +1,567 @@
+//! The form of a payload: its typed tokens without what lets it in and out of the place where it is injected.
+//!
+//! ```text
+//! 1%')) AND 4911=DBMS_PIPE.RECEIVE_MESSAGE(CHR(112)||CHR(65),5) AND (('%'='
+//! ────────────── ───────────────────────────────────────────── ─────────────
+//! head           ={…} : the form  = dbms_pipe.receive_message(chr({int}),{int}   tail
+//! ```
+//! The *head* is the value that is closed, closing signs, a conjunction, tautologies that only keep a statement whole;
+//! the *tail* comments, tautologies, signs that open or close. Both are kept as variables. They are taken off as long
+//! as something with content is left: a known word, a call that shows a message, `../`. A payload that is nothing but
+//! a tautology has the form `or {int}={int}`; several values and signs of plain text are `{text}`.
+//!
+//! Before that, calls that show a message lose their argument, and attributes that say nothing (`id=x`, and what is no
+//! known word) go.
+
+use std::cell::RefCell;
+
+use super::decode::{Decoder, Layer};
+use super::tokens::{
+    ALERT, AMPERSANDS, BARS, DOTS, HEX, HOST, INT, NAME, Symbol, TEXT, Token, Tokens, WORD, is_wordish, known, spaced,
+    written,
+};
+use crate::patterns::batch::Batch;
+use crate::patterns::kinds::Kind;
+
+/// Rounds of rewriting, after which a form is as it is.
+const ROUNDS: usize = 6;
+/// Tokens of a tautology that ends a payload.
+const TAUTOLOGY: usize = 12;
+
+/// Buffers of one thread, and the form of the last payload.
+#[derive(Clone, Debug, Default)]
+pub struct Scanner {
+    decoder: Decoder,
+    tokens: Tokens,
+    spare: Tokens,
+    /// Layers as text.
+    layers: String,
+}
+
+/// A sign as a symbol.
+const fn sign(byte: u8) -> Symbol {
+    byte as Symbol
+}
+
+fn is_value(symbol: Symbol) -> bool {
+    matches!(symbol, INT | HEX | NAME | HOST) || symbol == sign(b'%') || symbol == sign(b'*') || symbol == known().null
+}
+
+fn is_operator(symbol: Symbol) -> bool {
+    let known = known();
+    [sign(b'='), sign(b'<'), sign(b'>'), sign(b'!'), known.is, known.like, known.rlike, known.regexp].contains(&symbol)
+}
+
+fn is_conjunction(symbol: Symbol) -> bool {
+    let known = known();
+    [sign(b'&'), sign(b'|'), AMPERSANDS, BARS, known.and, known.or, known.xor, known.r#where, known.having]
+        .contains(&symbol)
+}
+
+/// Whether a token says what an attack does.
+fn says(symbol: Symbol) -> bool {
+    let known = known();
+    let empty = [
+        known.and,
+        known.or,
+        known.xor,
+        known.not,
+        known.r#as,
+        known.null,
+        known.r#where,
+        known.having,
+        known.is,
+        known.like,
+    ];
+    symbol == ALERT || (symbol >= WORD && !empty.contains(&symbol))
+}
+
+/// Whether something with content is among the tokens.
+fn has_content(tokens: &[Token]) -> bool {
+    tokens.iter().any(|token| says(token.symbol))
+        || tokens.windows(2).any(|pair| pair[0].symbol == DOTS && [sign(b'/'), sign(b'\\')].contains(&pair[1].symbol))
+}
+
+/// The tokens of a comparison of values at the start, with brackets around it; 0 if there is none.
+fn tautology(tokens: &[Token]) -> usize {
+    let run = |from: usize, is: &dyn Fn(Symbol) -> bool| {
+        from + tokens[from..].iter().take_while(|token| is(token.symbol)).count()
+    };
+    let values = run(0, &|symbol| symbol == sign(b'(') || symbol == known().not);
+    let operator = run(values, &is_value);
+    let right = run(operator, &is_operator);
+    if right == operator || operator == values {
+        return 0;
+    }
+    run(run(right, &is_value), &|symbol| symbol == sign(b')'))
+}
+
+/// Whether the tokens begin with these.
+fn begins(tokens: &[Token], with: &[Symbol]) -> bool {
+    tokens.len() >= with.len() && tokens.iter().zip(with).all(|(token, &symbol)| token.symbol == symbol)
+}
+
+/// Tokens at the start that belong to the head.
+fn head(tokens: &[Token]) -> usize {
+    let known = known();
+    let first = tokens[0].symbol;
+    let at = |place: usize| tokens.get(place).map(|token| token.symbol);
+    if first == known.r#where || first == known.having {
+        return match tautology(&tokens[1..]) {
+            0 => 1,
+            length => 1 + length,
+        };
+    }
+    if begins(tokens, &[known.r#in, known.boolean, known.mode]) {
+        return 3;
+    }
+    if begins(tokens, &[known.from, known.dual]) || (first == known.r#as && tokens.len() > 1) {
+        return 2;
+    }
+    // A tautology that something follows.
+    let length = tautology(tokens);
+    let valued = length > 0 && length < tokens.len() && is_value(tokens[length - 1].symbol);
+    if valued
+        && (is_conjunction(tokens[length].symbol) || tokens[length].symbol == sign(b';') || says(tokens[length].symbol))
+    {
+        return length;
+    }
+    let joins = [sign(b'+'), sign(b'|'), BARS].contains(&first);
+    if joins && begins(&tokens[1..], &[sign(b'('), known.select, NAME]) {
+        return 4;
+    }
+    if begins(tokens, &[sign(b'<'), sign(b'/')]) && at(3) == Some(sign(b'>')) {
+        return 4;
+    }
+    // A tag without attributes that another follows.
+    if first == sign(b'<') && at(1).is_some_and(is_wordish) && at(2) == Some(sign(b'>')) && at(3) == Some(sign(b'<')) {
+        return 3;
+    }
+    let slash = sign(b'/');
+    if begins(tokens, &[slash, known.usr, slash, known.bin, slash]) {
+        return 5;
+    }
+    if begins(tokens, &[known.usr, slash, known.bin, slash]) {
+        return 4;
+    }
+    if begins(tokens, &[slash, known.bin, slash]) {
+        return 3;
+    }
+    if begins(tokens, &[sign(b'<'), sign(b'<')]) {
+        return 1;
+    }
+    let signs = u8::try_from(first).is_ok_and(|byte| b"%),;|&-+>?}]:#~\\!@^(\0".contains(&byte));
+    let value = is_value(first) && first != sign(b'*');
+    usize::from(signs || value || [BARS, AMPERSANDS, known.and, known.or, known.xor].contains(&first))
+}
+
+/// Tokens at the end that belong to the tail.
+fn tail(tokens: &[Token]) -> usize {
+    let known = known();
+    let n = tokens.len();
+    let at = |back: usize| n.checked_sub(back).map_or(0, |place| tokens[place].symbol);
+    if begins(&tokens[n.saturating_sub(4)..], &[sign(b'<'), sign(b'/')]) && n > 4 && at(1) == sign(b'>') {
+        return 4;
+    }
+    let signs = u8::try_from(at(1)).is_ok_and(|byte| b"-#;(|&+%*!/,<>\\\0".contains(&byte));
+    let count = |byte: u8| tokens.iter().filter(|token| token.symbol == sign(byte)).count();
+    let closing = at(1) == sign(b')') && count(b')') > count(b'(');
+    if signs || closing || matches!(at(1), BARS | AMPERSANDS) {
+        return 1;
+    }
+    // What a tag is written around.
+    if at(2) == sign(b'>') && matches!(at(1), NAME | INT) && count(b'<') > 0 {
+        return 1;
+    }
+    if n > 2 && at(2) == sign(b';') && is_value(at(1)) {
+        return 2;
+    }
+    let named = at(1) == NAME && [sign(b'-'), sign(b'#')].contains(&at(2));
+    if n > 2 && (named || at(2) == known.r#as || (at(2) == known.from && at(1) == known.dual)) {
+        return 2;
+    }
+    for place in n.saturating_sub(TAUTOLOGY).max(1)..n {
+        let length = if is_conjunction(tokens[place].symbol) { tautology(&tokens[place + 1..]) } else { 0 };
+        if length > 0 && place + 1 + length == n {
+            return n - place;
+        }
+    }
+    usize::from(at(1) == sign(b'='))
+}
+
+/// The tokens between head and tail.
+fn stripped(tokens: &[Token]) -> std::ops::Range<usize> {
+    let (mut start, mut end) = (0, tokens.len());
+    loop {
+        let before = (start, end);
+        while end - start > 1 {
+            let length = head(&tokens[start..end]).min(end - start);
+            if length == 0 || !has_content(&tokens[start + length..end]) {
+                break;
+            }
+            start += length;
+        }
+        while end - start > 1 {
+            let length = tail(&tokens[start..end]);
+            if length == 0 || !has_content(&tokens[start..end - length]) {
+                break;
+            }
+            end -= length;
+        }
+        if (start, end) == before {
+            return start..end;
+        }
+    }
+}
+
+/// Whether the tokens are a condition that is true or false, and nothing else.
+fn is_tautology(tokens: &[Token]) -> bool {
+    let known = known();
+    let words = [known.not, known.r#as, known.from, known.dual, known.select, known.r#in, known.boolean, known.mode];
+    let only = |symbol: Symbol| {
+        is_value(symbol)
+            || is_operator(symbol)
+            || is_conjunction(symbol)
+            || words.contains(&symbol)
+            || u8::try_from(symbol).is_ok_and(|byte| b"()-#+/;,\\\0".contains(&byte))
+    };
+    let joined = tokens.iter().any(|token| is_conjunction(token.symbol) || token.symbol == sign(b'('));
+    let compared = (0..tokens.len()).any(|place| tautology(&tokens[place..]) > 0);
+    joined && compared && tokens.iter().all(|token| only(token.symbol))
+}
+
+/// Whether the tokens are several values and signs of plain text: nothing that says what it does.
+fn is_text(tokens: &[Token]) -> bool {
+    let plain = |symbol: Symbol| {
+        matches!(symbol, INT | HEX | NAME | HOST | TEXT | DOTS)
+            || u8::try_from(symbol).is_ok_and(|byte| b",.;:!?()-/#&<>=+@_".contains(&byte))
+    };
+    tokens.len() > 1 && !has_content(tokens) && tokens.iter().all(|token| plain(token.symbol))
+}
+
+/// Writes the form of payloads that are one thing: a tautology, plain text. Whether it is such a one.
+fn whole(tokens: &mut Tokens) -> bool {
+    let Some((first, last)) = tokens.all.first().zip(tokens.all.last()) else { return true };
+    let (start, end) = (first.start, last.end);
+    let form = if is_tautology(&tokens.all) {
+        &[known().or, INT, sign(b'='), INT][..]
+    } else if is_text(&tokens.all) {
+        &[TEXT]
+    } else {
+        return false;
+    };
+    tokens.clear();
+    for &symbol in form {
+        tokens.push(Token { symbol, start, end });
+    }
+    true
+}
+
+/// The end of the brackets that open at `at`, or where a tag begins or ends.
+fn bracketed(tokens: &[Token], at: usize) -> usize {
+    let mut depth = 0;
+    for (place, token) in tokens.iter().enumerate().skip(at) {
+        match u8::try_from(token.symbol) {
+            Ok(b'(') => depth += 1,
+            Ok(b')') => depth -= 1,
+            Ok(b'<' | b'>') => return place,
+            _ => (),
+        }
+        if depth == 0 {
+            return place + 1;
+        }
+    }
+    tokens.len()
+}
+
+/// What one token or several at `at` stand for, and how many they are.
+fn rewritten(tokens: &[Token], at: usize, written: &[Token]) -> (Option<Symbol>, usize) {
+    let known = known();
+    let rest = &tokens[at..];
+    let first = rest[0].symbol;
+    let next = rest.get(1).map(|token| token.symbol);
+    let before = written.last().map(|token| token.symbol);
+    if first == known.alert && next == Some(sign(b'(')) {
+        return (Some(ALERT), bracketed(tokens, at + 1) - at);
+    }
+    if first == known.alert && next == Some(ALERT) {
+        return (None, 1);
+    }
+    if first == known.alert && next.is_some_and(is_value) {
+        return (Some(ALERT), 2);
+    }
+    let called = begins(rest, &[known.eval, sign(b'('), ALERT])
+        || begins(rest, &[known.eval, sign(b'('), known.alert, sign(b'(')]);
+    if called {
+        return (Some(ALERT), bracketed(tokens, at + 1) - at);
+    }
+    if begins(rest, &[known.document, sign(b'.'), known.cookie, sign(b'='), known.r#true]) {
+        return (Some(ALERT), 5);
+    }
+    if before == Some(ALERT)
+        && (matches!(u8::try_from(first), Ok(b';' | b')')) || (first == sign(b'/') && next != Some(known.script)))
+    {
+        return (None, 1);
+    }
+    let value = rest.get(2).is_some_and(|token| matches!(token.symbol, NAME | INT));
+    if (first == NAME || known.attributes.contains(&first)) && next == Some(sign(b'=')) && value {
+        let ended = rest
+            .get(3)
+            .is_none_or(|token| is_wordish(token.symbol) || [sign(b'>'), sign(b'/')].contains(&token.symbol));
+        let open = written.len() > 1 && written.iter().any(|token| token.symbol == sign(b'<'));
+        if ended && open && before.is_some_and(is_wordish) {
+            return (None, 3);
+        }
+    }
+    (Some(first), 1)
+}
+
+impl Scanner {
+    /// Reads the form of a payload; the tokens that are left.
+    pub(crate) fn tokens(&mut self, item: &[u8]) -> &[Token] {
+        let Self { decoder, tokens, spare, .. } = self;
+        tokens.read(decoder.decode(item));
+        let mut cut = tokens.cut;
+        for _ in 0..ROUNDS {
+            if whole(tokens) {
+                break;
+            }
+            spare.clear();
+            let mut at = 0;
+            while at < tokens.all.len() {
+                let (symbol, taken) = rewritten(&tokens.all, at, &spare.all);
+                if let Some(symbol) = symbol {
+                    let end = tokens.all[at + taken - 1].end;
+                    spare.push(Token { symbol, start: tokens.all[at].start, end });
+                }
+                at += taken;
+            }
+            cut |= spare.cut;
+            let kept = stripped(&spare.all);
+            spare.all.truncate(kept.end);
+            spare.all.drain(..kept.start);
+            let same = spare.all.len() == tokens.all.len();
+            std::mem::swap(tokens, spare);
+            if same {
+                whole(tokens);
+                break;
+            }
+        }
+        tokens.cut = cut;
+        &self.tokens.all
+    }
+
+    /// Layers that were taken off, with commas between; an empty text for none.
+    fn layers(&mut self) -> &str {
+        self.layers.clear();
+        let cut = (self.tokens.cut && !self.decoder.layers().contains(&Layer::Cut)).then_some(&Layer::Cut);
+        for layer in self.decoder.layers().iter().chain(cut) {
+            if !self.layers.is_empty() {
+                self.layers.push(',');
+            }
+            self.layers.push_str(layer.name());
+        }
+        &self.layers
+    }
+
+    /// The form of the last payload as it is written.
+    fn written(&self) -> String {
+        let mut form = String::new();
+        if self.tokens.all.is_empty() {
+            form.push_str(&String::from_utf8_lossy(&signs(self.decoder.text())));
+        }
+        let mut before = None;
+        for token in &self.tokens.all {
+            if before.is_some_and(|before| spaced(before, token.symbol)) {
+                form.push(' ');
+            }
+            form.push_str(written(token.symbol));
+            before = Some(token.symbol);
+        }
+        form
+    }
+
+    /// What is found in a payload.
+    pub fn read(&mut self, item: &[u8]) -> Reading {
+        self.tokens(item);
+        let (first, last) = self.ends();
+        let text = self.decoder.text();
+        let part = |bytes: &[u8]| bytes.trim_ascii().to_vec();
+        let (head, tail) = (part(&text[..first]), part(&text[last..]));
+        let decoded = text.to_vec();
+        let values = self.tokens.all.iter().filter(|token| kind(token.symbol).is_some());
+        let values = values.map(|token| decoded[token.start as usize..token.end as usize].to_vec()).collect();
+        let layers = self.layers().to_owned();
+        Reading { form: self.written(), layers, head, tail, values, decoded }
+    }
+
+    /// Where the form begins and ends in the decoded text.
+    fn ends(&self) -> (usize, usize) {
+        let (text, tokens) = (self.decoder.text(), &self.tokens.all);
+        let first = tokens.first().map_or(text.len(), |token| token.start as usize);
+        (first, tokens.last().map_or(text.len(), |token| token.end as usize).max(first))
+    }
+
+    /// Writes the form of a payload: holes for layers, head and tail, then its tokens; leaves out what is empty. A
+    /// payload of which no token is left is written by its signs.
+    pub fn scan(&mut self, batch: &mut Batch, row: usize, item: &[u8]) {
+        self.tokens(item);
+        self.layers();
+        let (text, tokens) = (self.decoder.text(), &self.tokens.all);
+        let signs = if tokens.is_empty() { signs(text) } else { Vec::new() };
+        if tokens.is_empty() && signs.is_empty() {
+            return batch.skip(row, EMPTY);
+        }
+        let (first, last) = self.ends();
+        batch.hole(Kind::Text, self.layers.as_bytes());
+        batch.hole(Kind::Text, text[..first].trim_ascii());
+        batch.hole(Kind::Text, text[last..].trim_ascii());
+        batch.literal(&signs);
+        let mut before = None;
+        for token in tokens {
+            if before.is_some_and(|before| spaced(before, token.symbol)) {
+                batch.literal(b" ");
+            }
+            match kind(token.symbol) {
+                Some(kind) => batch.hole(kind, &text[token.start as usize..token.end as usize]),
+                None => batch.literal(written(token.symbol).as_bytes()),
+            }
+            before = Some(token.symbol);
+        }
+        batch.close(row, item);
+    }
+}
+
+/// What is found in a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Its form as it is written.
+    pub form: String,
+    /// Layers that were taken off, with commas between.
+    pub layers: String,
+    /// What stands before the form.
+    pub head: Vec<u8>,
+    /// What stands behind it.
+    pub tail: Vec<u8>,
+    /// Values of the form's variables.
+    pub values: Vec<Vec<u8>>,
+    /// The text without its layers.
+    pub decoded: Vec<u8>,
+}
+
+/// The reason why an empty payload is left out.
+pub const EMPTY: u8 = 0;
+
+/// The quotation marks of a text that has no token: of a run the first, at most eight.
+fn signs(text: &[u8]) -> Vec<u8> {
+    let mut signs: Vec<u8> = text.iter().copied().filter(|byte| matches!(byte, b'\'' | b'"' | b'`')).collect();
+    signs.dedup();
+    signs.truncate(8);
+    signs
+}
+
+/// Scans a payload with the buffers of this thread.
+pub fn scan(batch: &mut Batch, row: usize, item: &[u8]) {
+    SCANNER.with_borrow_mut(|scanner| scanner.scan(batch, row, item));
+}
+
+/// Reads a payload with the buffers of this thread.
+pub fn read(item: &[u8]) -> Reading {
+    SCANNER.with_borrow_mut(|scanner| scanner.read(item))
+}
+
+thread_local! {
+    static SCANNER: RefCell<Scanner> = RefCell::default();
+}
+
+/// The type of a token that is a variable.
+pub(crate) fn kind(symbol: Symbol) -> Option<Kind> {
+    match symbol {
+        INT => Some(Kind::Int),
+        HEX => Some(Kind::Hex),
+        NAME => Some(Kind::Name),
+        HOST => Some(Kind::Host),
+        TEXT => Some(Kind::Text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::patterns::payloads::groups;
+    use proptest::prelude::*;
+
+    fn form(item: &str) -> String {
+        read(item.as_bytes()).form
+    }
+
+    #[test]
+    fn ways_to_write_an_attack_have_one_form() {
+        assert_eq!(("'", ""), (&*form(" '' "), &*form("${IFS} $IFS")));
+        assert_eq!("$fs $if", form(&form("$'fs'$if")));
+        let found = read(b"%2527 or sleep(5)-- x");
+        assert_eq!(("sleep({int})", "url,url", vec![b"5".to_vec()]), (&*found.form, &*found.layers, found.values));
+        assert_eq!(
+            (b"' or".to_vec(), b"-- x".to_vec(), b"' or sleep(5)-- x".to_vec()),
+            (found.head, found.tail, found.decoded)
+        );
+        for (expected, items) in [
+            (
+                "union all select null",
+                &[
+                    "1' UNION ALL SELECT NULL,NULL,NULL--",
+                    "-7%')) union/**/all/**/select null-- abcd",
+                    "1%27%29%20uNiOn%20aLl%20sElEcT%20null%23",
+                    "1\" where 12=12 union all select null,null and (\"a\"=\"a",
+                    "%2527+union+all+select+null%252cnull--",
+                ][..],
+            ),
+            (
+                "or {int}={int}",
+                &["' or 1=1--", "\") or (\"a\"=\"a", "1) and 2=3 and (4=4", "' || 'x' like 'x", "-1 or 5<6#"],
+            ),
+            ("sleep({int})", &["1 and sleep(5)", "1') or sleep(12)#", "1%' && sleep(5) and '%'='"]),
+            ("cat/etc/passwd", &["; cat /etc/passwd", "|/bin/cat /etc/passwd |", "a);cat${IFS}/etc/passwd;"]),
+            (
+                "<script>alert()",
+                &[
+                    "<script>alert(1)</script>",
+                    "\"><script>prompt('xss')</script>",
+                    "%3CsCript%3Ealert(document.cookie);%3C/script%3E",
+                    "&lt;script&gt;confirm`1`&lt;/script&gt;",
+                    "</title><scr\0ipt>alert(String.fromCharCode(88,83))//</script>",
+                ],
+            ),
+            ("../etc/passwd", &["../../../../etc/passwd", "..%2f..%2fetc%2fpasswd%00", "....//....//etc/passwd"]),
+        ] {
+            for item in items {
+                assert_eq!(expected, form(item), "{item}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_form_is_its_own_form(parts in prop::collection::vec(prop::sample::select(vec![
+            "select", "union", "and", "or", "where", "1", "'", "(", ")", "=", "%", " ", "--", "#", "/", "*", "<", ">", "script", "alert",
+            "document.cookie=true", "||", "|", "&", "&&", "..", ".", "abc", "x1", "0x41", "http://a.b", "//", "{", "}", "int", "{int}", "+",
+            ",", ";", "null", "from dual", "as", "id=1", "\\", "usr", "bin", "like", "\0", "%00", "!", "-", "is", "not", ":", "lt", "u0041",
+        ]), 0..24)) {
+            let once = form(&parts.concat());
+            prop_assert_eq!(&once, &form(&once));
+        }
+
+        #[test]
+        fn any_bytes_have_a_form(item in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut scanner = Scanner::default();
+            let mut batch = Batch::default();
+            scanner.scan(&mut batch, 0, &item);
+            prop_assert_eq!(1, batch.len() + batch.skipped().len());
+            for (_, _, found, _) in batch.iter() {
+                let text = groups::text_of(found).expect("a form");
+                prop_assert_eq!(read(&item).form, String::from_utf8_lossy(&text));
+            }
+        }
+    }
+}

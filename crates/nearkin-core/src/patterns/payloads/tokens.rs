@@ -1,0 +1,490 @@
+//! Tokens of a decoded payload, and how they are written.
+//!
+//! | token | from |
+//! |---|---|
+//! | a known word | a word of [`words`]; one letter only as the name of a tag; names of one thing are one (`prompt` is `alert`) |
+//! | `{name}` | any other word, also with digits in it |
+//! | `{int}` `{hex}` | numbers, with points between digits; digits after `0x` |
+//! | `{host}` | what follows `://`, or `//` if it has a dot; four numbers with dots; a name that ends as those of hosts do |
+//! | `..` `\|\|` `&&` | two or more of the sign |
+//! | a sign | any other character of ASCII |
+//!
+//! White space, control characters and quotation marks are no tokens: attackers write them as they like. What a form is
+//! written as (`{int}`) is read as the same token, so that forms are forms of themselves.
+//!
+//! Repeats collapse while tokens come: of a stretch of up to [`PERIOD`] tokens that stands twice in a row, directly or
+//! with a separator between, the first is left. So `null,null,null` is `null`, `../../` is `../`, and `chr(1)||chr(2)`
+//! is `chr({int})`; no such repeat is left anywhere in the result.
+
+use std::sync::OnceLock;
+
+use super::words;
+
+/// Longest stretch of tokens whose repeats collapse.
+pub(crate) const PERIOD: usize = 8;
+/// Tokens of a payload that are kept.
+pub(crate) const MOST: usize = 512;
+
+/// A token: a sign by its byte, a kind of token, or a word by its number.
+pub(crate) type Symbol = u16;
+
+pub(crate) const INT: Symbol = 256;
+pub(crate) const HEX: Symbol = 257;
+pub(crate) const NAME: Symbol = 258;
+pub(crate) const HOST: Symbol = 259;
+/// A call that shows a message: what scripts are planted to prove.
+pub(crate) const ALERT: Symbol = 260;
+/// Two dots or more.
+pub(crate) const DOTS: Symbol = 261;
+/// Two slashes before a host.
+pub(crate) const SLASHES: Symbol = 262;
+pub(crate) const BARS: Symbol = 263;
+pub(crate) const AMPERSANDS: Symbol = 264;
+/// Values and signs without a known word.
+pub(crate) const TEXT: Symbol = 265;
+/// Words are from here on.
+pub(crate) const WORD: Symbol = 512;
+
+/// Whether a token is a word or stands for one.
+pub(crate) fn is_wordish(symbol: Symbol) -> bool {
+    symbol >= WORD || matches!(symbol, INT | HEX | NAME | HOST | TEXT | ALERT)
+}
+
+/// A token, and where its first occurrence lies in the decoded text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) symbol: Symbol,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// Known words by what the rules call them.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) and: Symbol,
+    pub(crate) or: Symbol,
+    pub(crate) xor: Symbol,
+    pub(crate) not: Symbol,
+    pub(crate) r#where: Symbol,
+    pub(crate) having: Symbol,
+    pub(crate) r#in: Symbol,
+    pub(crate) boolean: Symbol,
+    pub(crate) mode: Symbol,
+    pub(crate) r#as: Symbol,
+    pub(crate) from: Symbol,
+    pub(crate) dual: Symbol,
+    pub(crate) select: Symbol,
+    pub(crate) null: Symbol,
+    pub(crate) is: Symbol,
+    pub(crate) like: Symbol,
+    pub(crate) rlike: Symbol,
+    pub(crate) regexp: Symbol,
+    pub(crate) usr: Symbol,
+    pub(crate) bin: Symbol,
+    pub(crate) alert: Symbol,
+    pub(crate) document: Symbol,
+    pub(crate) cookie: Symbol,
+    pub(crate) r#true: Symbol,
+    pub(crate) script: Symbol,
+    pub(crate) eval: Symbol,
+    /// Attributes whose value says nothing.
+    pub(crate) attributes: [Symbol; 5],
+    /// Words and the word they are taken for.
+    synonyms: [(Symbol, Symbol); 6],
+}
+
+/// The symbol of a word that is in the list.
+fn word(text: &str) -> Symbol {
+    words::number(text.as_bytes()).map_or(NAME, |number| WORD + number)
+}
+
+pub(crate) fn known() -> &'static Known {
+    static KNOWN: OnceLock<Known> = OnceLock::new();
+    KNOWN.get_or_init(|| Known {
+        and: word("and"),
+        or: word("or"),
+        xor: word("xor"),
+        not: word("not"),
+        r#where: word("where"),
+        having: word("having"),
+        r#in: word("in"),
+        boolean: word("boolean"),
+        mode: word("mode"),
+        r#as: word("as"),
+        from: word("from"),
+        dual: word("dual"),
+        select: word("select"),
+        null: word("null"),
+        is: word("is"),
+        like: word("like"),
+        rlike: word("rlike"),
+        regexp: word("regexp"),
+        usr: word("usr"),
+        bin: word("bin"),
+        alert: word("alert"),
+        document: word("document"),
+        cookie: word("cookie"),
+        r#true: word("true"),
+        script: word("script"),
+        eval: word("eval"),
+        attributes: ["id", "name", "class", "alt", "title"].map(word),
+        synonyms: [
+            (word("prompt"), word("alert")),
+            (word("confirm"), word("alert")),
+            (word("vbscript"), word("javascript")),
+            (word("livescript"), word("javascript")),
+            (word("mocha"), word("javascript")),
+            (word("jscript"), word("javascript")),
+        ],
+    })
+}
+
+/// Tokens without repeats.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokens {
+    pub(crate) all: Vec<Token>,
+    /// Whether some were left out because there were too many.
+    pub(crate) cut: bool,
+}
+
+fn separates(symbol: Symbol) -> bool {
+    matches!(symbol, AMPERSANDS | BARS)
+        || u8::try_from(symbol)
+            .is_ok_and(|sign| matches!(sign, b',' | b'+' | b'|' | b'/' | b'\\' | b'.' | b';' | b'&' | b'-'))
+}
+
+impl Tokens {
+    pub(crate) fn clear(&mut self) {
+        self.all.clear();
+        self.cut = false;
+    }
+
+    /// Appends a token; repeats at the end collapse.
+    #[inline]
+    pub(crate) fn push(&mut self, token: Token) {
+        if self.all.len() >= MOST {
+            self.cut = true;
+            return;
+        }
+        self.all.push(token);
+        while self.collapse() {}
+    }
+
+    /// Takes one repeat off the end, if there is one.
+    #[inline]
+    fn collapse(&mut self) -> bool {
+        let all = &self.all;
+        let n = all.len();
+        let last = all[n - 1].symbol;
+        let equal = |one: usize, other: usize, length: usize| {
+            all[one..one + length].iter().zip(&all[other..other + length]).all(|(a, b)| a.symbol == b.symbol)
+        };
+        for p in 1..=PERIOD.min(n / 2) {
+            if all[n - 1 - p].symbol == last && equal(n - 2 * p, n - p, p) {
+                self.all.truncate(n - p);
+                return true;
+            }
+            if n > 2 * p
+                && all[n - 2 - p].symbol == last
+                && separates(all[n - p - 1].symbol)
+                && equal(n - 2 * p - 1, n - p, p)
+            {
+                self.all.truncate(n - p - 1);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Reads the tokens of a decoded text.
+    pub(crate) fn read(&mut self, text: &[u8]) {
+        self.clear();
+        let mut at = 0;
+        while at < text.len() {
+            let (symbol, length) = self.next(text, at);
+            let Some(symbol) = symbol else {
+                at += length;
+                continue;
+            };
+            if symbol == SLASHES {
+                self.push(Token { symbol, start: at as u32, end: at as u32 + 2 });
+                at += 2;
+                self.push(Token { symbol: HOST, start: at as u32, end: (at + length - 2) as u32 });
+                at += length - 2;
+                continue;
+            }
+            self.push(Token { symbol, start: at as u32, end: (at + length) as u32 });
+            at += length;
+        }
+    }
+
+    /// The token at a place, None for what is none, and its bytes.
+    #[inline]
+    fn next(&self, text: &[u8], at: usize) -> (Option<Symbol>, usize) {
+        let rest = &text[at..];
+        match rest[0] {
+            b'%' if rest.starts_with(b"%00") => (Some(0), 3),
+            0 => (Some(0), 1),
+            1..=b' ' | 0x7f | b'\'' | b'"' | b'`' => (None, 1),
+            b'0'..=b'9' => number(rest),
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.word(rest),
+            // The field separator of a shell is written where spaces are refused.
+            b'$' if rest.starts_with(b"${ifs}") => (None, 6),
+            b'$' if rest.starts_with(b"$ifs$9") => (None, 6),
+            b'$' if rest.starts_with(b"$ifs") => (None, 4),
+            b'{' => hole(rest).map_or((Some(Symbol::from(b'{')), 1), |(symbol, length)| (Some(symbol), length)),
+            b'.' => many(rest, b'.', DOTS),
+            b'|' => many(rest, b'|', BARS),
+            b'&' => many(rest, b'&', AMPERSANDS),
+            b'/' if rest.get(1) == Some(&b'/') => {
+                let host = host(&rest[2..], &text[..at]);
+                if host > 0 { (Some(SLASHES), 2 + host) } else { (Some(Symbol::from(b'/')), 1) }
+            }
+            sign => (Some(Symbol::from(sign)), 1),
+        }
+    }
+
+    #[inline]
+    fn word(&self, rest: &[u8]) -> (Option<Symbol>, usize) {
+        if rest.starts_with(b"alert()") {
+            return (Some(ALERT), 7);
+        }
+        let length = word_length(rest);
+        if matches!(rest.get(length), Some(b'.' | b'-'))
+            && let Some(host) = domain(rest)
+        {
+            return (Some(HOST), host);
+        }
+        let Some(mut number) = words::number(&rest[..length]) else { return (Some(NAME), length) };
+        if length == 1 && !self.in_tag() {
+            return (Some(NAME), length);
+        }
+        for &(from, to) in &known().synonyms {
+            if number + WORD == from {
+                number = to - WORD;
+            }
+        }
+        (Some(WORD + number), length)
+    }
+
+    /// Whether the next word is the name of a tag.
+    fn in_tag(&self) -> bool {
+        let sign = |back: usize| self.all.len().checked_sub(back).map(|place| self.all[place].symbol);
+        let less = Some(Symbol::from(b'<'));
+        sign(1) == less || (sign(1) == Some(Symbol::from(b'/')) && sign(2) == less)
+    }
+}
+
+fn in_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// Bytes of the word at the start; a dollar sign is in one only before a letter or digit, and begins no `$IFS`.
+fn word_length(text: &[u8]) -> usize {
+    let mut length = 0;
+    while text.get(length).is_some_and(|&byte| in_word(byte)) {
+        let rest = &text[length..];
+        if rest[0] == b'$' && (rest.starts_with(b"$ifs") || !rest.get(1).is_some_and(|&byte| in_word(byte))) {
+            break;
+        }
+        length += 1;
+    }
+    length
+}
+
+/// Two or more of a sign are one token.
+fn many(rest: &[u8], sign: u8, symbol: Symbol) -> (Option<Symbol>, usize) {
+    match rest.iter().take_while(|&&byte| byte == sign).count() {
+        1 => (Some(Symbol::from(sign)), 1),
+        count if sign == b'.' => (Some(symbol), count),
+        _ => (Some(symbol), 2),
+    }
+}
+
+fn number(rest: &[u8]) -> (Option<Symbol>, usize) {
+    let word = word_length(rest);
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if rest[0] == b'0' && rest.get(1) == Some(&b'x') && word > 2 {
+        let all = rest[2..word].iter().all(u8::is_ascii_hexdigit);
+        return (Some(if all { HEX } else { NAME }), word);
+    }
+    if let Some(host) = domain(rest) {
+        return (Some(HOST), host);
+    }
+    let (mut length, mut dots) = (digits(rest), 0);
+    while rest.get(length) == Some(&b'.') && digits(&rest[length + 1..]) > 0 {
+        length += 1 + digits(&rest[length + 1..]);
+        dots += 1;
+    }
+    if dots == 3 && word_length(&rest[length..]) == 0 {
+        return (Some(HOST), length + port(&rest[length..]));
+    }
+    if rest.get(length) == Some(&b'e') && digits(&rest[length + 1..]) > 0 {
+        length += 1 + digits(&rest[length + 1..]);
+    }
+    let after = word_length(&rest[length..]);
+    (Some(if after == 0 { INT } else { NAME }), length + after)
+}
+
+/// Schemes whose slashes are followed by no host.
+const HOSTLESS: [&[u8]; 8] = [b"php", b"data", b"expect", b"phar", b"zip", b"file", b"glob", b"javascript"];
+/// Last parts of names that are hosts wherever they stand.
+const DOMAINS: [&[u8]; 19] = [
+    b"com", b"net", b"org", b"edu", b"gov", b"mil", b"info", b"biz", b"ru", b"cn", b"de", b"uk", b"fr", b"jp", b"br",
+    b"nl", b"xyz", b"test", b"example",
+];
+
+/// The length of a host behind two slashes; `before` is what stands before these. Without a scheme it must have a dot,
+/// and nothing of a path before it.
+fn host(text: &[u8], before: &[u8]) -> usize {
+    if text.starts_with(b"{host}") {
+        return 6;
+    }
+    let scheme = before.last() == Some(&b':');
+    if scheme {
+        let name = &before[..before.len() - 1];
+        let letters = name.iter().rev().take(words::LONGEST).take_while(|byte| byte.is_ascii_lowercase()).count();
+        if HOSTLESS.contains(&&name[name.len() - letters..]) {
+            return 0;
+        }
+    } else if before.last().is_some_and(|byte| matches!(byte, b'.' | b'/' | b'\\')) {
+        return 0;
+    }
+    let (name, dotted) = dotted(text);
+    if name > 0 && (scheme || dotted > 0) { name + port(&text[name..]) } else { 0 }
+}
+
+/// The length of a name of letters, digits, hyphens and single dots, and of its last part if it has several.
+fn dotted(text: &[u8]) -> (usize, usize) {
+    let (mut length, mut last) = (0, 0);
+    loop {
+        let part = text[length..]
+            .iter()
+            .take_while(|&&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+            .count();
+        if part == 0 {
+            return (length.saturating_sub(1), last);
+        }
+        last = if length > 0 { part } else { 0 };
+        length += part;
+        if text.get(length) != Some(&b'.') {
+            return (length, last);
+        }
+        length += 1;
+    }
+}
+
+/// The length of a port.
+fn port(text: &[u8]) -> usize {
+    let digits = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    if text.first() == Some(&b':') && digits > 0 { 1 + digits } else { 0 }
+}
+
+/// The length of a name at the start that ends as names of hosts do.
+fn domain(text: &[u8]) -> Option<usize> {
+    let (length, last) = dotted(text);
+    let known = last > 0 && DOMAINS.contains(&&text[length - last..length]);
+    let ends = !text.get(length).is_some_and(|&byte| in_word(byte) || matches!(byte, b'(' | b'.'));
+    (known && ends).then(|| length + port(&text[length..]))
+}
+
+/// Symbols and what they are written as.
+const HOLES: [(Symbol, &str); 5] =
+    [(INT, "{int}"), (HEX, "{hex}"), (NAME, "{name}"), (HOST, "{host}"), (TEXT, "{text}")];
+
+fn hole(rest: &[u8]) -> Option<(Symbol, usize)> {
+    let found = HOLES.iter().find(|(_, text)| rest.starts_with(text.as_bytes()));
+    found.map(|&(symbol, text)| (symbol, text.len()))
+}
+
+/// What a token is written as.
+pub(crate) fn written(symbol: Symbol) -> &'static str {
+    static SIGNS: OnceLock<Vec<String>> = OnceLock::new();
+    match symbol {
+        WORD.. => words::text(symbol - WORD),
+        0 => "%00",
+        ALERT => "alert()",
+        DOTS => "..",
+        SLASHES => "//",
+        BARS => "||",
+        AMPERSANDS => "&&",
+        _ => match HOLES.iter().find(|(one, _)| *one == symbol) {
+            Some((_, text)) => text,
+            None => &SIGNS.get_or_init(|| (0..256_u32).filter_map(char::from_u32).map(String::from).collect())
+                [usize::from(symbol) % 256],
+        },
+    }
+}
+
+/// Whether a space stands between two tokens: between words, and where the two would be read as something else.
+pub(crate) fn spaced(before: Symbol, after: Symbol) -> bool {
+    let sign = |symbol: Symbol, signs: &[u8]| u8::try_from(symbol).is_ok_and(|byte| signs.contains(&byte));
+    if sign(before, b"+%&\\")
+        || matches!(before, AMPERSANDS | BARS)
+        || sign(after, b"+%&")
+        || matches!(after, AMPERSANDS | BARS)
+    {
+        return true;
+    }
+    if sign(before, b"$") && written(after).starts_with("ifs") {
+        return true;
+    }
+    if is_wordish(after) {
+        return is_wordish(before) || sign(before, b"){;,");
+    }
+    (is_wordish(before) && sign(after, b"*$"))
+        || written(before).as_bytes().last() == written(after).as_bytes().first()
+        || (sign(before, b"/") && sign(after, b"*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> String {
+        let mut tokens = Tokens::default();
+        tokens.read(text.as_bytes());
+        tokens.all.iter().map(|token| written(token.symbol)).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn tokens_are_typed() {
+        for (text, tokens) in [
+            ("1' union  select\t0x41,2.5,3e4,ab12--", "{int} union select {hex} , {int} , {name} -"),
+            ("<a href=\"http://a.b:80/x.js\">a</a>", "< a href = http : // {host} / {name} . js > {name} < / a >"),
+            ("//evil.com/ //../x file:///etc/passwd", "// {host} / .. / {name} file : / etc / passwd"),
+            ("prompt(1) vbscript:x", "alert ( {int} ) javascript : {name}"),
+            ("a%00||b&&c...d {int}{name} {x}", "{name} %00 || {name} .. {name} {int} {name} { {name} }"),
+            ("12abc 0xzz 0x_ 5 6 7", "{name} {int}"),
+            (
+                "ping 10.0.0.1:80 a-b.example.com php://input ....//boot.ini",
+                "ping {host} php : / input .. / boot . ini",
+            ),
+            ("http://localhost/x document.cookie a.b.com(", "http : // {host} / {name} document . cookie {name} ("),
+        ] {
+            assert_eq!(tokens, read(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn repeats_collapse() {
+        for (text, tokens) in [
+            ("null,null,null", "null"),
+            ("../../../../etc", ".. / etc"),
+            ("chr(1)||chr(2)||chr(3)", "chr ( {int} )"),
+            ("((((1))))", "( {int} )"),
+            ("<td><td><td>", "< td >"),
+            ("select 1 from dual,select 2 from dual", "select {int} from dual"),
+        ] {
+            assert_eq!(tokens, read(text), "{text}");
+        }
+        let mut tokens = Tokens::default();
+        tokens.read("/etc".repeat(100_000).as_bytes());
+        assert_eq!((2, false), (tokens.all.len(), tokens.cut));
+        // A sequence without repeats (Thue): bounded by its length alone.
+        let free: String =
+            (0..4 * MOST).map(|i: usize| if i.count_ones().is_multiple_of(2) { "cat " } else { "dir ls " }).collect();
+        tokens.read(free.as_bytes());
+        assert!(tokens.all.len() <= MOST);
+    }
+}

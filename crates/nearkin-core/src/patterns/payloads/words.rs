@@ -1,0 +1,86 @@
+//! Words that stay literal in forms of payloads: what SQL, markup, scripts, shells and servers call things. Any other
+//! word is a name, whatever it is. The list is `data/payload-words.txt`.
+//!
+//! One look-up is one XXH3 and mostly one comparison.
+
+use std::sync::OnceLock;
+
+use crate::hash::xxh3;
+
+const LIST: &str = include_str!("../../../data/payload-words.txt");
+
+/// Bytes of the longest word, and a little more.
+pub(crate) const LONGEST: usize = 40;
+/// Slots of the table, a power of two.
+const SLOTS: usize = 1 << 12;
+/// A slot without a word.
+const NONE: u16 = u16::MAX;
+
+/// Words by number, and a table of numbers by hash.
+#[derive(Debug)]
+struct Words {
+    all: Vec<&'static str>,
+    slots: Box<[u16; SLOTS]>,
+}
+
+fn words() -> &'static Words {
+    static WORDS: OnceLock<Words> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let mut found = Words { all: Vec::new(), slots: Box::new([NONE; SLOTS]) };
+        for word in LIST.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_ascii_whitespace) {
+            let slot = found.slot(word.as_bytes());
+            if found.slots[slot] == NONE {
+                found.slots[slot] = found.all.len() as u16;
+                found.all.push(word);
+            }
+        }
+        found
+    })
+}
+
+impl Words {
+    /// The slot of a word, or the one where it would be.
+    fn slot(&self, word: &[u8]) -> usize {
+        let mut slot = xxh3::hash(word, 0) as usize % SLOTS;
+        while self.slots[slot] != NONE && self.all[usize::from(self.slots[slot])].as_bytes() != word {
+            slot = (slot + 1) % SLOTS;
+        }
+        slot
+    }
+}
+
+/// The number of a word of lower-case letters.
+#[inline]
+pub(crate) fn number(word: &[u8]) -> Option<u16> {
+    if word.len() > LONGEST {
+        return None;
+    }
+    let words = words();
+    match words.slots[words.slot(word)] {
+        NONE => None,
+        number => Some(number),
+    }
+}
+
+/// The word of a number.
+pub(crate) fn text(number: u16) -> &'static str {
+    words().all[usize::from(number)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_found_and_nothing_else() {
+        let all = &words().all;
+        assert!((1000..SLOTS / 2).contains(&all.len()));
+        for (place, word) in all.iter().enumerate() {
+            assert_eq!((Some(place as u16), *word), (number(word.as_bytes()), text(place as u16)));
+            assert!(word.len() <= LONGEST && !word.bytes().any(|byte| byte.is_ascii_uppercase()));
+        }
+        for other in ["", "qzjx", "Select", "selectx", "a word that is longer than any of the words in the list"] {
+            assert_eq!(None, number(other.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Which siblings in a path are values of one variable: the evidence, and the rule.
+//!
+//! Siblings are the parts that stand at one place behind one beginning. Those below which the same shapes lie are pooled: with
+//! d of them, N requests and n₁ of them asked for once, the score of "these are values" adds up
+//! ```text
+//! 1.5·log2(d / 16), at most 4        many siblings are values
+//! 2·log10(20·n₁/N), −3 to 2.5        n₁/N estimates how likely the next request asks for a new one (Good 1953)
+//! 6·(v − 0.35)                       v: how much they look like values (`tokens::valueness`), on average
+//! −3 or −1                           where nobody asked for one twice, and others have seven tenths of the requests
+//! +2 / −1.5                          behind a plural or a word that announces a value / behind nothing, `api`, a version, an id
+//! −2                                 where most of them are plurals, as names of collections are
+//! −log2(r)·0.4, −1 to 1.5            r: requests of one of them beside those of an ordinary interface of the host
+//! ```
+//! and they are a variable above 0. The weights are a person's choice, made on some generated sites and shown on others
+//! (`bench/patterns_sites.py`). Scanners: siblings nobody asked for twice are no values where others have most of the requests, or
+//! where the clients are known and few of them asked for all.
+//!
+//! Source of n₁/N: Good, I. J. (1953), The population frequencies of species and the estimation of population parameters,
+//! Biometrika 40.
+
+use super::tokens;
+
+/// What is known of one sibling.
+#[derive(Debug, Clone)]
+pub struct Sibling<'a> {
+    /// Its bytes.
+    pub part: &'a [u8],
+    /// Requests.
+    pub count: u64,
+    /// Shapes below it, with their requests, ascending by shape.
+    pub shapes: Vec<(u64, u64)>,
+    /// Hashes of its clients.
+    pub clients: Vec<u64>,
+}
+
+/// Where the siblings stand.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The part before them, empty at the beginning.
+    pub before: &'a [u8],
+    /// Requests of all siblings, those that are typed by themselves too.
+    pub total: u64,
+    /// Requests here that look like attacks.
+    pub odd: u64,
+    /// Requests of an ordinary interface of the host.
+    pub ordinary: f64,
+    /// Whether clients are known.
+    pub clients: bool,
+}
+
+/// Siblings that are values, and what speaks for it.
+#[derive(Debug, Default, Clone)]
+pub struct Verdict {
+    /// Places of the siblings that are values; none if they are names.
+    pub values: Vec<usize>,
+    /// The score.
+    pub score: f64,
+    /// The number of siblings that were pooled.
+    pub distinct: usize,
+    /// Their requests.
+    pub requests: u64,
+    /// Those asked for once.
+    pub once: usize,
+}
+
+/// The shape of a request that ends here.
+pub const LEAF: u64 = 1;
+/// Fewest siblings that make a variable.
+const FEWEST: usize = 4;
+
+/// Siblings whose shapes others have too.
+fn pooled(siblings: &[Sibling<'_>]) -> Vec<usize> {
+    let mut shared: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
+    for sibling in siblings {
+        for (shape, _) in &sibling.shapes {
+            *shared.entry(*shape).or_default() += 1;
+        }
+    }
+    let enough = (siblings.len() / 5).clamp(2, 3);
+    (0..siblings.len())
+        .filter(|&place| {
+            let sibling = &siblings[place];
+            let common: u64 =
+                sibling.shapes.iter().filter(|(shape, _)| shared[shape] >= enough).map(|(_, count)| count).sum();
+            2 * common >= sibling.count
+        })
+        .collect()
+}
+
+fn clients_of(siblings: &[Sibling<'_>], places: &[usize]) -> usize {
+    let mut clients: Vec<u64> = places.iter().flat_map(|&place| siblings[place].clients.iter().copied()).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    clients.len()
+}
+
+/// Which of the siblings are values of one variable.
+pub fn decide(siblings: &[Sibling<'_>], place: Place<'_>) -> Verdict {
+    let mut pool = pooled(siblings);
+    let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
+    counts.sort_unstable();
+    let middle = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    // Names of actions that are asked for as often as the values around them stand apart.
+    pool.retain(|&at| {
+        let sibling = &siblings[at];
+        !(tokens::is_action(sibling.part) && sibling.count >= 2.max(middle))
+    });
+    // So do words among values that hardly anybody asked for twice.
+    let once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
+    if 5 * once > 4 * pool.len() {
+        pool.retain(|&at| siblings[at].count < 30 || tokens::valueness(siblings[at].part) > 0.3);
+    }
+    let stray = strays(siblings, &pool, place.total);
+    let all = pool.clone();
+    if stray {
+        pool.retain(|&at| siblings[at].count > 3);
+    }
+    let mut verdict = judge(siblings, pool, place);
+    if stray && !verdict.values.is_empty() {
+        verdict.values = all;
+    }
+    verdict
+}
+
+/// Whether those asked for once to three times are not from the distribution of the others: nearly all of them once, and few
+/// beside all requests. Where values are asked for as `1 / k(k + 1)` says, as words are (Zipf), n₂ + n₃ is half of n₁.
+fn strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
+    let times = |times: u64| pool.iter().filter(|&&at| siblings[at].count == times).count() as u64;
+    let (once, twice, thrice) = (times(1), times(2), times(3));
+    let often = pool.len() as u64 - once - twice - thrice;
+    let requests = once + 2 * twice + 3 * thrice;
+    often > 0 && once > 0 && (twice + thrice) * 10 <= once * 3 && requests * 100 < 15 * total
+}
+
+fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, place: Place<'_>) -> Verdict {
+    let mut counts: Vec<u64> = pool.iter().map(|&at| siblings[at].count).collect();
+    counts.sort_unstable();
+    let middle = counts.get(counts.len() / 2).copied().unwrap_or(0);
+    let mut verdict = Verdict { distinct: pool.len(), ..Verdict::default() };
+    if pool.len() < FEWEST {
+        return verdict;
+    }
+    verdict.requests = pool.iter().map(|&at| siblings[at].count).sum();
+    verdict.once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
+    if scanned(siblings, &pool, &verdict, place) {
+        verdict.score = f64::NEG_INFINITY;
+        return verdict;
+    }
+    verdict.score = score(siblings, &pool, &verdict, middle, place);
+    if verdict.score > 0.0 {
+        verdict.values = pool;
+    }
+    verdict
+}
+
+fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, middle: u64, place: Place<'_>) -> f64 {
+    let distinct = pool.len() as f64;
+    let share = |test: fn(&[u8]) -> bool| pool.iter().filter(|&&at| test(siblings[at].part)).count() as f64 / distinct;
+    let valueness = pool.iter().map(|&at| tokens::valueness(siblings[at].part)).sum::<f64>() / distinct;
+    let newness = verdict.once as f64 / verdict.requests as f64;
+    let mut score = (1.5 * (distinct / 16.0).log2()).min(4.0);
+    score += (2.0 * (20.0 * newness).max(1e-9).log10()).clamp(-3.0, 2.5);
+    score += 6.0 * (valueness - 0.35);
+    let before = place.before;
+    let neutral = before.is_empty()
+        || before.eq_ignore_ascii_case(b"api")
+        || super::scan::is_version_segment(before)
+        || !tokens::is_literal(before) && tokens::holes(before).next().is_some();
+    if neutral {
+        score -= 1.5;
+    } else if tokens::is_holder(before) {
+        score += 2.0;
+    }
+    if share(tokens::is_plural) > 0.5 {
+        score -= 2.0;
+    }
+    if share(tokens::is_language) > 0.5 {
+        score -= 4.0;
+    }
+    if once_each(verdict) && (verdict.requests as f64) < 0.3 * place.total as f64 {
+        score -= if leads_on(siblings, pool) { 1.0 } else { 3.0 };
+    }
+    let ratio = middle as f64 / place.ordinary.max(1.0);
+    score + (-0.4 * ratio.max(1e-9).log2()).clamp(-1.0, 1.5)
+}
+
+/// Whether nearly nobody asked for one of them twice.
+fn once_each(verdict: &Verdict) -> bool {
+    verdict.requests as f64 <= 1.2 * verdict.distinct as f64
+}
+
+/// Whether a fifth of the requests goes on below the siblings, as those for words of a list do not.
+fn leads_on(siblings: &[Sibling<'_>], pool: &[usize]) -> bool {
+    let (mut deeper, mut all) = (0, 0);
+    for &at in pool {
+        all += siblings[at].count;
+        deeper += siblings[at].shapes.iter().filter(|shape| shape.0 != LEAF).map(|shape| shape.1).sum::<u64>();
+    }
+    5 * deeper > all
+}
+
+/// Whether the siblings look like what a scanner asked for.
+fn scanned(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, place: Place<'_>) -> bool {
+    let distinct = pool.len();
+    if place.clients {
+        let clients = clients_of(siblings, pool);
+        if clients < 3 || clients * 20 < distinct && clients < 16 {
+            return true;
+        }
+    }
+    // What looks like a value among attacks is one of them.
+    if 2 * place.odd > verdict.requests && 10 * verdict.requests < 3 * place.total {
+        return true;
+    }
+    once_each(verdict) && (verdict.requests as f64) < 0.1 * place.total as f64 && !leads_on(siblings, pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn siblings(words: &[(&'static str, u64)]) -> Vec<Sibling<'static>> {
+        words
+            .iter()
+            .map(|&(word, count)| Sibling {
+                part: word.as_bytes(),
+                count,
+                shapes: vec![(LEAF, count)],
+                clients: vec![],
+            })
+            .collect()
+    }
+
+    fn place(before: &str, total: u64) -> Place<'_> {
+        Place { before: before.as_bytes(), total, odd: 0, ordinary: 50.0, clients: false }
+    }
+
+    const TITLES: [&str; 8] = [
+        "how-to-hash-a-url",
+        "ten-things-to-know",
+        "a-walk-in-the-park",
+        "the-old-man-and-the-sea",
+        "on-growth-and-form",
+        "what-is-a-name",
+        "notes-on-a-theme",
+        "the-end-of-summer",
+    ];
+
+    #[test]
+    fn titles_are_values_and_actions_are_not() {
+        let titles = siblings(&TITLES.map(|title| (title, 2)));
+        assert_eq!(8, decide(&titles, place("blog", 16)).values.len());
+        let actions = ["login", "logout", "search", "export", "settings", "profile", "upload", "stats"];
+        assert!(decide(&siblings(&actions.map(|word| (word, 12))), place("users", 96)).values.is_empty());
+    }
+
+    #[test]
+    fn what_a_scanner_asks_for_once_is_no_value() {
+        let words: Vec<String> = (0..500).map(|number| format!("old-backup-{}", "x".repeat(1 + number % 17))).collect();
+        let mut scan: Vec<Sibling<'_>> = words
+            .iter()
+            .map(|word| Sibling { part: word.as_bytes(), count: 1, shapes: vec![(LEAF, 1)], clients: vec![7] })
+            .collect();
+        assert!(decide(&scan, Place { total: 10_000, ..place("", 0) }).values.is_empty());
+        let known = Place { total: 500, clients: true, ..place("files", 0) };
+        assert!(decide(&scan, known).values.is_empty());
+        for (number, sibling) in scan.iter_mut().enumerate() {
+            sibling.clients = vec![number as u64 / 2];
+        }
+        assert_eq!(500, decide(&scan, known).values.len());
+    }
+
+    #[test]
+    fn collections_below_a_version_stay_names() {
+        let words = ["users", "orders", "invoices", "products", "carts", "payments", "shipments", "returns"];
+        let found: Vec<String> =
+            (0..160).map(|number| format!("{}{}", (b'a' + number as u8 % 26) as char, words[number % 8])).collect();
+        let all: Vec<Sibling<'_>> = found
+            .iter()
+            .map(|word| Sibling {
+                part: word.as_bytes(),
+                count: 40,
+                shapes: vec![(LEAF, 20), (2, 20)],
+                clients: vec![],
+            })
+            .collect();
+        assert!(decide(&all, place("v1", 6400)).values.is_empty());
+    }
+}

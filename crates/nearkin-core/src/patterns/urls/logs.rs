@@ -1,0 +1,219 @@
+//! Lines of access logs (common and combined log format, as Apache and nginx write them) as request lines, times and clients.
+//!
+//! ```text
+//! client identity user [17/May/2015:10:05:03 +0000] "GET /a?b=c HTTP/1.1" 200 203023 "referrer" "agent"
+//! ```
+//! What stands before the brackets is free but for the first word, so that logs with a host in front are read too. The request is
+//! the first string in quotes behind the brackets; `\"`, `\\` and `\xNN` in it are what they stand for. One pass, jumping from
+//! mark to mark by `memchr`. Lines need not be UTF-8.
+
+use crate::patterns::forms::NO_TIME;
+use crate::{Result, room};
+
+/// What lines a block has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// Common or combined log format.
+    Log,
+    /// A URL or request line each.
+    Plain,
+}
+
+/// The requests of a block.
+#[derive(Debug, Default)]
+pub struct Requests {
+    /// The end of each request line.
+    pub ends: Vec<i64>,
+    /// Request lines, back to back.
+    pub data: Vec<u8>,
+    /// When, in microseconds since 1970, or [`NO_TIME`].
+    pub times: Vec<i64>,
+    /// The end of each client.
+    pub client_ends: Vec<i64>,
+    /// Clients, back to back.
+    pub clients: Vec<u8>,
+    /// The first lines that are none, from 0 in the block, and why.
+    pub malformed: Vec<(u64, &'static str)>,
+    /// How many there are, by the numbers of [`REASONS`].
+    pub counts: [u64; REASONS.len()],
+    /// Bytes up to the first line that the block does not hold whole.
+    pub consumed: usize,
+    /// Lines in those bytes.
+    pub lines: u64,
+}
+
+/// Why a line is no request.
+pub const REASONS: [&str; 4] =
+    ["no time in brackets", "a time that is none", "no request in quotes", "an empty request"];
+
+/// Malformed lines that are told one by one.
+const TOLD: usize = 10;
+
+/// Reads the requests of a block that starts at the start of a line; `end` says that nothing follows it.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn read(block: &[u8], end: bool, lines: Lines) -> Result<Requests> {
+    let mut found = Requests::default();
+    let mut rest = block;
+    while !rest.is_empty() {
+        let (line, after) = match memchr::memchr(b'\n', rest) {
+            Some(at) => (&rest[..at], &rest[at + 1..]),
+            None if end => (rest, &rest[rest.len()..]),
+            None => break,
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.iter().any(|&byte| byte > b' ') {
+            let read = match lines {
+                Lines::Log => found.log_line(line)?,
+                Lines::Plain => found.push(line, NO_TIME, b"").map(Ok)?,
+            };
+            if let Err(reason) = read {
+                found.counts[reason] += 1;
+                if found.malformed.len() < TOLD {
+                    found.malformed.push((found.lines, REASONS[reason]));
+                }
+            }
+        }
+        found.lines += 1;
+        found.consumed += rest.len() - after.len();
+        rest = after;
+    }
+    Ok(found)
+}
+
+impl Requests {
+    fn push(&mut self, request: &[u8], time: i64, client: &[u8]) -> Result<()> {
+        room::append(&mut self.data, request)?;
+        room::append(&mut self.clients, client)?;
+        self.close(time)
+    }
+
+    fn close(&mut self, time: i64) -> Result<()> {
+        room::append(&mut self.ends, &[self.data.len() as i64])?;
+        room::append(&mut self.client_ends, &[self.clients.len() as i64])?;
+        room::append(&mut self.times, &[time])
+    }
+
+    /// Reads a line of a log; the inner error is the number of a reason.
+    fn log_line(&mut self, line: &[u8]) -> Result<std::result::Result<(), usize>> {
+        let Some(open) = memchr::memchr(b'[', line) else { return Ok(Err(0)) };
+        let Some(length) = memchr::memchr(b']', &line[open..]) else { return Ok(Err(0)) };
+        let Some(time) = time_of(&line[open + 1..open + length]) else { return Ok(Err(1)) };
+        let rest = &line[open + length + 1..];
+        let Some(quote) = memchr::memchr(b'"', rest) else { return Ok(Err(2)) };
+        let start = self.data.len();
+        if !unquoted(&rest[quote + 1..], &mut self.data) {
+            self.data.truncate(start);
+            return Ok(Err(2));
+        }
+        if matches!(&self.data[start..], b"" | b"-" | b" ") {
+            self.data.truncate(start);
+            return Ok(Err(3));
+        }
+        let client = &line[..memchr::memchr(b' ', line).unwrap_or(0).min(open)];
+        if client != b"-" {
+            room::append(&mut self.clients, client)?;
+        }
+        self.close(time).map(Ok)
+    }
+}
+
+/// Appends a string up to its closing quote, escapes undone; whether there is one.
+fn unquoted(rest: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut at = 0;
+    loop {
+        let Some(next) = memchr::memchr2(b'"', b'\\', &rest[at..]) else { return false };
+        out.extend_from_slice(&rest[at..at + next]);
+        at += next;
+        if rest[at] == b'"' {
+            return true;
+        }
+        match rest.get(at + 1..) {
+            Some([b'x', high, low, ..]) if super::canonical::unescaped(*high, *low).is_some() => {
+                out.extend(super::canonical::unescaped(*high, *low));
+                at += 4;
+            }
+            Some([byte, ..]) => {
+                out.push(match byte {
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    byte => *byte,
+                });
+                at += 2;
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// Microseconds since 1970 of `17/May/2015:10:05:03 +0000`, or of `2015-05-17T10:05:03+00:00`.
+pub fn time_of(text: &[u8]) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| -> Option<i64> {
+        text.get(range)?
+            .iter()
+            .try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+    };
+    let (day, month, year, start) = if text.get(4) == Some(&b'-') {
+        (number(8..10)?, number(5..7)?, number(0..4)?, 11)
+    } else {
+        const MONTHS: [&[u8]; 12] =
+            [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+        let month = MONTHS.iter().position(|month| text.get(3..6) == Some(month))? as i64 + 1;
+        (number(0..2)?, month, number(7..11)?, 12)
+    };
+    let (hour, minute, second) =
+        (number(start..start + 2)?, number(start + 3..start + 5)?, number(start + 6..start + 8)?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 24 || minute > 59 || second > 60 {
+        return None;
+    }
+    let zone: Vec<u8> = text[start + 8..].iter().copied().filter(|byte| !b" :".contains(byte)).collect();
+    let offset = match zone.as_slice() {
+        [sign @ (b'+' | b'-'), a, b, c, d] if [a, b, c, d].iter().all(|byte| byte.is_ascii_digit()) => {
+            let digit = |byte: &u8| i64::from(byte - b'0');
+            let minutes = (digit(a) * 10 + digit(b)) * 60 + digit(c) * 10 + digit(d);
+            if *sign == b'-' { -minutes } else { minutes }
+        }
+        _ => 0,
+    };
+    // Days from the civil date: years begin in March, so that the day that comes and goes is the last.
+    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days =
+        365 * y + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) + (153 * m + 2) / 5 + day - 1 - 719_468;
+    Some((((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_gives_request_time_and_client() {
+        let log = b"10.0.0.7 - bob [17/May/2015:10:05:03 +0200] \"GET /a\\\"b\\x41?c HTTP/1.1\" 200 5 \"-\" \"x\"\n\
+            - - - [31/Dec/1969:23:59:59 +0000] \"POST / HTTP/1.0\" 200 5\r\n\nbroken\n1 - - [x] \"GET /\"\n\
+            1 - - [17/May/2015:10:05:03 +0000] \"-\" 408 0\n1 - - [17/May/2015:10:05:03 +0000] \"GET /";
+        let found = read(log, true, Lines::Log).expect("room");
+        assert_eq!(b"GET /a\"bA?c HTTP/1.1POST / HTTP/1.0".to_vec(), found.data);
+        assert_eq!(vec![1_431_849_903_000_000, -1_000_000], found.times);
+        assert_eq!((b"10.0.0.7".to_vec(), vec![8, 8]), (found.clients, found.client_ends));
+        assert_eq!([1, 1, 1, 1], found.counts);
+        assert_eq!(vec![3, 4, 5, 6], found.malformed.iter().map(|one| one.0).collect::<Vec<_>>());
+        assert_eq!((log.len(), 7), (found.consumed, found.lines));
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_of_any_bytes_are_read_as_the_whole_is(lines in prop::collection::vec(any::<u8>(), 0..300), cut in 0_usize..300) {
+            for kind in [Lines::Log, Lines::Plain] {
+                let whole = read(&lines, true, kind).expect("room");
+                let first = read(&lines[..cut.min(lines.len())], false, kind).expect("room");
+                let second = read(&lines[first.consumed..], true, kind).expect("room");
+                prop_assert_eq!(whole.data, [first.data, second.data].concat());
+                prop_assert_eq!(whole.lines, first.lines + second.lines);
+                prop_assert_eq!(whole.consumed, lines.len());
+            }
+        }
+    }
+}

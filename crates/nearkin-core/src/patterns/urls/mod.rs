@@ -1,0 +1,49 @@
+//! URLs: the canonical form, the scan to forms, and the merge of forms into patterns that are still URLs.
+//!
+//! A form is `METHOD host/segment/segment?key=value`, the method empty where none is known, with holes (`forms`) for what has a
+//! type by itself. The merge reads forms alone, so patterns depend on the table and on nothing else.
+
+pub mod canonical;
+pub mod decide;
+pub mod logs;
+pub mod parameters;
+pub mod rows;
+pub mod scan;
+pub mod sites;
+pub mod tokens;
+pub mod tree;
+
+use crate::Result;
+use crate::patterns::forms::{EXAMPLES, FormTable};
+use crate::patterns::kinds::Kind;
+use crate::patterns::values::Values;
+
+/// The length of a hole of a pattern at the beginning: `{int}` and the other names of types.
+pub(crate) fn hole_length(bytes: &[u8]) -> Option<usize> {
+    if bytes.first() != Some(&b'{') {
+        return None;
+    }
+    let end = bytes.iter().take(12).position(|&byte| byte == b'}')?;
+    let name = std::str::from_utf8(&bytes[1..end]).ok()?;
+    Kind::named(name).map(|_| end + 1)
+}
+
+/// Examples of what no pattern explains.
+const LISTED: usize = 50;
+
+/// How many items no pattern of the table explains, and those with the smallest hashes.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn unexplained(sites: &sites::Sites, table: &FormTable) -> Result<(u64, Vec<Vec<u8>>)> {
+    let mut examples = Values::default();
+    let mut count = 0;
+    for &place in &sites.unexplained {
+        let form = &table.forms()[place];
+        count += form.count;
+        for (hash, text) in form.examples.iter().take(EXAMPLES) {
+            examples.add(hash, text, LISTED)?;
+        }
+    }
+    Ok((count, examples.iter().map(|(_, text)| text.to_vec()).collect()))
+}

@@ -1,0 +1,328 @@
+//! The parameters of one path: which of them dispatch, and what type the values of the others have.
+//!
+//! A parameter dispatches if its values are few and what follows differs: with `n_v` requests for value v, of which a share `p_v` has
+//! the parameter j (p of all), it is asked how surprising the shares are if j did not depend on the value,
+//! ```text
+//! G_j = Σ_v n_v·(p_v·ln(p_v/p) + (1 − p_v)·ln((1 − p_v)/(1 − p)))        (the likelihood ratio of Wilks 1938)
+//! ```
+//! and whether the values decide: most of them have j always or never. Then each value is a pattern of its own, and the question
+//! is asked again among its requests. Names such as `action`, `route`, `m` and `c` need less of it, see [`DISPATCHERS`].
+//!
+//! The type of another parameter is the least that covers the types of its values, but a type of few values does not widen: numbers,
+//! hashes and days with a few words among them stay what they are, and what is odd never widens.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tokens;
+use super::tree::Asked;
+use crate::patterns::kinds::Kind;
+
+/// Most values of a parameter that dispatches.
+const MOST: usize = 64;
+/// The least surprise that the values have nothing to do with another parameter, in nats; of those that are named to dispatch.
+const SURPRISE: (f64, f64) = (12.0, 6.0);
+
+/// Names that parameters have which dispatch.
+const DISPATCHERS: &str = " a ac act action c cmd com command controller ctl ctrl do event f func function handler layout m mod mode \
+ module method op opt option p page_id r req request route rpc s section service svc t target task tab_action todo view what ";
+
+/// Whether the name is one that parameters have which dispatch.
+pub fn is_dispatcher(key: &[u8]) -> bool {
+    let lower = key.to_ascii_lowercase();
+    std::str::from_utf8(&lower).is_ok_and(|key| {
+        DISPATCHERS.contains(&format!(" {key} "))
+            || key.ends_with("action")
+            || key.ends_with("method")
+            || key.ends_with("route")
+    })
+}
+
+/// What a parameter takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its key, as forms write it.
+    pub key: Vec<u8>,
+    /// The value that it always has, if it dispatches.
+    pub literal: Option<Vec<u8>>,
+    /// The type of its values, None for a key without any.
+    pub kind: Option<Kind>,
+    /// Whether some requests lack it.
+    pub optional: bool,
+    /// Whether some requests have it more than once.
+    pub repeated: bool,
+}
+
+/// Requests of one path that differ in their parameters.
+#[derive(Debug)]
+pub enum Query {
+    /// No value decides: one pattern, by its number.
+    Leaf(usize),
+    /// The value of `key` decides; `absent` are requests without it.
+    Dispatch {
+        /// The key.
+        key: Vec<u8>,
+        /// What follows each value.
+        values: BTreeMap<Vec<u8>, Query>,
+        /// What follows where it is missing.
+        absent: Option<Box<Query>>,
+    },
+}
+
+/// What a request has for a key.
+enum Had<'a> {
+    Nothing,
+    /// The key alone.
+    Key,
+    Value(&'a [u8]),
+}
+
+fn value_of<'a>(asked: &'a Asked, key: &[u8]) -> Had<'a> {
+    match asked.parameters.iter().find(|parameter| parameter.0 == key) {
+        None => Had::Nothing,
+        Some((_, None)) => Had::Key,
+        Some((_, Some(value))) => Had::Value(value),
+    }
+}
+
+/// The key that decides among the requests, by what follows; None if no value does.
+pub fn dispatcher(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)], path_is_script: bool) -> Option<Vec<u8>> {
+    let keys: BTreeSet<&[u8]> = asked
+        .iter()
+        .flat_map(|asked| asked.parameters.iter().filter(|parameter| parameter.1.is_some()))
+        .map(|parameter| parameter.0.as_slice())
+        .filter(|key| tokens::is_literal(key) && fixed.iter().all(|(name, _)| name != key))
+        .collect();
+    let mut best: Option<(f64, &[u8])> = None;
+    for key in keys {
+        if let Some(surprise) = surprise(asked, key, path_is_script, fixed.is_empty())
+            && best.is_none_or(|(most, _)| surprise > most)
+        {
+            best = Some((surprise, key));
+        }
+    }
+    best.map(|(_, key)| key.to_vec())
+}
+
+/// How surprising it is what follows the values of `key`; None if it does not dispatch.
+fn surprise(asked: &[&Asked], key: &[u8], path_is_script: bool, first: bool) -> Option<f64> {
+    let named = is_dispatcher(key);
+    let mut values: BTreeMap<&[u8], Vec<&Asked>> = BTreeMap::new();
+    let (mut present, mut other) = (0, 0);
+    for &one in asked {
+        match value_of(one, key) {
+            Had::Value(value) if tokens::is_literal(value) && !value.is_empty() => {
+                values.entry(value).or_default().push(one);
+                present += one.count;
+            }
+            Had::Value(value) if tokens::is_marked(value) => (),
+            Had::Value(_) | Had::Key => other += one.count,
+            Had::Nothing => (),
+        }
+    }
+    let count = |ones: &[&Asked]| ones.iter().map(|one| one.count).sum::<u64>();
+    let declared = asked.iter().all(|one| one.declared);
+    let least = if declared { 1 } else { 2 };
+    let rare: u64 = values.values().map(|ones| count(ones)).filter(|&count| count < least).sum();
+    values.retain(|_, ones| count(ones) >= least);
+    if other * 20 > present || rare * 10 > present || !(least as usize..=MOST).contains(&values.len()) {
+        return None;
+    }
+    if declared {
+        return Some(if named { 2.0 } else { 1.0 } * values.len() as f64);
+    }
+    // A parameter with a handful of requests for each value says little.
+    if present < 3 * values.len() as u64 {
+        return None;
+    }
+    let counts: Vec<u64> = values.values().map(|ones| count(ones)).collect();
+    let mut sum = 0.0;
+    for (follower, literal) in followers(asked, key, named) {
+        let with: Vec<u64> = values
+            .values()
+            .map(|ones| {
+                ones.iter()
+                    .filter(|one| match (value_of(one, follower), literal) {
+                        (Had::Value(value), Some(expected)) => value == expected,
+                        (Had::Value(_) | Had::Key, None) => true,
+                        _ => false,
+                    })
+                    .map(|one| one.count)
+                    .sum()
+            })
+            .collect();
+        let found = ratio(&with, &counts);
+        let decided =
+            with.iter().zip(&counts).filter(|&(&with, &count)| with * 50 <= count || with * 10 >= 9 * count).count();
+        if decided * 5 >= counts.len() * 4 && found >= if named { SURPRISE.1 } else { SURPRISE.0 } {
+            sum += found;
+        }
+    }
+    // A front controller dispatches by its name alone if each value is common.
+    if sum == 0.0 && named && path_is_script && (key.len() > 1 || !first) && counts.iter().all(|&count| count >= 3) {
+        return Some(0.5);
+    }
+    (sum > 0.0).then_some(sum)
+}
+
+/// Other keys that may follow, and for keys that are named to dispatch also their values.
+fn followers<'a>(asked: &[&'a Asked], key: &[u8], named: bool) -> BTreeSet<(&'a [u8], Option<&'a [u8]>)> {
+    let mut found = BTreeSet::new();
+    let mut values: BTreeMap<&[u8], BTreeSet<&[u8]>> = BTreeMap::new();
+    for one in asked {
+        for (other, value) in one.parameters.iter().filter(|(other, _)| other != key && !tokens::is_marked(other)) {
+            found.insert((other.as_slice(), None));
+            if named
+                && is_dispatcher(other)
+                && let Some(value) = value.as_deref().filter(|value| tokens::is_literal(value))
+            {
+                let values = values.entry(other).or_default();
+                // One more than a key that dispatches may have tells that it does not.
+                if values.len() <= MOST {
+                    values.insert(value);
+                }
+            }
+        }
+    }
+    for (other, values) in values.into_iter().filter(|(_, values)| values.len() <= MOST) {
+        found.extend(values.into_iter().map(|value| (other, Some(value))));
+    }
+    found
+}
+
+/// The likelihood ratio of shares that depend on the value to one share for all.
+fn ratio(with: &[u64], counts: &[u64]) -> f64 {
+    let (all, of) = (with.iter().sum::<u64>() as f64, counts.iter().sum::<u64>() as f64);
+    let term = |part: f64, whole: f64, share: f64| if part == 0.0 { 0.0 } else { part * (part / whole / share).ln() };
+    with.iter()
+        .zip(counts)
+        .map(|(&with, &count)| {
+            let (with, count) = (with as f64, count as f64);
+            term(with, count, all / of) + term(count - with, count, 1.0 - all / of)
+        })
+        .sum()
+}
+
+/// How the requests of one pattern use a key.
+#[derive(Default)]
+struct Uses {
+    requests: u64,
+    repeated: bool,
+    kinds: BTreeMap<Kind, u64>,
+    odd: u64,
+}
+
+fn uses<'a>(asked: &[&'a Asked]) -> BTreeMap<&'a [u8], Uses> {
+    let mut keys: BTreeMap<&[u8], Uses> = BTreeMap::new();
+    for one in asked {
+        let mut last: Option<&[u8]> = None;
+        for (key, value) in one.parameters.iter().filter(|(key, _)| !tokens::is_marked(key)) {
+            let found = keys.entry(key).or_default();
+            if last == Some(key) {
+                found.repeated = true;
+            } else {
+                found.requests += one.count;
+            }
+            last = Some(key);
+            match value.as_deref() {
+                None | Some(b"") => (),
+                Some(value) if tokens::is_marked(value) => found.odd += one.count,
+                Some(value) => *found.kinds.entry(tokens::kind_of(value)).or_default() += one.count,
+            }
+        }
+    }
+    keys
+}
+
+/// Parameters of the requests of one pattern.
+pub fn parameters(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<Parameter> {
+    let total: u64 = asked.iter().map(|one| one.count).sum();
+    let fixed = &with_companions(asked, fixed);
+    uses(asked)
+        .into_iter()
+        .filter_map(|(key, Uses { requests, repeated, kinds, odd })| {
+            let literal = fixed.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+            let ordinary: u64 = kinds.values().sum();
+            // A key with nothing but attacks is no parameter, unless it is the main one.
+            if ordinary == 0 && odd > 0 && 2 * odd < total {
+                return None;
+            }
+            let enough = requests >= 2 && requests * 2000 >= total || requests * 100 >= total;
+            (literal.is_some() || enough).then(|| Parameter {
+                key: key.to_vec(),
+                kind: kind_of_values(&kinds, ordinary, odd),
+                literal,
+                optional: requests < total,
+                repeated,
+            })
+        })
+        .collect()
+}
+
+/// The parameters that dispatch, and those named to dispatch that have one value wherever these have theirs.
+fn with_companions(asked: &[&Asked], fixed: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut all = fixed.to_vec();
+    let Some(first) = asked.first().filter(|_| !fixed.is_empty()) else { return all };
+    for (key, value) in &first.parameters {
+        if let Some(value) = value
+            && is_dispatcher(key)
+            && tokens::is_literal(value)
+            && !value.is_empty()
+            && fixed.iter().all(|(name, _)| name != key)
+            && asked.iter().all(|one| matches!(value_of(one, key), Had::Value(found) if found == value.as_slice()))
+        {
+            all.push((key.clone(), value.clone()));
+        }
+    }
+    all
+}
+
+/// The type of the values of a parameter: the least that covers those that are common enough.
+fn kind_of_values(kinds: &BTreeMap<Kind, u64>, ordinary: u64, odd: u64) -> Option<Kind> {
+    if odd > 9 * ordinary {
+        return Some(Kind::Text);
+    }
+    let textual = |kind: Kind| {
+        matches!(
+            kind,
+            Kind::Word | Kind::Slug | Kind::Name | Kind::Text | Kind::File | Kind::Path | Kind::Host | Kind::Url
+        )
+    };
+    let words: u64 = kinds.iter().filter(|(kind, _)| textual(**kind)).map(|(_, count)| count).sum();
+    // Where attacks are tried, some of them look like values.
+    let attacked = 20 * odd > ordinary + odd;
+    let precise = words * if attacked { 2 } else { 10 } < ordinary;
+    let least = if attacked { 10 } else { 100 };
+    kinds
+        .iter()
+        .map(|(&kind, &count)| (kind, count))
+        .filter(|&(kind, count)| {
+            let common = count * least >= ordinary;
+            if precise { !textual(kind) && common } else { common }
+        })
+        .map(|(kind, _)| kind)
+        .reduce(join)
+}
+
+/// The least type that takes both.
+pub fn join(a: Kind, b: Kind) -> Kind {
+    if tokens::takes(a, b) {
+        a
+    } else if tokens::takes(b, a) {
+        b
+    } else {
+        a.join(b)
+    }
+}
+
+/// Whether a pattern with these parameters takes a request's.
+pub fn accepts(known: &[Parameter], asked: &[(Vec<u8>, Option<Vec<u8>>)]) -> bool {
+    asked.iter().all(|(key, value)| {
+        let Ok(place) = known.binary_search_by(|parameter| parameter.key.as_slice().cmp(key)) else { return false };
+        let parameter = &known[place];
+        match (value.as_deref(), &parameter.literal) {
+            (value, Some(literal)) => value == Some(literal),
+            (None | Some(b""), None) => true,
+            (Some(value), None) => parameter.kind.is_some_and(|kind| tokens::value_fits(kind, value)),
+        }
+    })
+}

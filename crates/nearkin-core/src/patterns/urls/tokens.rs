@@ -1,0 +1,361 @@
+//! Parts of forms and of patterns: their bytes, which of them a slot takes, and how much a word looks like a value.
+
+use crate::patterns::forms::HOLE;
+use crate::patterns::kinds::{self, Kind};
+
+use super::canonical::unescaped;
+use super::scan::{BAD, ODD, is_version_segment, suffix_at};
+
+/// The bytes of a slot that is one hole, with what stands before and behind it.
+pub fn slot(before: &[u8], kind: Kind, behind: &[u8]) -> Vec<u8> {
+    let mut bytes = before.to_vec();
+    bytes.extend([HOLE, kind as u8]);
+    bytes.extend_from_slice(behind);
+    bytes
+}
+
+/// Whether the part has no hole and no mark.
+pub fn is_literal(part: &[u8]) -> bool {
+    memchr::memchr(HOLE, part).is_none() && !is_marked(part)
+}
+
+/// Whether the part is odd or bad.
+pub fn is_marked(part: &[u8]) -> bool {
+    part == ODD || part == BAD
+}
+
+/// The holes of a part, in order.
+pub fn holes(part: &[u8]) -> impl Iterator<Item = (usize, Kind)> {
+    memchr::memchr_iter(HOLE, part).filter_map(|at| Some((at, Kind::numbered(*part.get(at + 1)?)?)))
+}
+
+/// The only hole of a part that is nothing else.
+pub fn whole(part: &[u8]) -> Option<Kind> {
+    match part {
+        [HOLE, number] => Kind::numbered(*number),
+        _ => None,
+    }
+}
+
+/// A part as a pattern writes it: holes by their names.
+pub fn written(part: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(part.len() + 8);
+    let mut at = 0;
+    while at < part.len() {
+        match (part[at], part.get(at + 1).and_then(|&number| Kind::numbered(number))) {
+            (HOLE, Some(kind)) => {
+                text.push(b'{');
+                text.extend_from_slice(kind.name().as_bytes());
+                text.push(b'}');
+                at += 2;
+            }
+            (byte, _) => {
+                text.push(byte);
+                at += 1;
+            }
+        }
+    }
+    text
+}
+
+/// Percent-escapes decoded.
+pub fn decoded(part: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(part.len());
+    let mut at = 0;
+    while at < part.len() {
+        let escape = part.get(at + 1..at + 3).filter(|_| part[at] == b'%');
+        if let Some(value) = escape.and_then(|pair| unescaped(pair[0], pair[1])) {
+            out.push(value);
+            at += 3;
+        } else {
+            out.push(part[at]);
+            at += 1;
+        }
+    }
+    out
+}
+
+/// The type of a part: of its hole, of its words, or of both together.
+pub fn kind_of(part: &[u8]) -> Kind {
+    if let Some(kind) = whole(part) {
+        return kind;
+    }
+    if is_marked(part) {
+        return Kind::Text;
+    }
+    let mut plain = Vec::with_capacity(part.len());
+    let mut at = 0;
+    let mut wide = false;
+    while at < part.len() {
+        match (part[at], part.get(at + 1).and_then(|&number| Kind::numbered(number))) {
+            (HOLE, Some(kind)) => {
+                // A digit and a letter stand for a piece, so that the rest says what the whole is.
+                match kind {
+                    Kind::Int => plain.extend(b"0"),
+                    Kind::Date | Kind::Uuid | Kind::Hex => plain.extend(b"0a"),
+                    Kind::Version => plain.extend(b"1.2.3"),
+                    Kind::Word => plain.extend(b"a"),
+                    Kind::Slug => plain.extend(b"a-a"),
+                    Kind::Text => wide = true,
+                    _ => plain.extend(b"aA"),
+                }
+                at += 2;
+            }
+            (byte, _) => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    if wide {
+        return Kind::Text;
+    }
+    match kinds::kind_of(&decoded(&plain)) {
+        // What stands for a piece is no value.
+        Kind::Hex | Kind::Quantity | Kind::Token | Kind::Host if plain != part => Kind::Name,
+        Kind::Hex if !plain.iter().any(u8::is_ascii_digit) => Kind::Word,
+        kind => kind,
+    }
+}
+
+/// Whether a variable of type `wide` takes a value of type `narrow`.
+pub fn takes(wide: Kind, narrow: Kind) -> bool {
+    wide.covers(narrow)
+        || match wide {
+            Kind::Slug => matches!(narrow, Kind::Date | Kind::Hex | Kind::Uuid),
+            Kind::Name => matches!(narrow, Kind::Float | Kind::Ip | Kind::File | Kind::DateTime),
+            Kind::Token => matches!(narrow, Kind::Int | Kind::Uuid),
+            _ => false,
+        }
+}
+
+/// Whether a slot takes a part.
+pub fn fits(slot: &[u8], part: &[u8]) -> bool {
+    if slot == part {
+        return true;
+    }
+    let mut found = holes(slot);
+    let Some((at, kind)) = found.next() else { return false };
+    if found.next().is_none() {
+        let (before, behind) = (&slot[..at], &slot[at + 2..]);
+        let Some(inner) = part.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind)) else { return false };
+        return !inner.is_empty() && value_fits(kind, inner);
+    }
+    aligned(slot, part)
+}
+
+/// Whether a variable takes a part, which may be odd if it is free text.
+pub fn value_fits(kind: Kind, inner: &[u8]) -> bool {
+    if inner == BAD {
+        return false;
+    }
+    if inner == ODD {
+        return matches!(kind, Kind::Text | Kind::Tail);
+    }
+    let narrow = kind_of(inner);
+    takes(kind, narrow)
+        || kind == Kind::Hex && inner.len() >= 4 && inner.iter().all(u8::is_ascii_hexdigit)
+        || kind == Kind::Token
+            && (inner.len() >= 10 || holes(inner).any(|(_, kind)| kind == Kind::Token))
+            && takes(Kind::Name, narrow)
+}
+
+/// Whether both have the same literal pieces, and each hole of the slot takes that of the part.
+fn aligned(slot: &[u8], part: &[u8]) -> bool {
+    let (mut a, mut b) = (0, 0);
+    while a < slot.len() && b < part.len() {
+        match (slot[a] == HOLE, part[b] == HOLE) {
+            (true, true) => {
+                let (Some(wide), Some(narrow)) = (
+                    slot.get(a + 1).and_then(|&number| Kind::numbered(number)),
+                    part.get(b + 1).and_then(|&number| Kind::numbered(number)),
+                ) else {
+                    return false;
+                };
+                if !takes(wide, narrow) {
+                    return false;
+                }
+                a += 2;
+                b += 2;
+            }
+            (false, false) if slot[a] == part[b] => {
+                a += 1;
+                b += 1;
+            }
+            _ => return false,
+        }
+    }
+    a == slot.len() && b == part.len()
+}
+
+/// Words that name an action or a view, which values seldom are.
+const ACTIONS: &str = " about account activate active add admin agenda all api app apply approve archive archived assets assign \
+ attachments audit auth available avatar backup balance ban batch billing block bulk calendar callback cancel capture cart \
+ categories category chart check checkout clear clone close comments compare complete completed confirm contact copy count \
+ create css current dashboard data deactivate default delete deny detail details disable docs done download downloads draft \
+ drafts duplicate edit embed enable events export exports faq favicon favorites favourites feed feedback files filter finish \
+ flags follow followers following forgot forgot-password full graph groups health healthz help history home icons image \
+ images img import imports inbox index info init invite invites items job jobs js join json key keys latest leave like likes \
+ list lists live load lock log login logout logs lookup map mark me media members merge message messages meta metrics mine \
+ move my new news next notes notifications oauth offers open options order orders overview owner page pages paid parse \
+ password pause pay payment payments pdf pending permissions photo photos ping policy popular posts prev preview price prices \
+ print privacy process profile profiles progress projects public publish query queue random rate rating ratings raw read \
+ ready rebuild recalculate recent recommendations recommended refresh refund refuse register reject related reload remove rename renew \
+ reopen reorder replies reply report reports request requests reset reset-password resend resolve restart restore results \
+ resume retry review reviews revoke roles root rotate rules run save schedule scripts search security send session sessions \
+ set settings setup share shared sign-in sign-up signin signout signup sitemap sort start starred stars state static stats \
+ status stop stream styles subscribe subscription subscriptions suggest suggestions summary support suspend sync system tags \
+ team teams templates terms test tests ticket tickets timeline today toggle token tokens top total track transfer trash \
+ trending unarchive unblock unfollow unlike unlock unpublish unread unsubscribe update updates upload uploads upcoming usage \
+ user users validate verify version versions view views vote votes watch webhook webhooks widgets ";
+
+/// Whether the word is the name of an action or a view.
+pub fn is_action(word: &[u8]) -> bool {
+    let lower = word.to_ascii_lowercase();
+    std::str::from_utf8(&lower).is_ok_and(|word| {
+        let mut padded = String::with_capacity(word.len() + 2);
+        padded.extend([" ", word, " "]);
+        ACTIONS.contains(&padded)
+    })
+}
+
+/// Whether the word is the name of a collection: a plural, as English writes it.
+pub fn is_plural(word: &[u8]) -> bool {
+    word.len() > 3
+        && word.last().is_some_and(|byte| *byte | 32 == b's')
+        && ![&b"ss"[..], b"us", b"is", b"ws", b"js", b"os", b"cs"]
+            .iter()
+            .any(|end| word.to_ascii_lowercase().ends_with(end))
+}
+
+/// Names of segments after which a value is likely, beside plurals.
+const HOLDERS: &str = " article author blog book brand by category channel city collection company country course date doc entry \
+ event file forum game genre group hashtag id item job key keyword label lang language location magazine member movie name \
+ news order org page person place player post product profile project q query question recipe region repo room search section \
+ series shop show sku slug song state store story tag team term thread title topic track type u user username video wiki word ";
+
+/// Whether the word announces a value: `/tag/`, `/users/`, `/wiki/`.
+pub fn is_holder(word: &[u8]) -> bool {
+    let lower = word.to_ascii_lowercase();
+    is_plural(word) || std::str::from_utf8(&lower).is_ok_and(|word| HOLDERS.contains(&format!(" {word} ")))
+}
+
+/// Whether the word may be a code of a language: `de`, `pt-BR`, `zh_Hans`.
+pub fn is_language(word: &[u8]) -> bool {
+    const CODES: &str = " ar az bg bn ca cs da de el en es et eu fa fi fr gl he hi hr hu hy id is it ja ka kk ko lt lv mk ms nb nl nn no \
+ pl pt ro ru sk sl sq sr sv sw ta te th tr uk ur uz vi zh ";
+    let known = |code: &[u8]| {
+        code.len() == 2
+            && std::str::from_utf8(code).is_ok_and(|code| CODES.contains(&format!(" {} ", code.to_ascii_lowercase())))
+    };
+    match word.len() {
+        2 => known(word) && word.iter().all(u8::is_ascii_lowercase),
+        5 | 7 => {
+            known(&word[..2])
+                && matches!(word[2], b'-' | b'_')
+                && word[3..].iter().all(u8::is_ascii_alphabetic)
+                && (word.len() == 7
+                    || word[3..].iter().all(u8::is_ascii_uppercase)
+                    || word[2] == b'-' && word[3..].iter().all(u8::is_ascii_lowercase) && word.len() == 5)
+        }
+        _ => false,
+    }
+}
+
+/// How much the word looks like a value rather than a name that a programmer gave, 0 to 1.
+pub fn valueness(part: &[u8]) -> f64 {
+    let stem = &part[..suffix_at(part).unwrap_or(part.len())];
+    if is_action(stem) {
+        return 0.0;
+    }
+    let count = |test: fn(&u8) -> bool| stem.iter().filter(|byte| test(byte)).count();
+    let (digits, upper, lower) =
+        (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+    let hyphens = count(|byte| *byte == b'-');
+    let marks =
+        count(|byte| matches!(byte, b'_' | b'.' | b',' | b'(' | b')' | b'!' | b'\'' | b'~' | b'@' | b':' | b'*'));
+    if stem.contains(&b'%') || stem.contains(&b'+') {
+        return 1.0;
+    }
+    if hyphens >= 2 || stem.len() > 24 || hyphens == 1 && holes(stem).next().is_some() {
+        return 0.9;
+    }
+    if digits > 0 || holes(stem).next().is_some() {
+        return 0.75;
+    }
+    if marks > 0 && upper > 0 {
+        return 0.8;
+    }
+    if hyphens == 1 {
+        return 0.5;
+    }
+    if marks > 0 {
+        return 0.45;
+    }
+    if upper > 0 && lower > 0 {
+        return if stem[0].is_ascii_uppercase() && upper == 1 { 0.45 } else { 0.2 };
+    }
+    if stem.len() == 1 {
+        return 0.4;
+    }
+    if is_plural(stem) { 0.15 } else { 0.3 }
+}
+
+/// Whether the merge may make a variable of the part by the number of values: it has letters that no type explains.
+pub fn is_word(part: &[u8]) -> bool {
+    !is_marked(part) && whole(part).is_none() && !is_version_segment(part)
+}
+
+/// Holes with short capitals around them, as in `AX-{int}`: codes, whose letters are values too.
+pub fn is_code(part: &[u8]) -> bool {
+    let stem = &part[..suffix_at(part).unwrap_or(part.len())];
+    let (mut at, mut run, mut letters) = (0, 0, false);
+    while at < stem.len() {
+        match stem[at] {
+            HOLE => {
+                run = 0;
+                at += 1;
+            }
+            b'A'..=b'Z' => {
+                letters = true;
+                run += 1;
+            }
+            b'0'..=b'9' | b'-' | b'_' => run = 0,
+            _ => return false,
+        }
+        if run > 5 {
+            return false;
+        }
+        at += 1;
+    }
+    letters && (holes(stem).next().is_some() || stem.iter().any(u8::is_ascii_digit))
+}
+
+/// A literal with its runs of digits as holes: `img042` becomes `img{int}`.
+pub fn skeleton(part: &[u8]) -> Option<Vec<u8>> {
+    let stem = suffix_at(part).unwrap_or(part.len());
+    if !is_literal(part)
+        || part.contains(&b'%')
+        || !part[..stem].iter().any(u8::is_ascii_digit)
+        || is_version_segment(part)
+    {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut at = 0;
+    let mut found = 0;
+    while at < stem {
+        if part[at].is_ascii_digit() {
+            while at < stem && part[at].is_ascii_digit() {
+                at += 1;
+            }
+            bytes.extend([HOLE, Kind::Int as u8]);
+            found += 1;
+        } else {
+            bytes.push(part[at]);
+            at += 1;
+        }
+    }
+    bytes.extend_from_slice(&part[stem..]);
+    (found <= 2 && bytes.iter().any(u8::is_ascii_alphabetic)).then_some(bytes)
+}

@@ -1,0 +1,169 @@
+//! The distinct values of a variable: a sample of bounded size, and how many there are.
+//!
+//! The sample holds the `most` values with the smallest hashes (XXH3-64), with their bytes. Which values these are depends on
+//! the set of values alone, so samples of two sets merge into that of the union. With k = `most` values in it, the largest
+//! hash h says how densely hashes lie:
+//! ```text
+//! distinct ≈ (k − 1) · 2^64 / h          relative standard error 1 / sqrt(k − 2); exact below k values
+//! ```
+//! Sources: Bar-Yossef et al. (RANDOM 2002), section 4; Beyer et al. (SIGMOD 2007), the unbiased form.
+//!
+//! Cost: a value that does not enter a full sample costs one comparison of numbers. At most [`LONGEST`]
+//! bytes of a value are kept; its hash is that of all its bytes.
+
+use crate::hash::xxh3;
+use crate::{Result, room};
+
+/// Most bytes that are kept of one value.
+pub const LONGEST: usize = 256;
+
+/// A sample of distinct values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Values {
+    /// Ascending.
+    hashes: Vec<u64>,
+    texts: Vec<Box<[u8]>>,
+}
+
+/// The hash by which a value is known.
+#[inline]
+pub fn hash(value: &[u8]) -> u64 {
+    xxh3::hash(value, 0)
+}
+
+impl Values {
+    /// Adds a value by its hash, to a sample of at most `most` values.
+    ///
+    /// # Errors
+    /// There is no memory for its bytes.
+    #[inline]
+    pub fn add(&mut self, hash: u64, value: &[u8], most: usize) -> Result<()> {
+        self.add_long(hash, value, most, LONGEST)
+    }
+
+    /// As `add`, with at most `longest` bytes of it.
+    ///
+    /// # Errors
+    /// As for `add`.
+    #[inline]
+    pub fn add_long(&mut self, hash: u64, value: &[u8], most: usize, longest: usize) -> Result<()> {
+        if self.hashes.len() >= most && self.hashes.last().is_none_or(|&last| hash >= last) {
+            return Ok(());
+        }
+        self.insert(hash, &value[..value.len().min(longest)], most)
+    }
+
+    fn insert(&mut self, hash: u64, value: &[u8], most: usize) -> Result<()> {
+        let Err(place) = self.hashes.binary_search(&hash) else { return Ok(()) };
+        let text = room::copied(value)?.into_boxed_slice();
+        room::more(&mut self.hashes, 1)?;
+        room::more(&mut self.texts, 1)?;
+        self.hashes.insert(place, hash);
+        self.texts.insert(place, text);
+        self.hashes.truncate(most);
+        self.texts.truncate(most);
+        Ok(())
+    }
+
+    /// Adds the values of another sample.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn merge(&mut self, other: &Self, most: usize) -> Result<()> {
+        other.iter().try_for_each(|(hash, text)| self.add_long(hash, text, most, usize::MAX))
+    }
+
+    /// The sample of ascending hashes and their values, as a file has it; None if they do not ascend, or are no pairs.
+    pub(crate) fn restored(hashes: Vec<u64>, texts: Vec<Box<[u8]>>) -> Option<Self> {
+        let ascending = hashes.windows(2).all(|pair| pair[0] < pair[1]);
+        (ascending && hashes.len() == texts.len()).then_some(Self { hashes, texts })
+    }
+
+    /// How many distinct values there are, in a sample of at most `most`: exact below that, else an estimate.
+    pub fn distinct(&self, most: usize) -> u64 {
+        match self.hashes.last() {
+            Some(&last) if self.hashes.len() >= most && most > 1 => {
+                let estimate = (most - 1) as f64 * 2_f64.powi(64) / (last as f64).max(1.0);
+                (estimate.round() as u64).max(most as u64)
+            }
+            _ => self.hashes.len() as u64,
+        }
+    }
+
+    /// Hashes and values of the sample, ascending by hash.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, &[u8])> {
+        self.hashes.iter().zip(&self.texts).map(|(&hash, text)| (hash, &**text))
+    }
+
+    /// Values in the sample.
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// Bytes of memory beside the struct itself.
+    pub fn memory(&self) -> usize {
+        let texts: usize = self.texts.iter().map(|text| text.len()).sum();
+        self.hashes.capacity() * 8 + self.texts.capacity() * size_of::<Box<[u8]>>() + texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn sample(values: &[String], most: usize) -> Values {
+        let mut sample = Values::default();
+        for value in values {
+            sample.add(hash(value.as_bytes()), value.as_bytes(), most).expect("room");
+        }
+        sample
+    }
+
+    proptest! {
+        #[test]
+        fn a_sample_is_the_smallest_hashes(values in prop::collection::vec("[a-c]{0,3}", 0..80), most in 1_usize..9, cut in 0_usize..80) {
+            let mut all = BTreeMap::new();
+            for value in &values {
+                all.insert(hash(value.as_bytes()), value.as_bytes());
+            }
+            let whole = sample(&values, most);
+            let expected: Vec<(u64, &[u8])> = all.into_iter().take(most).collect();
+            prop_assert_eq!(expected, whole.iter().collect::<Vec<_>>());
+            let (left, right) = values.split_at(cut.min(values.len()));
+            let mut merged = sample(right, most);
+            merged.merge(&sample(left, most), most).expect("room");
+            prop_assert_eq!(&whole, &merged);
+        }
+    }
+
+    #[test]
+    fn few_values_are_counted_and_many_estimated() {
+        let values: Vec<String> = (0..100_000).map(|i| format!("value {i}")).collect();
+        assert_eq!(0, Values::default().distinct(64));
+        assert_eq!(63, sample(&values[..63], 64).distinct(64));
+        for count in [1_000, 100_000] {
+            let found = sample(&values[..count], 64).distinct(64) as f64;
+            // Four standard errors.
+            assert!((found / count as f64 - 1.0).abs() < 4.0 / 62_f64.sqrt(), "{found}");
+        }
+        // One value does not say how densely they lie.
+        assert_eq!(1, sample(&values, 1).distinct(1));
+    }
+
+    #[test]
+    fn long_values_are_kept_in_part() {
+        let (long, longer) = ("x".repeat(LONGEST), "x".repeat(LONGEST + 1));
+        let found = sample(&[long, longer], 4);
+        assert_eq!((2, 2), (found.len(), found.distinct(4)));
+        assert!(found.iter().all(|(_, text)| text.len() == LONGEST));
+        assert!(found.memory() >= 2 * LONGEST + 32);
+        assert!(!found.is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! Tables of forms, and scanned items that are added to them: [`nearkin_core::patterns`]. One file per kind of item.
+
+mod lines;
+mod payloads;
+mod table;
+mod urls;
+
+use nearkin_core::patterns::batch::{self, Batch, Beside, Packed};
+use nearkin_core::patterns::forms;
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::errors::IntoPython;
+use crate::patterns::table::FormTable;
+use crate::threads::detached_with;
+
+/// Byte strings as Python gives them: offsets and data.
+pub(crate) type Strings<'py> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>);
+
+/// The byte strings of offsets and data.
+pub(crate) fn packed<'a>(strings: &'a Strings<'_>) -> PyResult<Packed<'a>> {
+    Packed::new(strings.0.as_slice()?, strings.1.as_slice()?).into_python()
+}
+
+/// Scans items on all threads and adds them to a table: all, or none if the call is stopped. Gives how many items were left out,
+/// by the numbers of the scanner's reasons.
+pub(crate) fn add_scanned(
+    py: Python<'_>,
+    table: &FormTable,
+    items: &Strings<'_>,
+    times: Option<&PyReadonlyArray1<'_, i64>>,
+    sources: Option<&Strings<'_>>,
+    scan: impl Fn(&mut Batch, usize, &[u8]) + Sync + Send,
+) -> PyResult<Vec<u64>> {
+    let items = packed(items)?;
+    let beside =
+        Beside { times: times.map(|times| times.as_slice()).transpose()?, sources: sources.map(packed).transpose()? };
+    beside.check(items.len()).into_python()?;
+    detached_with(
+        py,
+        || table.table.write(),
+        |pool, mut table| {
+            let table: &mut forms::FormTable = &mut table;
+            pool.install(|| {
+                let batches = batch::scan(items, scan)?;
+                batch::add(table, &batches, items, beside)?;
+                Ok(batch::skipped(&batches).to_vec())
+            })
+        },
+    )
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    lines::register(module)?;
+    payloads::register(module)?;
+    table::register(module)?;
+    urls::register(module)
+}

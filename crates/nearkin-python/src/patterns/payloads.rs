@@ -1,0 +1,128 @@
+//! Payloads: scanned into a table of forms, read one by one, grouped by their forms: [`nearkin_core::patterns::payloads`].
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use nearkin_core::patterns::batch::Packed;
+use nearkin_core::patterns::payloads::{forms, groups, scripts};
+use nearkin_core::{Error, Result, room};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use rayon::prelude::*;
+
+use crate::errors::IntoPython;
+use crate::patterns::table::FormTable;
+use crate::patterns::{Strings, add_scanned, packed};
+use crate::threads::detached;
+
+/// Byte strings for Python: offsets and data.
+type Texts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>);
+
+/// Adds payloads to a table; how many were left out, by the numbers of reasons.
+#[pyfunction]
+#[pyo3(signature = (table, items, times, sources))]
+fn add_payloads(
+    py: Python<'_>,
+    table: &Bound<'_, FormTable>,
+    items: Strings<'_>,
+    times: Option<PyReadonlyArray1<'_, i64>>,
+    sources: Option<Strings<'_>>,
+) -> PyResult<Vec<u64>> {
+    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), forms::scan)
+}
+
+/// A payload's form, layers, head and tail, values of the form, and the decoded text.
+type Reading<'py> =
+    (String, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
+
+/// What is found in one payload.
+#[pyfunction]
+fn read_payload<'py>(py: Python<'py>, item: &[u8]) -> Reading<'py> {
+    let found = forms::read(item);
+    let values = found.values.iter().map(|value| PyBytes::new(py, value)).collect();
+    let (head, tail) = (PyBytes::new(py, &found.head), PyBytes::new(py, &found.tail));
+    (found.form, found.layers, head, tail, values, PyBytes::new(py, &found.decoded))
+}
+
+/// Text of each form of a table, as `FormTable.arrays` has them, and the row of the centre of its group.
+#[pyfunction]
+fn group_forms<'py>(
+    py: Python<'py>,
+    forms: Strings<'py>,
+    pinned: PyReadonlyArray1<'py, bool>,
+    threshold: f64,
+) -> PyResult<(Texts<'py>, Bound<'py, PyArray1<u32>>)> {
+    let (forms, pinned) = (packed(&forms)?, pinned.as_slice()?);
+    if pinned.len() != forms.len() {
+        return Err(Error::parameter("pinned", pinned.len(), format!("{} values, one per form", forms.len())))
+            .into_python();
+    }
+    let work = || -> Result<_> {
+        let texts: Vec<Vec<u8>> = (0..forms.len()).map(|row| groups::text_of(forms.get(row))).collect::<Result<_>>()?;
+        let centres = groups::group(&texts, pinned, threshold)?;
+        Ok((texts, centres))
+    };
+    let (texts, centres) = detached(py, work)?.into_python()?;
+    Ok((for_python(py, &texts).into_python()?, centres.into_pyarray(py)))
+}
+
+/// The form of each payload as text; an empty one for an empty payload.
+#[pyfunction]
+fn forms_of<'py>(py: Python<'py>, items: Strings<'py>) -> PyResult<Texts<'py>> {
+    let items = packed(&items)?;
+    let form = |row| forms::read(items.get(row)).form.into_bytes();
+    let texts: Vec<Vec<u8>> = detached(py, || (0..items.len()).into_par_iter().map(form).collect())?;
+    for_python(py, &texts).into_python()
+}
+
+/// For each text of a form the place of the nearest centre that reaches the threshold, or -1.
+#[pyfunction]
+fn nearest_forms<'py>(
+    py: Python<'py>,
+    centres: Strings<'py>,
+    texts: Strings<'py>,
+    threshold: f64,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let all =
+        |strings: Packed<'_>| -> Vec<Vec<u8>> { (0..strings.len()).map(|row| strings.get(row).to_vec()).collect() };
+    let (centres, texts) = (all(packed(&centres)?), all(packed(&texts)?));
+    let found = detached(py, || groups::nearest(&centres, &texts, threshold))?.into_python()?;
+    let places: Vec<i64> = found.into_iter().map(|place| place.map_or(-1, i64::from)).collect();
+    Ok(places.into_pyarray(py))
+}
+
+/// The similarity of two forms by their texts.
+#[pyfunction]
+fn form_similarity(left: &str, right: &str) -> f64 {
+    groups::similarity(left.as_bytes(), right.as_bytes())
+}
+
+/// Features of each file that is a short text, ascending; None for any other.
+#[pyfunction]
+fn script_features<'py>(py: Python<'py>, files: Strings<'py>) -> PyResult<Vec<Option<Bound<'py, PyArray1<u64>>>>> {
+    let files = packed(&files)?;
+    let found: Vec<Option<Vec<u64>>> =
+        detached(py, || (0..files.len()).into_par_iter().map(|row| scripts::features(files.get(row))).collect())?;
+    Ok(found.into_iter().map(|features| Some(features?.into_pyarray(py))).collect())
+}
+
+fn for_python<'py>(py: Python<'py>, texts: &[Vec<u8>]) -> Result<Texts<'py>> {
+    let mut offsets = room::of(texts.len() + 1)?;
+    let mut data = room::of(texts.iter().map(Vec::len).sum())?;
+    offsets.push(0);
+    for text in texts {
+        data.extend_from_slice(text);
+        offsets.push(data.len() as i64);
+    }
+    Ok((offsets.into_pyarray(py), data.into_pyarray(py)))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(add_payloads, module)?)?;
+    module.add_function(wrap_pyfunction!(form_similarity, module)?)?;
+    module.add_function(wrap_pyfunction!(forms_of, module)?)?;
+    module.add_function(wrap_pyfunction!(group_forms, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest_forms, module)?)?;
+    module.add_function(wrap_pyfunction!(read_payload, module)?)?;
+    module.add_function(wrap_pyfunction!(script_features, module)?)
+}

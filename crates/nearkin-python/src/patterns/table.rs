@@ -1,0 +1,194 @@
+//! `FormTable` and saved states.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use std::path::PathBuf;
+
+use nearkin_core::patterns::columns::{Columns, SampleColumns};
+use nearkin_core::patterns::kinds::{self, Kind};
+use nearkin_core::patterns::{file, forms};
+use nearkin_core::{Error, room};
+use numpy::{Element, IntoPyArray, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::errors::{IntoPython, to_python};
+use crate::locks::Lock;
+use crate::threads::{detached, detached_with};
+
+/// Forms with holes, and what is known of each: see `FormTable` in the core.
+#[pyclass(frozen, module = "nearkin._core")]
+pub(crate) struct FormTable {
+    pub(crate) table: Lock<forms::FormTable>,
+}
+
+/// Names of the arrays of samples.
+const SAMPLES: [&str; 3] = ["examples", "sources", "holes"];
+
+#[pymethods]
+impl FormTable {
+    /// An empty table: samples of `sample` values, at most `max_forms` forms.
+    #[new]
+    fn new(sample: usize, max_forms: usize) -> PyResult<Self> {
+        Ok(Self { table: Lock::new(forms::FormTable::new(sample, max_forms).into_python()?) })
+    }
+
+    /// The table of the arrays that `arrays` gave; `gone` as it was.
+    #[staticmethod]
+    fn from_arrays(
+        py: Python<'_>,
+        arrays: &Bound<'_, PyDict>,
+        sample: usize,
+        max_forms: usize,
+        gone: (u64, u64),
+    ) -> PyResult<Self> {
+        let columns = columns(arrays)?;
+        let table = detached(py, || columns.table(sample, max_forms, gone))?.into_python()?;
+        Ok(Self { table: Lock::new(table) })
+    }
+
+    /// The table as arrays, by name, in the order of the forms' bytes.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let columns = detached_with(
+            py,
+            || self.table.read(),
+            |pool, table| {
+                let table: &forms::FormTable = &table;
+                pool.install(|| Columns::of(table))
+            },
+        )?;
+        arrays_of(py, columns)
+    }
+
+    /// Adds all forms of another table.
+    fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
+        // A copy, so that a table can be added to itself and no call waits for two locks.
+        let other = other.get();
+        let other = detached_with(py, || other.table.read(), |_, table| Ok(table.clone()))?;
+        py.detach(|| self.table.write()?.merge(&other)).into_python()
+    }
+
+    /// Another table of the same forms.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        let table = detached_with(py, || self.table.read(), |_, table| Ok(table.clone()))?;
+        Ok(Self { table: Lock::new(table) })
+    }
+
+    /// Items of the forms that are there.
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| Ok(self.table.read()?.count())).into_python()
+    }
+
+    /// How often a form was let go at the limit, and how many items went with them.
+    fn gone(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        py.detach(|| Ok(self.table.read()?.gone())).into_python()
+    }
+
+    /// Bytes of memory.
+    fn memory(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| Ok(self.table.read()?.memory())).into_python()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        py.detach(|| Ok(self.table.read()?.len())).into_python()
+    }
+}
+
+/// A table's arrays by name.
+pub(crate) fn arrays_of(py: Python<'_>, columns: Columns) -> PyResult<Bound<'_, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("form_ends", columns.form_ends.into_pyarray(py))?;
+    found.set_item("forms", columns.forms.into_pyarray(py))?;
+    found.set_item("counts", columns.counts.into_pyarray(py))?;
+    found.set_item("first", columns.first.into_pyarray(py))?;
+    found.set_item("last", columns.last.into_pyarray(py))?;
+    found.set_item("day_ends", columns.day_ends.into_pyarray(py))?;
+    found.set_item("days", columns.days.into_pyarray(py))?;
+    found.set_item("day_counts", columns.day_counts.into_pyarray(py))?;
+    found.set_item("hole_ends", columns.hole_ends.into_pyarray(py))?;
+    for (name, samples) in SAMPLES.into_iter().zip([columns.examples, columns.sources, columns.holes]) {
+        found.set_item(format!("{name}_ends"), samples.ends.into_pyarray(py))?;
+        found.set_item(format!("{name}_hashes"), samples.hashes.into_pyarray(py))?;
+        found.set_item(format!("{name}_text_ends"), samples.text_ends.into_pyarray(py))?;
+        found.set_item(format!("{name}_text"), samples.text.into_pyarray(py))?;
+    }
+    Ok(found)
+}
+
+/// The values of an array of a dictionary, as the core keeps them.
+fn array<T: Element + Copy>(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<Vec<T>> {
+    let missing = || to_python(Error::Corrupt { place: "the table of forms".to_owned(), reason: format!("no {name}") });
+    let found: PyReadonlyArray1<'_, T> = arrays.get_item(name)?.ok_or_else(missing)?.extract()?;
+    room::copied(found.as_slice()?).into_python()
+}
+
+fn samples(arrays: &Bound<'_, PyDict>, name: &str) -> PyResult<SampleColumns> {
+    Ok(SampleColumns {
+        ends: array(arrays, &format!("{name}_ends"))?,
+        hashes: array(arrays, &format!("{name}_hashes"))?,
+        text_ends: array(arrays, &format!("{name}_text_ends"))?,
+        text: array(arrays, &format!("{name}_text"))?,
+    })
+}
+
+fn columns(arrays: &Bound<'_, PyDict>) -> PyResult<Columns> {
+    Ok(Columns {
+        form_ends: array(arrays, "form_ends")?,
+        forms: array(arrays, "forms")?,
+        counts: array(arrays, "counts")?,
+        first: array(arrays, "first")?,
+        last: array(arrays, "last")?,
+        day_ends: array(arrays, "day_ends")?,
+        days: array(arrays, "days")?,
+        day_counts: array(arrays, "day_counts")?,
+        hole_ends: array(arrays, "hole_ends")?,
+        examples: samples(arrays, SAMPLES[0])?,
+        sources: samples(arrays, SAMPLES[1])?,
+        holes: samples(arrays, SAMPLES[2])?,
+    })
+}
+
+/// The name of the type of a token.
+#[pyfunction]
+fn kind_of(token: &[u8]) -> &'static str {
+    kinds::kind_of(token).name()
+}
+
+/// Names of all types by their numbers, as holes of forms have them.
+#[pyfunction]
+fn kind_names() -> Vec<(u8, &'static str)> {
+    Kind::ALL.map(|kind| (kind as u8, kind.name())).to_vec()
+}
+
+/// The name of the least type that covers two.
+#[pyfunction]
+fn join_kinds(left: &str, right: &str) -> PyResult<&'static str> {
+    let kind = |name: &str| {
+        let all = || Kind::ALL.map(Kind::name).join(", ");
+        Kind::named(name).ok_or_else(|| to_python(Error::parameter("type", name, format!("one of {}", all()))))
+    };
+    Ok(kind(left)?.join(kind(right)?).name())
+}
+
+/// Writes a state's description and arrays to a file, which replaces one of that name only when it is whole.
+#[pyfunction]
+fn write_patterns(py: Python<'_>, path: PathBuf, text: &str, values: Vec<PyReadonlyArray1<'_, u8>>) -> PyResult<()> {
+    let values: Vec<&[u8]> = values.iter().map(|value| Ok(value.as_slice()?)).collect::<PyResult<_>>()?;
+    detached(py, || file::write(&path, text, &values))?.into_python()
+}
+
+/// Reads what `write_patterns` wrote.
+#[pyfunction]
+fn read_patterns(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyBytes>>)> {
+    let (text, values) = detached(py, || file::read(&path))?.into_python()?;
+    Ok((text, values.iter().map(|value| PyBytes::new(py, value).unbind()).collect()))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<FormTable>()?;
+    module.add_function(wrap_pyfunction!(join_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(kind_names, module)?)?;
+    module.add_function(wrap_pyfunction!(kind_of, module)?)?;
+    module.add_function(wrap_pyfunction!(read_patterns, module)?)?;
+    module.add_function(wrap_pyfunction!(write_patterns, module)?)
+}

@@ -1,0 +1,309 @@
+//! URLs: their scan, the patterns of a table, and the patterns of other URLs.
+
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
+use nearkin_core::patterns::batch::{self, Batch};
+use nearkin_core::patterns::forms;
+use nearkin_core::patterns::urls::canonical::{Canonical, Unreadable};
+use nearkin_core::patterns::urls::logs;
+use nearkin_core::patterns::urls::rows::{self, Matches};
+use nearkin_core::patterns::urls::scan;
+use nearkin_core::patterns::urls::sites::Sites;
+use nearkin_core::patterns::urls::tree::{self, Rules};
+use nearkin_core::patterns::urls::{tokens, unexplained};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::IntoPython;
+use crate::locks::Lock;
+use crate::patterns::table::FormTable;
+use crate::patterns::{Strings, add_scanned, packed};
+use crate::threads::{detached, detached_with};
+
+/// Methods of items: the number of each item's, and the methods; a number beyond them is no method.
+type Methods<'py> = (PyReadonlyArray1<'py, u32>, Vec<Vec<u8>>);
+
+/// The method of a row.
+fn method_of<'a>(methods: Option<(&[u32], &'a [Vec<u8>])>, row: usize) -> Option<&'a [u8]> {
+    methods.map(|(numbers, names)| names.get(numbers[row] as usize).map_or(&b""[..], Vec::as_slice))
+}
+
+/// Scans one item into a batch, or says why not.
+fn scan_one(batch: &mut Batch, row: usize, item: &[u8], method: Option<&[u8]>, drop_trackers: bool) {
+    thread_local! {
+        static URL: std::cell::RefCell<Canonical> = std::cell::RefCell::default();
+    }
+    URL.with_borrow_mut(|url| {
+        if let Err(reason) = scan::scan(batch, row, item, url, (method, drop_trackers)) {
+            batch.skip(row, reason as u8);
+        }
+    });
+}
+
+/// Scans URLs and adds them to a table; gives how many were left out, by the numbers of `url_reasons`.
+#[pyfunction]
+#[pyo3(signature = (table, items, times, sources, methods, drop_trackers))]
+fn add_urls(
+    py: Python<'_>,
+    table: &Bound<'_, FormTable>,
+    items: Strings<'_>,
+    times: Option<PyReadonlyArray1<'_, i64>>,
+    sources: Option<Strings<'_>>,
+    methods: Option<Methods<'_>>,
+    drop_trackers: bool,
+) -> PyResult<Vec<u64>> {
+    let methods = match &methods {
+        None => None,
+        Some((numbers, names)) => Some((numbers.as_slice()?, names.as_slice())),
+    };
+    check_methods(methods, packed(&items)?.len())?;
+    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), |batch, row, item| {
+        scan_one(batch, row, item, method_of(methods, row), drop_trackers);
+    })
+}
+
+fn check_methods(methods: Option<(&[u32], &[Vec<u8>])>, items: usize) -> PyResult<()> {
+    match methods {
+        Some((numbers, _)) if numbers.len() != items => {
+            Err(nearkin_core::Error::parameter("len(methods)", numbers.len(), format!("one for each item: {items}")))
+                .into_python()
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Requests of a block of an access log, or of lines that are URLs: request lines, times and clients as arrays, the first malformed
+/// lines, how many there are by reason, bytes and lines that were read.
+#[pyfunction]
+#[pyo3(signature = (block, *, log, end))]
+#[allow(clippy::type_complexity, reason = "arrays, named in the lines above")]
+fn read_requests<'py>(
+    py: Python<'py>,
+    block: PyReadonlyArray1<'py, u8>,
+    log: bool,
+    end: bool,
+) -> PyResult<(
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u8>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u8>>,
+    Vec<(u64, &'static str)>,
+    Vec<(&'static str, u64)>,
+    usize,
+    u64,
+)> {
+    let block = block.as_slice()?;
+    let lines = if log { logs::Lines::Log } else { logs::Lines::Plain };
+    let found = detached(py, || logs::read(block, end, lines))?.into_python()?;
+    let counts = logs::REASONS.into_iter().zip(found.counts).filter(|(_, count)| *count > 0).collect();
+    Ok((
+        found.ends.into_pyarray(py),
+        found.data.into_pyarray(py),
+        found.times.into_pyarray(py),
+        found.client_ends.into_pyarray(py),
+        found.clients.into_pyarray(py),
+        found.malformed,
+        counts,
+        found.consumed,
+        found.lines,
+    ))
+}
+
+/// Why items are left out, by number.
+#[pyfunction]
+fn url_reasons() -> Vec<&'static str> {
+    Unreadable::ALL.map(Unreadable::reason).to_vec()
+}
+
+/// The canonical form of a URL, or why it has none.
+#[pyfunction]
+#[pyo3(signature = (item, method=None, *, drop_trackers=false))]
+fn canonical_url(
+    py: Python<'_>,
+    item: &[u8],
+    method: Option<&[u8]>,
+    drop_trackers: bool,
+) -> (Option<Py<PyBytes>>, Option<&'static str>) {
+    let mut url = Canonical::default();
+    if let Err(reason) = url.read(item, method, drop_trackers) {
+        return (None, Some(reason.reason()));
+    }
+    let mut text = Vec::new();
+    url.write(&mut text);
+    (Some(PyBytes::new(py, &text).unbind()), None)
+}
+
+/// A parameter of a pattern: key, literal value, type, optional, repeated.
+type Parameter = (Vec<u8>, Option<Vec<u8>>, Option<&'static str>, bool, bool);
+/// A pattern: bytes as a form, method, host, path, parameters, requests.
+type Pattern = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<Vec<u8>>, Vec<Parameter>, u64);
+/// Evidence for a slot: host and path with `{}` for holes, the path as written, score, distinct values, requests, asked for once.
+type Evidence = (Vec<u8>, Vec<u8>, f64, usize, u64, usize);
+
+/// Patterns of the URLs of a table.
+#[pyclass(frozen, module = "nearkin._core")]
+struct UrlSites {
+    sites: Sites,
+    rows: forms::FormTable,
+    left: (u64, Vec<Vec<u8>>),
+}
+
+/// What the merge is told: URLs whose parts stay, slots that are taken back, whether clients are known, what stays a name.
+fn rules_of(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (bool, bool, bool)) -> Rules {
+    let mut url = Canonical::default();
+    let pins = pins.iter().filter_map(|pin| {
+        let mut batch = Batch::default();
+        scan::scan(&mut batch, 0, pin, &mut url, (None, false)).ok()?;
+        let (_, host, asked) = tree::split(batch.iter().next()?.2);
+        Some((host, asked.path))
+    });
+    let any = tree::Any { version: !keep.0, language: !keep.1, suffix: !keep.2 };
+    Rules { pins: pins.collect(), splits, clients, any }
+}
+
+/// Replaces the forms of a table by what their patterns make of them; arguments are those of `UrlSites`.
+#[pyfunction]
+fn compact_urls(
+    py: Python<'_>,
+    table: &Bound<'_, FormTable>,
+    least: u64,
+    pins: Vec<Vec<u8>>,
+    splits: Vec<Vec<u8>>,
+    clients: bool,
+    keep: (bool, bool, bool),
+) -> PyResult<()> {
+    let rules = rules_of(&pins, splits, clients, keep);
+    let table = table.get();
+    detached_with(
+        py,
+        || table.table.write(),
+        |_, mut table| {
+            let sites = Sites::new(&table, &rules, least)?;
+            rows::compact(&sites, &mut table)
+        },
+    )
+}
+
+#[pymethods]
+impl UrlSites {
+    /// Merges the forms of `table`; `pins` are URLs whose parts stay as they are, `splits` slots that are taken back.
+    #[new]
+    #[pyo3(signature = (table, least, pins, splits, clients, keep))]
+    fn new(
+        py: Python<'_>,
+        table: &Bound<'_, FormTable>,
+        least: u64,
+        pins: Vec<Vec<u8>>,
+        splits: Vec<Vec<u8>>,
+        clients: bool,
+        keep: (bool, bool, bool),
+    ) -> PyResult<Self> {
+        let rules = rules_of(&pins, splits, clients, keep);
+        let table = table.get();
+        detached_with(
+            py,
+            || table.table.read(),
+            |_, table| {
+                let sites = Sites::new(&table, &rules, least)?;
+                let rows = rows::rows(&sites, &table)?;
+                let left = unexplained(&sites, &table)?;
+                Ok(Self { sites, rows, left })
+            },
+        )
+    }
+
+    /// The patterns as a table of forms.
+    fn rows(&self) -> FormTable {
+        FormTable { table: Lock::new(self.rows.clone()) }
+    }
+
+    /// The patterns, most requests first.
+    fn patterns(&self) -> Vec<Pattern> {
+        let parameter = |parameter: &nearkin_core::patterns::urls::parameters::Parameter| {
+            let kind = parameter.kind.map(nearkin_core::patterns::kinds::Kind::name);
+            (parameter.key.clone(), parameter.literal.clone(), kind, parameter.optional, parameter.repeated)
+        };
+        let found = self.sites.patterns.iter().map(|named| {
+            let pattern = &named.pattern;
+            (
+                rows::bytes_of(&named.host, pattern),
+                pattern.method.clone(),
+                named.host.clone(),
+                pattern.path.clone(),
+                pattern.parameters.iter().map(parameter).collect(),
+                named.count,
+            )
+        });
+        found.collect()
+    }
+
+    /// How many items no pattern explains, and examples.
+    fn unexplained(&self) -> (u64, Vec<Vec<u8>>) {
+        self.left.clone()
+    }
+
+    /// What made variables of words.
+    fn evidence(&self) -> Vec<Evidence> {
+        let found = self.sites.evidence.iter().map(|(host, evidence)| {
+            let verdict = &evidence.verdict;
+            let mut written = host.clone();
+            for part in &evidence.path {
+                written.push(b'/');
+                written.extend(tokens::written(part));
+            }
+            let bare = tree::bare(host, evidence.path.iter());
+            (bare, written, verdict.score, verdict.distinct, verdict.requests, verdict.once)
+        });
+        found.collect()
+    }
+
+    /// Patterns of items by number (-1 for none), and the values of their variables: ends of each item's, ends, presence, bytes.
+    #[pyo3(signature = (items, methods, drop_trackers))]
+    #[allow(clippy::type_complexity, reason = "arrays, named in the line above")]
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        items: Strings<'py>,
+        methods: Option<Methods<'py>>,
+        drop_trackers: bool,
+    ) -> PyResult<(
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<u8>>,
+        Bound<'py, PyArray1<u8>>,
+    )> {
+        let methods = match &methods {
+            None => None,
+            Some((numbers, names)) => Some((numbers.as_slice()?, names.as_slice())),
+        };
+        let items = packed(&items)?;
+        check_methods(methods, items.len())?;
+        let found = detached(py, || {
+            let scan = |batch: &mut Batch, row: usize, item: &[u8]| {
+                scan_one(batch, row, item, method_of(methods, row), drop_trackers);
+            };
+            Ok(rows::matches(&self.sites, &batch::scan(items, scan)?, items.len()))
+        })?
+        .into_python()?;
+        let Matches { numbers, ends, text_ends, present, text } = found;
+        Ok((
+            numbers.into_pyarray(py),
+            ends.into_pyarray(py),
+            text_ends.into_pyarray(py),
+            present.into_pyarray(py),
+            text.into_pyarray(py),
+        ))
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<UrlSites>()?;
+    module.add_function(wrap_pyfunction!(add_urls, module)?)?;
+    module.add_function(wrap_pyfunction!(canonical_url, module)?)?;
+    module.add_function(wrap_pyfunction!(compact_urls, module)?)?;
+    module.add_function(wrap_pyfunction!(read_requests, module)?)?;
+    module.add_function(wrap_pyfunction!(url_reasons, module)?)
+}

@@ -1,0 +1,48 @@
+//! Any lines as URLs, and as lines of a log: no panic; a canonical URL is its own; every form is in a pattern or in none; the text of a
+//! pattern is its own pattern.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nearkin_core::patterns::batch::Batch;
+use nearkin_core::patterns::forms::{FormTable, Seen, item_hash};
+use nearkin_core::patterns::urls::canonical::Canonical;
+use nearkin_core::patterns::urls::logs::{self, Lines};
+use nearkin_core::patterns::urls::rows;
+use nearkin_core::patterns::urls::scan::scan;
+use nearkin_core::patterns::urls::sites::Sites;
+use nearkin_core::patterns::urls::tree::Rules;
+use nearkin_fuzz::alone;
+
+fuzz_target!(init: alone(), |input: &[u8]| {
+    let (mut url, mut batch) = (Canonical::default(), Batch::default());
+    let lines: Vec<&[u8]> = input.split(|&byte| byte == b'\n').collect();
+    for (row, line) in lines.iter().enumerate() {
+        if let Err(reason) = scan(&mut batch, row, line, &mut url, (None, row % 2 == 1)) {
+            batch.skip(row, reason as u8);
+        } else if line.first() == Some(&b'/') {
+            let (mut once, mut twice) = (Vec::new(), Vec::new());
+            url.read(line, None, false).expect("read before");
+            url.write(&mut once);
+            url.read(&once, None, false).expect("canonical");
+            url.write(&mut twice);
+            assert_eq!(once, twice);
+        }
+    }
+    let mut table = FormTable::new(8, 1 << 16).expect("valid");
+    for (row, hash, form, values) in batch.iter() {
+        let values = values.map(|place| batch.value(place));
+        table.add((hash, form), (item_hash(lines[row]), lines[row]), values, Seen::default()).expect("room");
+    }
+    let sites = Sites::new(&table, &Rules::default(), 2).expect("room");
+    let explained: usize = sites.patterns.iter().map(|named| named.forms.len()).sum();
+    assert_eq!(table.len(), explained + sites.unexplained.len());
+    for (place, named) in sites.patterns.iter().enumerate() {
+        assert!(named.forms.iter().all(|&form| sites.find(&table.forms()[form].text) == Some(place)));
+    }
+    let patterns = rows::rows(&sites, &table).expect("room");
+    assert_eq!(sites.patterns.iter().map(|named| named.count).sum::<u64>(), patterns.count());
+    assert_eq!(lines.len(), rows::matches(&sites, &[batch], lines.len()).numbers.len());
+    for kind in [Lines::Log, Lines::Plain] {
+        assert_eq!(input.len(), logs::read(input, true, kind).expect("room").consumed);
+    }
+});

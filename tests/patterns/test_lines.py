@@ -1,0 +1,166 @@
+"""Templates of log lines: what merges, what a line's template is, orders of people, and that order never matters."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.errors import ParameterError
+
+NAMES = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal", "ida"]
+LINES = [
+    *(f"user {name} took {n} ms" for n, name in enumerate(NAMES)),
+    "link went UP",
+    "link went DOWN",
+    "from 10.0.0.1 (db1.example.org) port=80",
+    "from 10.0.0.2 () port=8080",
+]
+PATTERNS = ["user {word} took {int} ms", "from {ip} ({host}) port={int}", "link went DOWN", "link went UP"]
+
+
+def test_lines_of_one_template_are_counted_together() -> None:
+    """Counts, types, names after keys, times and examples; what is skipped is counted too."""
+    found = nk.LogTemplates().fit([*LINES, "", "  "], times=[86_400.0 * n for n in range(len(LINES) + 2)])
+    table = found.table()
+    assert PATTERNS == table["pattern"].to_pylist()
+    assert (4, 15, {"empty": 2}) == (len(found), found.count, found.skipped)
+    assert "<LogTemplates(): 4 patterns of 15 items>" == repr(found)
+    first, second = table.to_pylist()[:2]
+    assert (9, 9 / 15, 9) == (first["count"], first["share"], len(first["days"]))
+    assert [("word", "word", 9), ("int", "int", 9)] == [
+        (v["name"], v["type"], v["distinct"]) for v in first["variables"]
+    ]
+    assert ["ip", "host", "port"] == [v["name"] for v in second["variables"]]
+    assert {"", "db1.example.org"} == set(second["variables"][1]["samples"])
+    assert set(first["examples"]) < set(LINES)
+    assert 0 == found.unexplained.count
+
+
+def test_a_line_has_a_template_and_values() -> None:
+    """So has one that was not seen; what fits nowhere has none."""
+    found = nk.LogTemplates().fit(LINES)
+    match = found.match("user zoe took 17 ms")
+    assert match is not None
+    assert ("user {word} took {int} ms", {"word": "zoe", "int": "17"}) == (match.pattern, match.variables)
+    assert match.id in found.table()["id"].to_pylist()
+    assert found.match(b"from 10.9.9.9 () port=1") == found.match("from 10.9.9.9 () port=1")
+    for line in ("user zoe took x ms", "link went AWAY", "", "user"):
+        assert found.match(line) is None
+    table = found.match_many(["user zoe took 17 ms", "", "link went UP", "other", b"user \xff took 1 ms"])
+    assert [PATTERNS[0], None, PATTERNS[3], None, PATTERNS[0]] == table["pattern"].to_pylist()
+    assert [["zoe", "17"], None, [], None, ["\\xff", "1"]] == table["variables"].to_pylist()
+    assert 0 == nk.LogTemplates().match_many([]).num_rows
+    assert ["id", "pattern", "variables"] == nk.LogTemplates().match_many(["x"]).column_names
+
+
+def test_ids_stay_when_more_lines_come() -> None:
+    """An id is a function of the template's text."""
+    found = nk.LogTemplates().fit(LINES)
+    before = dict(zip(found.table()["pattern"].to_pylist(), found.table()["id"].to_pylist(), strict=True))
+    found.partial_fit([*LINES, "user zoe took 99 ms", "new 5"])
+    after = dict(zip(found.table()["pattern"].to_pylist(), found.table()["id"].to_pylist(), strict=True))
+    assert before.items() < after.items()
+    assert [("new", "new {int}")] == [
+        (row["kind"], row["pattern"]) for row in found.compare(nk.LogTemplates().fit(LINES)).to_pylist()
+    ]
+
+
+_LINE = st.builds(
+    "{} {} {} {}".format,
+    st.sampled_from(["user", "from", "for"]),
+    st.one_of(st.text("abcdef", min_size=1, max_size=2), st.sampled_from(["eth0", "eth1", "eth2", "eth3", "UP"])),
+    st.sampled_from(["in", "=", "()", "1, 2", "7", "{int}"]),
+    st.sampled_from(["1", "x.y", "a", "b", ""]),
+)
+
+
+@given(st.lists(_LINE, max_size=30), st.integers(0, 30), st.randoms(use_true_random=False))
+def test_neither_order_nor_batches_nor_merges_matter(lines: list[str], cut: int, order: random.Random) -> None:
+    """One fit, batches, another order and merged states give one table, which templates as lines give again."""
+    whole = nk.LogTemplates(sample=8).fit(lines)
+    batches = nk.LogTemplates(sample=8).fit(lines[:cut]).partial_fit(lines[cut:])
+    merged = nk.LogTemplates(sample=8).fit(lines[cut:]).merge(nk.LogTemplates(sample=8).fit(lines[:cut]))
+    turned = nk.LogTemplates(sample=8).fit(order.sample(lines, len(lines)))
+    assert whole.table() == batches.table() == merged.table() == turned.table()
+    patterns = whole.table()["pattern"].to_pylist()
+    assert sorted(patterns) == sorted(nk.LogTemplates().fit(patterns).table()["pattern"].to_pylist())
+    assert all(id is not None for id in whole.match_many(lines)["id"].to_pylist())
+
+
+def test_a_state_is_saved_with_orders(tmp_path: Path) -> None:
+    """`split` takes a merge back, `pin` keeps a line out of it; both are saved and merged."""
+    found = nk.LogTemplates().fit(LINES)
+    found.split(found.table()["id"][0].as_py())
+    apart = [f"user {name} took {{int}} ms" for name in NAMES]
+    assert sorted([*apart, *PATTERNS[1:]]) == sorted(found.table()["pattern"].to_pylist())
+    found.save(tmp_path / "state")
+    assert found.table() == nk.LogTemplates.open(tmp_path / "state").table()
+    merged = nk.LogTemplates().merge(nk.LogTemplates.open(tmp_path / "state"))
+    assert found.table() == merged.table()
+    pinned = nk.LogTemplates().fit(LINES).pin("user ann took 0 ms")
+    assert {"user ann took {int} ms", PATTERNS[0]} < set(pinned.table()["pattern"].to_pylist())
+    match = pinned.match("user ann took 5 ms")
+    assert match is not None
+    assert "user ann took {int} ms" == match.pattern
+    assert len(pinned) == len(pinned.fit(LINES))
+
+
+def test_an_explanation_names_what_differs() -> None:
+    """Types and values of one template; words of two."""
+    found = nk.LogTemplates().fit(LINES)
+    together = found.explain("user ann took 1 ms", "user bob took 1 ms")
+    assert together.together
+    assert "{word}: 'ann' and 'bob' are of type word; 9 distinct values" in str(together)
+    assert "nothing differs" in str(found.explain(LINES[0], LINES[0]))
+    apart = found.explain("link went UP", "link went DOWN")
+    assert not apart.together
+    assert "'UP' against 'DOWN'; too few distinct words" in str(apart)
+    assert "5 and 3 words" in str(found.explain(LINES[0], "link went UP"))
+    assert "no template has 'other'" in str(found.explain(LINES[0], "other"))
+
+
+def test_hostile_lines_are_lines() -> None:
+    """Long, binary and NUL lines are counted, matched and saved like others, and join no other."""
+    hostile = [b"\x00\x01\x02", b"\xff\xfe" * 40, b"x" * 9000, b"1 " * 9000, b"=" * 9000, b"a b " * 9000, "é" * 99]
+    found = nk.LogTemplates().fit(LINES).partial_fit(hostile)
+    assert len(LINES) + len(hostile) == found.count
+    assert set(PATTERNS) < set(found.table()["pattern"].to_pylist())
+    assert len(hostile) == sum(id is not None for id in found.match_many(hostile)["id"].to_pylist())
+
+
+def test_memory_stays_bounded() -> None:
+    """Words that vary become templates before forms are too many; no line is lost, whatever the batches."""
+    rng = np.random.default_rng(5)
+    names = ["".join(rng.choice(list("abcdefgh"), 9)) for _ in range(5000)]
+    lines = [f"user {name} logged in" for name in names]
+    found = nk.LogTemplates(max_forms=1000)
+    for start in range(0, len(lines), 400):
+        found.partial_fit(lines[start : start + 400])
+    assert ["user {word} logged in"] == found.table()["pattern"].to_pylist()
+    assert (5000, 0) == (found.count, found.unexplained.count)
+    assert 5000 == found.table()["count"][0].as_py()
+    distinct = found.table()["variables"][0].as_py()[0]["distinct"]
+    assert abs(distinct / len(set(names)) - 1) < 0.5
+
+
+def test_what_is_let_go_is_told() -> None:
+    """Forms beyond the limit that no template takes are counted."""
+    rng = np.random.default_rng(5)
+    lines = [" ".join("".join(rng.choice(list("abcdefgh"), 5)) for _ in range(6)) for _ in range(300)]
+    with pytest.warns(RuntimeWarning, match="max_forms=100"):
+        found = nk.LogTemplates(max_forms=100).fit(lines)
+    assert found.unexplained.count == found.unexplained.let_go >= 200
+    assert 300 == found.count
+
+
+def test_an_empty_line_is_not_explained() -> None:
+    """It has no template."""
+    assert not nk.LogTemplates().fit(LINES).explain("", "link went UP").together
+    with pytest.raises(ParameterError, match=r"lines\[1\] is missing"):
+        nk.LogTemplates().fit(["a", None])

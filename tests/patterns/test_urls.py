@@ -1,0 +1,371 @@
+"""Patterns of URLs: order, batches and merges; each kind of variable; hostile lines; what a person decides."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearkin.errors import MismatchError, ParameterError
+from nearkin.patterns.urls import UrlPatterns
+from small_site import EXPECTED, traffic
+
+HASH = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+RANDOM = "xjAJXh38I15wypJXxuGMBp0EAVxt0G0biEntp43Qt6E"
+
+
+def patterns_of(urls: list[str], **options: object) -> list[str]:
+    """Texts of the patterns, sorted."""
+    return sorted(UrlPatterns(**options).fit(urls).table()["pattern"].to_pylist())  # type: ignore[arg-type]
+
+
+def test_a_pattern_is_still_a_url() -> None:
+    """The interfaces of a small site are its patterns."""
+    assert EXPECTED == patterns_of(traffic())
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("42", "int"),
+        ("0b2a5c9e-8f1d-4a3b-9c7e-1d2f3a4b5c6d", "uuid"),
+        (HASH, "hex"),
+        ("8f3a91bc", "hex"),
+        (RANDOM, "token"),
+        ("dQw4w9WgXcQ", "token"),
+        ("2024-02-29", "date"),
+        ("10.20.30.40", "ip"),
+        ("jo.doe@example.com", "email"),
+        ("2024-02-29T10:00:00Z", "datetime"),
+    ],
+)
+def test_types_are_variables_at_once(value: str, kind: str) -> None:
+    """One request is enough where the type says it."""
+    assert [f"/things/{{{kind}}}/edit"] == patterns_of([f"/things/{value}/edit"])
+
+
+@pytest.mark.parametrize(
+    ("url", "pattern"),
+    [
+        ("/shop/product-123.html", "/shop/product-{int}.html"),
+        ("/static/app.8f3a.js", "/static/app.{hex}.js"),
+        ("/lib/jquery-1.4.2.min.js", "/lib/jquery-{version}.min.js"),
+        ("/img/2024-05-01_12.png", "/img/{date}_{int}.png"),
+        ("/map;lat=48.5;lon=2.25/tile", "/map;lat={float};lon={float}/tile"),
+        ("/cart;jsessionid=8F3A2C/show", "/cart/show"),
+        ("/v1/de/about.html", "/v1/de/about.html"),
+        ("/a?ids=1&ids=2&ids=3", "/a?ids={int}"),
+        ("/list?C=M;O=A", "/list?C={word}&O={word}"),
+        ("/a?1700000000", "/a?{int}"),
+        ("/a?debug", "/a?debug"),
+        ("/?x=-1.5", "/?x={float}"),
+    ],
+)
+def test_variables_inside_of_segments_and_parameters(url: str, pattern: str) -> None:
+    """Names around a variable stay, versions, languages and suffixes too."""
+    assert [pattern] == patterns_of([url])
+
+
+def test_more_values_of_a_word_are_a_variable_and_few_are_not() -> None:
+    """Titles of a blog are values, pages of an API are names."""
+    r = random.Random(3)
+    words = ["build", "a", "house", "of", "wood", "and", "stone", "near", "the", "river", "in", "one", "long"]
+    titles = [f"/blog/{'-'.join(r.sample(words, 5))}" for _ in range(40)]
+    names = [f"/api/{name}" for name in ("users", "orders", "carts", "search", "health") for _ in range(30)]
+    found = patterns_of(titles + names)
+    assert ["/api/carts", "/api/health", "/api/orders", "/api/search", "/api/users", "/blog/{slug}"] == found
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.randoms(use_true_random=False), st.integers(0, 600), st.integers(0, 600))
+def test_order_batches_and_merges_change_nothing(r: random.Random, first: int, second: int) -> None:
+    """The state is a sum: one table for any order, any batches, any merge."""
+    urls = traffic()
+    methods = ["PUT" if number % 50 == 0 else None for number in range(len(urls))]
+    clients = [f"10.0.0.{number % 40}" for number in range(len(urls))]
+    rows = list(zip(urls, methods, range(len(urls)), clients, strict=True))
+    whole = UrlPatterns().fit(*map(list, zip(*rows, strict=True))).table()
+    r.shuffle(rows)
+    low, high = sorted((first, second))
+    parts = []
+    for part in (rows[:low], rows[low:high], rows[high:]):
+        patterns = UrlPatterns()
+        for half in (part[: len(part) // 2], part[len(part) // 2 :]):
+            if half:
+                patterns.partial_fit(*map(list, zip(*half, strict=True)))
+        parts.append(patterns)
+    assert whole.equals(parts[2].merge(parts[0]).merge(parts[1]).table())
+
+
+def test_patterns_of_patterns_are_the_patterns() -> None:
+    """Feeding texts of patterns back changes nothing."""
+    urls = [*traffic(), *(f"/{name}" for name in ("a", "b", "c", "d", "e", "f", "g")), "/a/deep/one", "/a/deep/two"]
+    once = patterns_of(urls)
+    assert once == patterns_of(once)
+    assert once == patterns_of(patterns_of(once * 3))
+
+
+def test_ids_stay_when_more_data_confirms_a_pattern() -> None:
+    """More of the same, and new optional parameters, change no id."""
+    small, large = UrlPatterns().fit(traffic(1, 200)), UrlPatterns().fit([*traffic(1, 200), *traffic(2, 3000)])
+    ids = dict(zip(*(small.table()[name].to_pylist() for name in ("pattern", "id")), strict=True))
+    assert ids == dict(zip(*(large.table()[name].to_pylist() for name in ("pattern", "id")), strict=True))
+    more = UrlPatterns().fit([*traffic(), *["GET http://shop.example/search?q=red&lang=de"] * 20])
+    found = dict(zip(*(more.table()[name].to_pylist() for name in ("pattern", "id")), strict=True))
+    assert ids["GET shop.example/search?q={text}"] == found["GET shop.example/search?lang={word}&q={text}"]
+
+
+HOSTILE = [
+    b"/\x00",
+    b"/a%00b",
+    b"/%",
+    b"/%2",
+    b"/%zz",
+    b"/%2541%2541",
+    b"/" + b"A" * 8192,
+    b"/" + b"a/" * 4000,
+    b"/\xff\xfe\x80",
+    b"GET",
+    b"GET  HTTP/1.1",
+    b"\x16\x03\x01\x02\x00\x01",
+    b"http://",
+    b"http://[::1/x",
+    b"://x",
+    b"?",
+    b"#",
+    b"/?" + b"&" * 5000,
+    b"/?" + b"a[]=1&" * 2000,
+    b"/users/%27%20OR%201=1--",
+    b"/users/..%2f..%2fetc%2fpasswd",
+    b"/users/{{7*7}}",
+    b"/users/12%00",
+    b"/users/%31%32%2500",
+    b"\xe2\x80\xae/users",
+]
+
+
+def test_hostile_lines_never_crash_and_never_merge() -> None:
+    """Binary, 8 kB, double encoding and NUL are left out or stay apart; ordinary patterns are as they were."""
+    ordinary = [f"/users/{number}?page={number % 7}" for number in range(100)]
+    with_hostile = UrlPatterns().fit([*(url.encode() for url in ordinary), *HOSTILE * 3])
+    clean = UrlPatterns().fit(ordinary).table().select(["id", "pattern", "count", "variables"]).to_pylist()
+    found = with_hostile.table().select(["id", "pattern", "count", "variables"]).to_pylist()
+    assert clean[0] in found
+    assert len(ordinary) + 3 * len(HOSTILE) == with_hostile.count
+    for line in HOSTILE:
+        match = with_hostile.match(line)
+        assert match is None or match.pattern != "/users/{int}?page={int}"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=60), max_size=20))
+def test_any_bytes_make_a_table(lines: list[bytes]) -> None:
+    """No line is lost: it is in a pattern, unexplained or left out."""
+    patterns = UrlPatterns().fit([b"/" + line for line in lines])
+    explained = sum(patterns.table()["count"].to_pylist())
+    assert len(lines) == explained + patterns.unexplained.count + sum(patterns.skipped.values())
+    assert len(lines) == patterns.match_many([b"/" + line for line in lines]).num_rows
+
+
+def test_a_scanner_makes_no_variable_of_names() -> None:
+    """Two thousand words that one client asks for once change no ordinary pattern, and are counted."""
+    words = [
+        f"/{a}{b}{c}"
+        for a in ("old", "new", "my")
+        for b in "abcdefghijklmnopqrstuvwxyz"
+        for c in ("", ".php", "-bak", ".zip")
+    ]
+    below = [f"http://shop.example/api/v1/{word[1:]}" for word in words]
+    scan = [f"GET http://shop.example{word}" for word in words] + [f"GET {url}" for url in below]
+    patterns = UrlPatterns().fit([*traffic(size=6000), *scan])
+    assert set(EXPECTED) <= set(patterns.table()["pattern"].to_pylist())
+    assert patterns.unexplained.count >= 0.9 * len(scan)
+    known = UrlPatterns().fit(
+        [*traffic(), *scan], clients=[*(f"10.0.0.{n % 99}" for n in range(600)), *["203.0.113.9"] * len(scan)]
+    )
+    assert set(EXPECTED) <= set(known.table()["pattern"].to_pylist())
+    assert len(known.unexplained.examples) > 10
+
+
+def test_match_gives_the_values_of_variables() -> None:
+    """By name for one URL, in order for many; an optional parameter that is missing is null."""
+    patterns = UrlPatterns().fit([*traffic(), *["GET http://shop.example/search?q=a&lang=en"] * 9])
+    match = patterns.match("http://shop.example/api/v1/users/7/orders?size=10&page=%33", "GET")
+    assert match is not None
+    assert {"user": "7", "page": "3", "size": "10"} == match.variables
+    found = patterns.match_many(
+        ["GET http://shop.example/search?q=red+house", "GET http://shop.example/nothing", ""]
+    ).to_pylist()
+    assert [[None, "red house"], None, None] == [row["variables"] for row in found]
+    assert found[0]["id"] is not None
+    assert found[1] == found[2] == {"id": None, "pattern": None, "variables": None}
+
+
+def test_items_are_taken_as_columns_and_bytes() -> None:
+    """Arrow columns, request lines and bytes give the same."""
+    urls = ["/a/1", "/a/2", "/b"]
+    expected = UrlPatterns().fit(urls, methods=["get", "get", None]).table()
+    assert expected.equals(UrlPatterns().fit([b"/a/1", b"/a/2", b"/b"], methods=pa.array(["GET", "GET", None])).table())
+    assert expected.equals(
+        UrlPatterns()
+        .fit(pa.chunked_array([urls[:1], urls[1:]]), pa.array(["GET", "GET", None]).dictionary_encode())
+        .table()
+    )
+    lines = UrlPatterns().fit(["GET /a/1 HTTP/1.1", "GET /a/2", "/b"])
+    assert expected["pattern"].equals(lines.table()["pattern"])
+
+
+def test_bad_arguments_are_named() -> None:
+    """Errors say what was found and what is allowed; nothing is taken."""
+    patterns = UrlPatterns().fit(["/a"])
+    with pytest.raises(ParameterError, match=r"urls\[1\] is missing"):
+        patterns.partial_fit(["/a", None])
+    with pytest.raises(ParameterError, match=r"methods"):
+        patterns.partial_fit(["/a", "/b"], methods=["GET"])
+    with pytest.raises(ParameterError, match="methods is one str"):
+        patterns.partial_fit(["/a"], methods="GET")
+    with pytest.raises(ParameterError, match="support"):
+        UrlPatterns(support=0)
+    with pytest.raises(ParameterError, match="keep"):
+        UrlPatterns(keep=["host"])  # type: ignore[list-item]
+    with pytest.raises(ParameterError, match="drop_trackers"):
+        UrlPatterns(drop_trackers=1)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="pattern_id"):
+        patterns.to_regex("nothing")
+    with pytest.raises(MismatchError, match="support"):
+        patterns.merge(UrlPatterns(support=3))
+    assert 1 == patterns.count
+    assert {"no method": 1} == UrlPatterns().fit(["/a"], methods=["G T"]).skipped
+
+
+def test_what_is_told_to_vary_varies() -> None:
+    """`keep` names what stays; trackers go on request."""
+    urls = [f"/{language}/v{version}/page" for language in ("de", "en", "fr") for version in (1, 2, 3)] * 2
+    assert 9 == len(patterns_of(urls))
+    assert ["/{name}/{version}/page"] == patterns_of(urls, keep=["suffix"])
+    tracked = [f"/a?id={n}&utm_source=x&gclid=y{n}" for n in range(9)]
+    assert ["/a?id={int}"] == patterns_of(tracked, drop_trackers=True)
+
+
+def test_a_person_takes_a_merge_back() -> None:
+    """`split` and `pin` are kept with the state."""
+    names = ["alice42", "bob_x", "carol7", "dave.k", "erin99", "frank_2", "grace1", "heidi8", "ivan77", "judy3"]
+    urls = [f"/user/{name}/posts" for name in [*names, *names, *(f"{a}_{b}" for a in names for b in names[:3])]]
+    patterns = UrlPatterns().fit(urls)
+    assert ["/user/{name}/posts"] == patterns.table()["pattern"].to_pylist()
+    pinned = UrlPatterns().fit(urls).pin("/user/bob_x/posts")
+    assert ["/user/{name}/posts", "/user/bob_x/posts"] == pinned.table()["pattern"].to_pylist()
+    patterns.split(patterns.table()["id"][0].as_py())
+    assert 10 <= len(patterns)
+    assert "/user/bob_x/posts" in patterns.table()["pattern"].to_pylist()
+    with pytest.raises(ParameterError, match="no variable that the number of values made"):
+        patterns.split(patterns.table()["id"][0].as_py())
+
+
+def test_a_state_is_saved_and_opened(tmp_path: Path) -> None:
+    """All that was seen, and the orders of a person."""
+    patterns = UrlPatterns(support=3, keep=["suffix"], drop_trackers=True)
+    patterns.fit(traffic(), times=range(600), clients=[str(n) for n in range(600)]).pin("/a")
+    patterns.save(tmp_path / "site.nkp")
+    opened = UrlPatterns.open(tmp_path / "site.nkp")
+    assert patterns.table().equals(opened.table())
+    assert repr(patterns) == repr(opened)
+    assert opened.merge(patterns).count == 2 * patterns.count
+
+
+def test_days_are_counted_and_compared() -> None:
+    """What is new since yesterday is one call."""
+    monday = datetime(2024, 5, 6)
+    old = [f"/item/{n}?id={n}" for n in range(300)] + ["/gone"] * 50 + ["/more"] * 20
+    new = [f"/item/{n}?id=x{n}y" for n in range(300)] + ["/new"] * 50 + ["/more"] * 200
+    yesterday = UrlPatterns().fit(old, times=[monday] * len(old))
+    today = UrlPatterns().fit(new, times=[monday + timedelta(days=1)] * len(new))
+    changes = {(row["kind"], row["pattern"]) for row in today.compare(yesterday).to_pylist()}
+    assert ("new", "/new") in changes
+    assert ("gone", "/gone") in changes
+    assert ("share", "/more") in changes
+    assert ("type", "/item/{int}?id={name}") in changes
+    both = yesterday.merge(today).table().to_pylist()
+    days = {row["pattern"]: [(day["day"].day, day["count"]) for day in row["days"]] for row in both}
+    assert [(6, 20), (7, 200)] == days["/more"]
+    assert monday.timestamp() <= both[0]["first_seen"].timestamp() + 86_400
+
+
+def test_explanations_name_what_was_decided() -> None:
+    """Why two URLs have one pattern, or why not."""
+    patterns = UrlPatterns().fit([*traffic(), *["GET http://shop.example/about"] * 5])
+    base = "GET http://shop.example"
+    together = patterns.explain(f"{base}/api/v1/users/1/orders", f"{base}/api/v1/users/2/orders")
+    assert together.together
+    assert "{int} is a variable by its type" in str(together)
+    r = random.Random(7)
+    slug = patterns.explain(
+        f"{base}/blog/{'-'.join(r.sample(['red', 'blue', 'old'], 3))}.html", f"{base}/blog/old-house.html"
+    )
+    assert "by its number of values" in str(slug)
+    apart = patterns.explain(f"{base}/about", f"{base}/search?q=a")
+    assert not apart.together
+    assert "segment 1 differs" in str(apart)
+    front = patterns.explain(f"{base}/index.php?m=cart&c=show&id=1", f"{base}/index.php?m=user&c=login")
+    assert "m dispatches: cart and user" in str(front)
+    assert "is not explained" in str(patterns.explain(f"{base}/nothing", f"{base}/about"))
+    assert "left out: empty" in str(patterns.explain("", f"{base}/about"))
+
+
+def test_what_known_scanners_ask_for_joins_no_variable() -> None:
+    """Where clients are known, words that only a scanner asked for are left out, though a variable would take them."""
+    r = random.Random(5)
+    names = [f"{r.choice('abcdefgh')}{r.choice(['ann', 'bob', 'eve'])}{r.randrange(99)}" for _ in range(300)]
+    users = [f"/users/{name}/posts" for name in names]
+    scan = [f"/users/{word}{n}/posts" for n, word in enumerate(["shell", "config", "dump"] * 20)]
+    probes = [f"/{word}{a}{b}.php" for word in ("shell", "config", "dump") for a in "abcdefgh" for b in "rstuv"]
+    clients = [*(f"10.0.0.{n % 50}" for n in range(300)), *["203.0.113.9"] * (len(scan) + len(probes))]
+    patterns = UrlPatterns().fit([*users, *scan, *probes], clients=clients)
+    assert [("/users/{name}/posts", 300)] == list(
+        zip(*(patterns.table()[name].to_pylist() for name in ("pattern", "count")), strict=True)
+    )
+    assert len(scan) + len(probes) == patterns.unexplained.count
+
+
+def test_memory_is_bounded_by_forms() -> None:
+    """Beyond three quarters of `max_forms` words that are values become holes; nothing is lost, patterns stay."""
+    urls = traffic(size=6000)
+    whole = UrlPatterns().fit(urls)
+    small = UrlPatterns(max_forms=400)
+    for start in range(0, len(urls), 250):
+        small.partial_fit(urls[start : start + 250])
+    assert EXPECTED == sorted(small.table()["pattern"].to_pylist())
+    columns = ["id", "pattern", "count"]
+    assert whole.table().select(columns).equals(small.table().select(columns))
+    assert 0 == small.unexplained.count
+    assert len(small._tables["forms"]) < 400 < len(whole._tables["forms"])
+
+
+def test_many_parameters_are_one_form() -> None:
+    """A request with hundreds of parameters is counted, and no pattern explains it."""
+    hostile = ["/a?" + "&".join(f"k{n}{m}=1" for m in range(900)) for n in range(50)]
+    patterns = UrlPatterns().fit([*["/a?x=1"] * 100, *hostile])
+    assert ["/a?x={int}"] == patterns.table()["pattern"].to_pylist()
+    assert 50 == patterns.unexplained.count
+
+
+def test_a_url_without_a_method_has_the_pattern_of_any() -> None:
+    """Of several methods that with the most requests; a request line keeps its own."""
+    urls = [f"/users/{n}" for n in range(30)] * 2 + [f"/users/{n}/lock" for n in range(10)]
+    methods = ["GET"] * 30 + ["DELETE"] * 30 + ["POST"] * 10
+    found = UrlPatterns().fit([*urls, "/users/1"], [*methods, "GET"])
+    matched = found.match_many(
+        ["/users/7", "/users/7/lock", "DELETE /users/7 HTTP/1.1", "PATCH /users/7 HTTP/1.1", "/no"]
+    )
+    texts = ["GET /users/{int}", "POST /users/{int}/lock", "DELETE /users/{int}", None, None]
+    assert texts == matched["pattern"].to_pylist()
+    assert [["7"], ["7"], ["7"], None, None] == matched["variables"].to_pylist()
+    match = found.match("/users/8/lock")
+    assert match is not None
+    assert "POST /users/{int}/lock" == match.pattern
+    assert found.explain("/users/1", "/users/2").together

@@ -1,0 +1,183 @@
+"""Exports of patterns of URLs: expressions match what patterns match, documents are what readers want."""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearkin._core import canonical_url
+from nearkin.patterns.urls import UrlPatterns
+from small_site import traffic
+
+
+@pytest.fixture(scope="module")
+def site() -> UrlPatterns:
+    """Patterns of a small site with every type."""
+    more = [
+        f"GET http://shop.example/mixed/{value}?v={value}&flag&w=x"
+        for value in (
+            "2024-05-01",
+            "10.0.0.1",
+            "jo@example.com",
+            "1.2.3-rc1",
+            "0b2a5c9e-8f1d-4a3b-9c7e-1d2f3a4b5c6d",
+            "-4",
+        )
+    ]
+    files = [f"GET http://shop.example/static/{'/'.join('abcd'[: n % 4])}/f{n}.css" for n in range(60)]
+    return UrlPatterns().fit([*traffic(), *more * 3, *files, *["GET http://shop.example/caf%C3%A9/(a)+b?c=%2B%26"] * 3])
+
+
+PARTS = st.sampled_from(
+    [
+        "users",
+        "list",
+        "orders",
+        "api",
+        "v1",
+        "blog",
+        "index.php",
+        "search",
+        "files",
+        "mixed",
+        "static",
+        "a",
+        "12",
+        "-3",
+        "é",
+        "red-house.html",
+    ]
+)
+VALUES = st.one_of(
+    st.sampled_from(
+        [
+            "12",
+            "red",
+            "red blue",
+            "a/b",
+            "x'y",
+            "2024-05-01",
+            "10:30",
+            "[::1]",
+            "1.5",
+            "a&b",
+            "%00",
+            "cart",
+            "user",
+            "show",
+            "login",
+        ]
+    ),
+    st.text(string.printable, max_size=12),
+    st.text(max_size=6),
+)
+
+
+def quoted(text: str) -> str:
+    """Percent-escapes for what a value may not hold."""
+    return "".join(
+        f"%{byte:02x}" if chr(byte) in '&#?/% "<>' or byte < 33 or byte > 126 else chr(byte)
+        for byte in text.encode("utf-8", "replace")
+    )
+
+
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_the_expression_matches_what_the_pattern_matches(site: UrlPatterns, data: Any) -> None:
+    """A URL that a pattern takes is taken by the pattern's expression, whatever its values are."""
+    pattern = data.draw(st.sampled_from(site.patterns))
+    path = []
+    for part in pattern.path_text[1:].split("/"):
+        value = data.draw(VALUES) if "{" in part else None
+        path.append(part if value is None else re.sub(r"\{\w+\}", quoted(value).replace("\\", ""), part))
+    query = []
+    for parameter in pattern.parameters:
+        if parameter.literal is not None:
+            query.append(f"{parameter.key}={parameter.literal}")
+        elif data.draw(st.booleans()):
+            query.append(f"{parameter.key}={quoted(data.draw(VALUES))}")
+    url = f"{pattern.method} http://{pattern.host}/{'/'.join(path)}?{'&'.join(data.draw(st.permutations(query)))}"
+    match = site.match(url)
+    if match is not None:
+        text, _ = canonical_url(url.encode())
+        assert text is not None
+        canonical = text.decode().split(" ", 1)[1]
+        assert re.search(site.to_regex(match.id, host=True), canonical), (match, canonical)
+        assert re.search(site.to_regex(match.id), canonical.removeprefix("shop.example"))
+
+
+def test_examples_of_every_pattern_match_its_expression(site: UrlPatterns) -> None:
+    """So do the URLs that made it; the expressions of others rarely do."""
+    for row in site.table().to_pylist():
+        for example in row["examples"]:
+            text, _ = canonical_url(example.encode())
+            assert text is not None
+            assert re.search(site.to_regex(row["id"], host=True), text.decode().split(" ", 1)[1])
+    users = next(row for row in site.table().to_pylist() if "/users/{int}" in row["pattern"])
+    expression = re.compile(site.to_regex(users["id"]))
+    assert expression.search("/api/v1/users/7/orders?size=1&page=2")
+    for other in (
+        "/api/v1/users/list",
+        "/api/v1/users/7",
+        "/api/v1/users/7/orders?other=1",
+        "/x/api/v1/users/7/orders",
+    ):
+        assert not expression.search(other)
+
+
+def test_an_openapi_document_has_paths_parameters_and_types(site: UrlPatterns) -> None:
+    """Paths that differ in types are one; dispatching parameters are enumerations; names are unique."""
+    document = site.to_openapi(title="Shop", version="7")
+    assert {"title": "Shop", "version": "7"} == document["info"]
+    assert [{"url": "//shop.example"}] == document["servers"]
+    orders = document["paths"]["/api/v1/users/{user}/orders"]
+    assert [
+        {"name": "user", "in": "path", "required": True, "schema": {"type": "integer", "format": "int64"}}
+    ] == orders["parameters"]
+    assert {"page", "size"} == {parameter["name"] for parameter in orders["get"]["parameters"]}
+    front = {parameter["name"]: parameter for parameter in document["paths"]["/index.php"]["get"]["parameters"]}
+    assert ["cart", "user"] == front["m"]["schema"]["enum"]
+    assert front["m"]["required"]
+    assert "required" not in front["id"]
+    bare = [re.sub(r"\{[^}]*\}", "{}", path) for path in document["paths"]]
+    assert len(bare) == len(set(bare))
+    for path, item in document["paths"].items():
+        names = re.findall(r"\{([^}]*)\}", path)
+        assert len(names) == len(set(names))
+        assert names == [parameter["name"] for parameter in item.get("parameters", [])]
+
+
+def test_an_openapi_document_is_valid(site: UrlPatterns) -> None:
+    """The validator of the specification takes it, where it is installed."""
+    validator = pytest.importorskip("openapi_spec_validator")
+    validator.validate(site.to_openapi())
+
+
+def test_nginx_has_a_location_for_each_path(site: UrlPatterns) -> None:
+    """Expressions are in quotes, and match decoded paths."""
+    text = site.to_nginx()
+    assert text.count("{") == text.count("}")
+    found = re.findall(r'location ~ "(.*)" \{', text)
+    assert any(re.search(one, "/api/v1/users/7/orders") for one in found)
+    assert any(re.search(one, "/café/(a)+b") for one in found)
+    assert not any(re.search(one, "/wp-login.php") for one in found)
+    assert "limit_except GET { deny all; }" in text
+
+
+def test_modsecurity_rules_have_their_own_numbers(site: UrlPatterns) -> None:
+    """Each rule has one id; what no pattern explains is refused; values of numbers are checked."""
+    text = site.to_modsecurity(first_rule=5000)
+    numbers = [int(number) for number in re.findall(r"id:(\d+)", text)]
+    assert numbers == list(range(5000, 5000 + len(numbers)))
+    assert 'SecRule TX:known "@eq 0"' in text
+    assert r'SecRule ARGS:page "!@rx ^(?:[-+]?\d+)?$"' in text
+    assert 'SecRule ARGS:m "@streq cart"' in text
+    lines = [line for line in text.splitlines() if line.lstrip().startswith("SecRule")]
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        # A test that is not the last one says that the next line belongs to it.
+        assert following.startswith("    ") == ("chain" in line) or line.startswith("    ")
