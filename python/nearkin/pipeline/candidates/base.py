@@ -4,7 +4,7 @@ A `CandidateSource` holds a family's parameters of one run. Each document has a 
 `CandidateSearch` over these rows, in which documents are named by their place in keep order. `nearkin.pipeline.cluster`
 asks it three questions, and knows nothing of families:
 
-1. `find`: which of the documents that were added may match these (the kept ones of earlier batches);
+1. `find`, or `find_at`: which of the documents that were added may match these (the kept ones of earlier batches);
 2. `within`: which documents of one batch may match one another;
 3. `pairs`: all pairs among those added.
 
@@ -17,13 +17,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache, absorb_listed
 from nearkin.pipeline.summary import Summary
+
+if TYPE_CHECKING:
+    from nearkin.pipeline.growing import Spill
 
 TextBatch: TypeAlias = Sequence[str | None]
 """Texts of one batch in a form that the kernels read: a list, packed texts, or any object with Arrow strings."""
@@ -138,8 +141,8 @@ class CandidateBatch(Protocol):
         """
 
 
-class CandidateSearch(Protocol):
-    """Proposes candidates among documents, by place."""
+class AddsDocuments(Protocol):
+    """What searches among documents, by place, have in common."""
 
     def __len__(self) -> int:
         """How many documents were added."""
@@ -147,14 +150,26 @@ class CandidateSearch(Protocol):
     def add(self, places: Places) -> None:
         """Let these be found."""
 
-    def find(self, values: Values) -> CandidateLists:
-        """The added documents that may match each of these rows of values; a document may find itself."""
-
     def within(self, places: Places) -> CandidateBatch:
         """The candidates among these alone."""
 
     def pairs(self) -> CandidatePairs:
         """All pairs among the added documents."""
+
+
+class CandidateSearch(AddsDocuments, Protocol):
+    """Proposes candidates among documents, by place."""
+
+    def find(self, values: Values) -> CandidateLists:
+        """The added documents that may match each of these rows of values; a document may find itself."""
+
+
+class KnowsPlaces(AddsDocuments, ABC):
+    """A search that knows the values of all documents from the start, and is asked about these alone."""
+
+    @abstractmethod
+    def find_at(self, places: Places) -> CandidateLists:
+        """The added documents that may match the one at each of these places; a document may find itself."""
 
 
 class ReadsTexts(CandidateSearch, ABC):
@@ -228,6 +243,14 @@ class CandidateSource(Protocol):
 
     def summary(self) -> Summary:
         """The family's part of the summary of a run: its parameters."""
+
+
+@runtime_checkable
+class SearchesKnown(Protocol):
+    """A family that searches better among documents that it knows all of."""
+
+    def search_known(self, values: PlacedValues, spill: Spill) -> KnowsPlaces | None:
+        """A search over all rows of values, in which none is added yet; None where `search` is as good."""
 
 
 class TextCandidateSource(CandidateSource, Protocol):

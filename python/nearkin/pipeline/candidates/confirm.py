@@ -79,6 +79,12 @@ class ConfirmedCandidates:
         """Whether the second family finds rows similar."""
         return self.second.distances(left, right) <= self.most
 
+    def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Whether the first family proposes pairs of rows and the second one confirms them."""
+        found = self.first.are_candidates(left["first"], right["first"])
+        found[found] = self.confirms(left["second"][found], right["second"][found])
+        return found
+
     def similarities(self, left: Values, right: Values) -> NDArray[np.float64]:
         """As the first family says."""
         return self.first.similarities(left["first"], right["first"])

@@ -6,18 +6,20 @@ a band only those whose signatures agree in `least` values are verified: what th
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import signature_differences
+from nearkin._core import byte_hashes, signature_differences
 from nearkin.families.minhash import check_minhash
 from nearkin.pipeline.candidates.base import (
     CandidateBatch,
     CandidateLists,
     CandidatePairs,
     CandidateSearch,
+    KnowsPlaces,
     ListedBatch,
     OlderIndex,
     PlacedValues,
@@ -27,6 +29,8 @@ from nearkin.pipeline.candidates.base import (
     ascending,
     nearest_hits,
 )
+from nearkin.pipeline.candidates.buckets import BucketSearch
+from nearkin.pipeline.growing import Spill
 from nearkin.pipeline.summary import Summary
 from nearkin.recipe import Recipe
 from nearkin.search.bands import BandIndex
@@ -34,6 +38,8 @@ from nearkin.theory import choose_bands
 
 RECALL = 0.95
 """Recall at the threshold when the caller says nothing."""
+_KNOWN = 1 << 14
+"""Documents from which buckets of all of them are worth their sorting."""
 
 
 class MinHashCandidates:
@@ -73,6 +79,12 @@ class MinHashCandidates:
         return self.threshold if self.by_share else self.banding.least / self.recipe.num_perm
 
     @property
+    def least(self) -> int:
+        """Equal values from which a pair is a candidate."""
+        # A share that is exactly wanted counts, whatever the last bit of the product says.
+        return math.ceil(self.share * self.recipe.num_perm - 1e-9)
+
+    @property
     def recall(self) -> float:
         """Probability that a pair at the threshold is found."""
         return self.banding.recall
@@ -86,6 +98,10 @@ class MinHashCandidates:
         """An empty search over signatures."""
         return BandSearch(self, values)
 
+    def search_known(self, values: PlacedValues, spill: Spill) -> KnowsPlaces | None:
+        """By buckets, from `_KNOWN` documents on."""
+        return BucketSearch(self, values, spill) if len(values) >= _KNOWN else None
+
     def distances(self, left: Values, right: Values) -> NDArray[np.int64]:
         """In how many values signatures differ."""
         if not len(left):
@@ -98,6 +114,26 @@ class MinHashCandidates:
         if not self.by_share:
             return np.full(len(left), np.nan)
         return 1 - self.distances(left, right) / self.recipe.num_perm
+
+    def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Whether rows share a band and agree in enough values."""
+        bands, rows = self.banding.num_bands, self.banding.num_rows
+        equal = (left[:, : bands * rows] == right[:, : bands * rows]).reshape(-1, bands, rows)
+        return np.asarray(equal.all(2).any(1)) & (self.distances(left, right) <= self.recipe.num_perm - self.least)
+
+    def band_keys(self, values: Values) -> NDArray[np.int64]:
+        """Hashes of the bands of each row, `(n, num_bands)`: those of two rows are equal where the band is equal, and
+        else with probability 2^-64.
+        """
+        bands, rows = self.banding.num_bands, self.banding.num_rows
+        cut = np.ascontiguousarray(values[:, : bands * rows])
+        if not len(cut):
+            return np.zeros((0, bands), np.int64)
+        width = rows * cut.dtype.itemsize
+        hashes = byte_hashes(cut.view(np.uint8).reshape(-1), width)[::2].reshape(-1, bands)
+        # Equal values in different bands have different keys.
+        salts = np.arange(1, bands + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return np.asarray(hashes ^ salts).view(np.int64)
 
     def older_index(self, against: object) -> OlderIndex | None:
         """A BandIndex of the recipe's signatures: the nearest entry with the wanted share of values counts."""

@@ -88,6 +88,10 @@ class SimHashCandidates:
         """NaN: a distance is not a similarity of texts."""
         return np.full(len(left), np.nan)
 
+    def are_candidates(self, left: Values, right: Values) -> NDArray[np.bool_]:
+        """Whether rows lie within the radius."""
+        return self.distances(left, right) <= self.radius
+
     def older_index(self, against: object) -> OlderIndex | None:
         """A HammingIndex of the recipe's width: the nearest entry within the radius counts."""
         if not isinstance(against, HammingIndex):

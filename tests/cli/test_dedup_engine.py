@@ -1,0 +1,520 @@
+"""`nearkin dedup --engine`: Sail always runs; Spark where there is Java 17 or newer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from engines import mixed
+from sessions import java
+
+import nearkin as nk
+from command import Done, call, run, write_jsonl
+from nearkin.cli.engine import Engine, address_of, engine_named, session_of, told_by_engine
+from nearkin.errors import EngineError, ParameterError
+
+__all__ = ["java"]
+
+pytest.importorskip("pysail", reason="pysail is not installed")
+
+SUMMARY = ("documents", "kept", "removed", "removed_by_reason", "clusters", "largest_cluster", "recipe", "threshold")
+
+
+def table(count: int = 120, seed: int = 0, first: int = 0) -> pa.Table:
+    """Documents in the order of their ids: near-duplicates, copies, texts without letters."""
+    texts = [text or "" for text in mixed(count, seed)]
+    ids = [f"d{number:05}" for number in range(first, first + len(texts))]
+    rng = random.Random(seed)
+    scores = [rng.randrange(1000) for _ in texts]
+    return pa.table({"id": ids, "text": texts, "score": scores, "src": [f"s{n % 3}" for n in range(len(texts))]})
+
+
+def on_sail(*arguments: object) -> Done:
+    """A run on Sail, with ids."""
+    return call("dedup", *arguments, "--id-column", "id", "--engine", "sail")
+
+
+def rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    """The rows of a table that an engine wrote, by id."""
+    found: list[dict[str, Any]] = pq.read_table(folder / name).to_pylist()
+    return sorted(found, key=lambda row: (row.get("cluster", 0), row.get("reason") != "kept", row["id"]))
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder, hidden files, too."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def check_equal(engine: Path, local: Path) -> None:
+    """Both outputs have the same rows and counts."""
+    for name in ("kept", "clusters", "pairs"):
+        expected = rows(local, f"{name}.parquet")
+        assert expected
+        assert expected == rows(engine, name)
+    ours, theirs = (json.loads((out / "summary.json").read_text()) for out in (local, engine))
+    assert {key: ours[key] for key in SUMMARY} == {key: theirs[key] for key in SUMMARY}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--family", "minhash"),
+        ("--family", "simhash", "--threshold", "0.7", "--keep", "max:score,last", "--source-column", "src"),
+        ("--family", "minhash", "--cluster", "components", "--featureless", "keep"),
+    ],
+    ids=" ".join,
+)
+def test_the_answer_is_that_of_one_machine(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """What is kept with all its columns, clusters, pairs, counts, and the report but for what was compared."""
+    given = tmp_path / "in.parquet"
+    pq.write_table(table(), given)
+    done = on_sail(given, "--out", tmp_path / "sail", *options)
+    assert (0, "") == (done.code, done.out), done.err
+    local = call("dedup", given, "--out", tmp_path / "local", "--id-column", "id", *options)
+    check_equal(tmp_path / "sail", tmp_path / "local")
+    told, expected = ([" ".join(line.split()) for line in err.splitlines()] for err in (done.err, local.err))
+    assert [line for line in expected if "removed" in line] == [line for line in told if "removed" in line]
+    assert any(line.endswith(f"kept in {tmp_path / 'sail' / 'kept'}") for line in told)
+    assert ["in.parquet", "local", "sail"] == names(tmp_path)
+
+
+def test_older_tables_and_all_links(tmp_path: Path) -> None:
+    """`--against` may be repeated; `--links all` has the columns left and right."""
+    pq.write_table(table(), tmp_path / "new.parquet")
+    pq.write_table(table(60, 0, 1000), tmp_path / "old.parquet")
+    pq.write_table(table(60, 1, 2000), tmp_path / "older.parquet")
+    options = ["--against", tmp_path / "old.parquet", "--against", tmp_path / "older.parquet", "--family", "minhash"]
+    assert 0 == on_sail(tmp_path / "new.parquet", "-o", tmp_path / "sail", *options, "--links", "all").code
+    local = ["--id-column", "id", *options, "--links", "all"]
+    assert 0 == call("dedup", tmp_path / "new.parquet", "-o", tmp_path / "local", *local).code
+    assert rows(tmp_path / "local", "kept.parquet") == rows(tmp_path / "sail", "kept")
+    assert rows(tmp_path / "local", "clusters.parquet") == rows(tmp_path / "sail", "clusters")
+    assert ["left", "right", "distance", "similarity"] == pq.read_table(tmp_path / "sail" / "pairs").column_names
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "jsonl.zst", "csv", "csv.bz2", "tsv"])
+def test_rows_of_text_files(tmp_path: Path, ending: str) -> None:
+    """JSON lines, CSV and TSV, compressed or not; quotes are doubled, ids of CSV are strings."""
+    name = f"in.{ending}"
+    assert {"id": "007", "text": 'a "quoted", text\nof two lines'} == text_file(tmp_path, name)[0]
+    done = on_sail(tmp_path / name, "--out", tmp_path / "out", "--json")
+    assert 0 == done.code, done.err
+    kept = rows(tmp_path / "out", "kept")
+    assert text_file(tmp_path, name)[:2] == [{key: row[key] for key in ("id", "text")} for row in kept]
+    assert (3, 2, ending.split(".")[0], "sail") == tuple(
+        done.json()[key] for key in ("documents", "kept", "format", "engine")
+    )
+    assert done.json() == json.loads((tmp_path / "out" / "summary.json").read_text())
+
+
+def text_file(folder: Path, name: str) -> list[dict[str, str]]:
+    """Three rows, of which the last is a copy of the first, and a file of them."""
+    texts = ['a "quoted", text\nof two lines', "something else entirely", 'a "quoted", text\nof two lines']
+    made = [{"id": f"{7 + at:03}", "text": text} for at, text in enumerate(texts)]
+    if "jsonl" in name:
+        content = "".join(json.dumps(row) + "\n" for row in made)
+    else:
+        sign = "\t" if "tsv" in name else ","
+        quoted = ['"{}"'.format(row["text"].replace('"', '""')) for row in made]
+        content = f"id{sign}text\n" + "".join(
+            f"{row['id']}{sign}{cell}\n" for row, cell in zip(made, quoted, strict=True)
+        )
+    kind = {"gz": "gzip", "zst": "zstd", "bz2": "bz2"}.get(name.rpartition(".")[2])
+    with pa.output_stream(str(folder / name), compression=kind) as file:
+        file.write(content.encode())
+    return made
+
+
+def test_a_delimiter_of_csv(tmp_path: Path) -> None:
+    """It is a comma unless another is given."""
+    path = tmp_path / "in.csv"
+    path.write_text("id;text\n1;one, two\n")
+    assert 0 == on_sail(path, "--out", tmp_path / "out", "--delimiter", ";").code
+    assert [{"id": "1", "text": "one, two"}] == rows(tmp_path / "out", "kept")
+    done = on_sail(path, "--out", tmp_path / "other")
+    assert (2, True) == (done.code, "use a column of the input: id;text" in done.message)
+
+
+@pytest.mark.parametrize("name", ["flat", "nested", "parted", "*/*.parquet", "mixed/*.parquet"])
+def test_folders_and_globs(tmp_path: Path, name: str) -> None:
+    """Below a folder and by a glob the files are those of every other command; folders `column=value` give a column."""
+    paths = ["flat/a.parquet", "flat/_SUCCESS", "nested/b.parquet", "nested/deep/c.parquet", "parted/day=1/d.parquet"]
+    paths += ["mixed/e.parquet", "mixed/notes.md"]
+    for number, path in enumerate(paths):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = f"{number} {'x' * number} a text of {number * 37} words"
+        pq.write_table(pa.table({"id": [number], "text": [text]}), file) if path.endswith("parquet") else file.touch()
+    expected = {"flat": [0], "nested": [2, 3], "parted": [4], "*/*.parquet": [0, 2, 5], "mixed/*.parquet": [5]}[name]
+    done = on_sail(tmp_path / name, "--out", tmp_path / "out")
+    assert 0 == done.code, done.err
+    kept = rows(tmp_path / "out", "kept")
+    assert expected == [row["id"] for row in kept]
+    assert (name == "parted") == ("day" in kept[0])
+
+
+def test_output_of_an_engine_is_input_of_a_local_run(tmp_path: Path) -> None:
+    """What an engine leaves beside its tables is no table."""
+    pq.write_table(table(), tmp_path / "in.parquet")
+    assert 0 == on_sail(tmp_path / "in.parquet", "--out", tmp_path / "out", "--family", "simhash").code
+    (tmp_path / "out" / "kept" / "_SUCCESS").touch()
+    done = call("dedup", tmp_path / "out" / "kept", "--out", tmp_path / "again", "--id-column", "id", "--json")
+    assert (0, 0) == (done.code, done.json()["removed"]), done.err
+
+
+def test_urls(tmp_path: Path) -> None:
+    """The engine reads and writes them; the summary comes last; what is there already is refused before the job."""
+    pq.write_table(table(), tmp_path / "in.parquet")
+    out = (tmp_path / "out").as_uri()
+    done = on_sail((tmp_path / "in.parquet").as_uri(), "--out", out)
+    assert (0, True) == (done.code, f"kept in {out}/kept" in done.err), done.err
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert found["kept"] == len(rows(tmp_path / "out", "kept"))
+    with mock.patch("nearkin.cli.dedup_engine.session_of", side_effect=AssertionError):
+        again = on_sail((tmp_path / "in.parquet").as_uri(), "--out", out)
+    assert (2, True) == (again.code, "a folder that is empty or does not exist; it holds" in again.err)
+
+
+@pytest.mark.parametrize("url", [False, True])
+def test_tables_without_rows_are_there(tmp_path: Path, url: bool) -> None:
+    """With the columns that they would have."""
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text", "b": "something else entirely"})
+    done = on_sail(path, "--out", (tmp_path / "out").as_uri() if url else tmp_path / "out")
+    assert 0 == done.code, done.err
+    pairs = pq.read_table(tmp_path / "out" / "pairs")
+    assert (0, ["id", "representative", "distance", "similarity"]) == (pairs.num_rows, pairs.column_names)
+    assert 0 == pq.read_table(tmp_path / "out" / "clusters").num_rows
+
+
+def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
+    """Stages that are there are not made again; other options are another job."""
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text", "b": "one text", "c": "something else entirely"})
+    point = tmp_path / "point"
+    first = on_sail(path, "--out", tmp_path / "first", "--checkpoint", point, "--json")
+    assert (0, True) == (first.code, "documents" in first.json()["timings"]), first.err
+    second = on_sail(path, "--out", tmp_path / "second", "--checkpoint", point, "--json")
+    assert (0, False) == (second.code, "documents" in second.json()["timings"]), second.err
+    assert rows(tmp_path / "first", "kept") == rows(tmp_path / "second", "kept")
+    third = on_sail(path, "--out", tmp_path / "third", "--checkpoint", point, "--keep", "last")
+    assert (2, True) == (third.code, "of another job" in third.err)
+    assert not (tmp_path / "third").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--engine", "sial"], "--engine sial is not allowed; use spark or sail"),
+        (["--master", "local[2]"], "--master local[2] is not allowed; use --engine spark with it"),
+        (["--engine", "spark", "--master", "loca[2]"], "--master loca[2] is not allowed; use local[CORES]"),
+        (["--engine", "sail", "--master", "local[2]"], "sail runs in this process"),
+        (["--engine", "sail", "--remote", "sc://a:1"], "sail runs in this process"),
+        (["--engine", "spark", "--master", "yarn", "--remote", "sc://a:1"], "use one of --master and --remote"),
+        (["--remote", "http://a:1"], "--remote http://a:1 is not allowed; use sc://HOST:PORT"),
+        (["--remote", "sc://a:1"], "no checkpoint given; use --checkpoint FOLDER"),
+        (["--engine", "spark", "--master", "spark://a:7077"], "no checkpoint given; use --checkpoint FOLDER"),
+        (["--checkpoint", "point"], "--checkpoint point is not allowed; use --engine or --remote with it"),
+        (["--engine", "sail", "--store", "a.store"], "--store: not with an engine: --against takes the export"),
+        (["--engine", "sail", "--labels", "a.tsv"], "--labels: not with an engine: run dedup on one machine"),
+        (["--engine", "sail", "--unit", "line"], "--unit: not with an engine"),
+        (["--engine", "sail", "--boilerplate", "drop"], "--boilerplate: not with an engine"),
+        (["--engine", "sail", "--min-length", "3"], "--min-length: not with an engine"),
+        (["--engine", "sail", "--threads", "2"], "--threads: not with an engine"),
+        (["--engine", "sail", "--out-layout", "input"], "--out-layout: not with an engine"),
+        (["--engine", "sail", "--column", "src"], "--column: not with an engine"),
+        (["--engine", "sail", "--max-comparisons", "9"], "--max-comparisons: not with an engine, which leaves no"),
+        (["--engine", "sail", "--max-malformed", "9"], "--max-malformed: not with an engine"),
+        (["--engine", "sail", "--encoding", "latin-1"], "--encoding: not with an engine, which reads UTF-8"),
+        (["--engine", "sail", "--html"], "--html: not with an engine"),
+        (["--engine", "sail", "--skip-hubs", "9"], "--skip-hubs: not with an engine"),
+        (["--engine", "sail", "--overwrite"], "--overwrite: not with an engine: give a new folder"),
+        (["--engine", "sail", "--differing", "flag"], "--differing: not with an engine"),
+        (["--engine", "sail", "--family", "ssdeep"], "--family ssdeep is not allowed"),
+        (["--engine", "sail", "--family", "simhsah"], "--family 'simhsah' is not allowed"),
+        (["--engine", "sail", "--out", "-"], "--out - is not allowed; use a new folder, or a URL"),
+        (["--engine", "sail", "--out", "a[1]"], "which an engine takes for a pattern"),
+        (["--engine", "sail", "--checkpoint", "a*"], "which an engine takes for a pattern"),
+        (["--engine", "sail", "--format", "warc"], "--format warc is not allowed; use one of parquet, jsonl, csv, tsv"),
+        (["--engine", "sail", "--delimiter", ";"], "no delimiter: the input is jsonl, not csv"),
+        (["--engine", "sail", "--keep", "max:"], "--keep 'max:' is not allowed"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_refusals_come_before_the_engine(tmp_path: Path, options: list[str], said: str) -> None:
+    """By the option that was given, with what is allowed; nothing is left behind."""
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
+    out = [] if "--out" in options else ["--out", tmp_path / "out"]
+    with mock.patch("nearkin.cli.dedup_engine.session_of", side_effect=AssertionError):
+        done = call("dedup", path, *out, "--id-column", "id", *options)
+    assert (2, "") == (done.code, done.out), done.err
+    assert said in done.message
+    assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--id-column", "key"], 2, "--id-column 'key' is not allowed; use a column of the input: id, n, text"),
+        (["--id-column", "id", "--text-column", "body"], 2, "--text-column 'body' is not allowed; use a column of"),
+        (["--id-column", "id", "--text-column", "n"], 2, "--text-column the column 'n' of bigint is not allowed"),
+        (["--id-column", "id", "--source-column", "s"], 2, "--source-column 's' is not allowed; use a column of"),
+        (["--id-column", "id", "--keep", "max:s"], 2, "--keep 's' is not allowed; use a column of"),
+        (["--id-column", "id", "--measure", "containment"], 2, "--measure 'containment' is not allowed; use jaccard"),
+        (["--id-column", "n"], 1, "column 'n' has 5 2 times; ids must differ"),
+        (["--id-column", "id", "--against", "other.jsonl"], 2, "use a column of --against, too: key, text"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_columns_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: int, said: str
+) -> None:
+    """By the names of the options; nothing is left behind."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text('{"id": "a", "n": 5, "text": "one"}\n{"id": "b", "n": 5, "text": "two"}\n')
+    Path("other.jsonl").write_text('{"key": "a", "text": "one"}\n')
+    done = call("dedup", "in.jsonl", "--out", "out", "--engine", "sail", *options)
+    assert (code, True) == (done.code, said in done.message), done.err
+    assert ["in.jsonl", "other.jsonl"] == names(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "in.jsonl",
+            '{"id": 1, "text": "a"}\n{"id": 2, "text":\n',
+            "the engine ended the job: Json error: Not valid JSON",
+        ),
+        ("in.csv", "id,text\n1,a\n2,b,c\n", "Csv error: incorrect number of fields for line 3"),
+        ("in.txt", "a text", "is txt; an engine reads parquet, and jsonl, csv or tsv"),
+        ("in.jsonl.xz", "", "is compressed as xz; an engine reads parquet"),
+        ("in.data", "", "the name says no format"),
+        ("in[1].jsonl", '{"id": 1, "text": "a"}\n', "in its name, which an engine takes for a pattern"),
+    ],
+)
+def test_inputs_that_no_engine_reads(tmp_path: Path, name: str, content: str, said: str) -> None:
+    """The first record that can't be read ends the job; formats that an engine does not know are named."""
+    (tmp_path / name).write_text(content)
+    done = on_sail(tmp_path / name, "--out", tmp_path / "out")
+    assert (1, True) == (done.code, said in done.message), done.err
+    assert [name] == names(tmp_path)
+
+
+def test_inputs_that_do_not_go_together(tmp_path: Path) -> None:
+    """Files that are not there, formats that differ, headers that differ: Sail itself would say nothing."""
+    (tmp_path / "a.csv").write_text("id,text\n1,a\n")
+    (tmp_path / "b.csv").write_text("text,id\nb,2\n")
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
+    out = ("--out", tmp_path / "out")
+    assert "b.csv: the columns are text, id, while they are id, text in" in on_sail(tmp_path / "*.csv", *out).message
+    assert "give inputs of one format" in on_sail(path, tmp_path / "a.csv", *out).message
+    assert "give inputs of one format" in on_sail(path, (tmp_path / "a.csv").as_uri(), *out).message
+    assert "no such file or folder" in on_sail(tmp_path / "none.jsonl", *out).message
+    url = (tmp_path / "none.jsonl").as_uri()
+    assert f"{url}: no such file or folder for the engine" in on_sail(path, url, *out).message
+    assert "standard input" not in (done := on_sail("-", *out)).message
+    assert (2, True) == (done.code, "inputs - is not allowed; use files, folders or URLs" in done.message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_store_and_an_index_are_no_tables(tmp_path: Path) -> None:
+    """Their export is."""
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
+    nk.Store.create(tmp_path / "a.store").close()
+    done = on_sail(path, "--out", tmp_path / "out", "--against", tmp_path / "a.store")
+    assert (2, True) == (done.code, "use tables with an engine" in done.message), done.err
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    """It is asked once, before anything is made."""
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
+    options = ["--id-column", "id", "--remote", "sc://127.0.0.1:1/;token=secret", "--checkpoint", tmp_path / "point"]
+    done = call("dedup", path, "--out", tmp_path / "out", *options)
+    assert (1, True) == (done.code, "no engine answers at sc://127.0.0.1:1 (" in done.message), done.err
+    assert "secret" not in done.err
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_a_server_that_is_there(tmp_path: Path) -> None:
+    """Its workers see the folders of this test; the names of inputs are handed on as they are."""
+    from pysail.spark import SparkConnectServer
+
+    pq.write_table(table(), tmp_path / "in.parquet")
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    try:
+        host, port = server.listening_address
+        options = ["--id-column", "id", "--remote", f"sc://{host}:{port}", "--checkpoint", tmp_path / "point"]
+        done = call("dedup", tmp_path / "in.parquet", "--out", tmp_path / "out", *options)
+    finally:
+        server.stop()
+    assert 0 == done.code, done.err
+    local = ["--id-column", "id", "--family", "minhash"]
+    assert 0 == call("dedup", tmp_path / "in.parquet", "--out", tmp_path / "local", *local).code
+    check_equal(tmp_path / "out", tmp_path / "local")
+
+
+@pytest.mark.parametrize(
+    ("package", "options", "said"),
+    [
+        ("pysail.spark", ["--engine", "sail"], "--engine sail needs pysail: pip install 'nearkin[sail]'"),
+        ("pyspark.sql", ["--engine", "sail"], "--engine sail needs pyspark: pip install 'nearkin[sail]'"),
+        ("pyspark.sql", ["--engine", "spark"], "--engine spark needs pyspark: pip install 'nearkin[spark]'"),
+    ],
+)
+def test_what_is_not_installed_is_named(tmp_path: Path, package: str, options: list[str], said: str) -> None:
+    """With the line that installs it."""
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
+    with mock.patch.dict(sys.modules, {package: None}):
+        done = call("dedup", path, "--out", tmp_path / "out", "--id-column", "id", *options)
+    assert (1, True) == (done.code, said in done.message), done.err
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (None, "java is not installed; --engine spark needs Java 17 or newer: install it, or take --engine sail"),
+        ('openjdk version "11.0.2"', "is Java 11; --engine spark needs 17 or newer: install it, or take --engine sail"),
+        ('java version "1.8.0_292"', "is Java 8; --engine spark needs 17 or newer"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a script")
+def test_spark_without_its_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str | None, said: str
+) -> None:
+    """The message names the engine that needs none."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    if version is not None:
+        program = tmp_path / "bin" / "java"
+        program.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
+        program.chmod(0o755)
+    path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
+    done = call("dedup", path, "--out", tmp_path / "out", "--id-column", "id", "--engine", "spark")
+    assert (1, True) == (done.code, said in done.message), done.err
+
+
+def test_engines_as_they_are_named() -> None:
+    """Without a master Spark has all cores of this machine; a server has a port."""
+    assert Engine("spark", "local[*]") == engine_named("spark", None, None)
+    assert engine_named(None, None, None) is None
+    server = engine_named(None, None, "sc://host")
+    assert server is not None
+    assert not server.is_local
+    assert ("host", 15002) == address_of("sc://host")
+    assert ("host", 7) == address_of("sc://host:7/;use_ssl=true")
+    for master, local in {"local": True, "local[2,3]": True, "local-cluster[2,1,1024]": True, "yarn": False}.items():
+        engine = engine_named("spark", master, None)
+        assert engine is not None
+        assert local == engine.is_local
+    with pytest.raises(ParameterError, match="sc://HOST:PORT"):
+        address_of("sc://host:port")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the signal of Ctrl-C is sent")
+def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    """Sail ends by the same signal; the command waits for no answer of it."""
+    pq.write_table(
+        pa.table({"id": range(50_000), "text": [f"text {n} of many" for n in range(50_000)]}), tmp_path / "a.pq"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "nearkin",
+        "dedup",
+        "a.pq",
+        "--out",
+        "out",
+        "--id-column",
+        "id",
+        "--engine",
+        "sail",
+    ]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        while child.poll() is None and not list(tmp_path.glob("nearkin-checkpoint-*/stages")):
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert (130, b"", b"nearkin: interrupted\n") == (child.returncode, out, err)
+    assert ["a.pq"] == names(tmp_path)
+
+
+def test_a_swallowed_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt that the client of the engine loses ends the server: what is raised then is the interrupt's."""
+    monkeypatch.setattr("nearkin.cli.engine._sail", contextlib.nullcontext)
+
+    def job(*, interrupted: bool) -> None:
+        with session_of(Engine("sail")):
+            with contextlib.suppress(KeyboardInterrupt):
+                if interrupted:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(10)
+            raise ConnectionError("the server has gone")
+
+    with pytest.raises(KeyboardInterrupt):
+        job(interrupted=True)
+    with pytest.raises(ConnectionError):
+        job(interrupted=False)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_server_that_goes_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within seconds, not after the ten minutes for which pyspark asks again."""
+    from pysail import spark
+
+    servers: list[Any] = []
+
+    class Kept(spark.SparkConnectServer):  # type: ignore[misc]
+        def __init__(self, *address: Any) -> None:
+            super().__init__(*address)
+            servers.append(self)
+
+        def stop(self) -> None:
+            if servers:
+                servers.pop()
+                super().stop()
+
+    def job() -> None:
+        with session_of(Engine("sail")) as session, told_by_engine():
+            assert 3 == session.range(3).count()
+            servers[0].stop()
+            session.range(3).count()
+
+    monkeypatch.setattr(spark, "SparkConnectServer", Kept)
+    start = time.monotonic()
+    with pytest.raises(EngineError, match="the engine ended the job"):
+        job()
+    assert 30 > time.monotonic() - start
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("java")
+def test_spark_on_this_machine(tmp_path: Path) -> None:
+    """In a process of its own: the same answer, and nothing of Spark's log in what is told."""
+    pq.write_table(table(), tmp_path / "in.parquet")
+    options = ["--id-column", "id", "--engine", "spark", "--master", "local[2]"]
+    done = run("dedup", tmp_path / "in.parquet", "--out", "spark", *options, cwd=tmp_path)
+    assert (0, b"") == (done.returncode, done.stdout), done.stderr.decode()
+    local = ["--id-column", "id", "--family", "minhash"]
+    assert 0 == call("dedup", tmp_path / "in.parquet", "--out", tmp_path / "local", *local).code
+    check_equal(tmp_path / "spark", tmp_path / "local")
+    told = [line for line in done.stderr.decode().splitlines() if "incubator" not in line]
+    assert told[0].split()[0] == "120"
+    assert [] == [line for line in told if "WARN" in line or "Spark" in line or "log4j" in line]
+    assert ["in.parquet", "local", "spark"] == names(tmp_path)

@@ -1,0 +1,32 @@
+"""The filter of `examples/datatrove` with a service in the place of a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from here import here
+
+import nearkin as nk
+from command import near_texts, write_jsonl
+from test_datatrove_steps import pipeline, pytestmark, read
+
+__all__ = ["pytestmark"]
+
+
+def test_tasks_may_share_a_service(tmp_path: Path) -> None:
+    """By its URL, with a token; what stays is what `nk.dedup` keeps, and again if the task runs again."""
+    texts = near_texts()
+    tokens = tmp_path / "tokens"
+    tokens.write_text("write a-token-that-writes\n")
+    tokens.chmod(0o600)
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    write_jsonl(corpus / "0.jsonl", {f"d{i}": text for i, text in enumerate(texts)})
+    nk.Store.create(tmp_path / "pages.store").close()
+    with here(tmp_path / "pages.store", token_file=tokens) as service:
+        options = {"store": service.url, "token": "a-token-that-writes", "threshold": 0.8}
+        first = pipeline(tmp_path / "first", corpus, filter=options)
+        again = pipeline(tmp_path / "again", corpus, filter=options)
+    assert nk.dedup(texts, [f"d{i}" for i in range(len(texts))]).kept == [row["id"] for row in first]
+    assert first == again
+    assert len(texts) == len(first) + len(read(tmp_path / "first" / "gone"))

@@ -1,0 +1,154 @@
+"""An engine's answer beside that of one machine."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+import nearkin as nk
+from nearkin.spark import dedup
+
+MINHASH = str(nk.Recipe.of(None).with_family("minhash"))
+SIMHASH = str(nk.Recipe.of(None))
+_COUNTED = ("candidates", "verified", "verified_precision", "timings", "peak_memory_bytes", "warnings")
+"""What an engine looks at, and what only one machine knows."""
+
+
+@dataclass
+class Given:
+    """Documents, in the order in which the engine gets them.
+
+    Attributes
+    ----------
+    texts, ids : lists
+    columns : dict of lists
+    """
+
+    texts: list[str | None]
+    ids: list[Any]
+    columns: dict[str, list[Any]]
+
+    @classmethod
+    def of(cls, texts: Sequence[str | None], ids: Sequence[Any] | None = None, **columns: list[Any]) -> Given:
+        """Documents whose ids are row numbers if there are none."""
+        return cls(list(texts), list(range(len(texts)) if ids is None else ids), columns)
+
+    def shuffled(self, seed: int = 1) -> pa.Table:
+        """As a table in another order."""
+        order = list(range(len(self.texts)))
+        random.Random(seed).shuffle(order)
+        kind = pa.string() if self.ids and isinstance(self.ids[0], str) else pa.int64()
+        columns = {"id": pa.array(self.ids, kind), "text": pa.array(self.texts, pa.string())}
+        return pa.table({**columns, **{name: pa.array(cells) for name, cells in self.columns.items()}}).take(
+            pa.array(order, pa.int64())
+        )
+
+    def by_id(self) -> Given:
+        """In the order of ids."""
+        order = sorted(range(len(self.ids)), key=self.ids.__getitem__)
+        columns = {name: [cells[at] for at in order] for name, cells in self.columns.items()}
+        return Given([self.texts[at] for at in order], [self.ids[at] for at in order], columns)
+
+
+class Engine:
+    """A session, and what both give for the same documents."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def frame(self, given: Given, parts: int = 1) -> Any:
+        """A DataFrame of documents."""
+        table = given.shuffled()
+        kinds = {"int64": "bigint", "string": "string", "double": "double"}
+        schema = ", ".join(f"{field.name} {kinds[str(field.type)]}" for field in table.schema)
+        frame = self.session.createDataFrame(table) if table.num_rows else self.session.createDataFrame([], schema)
+        return frame.repartition(parts) if parts > 1 else frame
+
+    def check_equal(
+        self, given: Given, older: Given | None = None, *, recipe: str = MINHASH, parts: int = 1, **options: Any
+    ) -> dict[str, Any]:
+        """Both answers are equal, row for row and bit for bit; the engine's summary."""
+        against = None if older is None else self.frame(older)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = dedup(self.frame(given, parts), against=against, recipe=recipe, **options)
+            here = given.by_id()
+            values = {name: cells for name, cells in here.columns.items() if name in options.get("keep", "")}
+            local = nk.dedup(
+                here.texts,
+                here.ids,
+                recipe=recipe,
+                values=values or None,
+                sources=here.columns.get(options.pop("source", "")),
+                against=None if older is None else older.by_id().texts,
+                against_ids=None if older is None else older.by_id().ids,
+                **options,
+            )
+        assert 0 == local.summary["skipped"], "one machine left something out"
+        place = {id: at for at, id in enumerate(here.ids)}
+        clusters = found.clusters.toArrow().to_pylist()
+        clusters.sort(key=lambda row: (row["cluster"], row["reason"] != "kept", place.get(row["id"], 0)))
+        assert local.clusters.to_arrow().to_pylist() == clusters
+        kept = found.kept.select("id").toArrow().column("id").to_pylist()
+        assert sorted(local.kept) == sorted(kept)
+        assert _links(local.pairs.to_arrow()) == _links(found.pairs.toArrow())
+        same = {name: value for name, value in found.summary.items() if name not in _COUNTED}
+        assert {name: local.summary.get(name) for name in same} == same
+        return dict(found.summary)
+
+
+def _links(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Links in one order; of two documents the smaller id first, where both are ends of one link."""
+    rows = []
+    for row in table.to_pylist():
+        ends = (row["left"], row["right"]) if "left" in row else (row["id"], row["representative"])
+        ordered = sorted(ends, key=str) if "left" in row else ends
+        rows.append((*ordered, row["distance"], row["similarity"]))
+    return sorted(rows, key=str)
+
+
+def edited(words: Sequence[str], count: int, rng: random.Random, vocabulary: Sequence[str]) -> list[str]:
+    """A text of which some words are others."""
+    new = list(words)
+    for _ in range(count):
+        new[rng.randrange(len(new))] = rng.choice(vocabulary)
+    return new
+
+
+VOCABULARY = [f"w{number}" for number in range(3000)]
+
+
+def mixed(count: int, seed: int = 0) -> list[str | None]:
+    """Texts of which two thirds are edits of others, copies, and texts without features."""
+    rng = random.Random(seed)
+    base = [rng.choices(VOCABULARY[:500], k=60) for _ in range(count // 3)]
+    texts: list[str | None] = [" ".join(words) for words in base]
+    while len(texts) < count - 6:
+        texts.append(" ".join(edited(rng.choice(base[: max(count // 30, 3)]), rng.randint(0, 12), rng, VOCABULARY)))
+    texts += ["", "!!!", "", None, "...", texts[0]]
+    rng.shuffle(texts)
+    return texts
+
+
+def chain(count: int, seed: int = 0) -> list[str | None]:
+    """Each text is an edit of the one before it; in no order."""
+    rng = random.Random(seed)
+    texts = [rng.choices(VOCABULARY, k=80)]
+    while len(texts) < count:
+        texts.append(edited(texts[-1], rng.choice([1, 3, 6, 9]), rng, VOCABULARY))
+    rng.shuffle(texts)
+    return [" ".join(words) for words in texts]
+
+
+def star(count: int, edits: int, seed: int = 0) -> list[str | None]:
+    """Edits of one text: few edits make a clique, more a star whose ends are not alike."""
+    rng = random.Random(seed)
+    centre = rng.choices(VOCABULARY, k=80)
+    texts = [centre, *(edited(centre, edits, rng, VOCABULARY) for _ in range(count - 1))]
+    rng.shuffle(texts)
+    return [" ".join(words) for words in texts]

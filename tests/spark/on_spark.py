@@ -1,0 +1,199 @@
+"""What `test_spark.py` asks of Spark itself, in a process of its own, since pyspark has one kind of session in each.
+
+`python on_spark.py MASTER TASK FOLDER` with a master such as `local[2]`, or `connect` for Spark Connect in front of it;
+the last line that it writes is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from engines import MINHASH, SIMHASH, Engine, Given, chain, mixed, star
+
+import nearkin as nk
+from nearkin import errors
+from nearkin.spark import check, dedup, explain, fingerprint, pairs, signature
+
+
+def session_of(master: str, folder: str) -> Any:
+    """A session on loopback, small, with many batches in a task."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.executor.memory": "512m",
+        "spark.local.dir": f"{folder}/local",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+        "spark.shuffle.io.retryWait": "1s",
+        "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
+        # Small jobs take as long as it takes to compile what they run.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if master == "connect":
+        # The port of the server, which is any free one.
+        os.environ["SPARK_TESTING"] = "1"
+        return builder.remote("local[2]").getOrCreate()
+    return builder.master(master).getOrCreate()
+
+
+def equal(session: Any, folder: str) -> dict[str, Any]:
+    """Answers are those of one machine."""
+    engine = Engine(session)
+    texts = chain(14) + star(6, 3) + mixed(30)
+    given = Given.of(texts, score=[float(at * 7919 % 101) for at in range(len(texts))])
+    found = engine.check_equal(given, recipe=MINHASH, parts=3, keep="max:score")
+    return {name: found[name] for name in ("documents", "removed", "clusters", "without_features")}
+
+
+def more(session: Any, folder: str) -> dict[str, Any]:
+    """The same of other options, of shapes that need rounds, and of older documents."""
+    engine = Engine(session)
+    counts = {}
+    shapes: list[str | None] = chain(40) + star(40, 8) + mixed(120)
+    cases: list[tuple[str, dict[str, Any]]] = [
+        (MINHASH, {"keep": "last"}),
+        (MINHASH, {"cluster": "components", "links": "all"}),
+        (SIMHASH, {}),
+        (SIMHASH, {"threshold": 0.5, "verify": "indel"}),
+    ]
+    for recipe, options in cases:
+        found = engine.check_equal(Given.of(shapes), Given.of(shapes[:30]), recipe=recipe, parts=4, **options)
+        counts[f"{recipe} {options}"] = found["removed"]
+    names = [f"é{at % 7}{at}" for at in range(len(shapes))]
+    counts["strings"] = engine.check_equal(Given.of(shapes, names), parts=2, keep="longest,last")["removed"]
+    return counts
+
+
+def columns(session: Any, folder: str) -> dict[str, Any]:
+    """Fingerprints and signatures, of columns whatever their names."""
+    texts = mixed(300, seed=2)
+    given = session.createDataFrame(pa.table({"a.b `n`": range(300), "text": texts, "t": [[at] for at in range(300)]}))
+    told = {}
+    for bits in (32, 64, 128):
+        recipe = f"char:4|count|xxh3|simhash:{bits}"
+        rows = fingerprint(given.repartition(3), recipe=recipe).toArrow().sort_by("a.b `n`")
+        values, counts = nk.fingerprint(texts, recipe, return_counts=True)
+        cells = [
+            None if not count else value.tobytes() if bits > 64 else int(value.view(np.int64))
+            for value, count in zip(values, counts, strict=True)
+        ]
+        told[f"{bits}"] = rows.column("fingerprint").to_pylist() == cells
+        told[f"{bits} columns"] = rows.schema.names == ["a.b `n`", "text", "t", "fingerprint"]
+    signatures, counts = nk.signature(texts, MINHASH, return_counts=True)
+    cells = [None if not count else value.tobytes() for value, count in zip(signatures, counts, strict=True)]
+    rows = signature(given, recipe=MINHASH).toArrow().sort_by("a.b `n`")
+    told["signature"] = rows.column("signature").to_pylist() == cells
+    return told
+
+
+def _error(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except errors.NearkinError as error:
+        return f"{type(error).__name__}: {error}"
+    return "none"
+
+
+def mistakes(session: Any, folder: str) -> dict[str, Any]:
+    """What workers and the engine refuse."""
+
+    def frame(**cells: Any) -> Any:
+        return session.createDataFrame(pa.table(cells))
+
+    good = frame(id=[1, 2], text=["some words of a text", "other ones"])
+    Path(f"{folder}/file").write_text("x")
+    dedup(good, checkpoint=f"{folder}/run")
+    texts = ["a", "b"]
+    return {
+        "null": _error(lambda: dedup(frame(id=pa.array([1, None]), text=texts))),
+        "twice": _error(lambda: dedup(frame(id=[7, 7], text=texts))),
+        "wide": _error(lambda: dedup(frame(id=[7, 2**61], text=texts))),
+        "value": _error(lambda: dedup(frame(id=[7, 8], text=texts, n=["1", "x"]), keep="max:n")),
+        "missing": _error(lambda: dedup(good, "body")),
+        "twice named": _error(lambda: dedup(good.select("id", "text", good["text"]))),
+        "file": _error(lambda: dedup(good, checkpoint=f"{folder}/file/x")),
+        "scheme": _error(lambda: dedup(good, checkpoint="nosuch://x/y")),
+        "other job": _error(lambda: dedup(good, checkpoint=f"{folder}/run", threshold=0.5)),
+        "other rows": _error(lambda: dedup(good.where("id = 1"), checkpoint=f"{folder}/run")),
+        "same": _error(lambda: dedup(good, checkpoint=f"{folder}/run")),
+        "engine": _error(lambda: dedup(good.selectExpr("id", "text || raise_error('no page') as text"))),
+        "status": [row["status"] for row in check(good, good.limit(1)).orderBy("id").collect()],
+        "pairs": pairs(good).count(),
+        "explain": explain(good)["documents"],
+    }
+
+
+def workers(session: Any, folder: str) -> dict[str, Any]:
+    """What a job says of workers that are not as the driver."""
+    good = session.createDataFrame(pa.table({"id": [1], "text": ["a"]}))
+    return {"error": _error(lambda: dedup(good)), "column": _error(lambda: fingerprint(good))}
+
+
+def unshared(session: Any, folder: str) -> dict[str, Any]:
+    """A folder that is another one to a worker."""
+    good = session.createDataFrame(pa.table({"id": [1], "text": ["a"]}))
+    return {
+        "error": _error(lambda: dedup(good, checkpoint=f"{folder}/run/1")),
+        "written": [path.name for path in Path(f"{folder}/run/1").iterdir()],
+    }
+
+
+def long(session: Any, folder: str) -> dict[str, Any]:
+    """A job that says where it is, and is disturbed from outside."""
+    engine = Engine(session)
+    texts = mixed(8000, seed=11)
+    given = Given.of(texts)
+
+    def tell(stage: str, done: int, total: int | None) -> None:
+        print(f"stage {stage}", flush=True)
+
+    found = dedup(engine.frame(given, 8), recipe=MINHASH, checkpoint=f"{folder}/run", progress=tell)
+    print("stage end", flush=True)
+    local = nk.dedup(texts, given.ids, recipe=MINHASH)
+    clusters = found.clusters.toArrow().to_pylist()
+    clusters.sort(key=lambda row: (row["cluster"], row["reason"] != "kept", row["id"]))
+    links = sorted(map(repr, found.pairs.toArrow().to_pylist()))
+    return {
+        "kept": sorted(found.kept.toArrow().column("id").to_pylist()) == sorted(local.kept),
+        "clusters": clusters == local.clusters.to_arrow().to_pylist(),
+        "pairs": links == sorted(map(repr, local.pairs.to_arrow().to_pylist())),
+        "removed": found.summary["removed"],
+    }
+
+
+TASKS = {task.__name__: task for task in (equal, more, columns, mistakes, workers, unshared, long)}
+
+
+def main() -> None:
+    """Run one task, and say what it found."""
+    master, names, folder = sys.argv[1:]
+    with warnings.catch_warnings():
+        # pyspark says of other packages that they are too new for it.
+        warnings.simplefilter("ignore")
+        session = session_of(master, folder)
+        told = {name: TASKS[name](session, folder) for name in names.split(",")}
+        print(json.dumps(told), flush=True)
+        session.stop()
+
+
+if __name__ == "__main__":
+    main()

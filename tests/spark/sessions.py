@@ -1,0 +1,53 @@
+"""Fixtures of engines: Sail always runs; Spark where there is Java 17 or newer."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from engines import Engine
+
+
+@pytest.fixture(scope="session")
+def sail() -> Iterator[Any]:
+    """A session of Sail in this process."""
+    from pysail.spark import SparkConnectServer
+    from pyspark.sql import SparkSession
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    host, port = server.listening_address
+    with warnings.catch_warnings():
+        # pyspark says that pandas 3 is too new for it; nothing here uses pandas.
+        warnings.simplefilter("ignore")
+        session = SparkSession.builder.remote(f"sc://{host}:{port}").create()
+    yield session
+    session.stop()
+    server.stop()
+
+
+@pytest.fixture
+def engine(sail: Any) -> Engine:
+    """Sail, as the tests ask it."""
+    return Engine(sail)
+
+
+@pytest.fixture(scope="session")
+def java() -> str:
+    """The program java, 17 or newer; the test is skipped without it."""
+    found = shutil.which("java")
+    if found is None:
+        pytest.skip("java is not installed (Debian: apt-get install openjdk-17-jre-headless)")
+    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=True).stderr
+    version = re.search(r'version "(\d+)', told)
+    if version is None or int(version.group(1)) < 17:
+        pytest.skip(f"Spark 4 needs Java 17, found {told.splitlines()[0]}")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return found

@@ -1,0 +1,629 @@
+"""What users do wrong is refused before a job starts, or names the record; jobs that failed go on where they were."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from engines import MINHASH, SIMHASH, Engine, Given, mixed
+
+import nearkin as nk
+from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
+from nearkin.pipeline.distributed.verify import Verification
+from nearkin.spark import check, dedup, engine, explain, fingerprint, job, pairs, plans, signature
+from nearkin.spark.engine import Checkpoint, functions
+
+# Sail joins the thread of a function that raised from that same thread, which only a destructor notices.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+TEXTS = [
+    "the cat sat on the mat today, and it sat there for long",
+    "the cat sat on the mat today; and it sat there for long",
+    "quite another text, which has nothing in common with cats",
+    "the third one is not alike to one of the others in any way",
+]
+
+
+def frame(session: Any, **columns: Any) -> Any:
+    """A DataFrame of these columns, or of four texts."""
+    columns = columns or {"id": [1, 2, 3, 4], "text": TEXTS}
+    return session.createDataFrame(pa.table(columns))
+
+
+def refused(kind: type[Exception], message: str, call: Callable[[], object]) -> Any:
+    """The error, whose message holds this."""
+    with pytest.raises(kind, match=re.escape(message)) as raised:
+        call()
+    assert kind is type(raised.value)
+    return raised.value
+
+
+# Columns
+
+
+def test_a_frame_that_is_not_of_an_engine(sail: Any) -> None:
+    other = pd.DataFrame({"id": [1], "text": ["a"]})
+    good = frame(sail)
+    for call in (dedup, pairs, fingerprint, signature):
+        error = refused(
+            ParameterError,
+            "df=pandas.DataFrame is not allowed; use a DataFrame of Spark (spark.read.parquet(...)); others go to "
+            "nearkin.dedup",
+            lambda call=call: call(other),  # type: ignore[misc]
+        )
+        assert "df" == error.name
+    for older in (other, ["a"], "s3://old"):
+        refused(ParameterError, "against=", lambda older=older: dedup(good, against=older))  # type: ignore[misc]
+        refused(ParameterError, "against=", lambda older=older: check(good, older))  # type: ignore[misc]
+    refused(ParameterError, "against=builtins.NoneType is not allowed", lambda: check(good, None))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"text": "body"}, "text='body' is not allowed; use a column of the DataFrame: id, text, day, tags, n"),
+        ({"text": "n"}, "text=the column 'n' of double is not allowed; use a column of strings; cast it"),
+        ({"text": 3}, "text=3 is not allowed; use a column of the DataFrame: id, text"),
+        ({"id": "key"}, "id='key' is not allowed; use a column of the DataFrame: id, text"),
+        ({"id": "ID"}, "id='ID' is not allowed; use a column of the DataFrame: id, text"),
+        ({"id": "n"}, "id=the column 'n' of double is not allowed; use a column of integers or strings; cast it"),
+        ({"id": "tags"}, "id=the column 'tags' of array<bigint> is not allowed"),
+        ({"id": None}, "id=None is not allowed"),
+        ({"source": "site"}, "source='site' is not allowed; use a column of the DataFrame"),
+        ({"keep": "max:score"}, "keep='score' is not allowed; use a column of the DataFrame"),
+        ({"keep": "max:tags"}, "keep=the column 'tags' of array<bigint> is not allowed; use numbers, dates or strings"),
+        ({"keep": "best"}, "keep='best' is not allowed; use first, last, longest, shortest, max:COLUMN"),
+        (
+            {"measure": "containment"},
+            "measure='containment' is not allowed; use jaccard or indel on an engine; nearkin",
+        ),
+        ({"verify": "containment"}, "verify='containment' is not allowed; use jaccard or indel on an engine"),
+        ({"threshold": 2.0}, "threshold=2"),
+        ({"recipe": "given|xxh3|simhash:64"}, "use a recipe with char:N or word:N features"),
+        ({"checkpoint": ""}, "checkpoint='' is not allowed; use a folder or its URL, or None for a temporary one"),
+        ({"checkpoint": 7}, "checkpoint=7 is not allowed"),
+    ],
+    ids=str,
+)
+def test_arguments(sail: Any, options: dict[str, Any], message: str) -> None:
+    """Refused before the engine has done anything."""
+    given = frame(sail, id=[1], text=["a"], day=["x"], tags=[[1]], n=[1.0])
+    told: list[str] = []
+    refused(ParameterError, message, lambda: dedup(given, progress=lambda stage, *_: told.append(stage), **options))
+    assert [] == told
+
+
+def test_names_that_are_ambiguous(sail: Any) -> None:
+    given = frame(sail)
+    twice = given.select("id", "text", given["text"])
+    refused(ParameterError, "text='text', of which there are 2 (text, text), is not allowed", lambda: dedup(twice))
+    alike = frame(sail, id=[1], Id=[2], text=["a"])
+    refused(ParameterError, "id='id', of which there are 2 (id, Id), is not allowed", lambda: dedup(alike))
+
+
+def test_older_documents_with_other_columns(sail: Any) -> None:
+    given = frame(sail)
+    error = refused(
+        MismatchError,
+        "id differs: bigint of df against string of against; cast one of them",
+        lambda: dedup(given, against=frame(sail, id=["a"], text=["b"])),
+    )
+    assert "id" == error.what
+    older = frame(sail, key=[1], text=["b"])
+    refused(
+        ParameterError,
+        "against='id' is not allowed; use a column of the DataFrame: key, text",
+        lambda: check(given, older),
+    )
+    older = frame(sail, id=[1], text=[2])
+    refused(ParameterError, "against=the column 'text' of bigint is not allowed", lambda: dedup(given, against=older))
+
+
+def test_names_with_dots_quotes_spaces_and_capitals(sail: Any, tmp_path: Path) -> None:
+    """And those that stages give their own columns."""
+    names = ["The id.x", "a `text`", "Score.of 1", "from", "removed_id", "number", "REMOVED_ID_"]
+    columns = [[4, 3, 2, 1], TEXTS, [1.0, 2.0, None, None], ["a", "a", "b", None], *[[1, 2, 3, 4]] * 3]
+    given = frame(sail, **dict(zip(names, columns, strict=True)))
+    with pytest.warns(RuntimeWarning, match=re.escape("2 of 4 documents have no value in column 'Score.of 1'")):
+        found = dedup(
+            given,
+            "a `text`",
+            "The id.x",
+            keep="max:Score.of 1",
+            source="from",
+            against=given.limit(0),
+            checkpoint=f"{tmp_path}/a b.c",
+        )
+    assert names == found.kept.columns
+    assert [1, 2, 3] == sorted(row["The id.x"] for row in found.kept.toArrow().to_pylist())
+    assert [4] == found.pairs.toArrow().column("id").to_pylist()
+    assert 1 == found.summary["removed"]
+
+
+# Records
+
+
+def test_ids_that_are_not_distinct(sail: Any) -> None:
+    """They are named before anything else is made."""
+    told: list[str] = []
+    given = frame(sail, id=[1, 2, 2, 7, 7, 7], text=["a b c d"] * 6)
+    error = refused(
+        InputError,
+        "ids: column 'id' has 2 2 times, 7 3 times; ids must differ",
+        lambda: dedup(given, progress=lambda stage, *_: told.append(stage)),
+    )
+    assert (["documents"], "id 2") == (told, error.place)
+    named = frame(sail, key=["x", "y", "x"], text=["a b c d"] * 3)
+    refused(InputError, "ids: column 'key' has 'x' 2 times; ids must differ", lambda: dedup(named, id="key"))
+    older = frame(sail, id=[5, 5], text=["a", "b"])
+    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: dedup(frame(sail), against=older))
+    refused(InputError, "ids of against: column 'id' has 5 2 times", lambda: check(frame(sail), older))
+    # An id may be that of a new and an older document.
+    assert 3 == dedup(frame(sail), against=frame(sail).limit(1)).kept.count() + 1
+
+
+@pytest.mark.parametrize("ids", [pa.array([1, None, 3]), pa.array(["a", None, "b"])], ids=["integers", "strings"])
+def test_ids_that_are_null(sail: Any, ids: pa.Array) -> None:
+    given = frame(sail, key=ids, text=["a", "b", "c"])
+    for keep in ("first", "longest"):
+        error = refused(
+            InputError,
+            "column 'key': 1 of 3 documents that one task read at once have no id",
+            lambda keep=keep: dedup(given, id="key", keep=keep),  # type: ignore[misc]
+        )
+        assert "column 'key'" == error.place
+    refused(
+        InputError,
+        "column 'key': 1 of",
+        lambda: check(frame(sail, key=ids.drop_null(), text=["a"] * 2), given, id="key"),
+    )
+
+
+@pytest.mark.parametrize("wide", [2**61, -(2**61), 2**63 - 1, -(2**63)])
+def test_ids_that_are_too_wide(sail: Any, wide: int) -> None:
+    given = frame(sail, id=[1, wide], text=["a b c d"] * 2)
+    message = f"column 'id': id {wide} is not between -2**61 and 2**61; make ids strings"
+    refused(InputError, message, lambda: dedup(given))
+    refused(InputError, message, lambda: dedup(frame(sail), against=given))
+    as_strings = given.withColumn("id", given["id"].cast("string"))
+    assert 1 == dedup(as_strings).kept.count()
+
+
+def test_the_widest_ids(sail: Any) -> None:
+    ids = [2**61 - 1, 1 - 2**61, 0]
+    found = dedup(frame(sail, id=ids, text=["a b c d"] * 3), against=frame(sail, id=ids, text=["x", "y", "z"]))
+    assert [1 - 2**61] == found.kept.toArrow().column("id").to_pylist()
+
+
+def test_texts_that_are_null_are_counted(sail: Any) -> None:
+    given = frame(sail, id=[1, 2, 3], text=pa.array([None, TEXTS[0], None], pa.string()))
+    with pytest.warns(RuntimeWarning, match="2 of 3 texts are null and count as empty"):
+        found = dedup(given)
+    assert ["2 of 3 texts are null and count as empty"] == found.summary["warnings"]
+    assert (2, 1) == (found.summary["without_features"], found.summary["removed"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dedup(frame(sail))
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["1", "x", "2", "3"], "id 20: column 'score' holds 'x', which is neither number nor date; use a column of n"),
+        (["1", "2024-01-02", "2", "3"], "id 20: column 'score' holds '2024-01-02', a date, beside numbers"),
+    ],
+)
+def test_values_that_do_not_say_what_to_keep(sail: Any, cells: list[str], message: str) -> None:
+    given = frame(sail, id=[10, 20, 30, 40], text=TEXTS, score=cells)
+    for keep in ("max:score", "longest,min:score"):
+        error = refused(InputError, message, lambda keep=keep: dedup(given, keep=keep))  # type: ignore[misc]
+        assert "id 20" == error.place
+
+
+def test_numbers_and_dates_of_one_column_in_two_tasks(sail: Any) -> None:
+    """Each batch alone would do."""
+    numbers = frame(sail, id=[1, 2], text=TEXTS[:2], score=["1", None])
+    dates = frame(sail, id=[3, 4, 5], text=[*TEXTS[2:], "x"], score=["2024-01-02", "2024-01-03T10:00:00Z", None])
+    refused(
+        InputError,
+        "column 'score': dates in 2 documents beside numbers in 1; use a column of one of them",
+        lambda: dedup(numbers.union(dates), keep="longest,max:score"),
+    )
+    with pytest.warns(RuntimeWarning, match="have no value in column 'score'"):
+        assert 3 == dedup(dates, keep="max:score").kept.count()
+
+
+# Checkpoints
+
+
+def test_checkpoints_that_cannot_be_written(sail: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "other" / "stages").mkdir(parents=True)
+    (tmp_path / "other" / "stages" / "part.parquet").write_text("no parquet")
+    told: list[str] = []
+    for folder in (f"{tmp_path}/file", f"{tmp_path}/file/x", "/proc/x", "nosuch://x/y", f"{tmp_path}/other"):
+        error = refused(
+            OutputError,
+            "give a folder that the driver and all workers can write",
+            lambda folder=folder: dedup(frame(sail), checkpoint=folder, progress=lambda *_: told.append("")),  # type: ignore[misc]
+        )
+        assert f"checkpoint={folder!r} can't be " in error.message
+        assert folder == error.place
+    assert [] == told
+    refused(InputError, "the name has a NUL byte", lambda: dedup(frame(sail), checkpoint=f"{tmp_path}/a\0b"))
+
+
+@pytest.mark.parametrize("lost", [1, 16])
+def test_workers_that_do_not_share_the_folder(
+    sail: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lost: int
+) -> None:
+    """What some of them have written is not there."""
+    write = Checkpoint._write
+
+    def written(point: Checkpoint, writer: Any, folder: str) -> None:
+        write(point, writer, folder)
+        for part in sorted(Path(folder).glob("*.parquet"))[:lost]:
+            part.unlink()
+
+    monkeypatch.setattr(Checkpoint, "_write", written)
+    told: list[str] = []
+    with pytest.raises(EngineError, match="is not shared by all workers: of 16 rows that workers wrote ") as raised:
+        dedup(frame(sail), checkpoint=str(tmp_path), progress=lambda stage, *_: told.append(stage))
+    assert raised.value.message.endswith(" are there; give a folder that the driver and all workers can write")
+    assert (lost == 16) == ("wrote 0 are there" in raised.value.reason)
+    assert [] == told
+    monkeypatch.undo()
+    assert dedup(frame(sail), checkpoint=str(tmp_path)).kept.count() > 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"threshold": 0.5},
+        {"keep": "last"},
+        {"recipe": SIMHASH},
+        {"links": "all"},
+        {"source": "text"},
+        {"verify": "none"},
+    ],
+    ids=str,
+)
+def test_the_checkpoint_of_another_job(sail: Any, tmp_path: Path, other: dict[str, Any]) -> None:
+    dedup(frame(sail), checkpoint=str(tmp_path))
+    error = refused(
+        MismatchError,
+        f"checkpoint='{tmp_path}' has the stages of another job; give that one's arguments and columns again, or a new "
+        "folder",
+        lambda: dedup(frame(sail), checkpoint=str(tmp_path), **other),
+    )
+    assert "checkpoint" == error.what
+
+
+def test_the_checkpoint_of_other_documents(sail: Any, tmp_path: Path) -> None:
+    """As many, or of the same ids: whatever they are, no answer is that of others."""
+    older = frame(sail, id=[9], text=["old text of other words"])
+    folder = f"{tmp_path}/run"
+    first = dedup(frame(sail), against=older, checkpoint=folder).kept.count()
+    again = f"checkpoint='{folder}' was made of 4 documents, and those given now are not the same"
+    fewer = frame(sail, id=[1, 2, 3], text=TEXTS[:3])
+    refused(
+        MismatchError,
+        f"{again} (3); give these, or a new folder",
+        lambda: dedup(fewer, against=older, checkpoint=folder),
+    )
+    edited = frame(sail, id=[1, 2, 3, 4], text=[*TEXTS[:3], "new"])
+    refused(MismatchError, again, lambda: dedup(edited, against=older, checkpoint=folder))
+    renamed = frame(sail, id=[1, 2, 3, 5], text=TEXTS)
+    refused(MismatchError, again, lambda: dedup(renamed, against=older, checkpoint=folder))
+    newer = frame(sail, id=[9], text=["old text of other letters"])
+    refused(MismatchError, "was made of 1 documents", lambda: dedup(frame(sail), against=newer, checkpoint=folder))
+    refused(MismatchError, "another job", lambda: dedup(frame(sail), checkpoint=folder))
+    # Another order is no other input.
+    backwards = frame(sail, id=[4, 3, 2, 1], text=TEXTS[::-1]).repartition(3)
+    assert first == dedup(backwards, against=older, checkpoint=Path(folder)).kept.count()
+
+
+# Engines
+
+
+class _Old:
+    """A DataFrame of an engine of this version."""
+
+    def __init__(self, version: str) -> None:
+        self.sparkSession = SimpleNamespace(version=version)
+
+    def mapInArrow(self) -> None:  # noqa: N802
+        """As all DataFrames have it."""
+
+
+@pytest.mark.parametrize("version", ["3.5.1", "3.4.0-amzn-0", "2.4"])
+def test_engines_that_are_too_old(sail: Any, version: str) -> None:
+    old = _Old(version)
+    message = f"Spark {version} is too old; nearkin.spark needs 4.0 or newer"
+    for call in (dedup, pairs, fingerprint, signature, explain):
+        refused(EngineError, message, lambda call=call: call(old))  # type: ignore[misc]
+    error = refused(EngineError, message, lambda: check(frame(sail), old))
+    assert f"Spark {version} is too old" == error.reason
+
+
+class _Workers:
+    """A session whose workers answer so."""
+
+    def __init__(self, rows: list[Any] | Exception) -> None:
+        self.rows = rows
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *_: self
+
+    def collect(self) -> list[Any]:
+        """What workers say."""
+        if isinstance(self.rows, Exception):
+            raise self.rows
+        return self.rows
+
+
+CLASSIC = """An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", line 1227, in main
+    func, profiler, deserializer, serializer = read_udfs(pickleSer, infile, eval_type)
+  File "/opt/spark/python/lib/pyspark.zip/pyspark/serializers.py", line 160, in _read_with_length
+    return self.loads(obj)
+pyspark.serializers.SerializationError: Caused by Traceback (most recent call last):
+  File "/opt/spark/python/lib/pyspark.zip/pyspark/cloudpickle/cloudpickle.py", line 1, in loads
+ModuleNotFoundError: No module named 'nearkin'
+"""
+
+
+def test_workers_without_nearkin() -> None:
+    for told, missing in ((CLASSIC, "nearkin"), (CLASSIC.replace("'nearkin'", "'pyarrow'"), "pyarrow")):
+        error = refused(
+            EngineError,
+            f"a worker has no module '{missing}'; workers need this nearkin: on one machine set "
+            "PYSPARK_PYTHON to this Python before the session is made; on several build an image with it, or pack an "
+            "environment (venv-pack -o env.tar.gz), start with --archives env.tar.gz#env and set "
+            "PYSPARK_PYTHON=./env/bin/python",
+            lambda told=told: engine.check_workers(_Workers(RuntimeError(told))),  # type: ignore[misc]
+        )
+        assert f"ModuleNotFoundError: No module named '{missing}'" == error.reason
+
+
+def test_workers_with_another_nearkin() -> None:
+    rows = [(f"{version} 3.11",) for version in (nk.__version__, "0.0.1", "0.0.1")]
+    error = refused(
+        MismatchError,
+        f"nearkin differs: workers with {', '.join(sorted({'0.0.1', nk.__version__}))} against a driver with "
+        f"{nk.__version__}; workers need this nearkin: on one machine",
+        lambda: engine.check_workers(_Workers(rows)),
+    )
+    assert "nearkin" == error.what
+
+
+def test_workers_that_do_not_answer() -> None:
+    lost = RuntimeError("Job aborted due to stage failure\njava.io.IOException: Cannot run program python9\n\tat x.y")
+    refused(
+        EngineError,
+        "a worker could not be asked for its nearkin: java.io.IOException: Cannot run program python9",
+        lambda: engine.check_workers(_Workers(lost)),
+    )
+
+
+def test_what_an_engine_says_is_told(sail: Any) -> None:
+    """The DataFrame itself can't be made: its table does not exist, a cast fails."""
+    given = frame(sail).selectExpr("id", "text", "raise_error('no such page') as page")
+    for call in (dedup, lambda df, **options: check(df, frame(sail), **options)):
+        with pytest.raises(EngineError, match=r"the engine ended the job: .*no such page") as raised:
+            call(given.selectExpr("id", "concat(text, page) as text"))
+        assert "no such page" in raised.value.reason
+
+
+# Jobs that fail
+
+
+@pytest.fixture
+def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs have rounds."""
+    monkeypatch.setattr(plans, "FIRST", 1)
+    monkeypatch.setattr(job, "FIRST", 1)
+
+
+def answer(found: Any) -> list[Any]:
+    """All tables, in one order."""
+    tables = found.kept.select("id").toArrow(), found.clusters.toArrow(), found.pairs.toArrow()
+    return [sorted(map(repr, table.to_pylist())) for table in tables]
+
+
+UNDISTURBED: dict[str, tuple[list[Any], list[str]]] = {}
+"""Answer and stages of the job that follows, where nothing fails."""
+
+
+@pytest.mark.usefixtures("rounds")
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+@pytest.mark.parametrize("failing", ["documents", "copies", "links", "pairs-1", "removed", "clusters"])
+def test_a_job_goes_on_where_it_was(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, recipe: str, failing: str
+) -> None:
+    """A stage is written and not named yet, as by a driver that is killed; then the job is called again."""
+    given = engine.frame(Given.of([text or "" for text in mixed(120)]), 3)
+    told: list[str] = []
+    failed: list[str] = []
+    name = Checkpoint._name
+
+    def named(point: Checkpoint, stage: str, rows: int) -> None:
+        if stage == failing and not failed:
+            failed.append(stage)
+            raise ConnectionError("the driver is gone")
+        name(point, stage, rows)
+
+    def run(folder: str) -> list[Any]:
+        told.clear()
+        found = dedup(given, recipe=recipe, checkpoint=folder, progress=lambda stage, *_: told.append(stage))
+        return answer(found)
+
+    if recipe not in UNDISTURBED:
+        UNDISTURBED[recipe] = run(f"{tmp_path}/undisturbed"), list(told)
+    expected, stages = UNDISTURBED[recipe]
+    assert len(stages) == len(set(stages))
+    assert failing in stages
+    monkeypatch.setattr(Checkpoint, "_name", named)
+    with pytest.raises(ConnectionError, match="the driver is gone"):
+        run(f"{tmp_path}/run")
+    before = list(told)
+    assert stages[: stages.index(failing) + 1] == before
+    assert expected == run(f"{tmp_path}/run")
+    assert stages[stages.index(failing) :] == told, "a stage was made twice, or one is missing"
+    assert expected == run(f"{tmp_path}/run")
+    assert [] == told
+
+
+def test_a_task_that_fails_is_told_and_made_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The verification of pairs raises once, in a worker."""
+    given = Given.of([text or "" for text in mixed(120)])
+    told: list[str] = []
+
+    def broken(*_: object) -> None:
+        raise MemoryError("a worker has no room")
+
+    # Workers of Sail are threads of this process.
+    monkeypatch.setattr(Verification, "_links", broken)
+    options: dict[str, Any] = {
+        "recipe": MINHASH,
+        "checkpoint": str(tmp_path),
+        "progress": lambda stage, *_: told.append(stage),
+    }
+    error = refused(
+        EngineError,
+        "the engine ended the job: MemoryError: a worker has no room",
+        lambda: dedup(engine.frame(given), **options),
+    )
+    assert "MemoryError: a worker has no room" == error.reason
+    assert "links" == told[-1]
+    told.clear()
+    monkeypatch.undo()
+    found = dedup(engine.frame(given, 4), **options)
+    assert not {"documents", "copies", "units"} & set(told)
+    assert "links" == told[0]
+    local = nk.dedup(given.texts, given.ids, recipe=MINHASH)
+    assert sorted(local.kept) == sorted(found.kept.toArrow().column("id").to_pylist())
+
+
+# The other calls
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+@pytest.mark.parametrize("strings", [False, True])
+def test_check_asks_each_document_alone(engine: Engine, recipe: str, *, strings: bool) -> None:
+    """As jobs of one document each, on one machine."""
+    texts = [text or "" for text in mixed(90, seed=3)]
+    name = (lambda at: f"old{at:03}") if strings else int
+    older = Given.of(texts[:50], [name(at) for at in range(50)])
+    new = Given.of([*texts[30:], texts[2]], [name(at) for at in range(100, 161)])
+    found = check(engine.frame(new, 3), engine.frame(older), recipe=recipe)
+    assert ["id", "status", "match", "distance", "similarity"] == found.columns
+    rows = {row["id"]: row for row in found.toArrow().to_pylist()}
+    assert set(new.ids) == set(rows)
+    statuses = {"exact-old": "exact", "near-old": "near", "same-letters-old": "near"}
+    for text, id in zip(new.texts, new.ids, strict=True):
+        local = nk.dedup([text], [id], against=older.texts, against_ids=older.ids, recipe=recipe).clusters.to_arrow()
+        expected = {"id": id, "status": "new", "match": None, "distance": None, "similarity": None}
+        for row in local.to_pylist():
+            expected = {
+                "id": id,
+                "status": statuses[row["reason"]],
+                "match": row["representative"],
+                "distance": row["distance"],
+                "similarity": row["similarity"],
+            }
+        assert expected == rows[id]
+    assert {"new", "exact", "near"} == {row["status"] for row in rows.values()}
+
+
+def test_pairs_are_all_links(engine: Engine) -> None:
+    texts = [text or "" for text in mixed(90, seed=4)]
+    given = Given.of(texts)
+    found = pairs(engine.frame(given, 2), recipe=MINHASH, threshold=0.6)
+    assert ["left", "right", "distance", "similarity"] == found.columns
+    local = nk.dedup(texts, recipe=MINHASH, threshold=0.6, links="all").pairs.to_arrow().to_pylist()
+    assert sorted(map(repr, local)) == sorted(map(repr, found.toArrow().select(list(local[0])).to_pylist()))
+    assert len(local) > 20
+    with pytest.raises(TypeError, match="links"):
+        pairs(engine.frame(given), links="representatives")
+    with pytest.raises(TypeError, match="treshold"):
+        pairs(engine.frame(given), treshold=0.5)
+
+
+def test_explain_says_how_and_what_it_costs(sail: Any) -> None:
+    bands = explain(frame(sail))
+    assert (4, "bands", MINHASH, 0) == tuple(bands[name] for name in ("documents", "method", "recipe", "comparisons"))
+    assert {**bands, "documents": 0} == explain(0)
+    slices = explain(10**8, SIMHASH)
+    assert ("slices", 5 * 10**7) == (slices["method"], slices["comparisons"])
+    assert slices["core_seconds"] > explain(10**7, SIMHASH)["core_seconds"] * 99
+    # Bands cost a document what they did, however many there are; slices cost more.
+    assert explain(10**9)["shuffled_bytes"] == bands["shuffled_bytes"] < slices["shuffled_bytes"]
+    assert explain(10**9)["tasks"] > 100 * explain(10**6)["tasks"] > 100
+    assert explain(10**6, threshold=0.5)["shuffled_bytes"] > explain(10**6)["shuffled_bytes"]
+
+
+@pytest.mark.parametrize("found", [-1, True, 1.5, "x", None, [1], pd.DataFrame({"a": [1]})], ids=repr)
+def test_explain_refuses_what_has_no_documents(found: Any) -> None:
+    with pytest.raises(ParameterError, match="is not allowed; use a DataFrame of Spark, or how many documents there"):
+        explain(found)
+
+
+def test_ids_of_a_random_function_are_refused(sail: Any) -> None:
+    """What is kept is read by ids, which would be others."""
+    given = frame(sail, key=[1, 2, 3], text=["one text", "one text", "another"])
+    random_ = given.select("text", functions().expr("uuid()").alias("id"))
+    refused(InputError, "has other ids when it is read again; write the DataFrame to a table", lambda: dedup(random_))
+
+
+def test_pairs_names_the_options_that_it_takes(sail: Any) -> None:
+    given = frame(sail, id=[1, 2], text=["a", "b"])
+    for name in ("keep", "links", "treshold"):
+        with pytest.raises(TypeError, match=rf"pairs\(\) got an unexpected argument '{name}'; it takes recipe"):
+            pairs(given, **{name: "all"})
+
+
+def test_columns_have_names(sail: Any) -> None:
+    given = frame(sail, id=[1, 2], text=["a", "b"])
+    refused(ParameterError, "the name of a column", lambda: dedup(given, functions().col("text")))
+
+
+@pytest.mark.parametrize("stage", ["clusters", "documents", "links"])
+def test_what_was_deleted_from_a_checkpoint_is_missed(sail: Any, tmp_path: Path, stage: str) -> None:
+    given = frame(sail, id=[1, 2, 3], text=["one text of some words", "one text of some words!", "another"])
+    dedup(given, checkpoint=tmp_path / "job")
+    for path in (tmp_path / "job" / stage).rglob("*.parquet"):
+        path.unlink()
+    message = f"rows of '{stage}': something was deleted from it; give a new folder"
+    refused(OutputError, message, lambda: dedup(given, checkpoint=tmp_path / "job"))
+
+
+@pytest.mark.parametrize("options", [{"keep": "max:n"}, {"source": "n"}], ids=str)
+def test_other_columns_are_another_job(sail: Any, tmp_path: Path, options: dict[str, str]) -> None:
+    """What a keep rule or the summary looks at is part of the documents."""
+    columns = {"id": [1, 2, 3], "text": ["one text of some words", "one text of some words!", "another"]}
+    first = dedup(frame(sail, **columns, n=[1, 2, 3]), checkpoint=tmp_path / "job", **options)  # type: ignore[arg-type]
+    again = dedup(frame(sail, **columns, n=[1, 2, 3]), checkpoint=tmp_path / "job", **options)  # type: ignore[arg-type]
+    assert answer(first) == answer(again)
+    refused(
+        MismatchError,
+        "was made of 3 documents, and those given now are not the same",
+        lambda: dedup(frame(sail, **columns, n=[3, 2, 1]), checkpoint=tmp_path / "job", **options),  # type: ignore[arg-type]
+    )
+
+
+def test_a_checkpoint_below_home(sail: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`~` is the home folder, not the name of a folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    dedup(frame(sail, id=[1, 2], text=["one text of some words", "another one of words"]), checkpoint="~/run")
+    assert (tmp_path / "run").is_dir()

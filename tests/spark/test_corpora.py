@@ -1,0 +1,78 @@
+"""On every shared corpus of texts an engine gives what one machine gives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from engines import MINHASH, SIMHASH, Engine, Given
+
+CORPORA = [
+    "en_20news",
+    "en_bible_ot",
+    "en_licences",
+    "en_plagiarised_answers",
+    "er_abt_buy",
+    "er_amazon_google",
+    "er_cora",
+    "er_dblp_acm",
+    "log_loghub",
+    "url_httpparams_train",
+    "url_wikipedia_10k",
+    "zh_laws",
+    "zh_news_sogou",
+    "zh_reviews",
+    "zh_song_poems",
+    "zh_tang_two_editions",
+]
+MOST, CHARACTERS = 2000, 2_000_000
+"""Texts of a corpus, and what they have together, in the tests that always run."""
+NEAR = {"en_licences": 100, "er_cora": 500, "zh_laws": 20}
+"""Corpora of which at least so many texts are copies or nearly so."""
+
+
+def texts_of(shared: Path, name: str) -> list[str]:
+    """The texts of a corpus, in its order."""
+    lines = shared / "data" / f"{name}.jsonl.gz"
+    if lines.is_file():
+        with gzip.open(lines, "rt", encoding="utf-8") as rows:
+            return [json.loads(row)["text"] for row in rows]
+    with gzip.open(shared / "data" / f"{name}.txt.gz", "rt", encoding="utf-8") as rows:
+        return [row.rstrip("\n") for row in rows]
+
+
+def test_no_corpus_is_left_out(shared: Path) -> None:
+    """Of those whose records are texts."""
+    found = set()
+    for path in (shared / "data").glob("*.jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as rows:
+            if all("text" in json.loads(row) for row in islice(rows, 3)):
+                found.add(path.name.removesuffix(".jsonl.gz"))
+    assert found <= set(CORPORA)
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe"), [*((name, MINHASH) for name in CORPORA), *((name, SIMHASH) for name in NEAR)]
+)
+def test_the_beginning_of_every_corpus(engine: Engine, shared: Path, name: str, recipe: str) -> None:
+    texts, characters = texts_of(shared, name)[:MOST], 0
+    for count, text in enumerate(texts):
+        characters += len(text)
+        if characters > CHARACTERS:
+            texts = texts[:count]
+            break
+    found = engine.check_equal(Given.of(texts), recipe=recipe, parts=3)
+    assert len(texts) == found["documents"] >= 100
+    assert NEAR.get(name, 0) <= found["removed"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH], ids=["minhash", "simhash"])
+@pytest.mark.parametrize("name", CORPORA)
+def test_every_corpus(engine: Engine, shared: Path, name: str, recipe: str) -> None:
+    texts = texts_of(shared, name)
+    found = engine.check_equal(Given.of(texts), recipe=recipe, parts=8)
+    assert len(texts) == found["documents"]

@@ -1,0 +1,106 @@
+"""An engine gives what one machine gives, for every option that both have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines import MINHASH, SIMHASH, Engine, Given, chain, mixed, star
+
+from nearkin.pipeline.distributed import meetings
+from nearkin.spark import SparkResult, dedup, explain, job, plans
+
+WORDS = "word:1|count|xxh3|simhash:64"
+
+
+@pytest.fixture
+def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each document is paired with one earlier one at first, so that there are rounds."""
+    monkeypatch.setattr(plans, "FIRST", 1)
+    monkeypatch.setattr(job, "FIRST", 1)
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"threshold": 0.5},
+        {"keep": "last"},
+        {"cluster": "components"},
+        {"links": "all"},
+        {"verify": "none"},
+        {"verify": "indel", "threshold": 0.7},
+        {"featureless": "keep"},
+        {"differ": "numbers", "threshold": 0.5},
+    ],
+    ids=str,
+)
+def test_options(engine: Engine, recipe: str, options: dict[str, Any]) -> None:
+    engine.check_equal(Given.of(mixed(300)), recipe=recipe, **options)
+
+
+def test_weighted_words_in_few_bits(engine: Engine) -> None:
+    engine.check_equal(Given.of(mixed(300)), Given.of(mixed(90, 1)), recipe=WORDS, keep="longest,last")
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+@pytest.mark.parametrize(
+    "texts",
+    [chain(90), star(90, 2), star(90, 5), star(90, 10), chain(30) + star(30, 8) + mixed(60)],
+    ids=["chain", "clique", "near star", "star", "all"],
+)
+@pytest.mark.usefixtures("one_at_a_time")
+def test_shapes(engine: Engine, recipe: str, cluster: str, texts: list[str | None]) -> None:
+    """Chains, cliques and stars, where the first pairs do not decide."""
+    engine.check_equal(Given.of(texts), recipe=recipe, cluster=cluster)
+    engine.check_equal(Given.of(texts[:60]), Given.of(texts[40:]), recipe=recipe, cluster=cluster, keep="last")
+
+
+@pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
+@pytest.mark.parametrize(
+    "texts", [[], ["one text alone"], ["", None], ["some words are here", "and quite other ones"]], ids=repr
+)
+def test_no_pair_at_all(engine: Engine, recipe: str, texts: list[str | None]) -> None:
+    """Stages without a row."""
+    engine.check_equal(Given.of(texts), recipe=recipe)
+    engine.check_equal(Given.of(texts), Given.of(texts[:1]), recipe=recipe, links="all")
+    engine.check_equal(Given.of(texts, [f"id{at}" for at in range(len(texts))]), recipe=recipe, cluster="components")
+
+
+@pytest.mark.parametrize("options", [{}, {"cluster": "components"}, {"links": "all", "keep": "last"}], ids=str)
+def test_small_radii_have_tables(engine: Engine, options: dict[str, Any]) -> None:
+    recipe = "word:1|binary|xxh3|simhash:64"
+    assert "tables" == explain(360, recipe, radius=3)["method"]
+    texts = mixed(200) + star(60, 1)
+    engine.check_equal(Given.of(texts), Given.of(mixed(100, 1)), recipe=recipe, radius=3, threshold=0.5, **options)
+
+
+def test_a_job_that_goes_on_has_the_slices_that_it_had(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Members of units were written under the names of slices: others would not find them again."""
+    monkeypatch.setattr(plans, "FIRST", 1)
+    monkeypatch.setattr(job, "FIRST", 1)
+    frame = engine.frame(Given.of(star(90, 5) + chain(40)))
+    expected = rows(dedup(frame, recipe=SIMHASH))
+    verify = plans.Plans.links
+
+    def fail_later(self: plans.Plans, *arguments: Any, **named: Any) -> Any:
+        if "links" in self.checkpoint.done:
+            raise RuntimeError("the second round")
+        return verify(self, *arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(plans.Plans, "links", fail_later)
+        with pytest.raises(RuntimeError, match="the second round"):
+            dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job")
+    monkeypatch.setattr(meetings, "SLICE", 9)
+    assert expected == rows(dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job"))
+
+
+def rows(result: SparkResult) -> list[dict[str, Any]]:
+    """The clusters of a result, in one order."""
+    return sorted(result.clusters.toArrow().to_pylist(), key=str)

@@ -1,0 +1,266 @@
+"""Spark itself: local, behind Spark Connect, and a cluster of two workers, of which one is killed.
+
+Sessions live in processes of their own (`on_spark.py`). Everything binds to loopback, and ends with its test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nearkin as nk
+
+CHILD = Path(__file__).with_name("on_spark.py")
+PATIENCE = 1200
+"""Seconds after which a child is ended: machines are busy."""
+
+
+def environment(**others: str) -> dict[str, str]:
+    """What children of Spark need to know."""
+    here = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    own = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
+    # Workers are given the driver's path and nothing else.
+    paths = [str(CHILD.parent), *here.get("PYTHONPATH", "").split(os.pathsep), str(Path(nk.__file__).parents[1])]
+    return {**here, **own, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **others}
+
+
+@contextmanager
+def started(command: list[str], log: Path, **others: str) -> Iterator[subprocess.Popen[str]]:
+    """A process whose errors go to a file, and which ends with all that it started."""
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            command, env=environment(**others), stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
+        try:
+            yield process
+        finally:
+            with ExitStack() as all_:
+                all_.callback(process.wait)
+                all_.callback(_end, process)
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """The process and its group, which is its own."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        process.kill()
+
+
+def ask(
+    master: str, tasks: str, folder: Path, watch: Callable[[str], None] = lambda line: None, **others: str
+) -> dict[str, Any]:
+    """What tasks of `on_spark.py` find; `watch` is given each line that they write."""
+    log = folder / "driver.log"
+    command = [sys.executable, str(CHILD), master, tasks, str(folder)]
+    lines = []
+    with started(command, log, **others) as child:
+        ending = time.monotonic() + PATIENCE
+        assert child.stdout is not None
+        for line in child.stdout:
+            lines.append(line)
+            watch(line)
+            assert time.monotonic() < ending, log.read_text()
+        assert 0 == child.wait(60), "".join(lines) + log.read_text()[-6000:]
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found
+
+
+def check_mistakes(told: dict[str, Any], folder: Path) -> None:
+    """What every engine says of them."""
+    expected = {
+        "null": "InputError: column 'id': 1 of 1 documents that one task read at once have no id; give each document "
+        "one, or leave those without out",
+        "twice": "InputError: ids: column 'id' has 7 2 times; ids must differ",
+        "wide": f"InputError: column 'id': id {2**61} is not between -2**61 and 2**61; make ids strings",
+        "value": "InputError: id 8: column 'n' holds 'x', which is neither number nor date; use a column of numbers, "
+        "or one of dates",
+        "missing": "ParameterError: text='body' is not allowed; use a column of the DataFrame: id, text",
+        "twice named": "ParameterError: text='text', of which there are 2 (text, text), is not allowed; use the name "
+        "of one column; rename the others",
+        "other job": f"MismatchError: checkpoint='{folder}/run' has the stages of another job; give that one's "
+        "arguments and columns again, or a new folder",
+        "other rows": f"MismatchError: checkpoint='{folder}/run' was made of 2 documents, and those given now are not "
+        "the same (1); give these, or a new folder",
+        "same": "none",
+        "status": ["exact", "new"],
+        "pairs": 0,
+        "explain": 2,
+    }
+    assert expected == {name: told[name] for name in expected}
+    for name, place in (("file", f"{folder}/file/x"), ("scheme", "nosuch://x/y")):
+        assert told[name].startswith(f"OutputError: checkpoint='{place}' can't be "), told[name]
+        assert told[name].endswith("; give a folder that the driver and all workers can write")
+        assert "\n" not in told[name]
+    assert re.fullmatch(r"EngineError: the engine ended the job: .*no page.*", told["engine"]), told["engine"]
+
+
+@pytest.mark.usefixtures("java")
+def test_classic_spark_gives_what_one_machine_gives(tmp_path: Path) -> None:
+    found = ask("local[2]", "equal", tmp_path)
+    assert 50 == found["equal"]["documents"]
+    assert found["equal"]["removed"] > 5
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("master", ["local[2]", "connect"])
+def test_both_kinds_of_sessions(master: str, tmp_path: Path) -> None:
+    """Options, shapes, older documents, columns, mistakes."""
+    found = ask(master, "equal,columns,mistakes,more", tmp_path)
+    assert {True} == set(found["columns"].values()), found["columns"]
+    check_mistakes(found["mistakes"], tmp_path)
+    assert all(count > 10 for count in found["more"].values()), found["more"]
+
+
+WITHOUT = """#!{python}
+import sys
+
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "nearkin":
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Nowhere())
+"""
+OTHER = """#!{python}
+import nearkin.spark.engine
+nearkin.spark.engine.__version__ = "0.0.1"
+"""
+RUN = """
+import runpy, sys
+sys.argv = sys.argv[sys.argv.index("-m") + 1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=False)
+"""
+SHIP = (
+    "workers need this nearkin: on one machine set PYSPARK_PYTHON to this Python before the session is made; "
+    "on several build an image with it, or pack an environment (venv-pack -o env.tar.gz), start with "
+)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (WITHOUT, f"EngineError: a worker has no module 'nearkin'; {SHIP}"),
+        (OTHER, f"MismatchError: nearkin differs: workers with 0.0.1 against a driver with {nk.__version__}; {SHIP}"),
+    ],
+    ids=["none", "another"],
+)
+def test_workers_that_are_not_as_the_driver(program: str, message: str, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(program.format(python=sys.executable) + RUN)
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    found = ask("local[2]", "workers", tmp_path, PYSPARK_PYTHON=str(python), PYSPARK_DRIVER_PYTHON=sys.executable)
+    for told in found["workers"].values():
+        assert told.startswith(message), told
+
+
+# A cluster
+
+
+def children(parent: int) -> list[int]:
+    """The processes that a process has started and that still run."""
+    try:
+        tasks = list(Path(f"/proc/{parent}/task").iterdir())
+        return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def until(what: str, log: Path, count: int = 1) -> re.Match[str]:
+    """The last match of an expression in a log that has it this many times."""
+    for _ in range(PATIENCE * 5):
+        found = list(re.finditer(what, log.read_text()))
+        if len(found) >= count:
+            return found[-1]
+        time.sleep(0.2)
+    raise AssertionError(f"{what} is not in {log}:\n{log.read_text()[-3000:]}")
+
+
+def spark_class() -> str:
+    """The program that starts parts of Spark; it becomes the Java process."""
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(Path(spec.origin).with_name("bin") / "spark-class")
+
+
+@contextmanager
+def cluster(folder: Path, *before: list[str]) -> Iterator[tuple[str, list[subprocess.Popen[str]], Path]]:
+    """A master and two workers of one core each: the address, the workers, the log of the master.
+
+    What stands before a worker is the command that runs it.
+    """
+    log = folder / "master.log"
+    common = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+    # The REST server would want a port of its own.
+    options = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false", "SPARK_WORKER_DIR": str(folder / "work")}
+    with ExitStack() as all_:
+        master = [spark_class(), "org.apache.spark.deploy.master.Master", *common]
+        all_.enter_context(started(master, log, **options))
+        address = until(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)", log).group(1)
+        worker = [spark_class(), "org.apache.spark.deploy.worker.Worker", *common, "--cores", "1", "--memory", "600m"]
+        workers = [
+            all_.enter_context(started([*runs, *worker, address], folder / f"worker-{at}.log", **options))
+            for at, runs in enumerate(before or ([], []))
+        ]
+        until(r"Registering worker", log, 2)
+        yield address, workers, log
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("java")
+def test_an_executor_is_killed_in_the_middle(tmp_path: Path) -> None:
+    """Of either worker once, in the middle of a stage: the same answer."""
+    killed: list[int] = []
+    with cluster(tmp_path) as (address, workers, log):
+
+        def watch(line: str) -> None:
+            at = len(killed)
+            if line.strip() in ("stage units", "stage links") and at < 2:
+                # In the middle of the stage, not before it.
+                time.sleep(1)
+                executor = children(workers[at].pid)
+                assert executor, "the worker has no executor"
+                os.kill(executor[0], signal.SIGKILL)
+                killed.append(executor[0])
+
+        found = ask(address, "long", tmp_path, watch)["long"]
+        until(r"Launching executor app-", log, 4)
+    assert 2 == len(killed)
+    assert (True, True, True) == (found["kept"], found["clusters"], found["pairs"])
+    assert found["removed"] > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("java")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root gives a process its own disk"
+)
+def test_workers_with_disks_of_their_own(tmp_path: Path) -> None:
+    """One of two has another folder under the path of the checkpoint: refused before the job starts."""
+    (tmp_path / "run").mkdir()
+    own = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(tmp_path / "run")]
+    with cluster(tmp_path, [], own) as (address, _, _):
+        told = ask(address, "unshared", tmp_path)["unshared"]
+    assert told["error"].startswith(f"EngineError: checkpoint='{tmp_path}/run/1' is not shared by all workers: ")
+    assert told["error"].endswith("; give a folder that the driver and all workers can write")
+    assert "documents" not in told["written"]

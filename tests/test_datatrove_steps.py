@@ -1,0 +1,164 @@
+"""The steps of `examples/datatrove` in pipelines that datatrove's local executor runs, in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nearkin as nk
+from command import near_texts
+from nearkin.search.fingerprints import from_hex
+
+pytestmark = pytest.mark.skipif(
+    not all(map(find_spec, ("datatrove", "orjson", "regex"))),
+    reason="datatrove, orjson or regex is not installed; they are in the `shops` group",
+)
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "datatrove"
+# A folder per run: its shards are out/00000.jsonl and so on, its exclusions are in gone, its tasks run at once.
+RUN = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from datatrove.executor import LocalPipelineExecutor
+from datatrove.pipeline.readers import JsonlReader
+from datatrove.pipeline.writers import JsonlWriter
+from datatrove_steps import Hashes, NearDuplicates
+
+corpus, run, options = sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+
+def writer(name):
+    return JsonlWriter(f"{run}/{name}", output_filename="${rank}.jsonl", compression=None)
+
+steps = [Hashes(options["recipe"], batch_size=7)] if "recipe" in options else []
+if "filter" in options:
+    steps += [NearDuplicates(**options["filter"], exclusion_writer=writer("gone"))]
+if __name__ == "__main__":
+    pipeline = [JsonlReader(corpus), *steps, writer("out")]
+    tasks, workers = options.get("tasks", 1), options.get("workers", 1)
+    LocalPipelineExecutor(pipeline, tasks, workers, logging_dir=f"{run}/logs").run()
+"""
+
+
+def run(folder: Path, corpus: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A pipeline from the corpus to the folder."""
+    folder.mkdir(exist_ok=True)
+    script = folder / "run.py"
+    script.write_text(RUN)
+    command = [sys.executable, str(script), str(EXAMPLE), str(corpus), str(folder), json.dumps(options)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """The documents of a folder, shard by shard."""
+    return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+
+
+def pipeline(folder: Path, corpus: Path, **options: Any) -> list[dict[str, Any]]:
+    """What a pipeline that runs to its end writes."""
+    done = run(folder, corpus, **options)
+    assert 0 == done.returncode, done.stderr[-3000:]
+    return read(folder / "out")
+
+
+@pytest.fixture
+def texts() -> list[str]:
+    """Sixty near-duplicates of several kinds, copies of some, and two texts without a letter."""
+    found = near_texts()
+    return [*found, *found[::9], "...", "..."]
+
+
+@pytest.fixture
+def shards(tmp_path: Path, texts: list[str]) -> Path:
+    """The texts in three files, of which one task reads the first and the last."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for number in range(3):
+        rows = [{"id": f"d{i}", "text": text} for i, text in enumerate(texts) if i % 3 == number]
+        (folder / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.mark.parametrize("recipe", ["default", "word:2|count|xxh3|simhash:64", "minhash"])
+def test_hashes_are_those_of_the_library(tmp_path: Path, shards: Path, texts: list[str], recipe: str) -> None:
+    """Bit for bit, in whatever tasks and batches; none for a text without features."""
+    made = nk.Recipe.of(recipe)
+    rows = pipeline(tmp_path / "run", shards, recipe=recipe, tasks=2, workers=2)
+    assert sorted(f"d{i}" for i in range(len(texts))) == sorted(row["id"] for row in rows)
+    for row in rows:
+        text, metadata = texts[int(row["id"][1:])], row["metadata"]
+        assert str(made) == metadata["recipe"]
+        if text == "...":
+            assert metadata.get("signature", metadata.get("fingerprint")) is None
+        elif made.family == "minhash":
+            assert nk.signature([text], made)[0].tolist() == metadata["signature"]
+        else:
+            expected = nk.fingerprint([text], made)
+            assert expected.tolist() == from_hex([metadata["fingerprint"]], made.bits).tolist()
+
+
+@pytest.mark.parametrize("where", ["task", "store"])
+def test_one_task_keeps_what_dedup_keeps(tmp_path: Path, shards: Path, texts: list[str], where: str) -> None:
+    """In the order in which the task reads, with the same matches and similarities."""
+    store = None if where == "task" else str(tmp_path / "pages.store")
+    rows = pipeline(tmp_path / "run", shards, filter={"store": store, "threshold": 0.7, "batch_size": 10})
+    order = [i for number in range(3) for i in range(number, len(texts), 3)]
+    expected = nk.dedup([texts[i] for i in order], [f"d{i}" for i in order], threshold=0.7)
+    assert 0 < len(expected.kept) < len(texts)
+    assert expected.kept == [row["id"] for row in rows]
+    gone = {
+        row["id"]: (row["metadata"]["near_duplicate_of"], row["metadata"]["similarity"])
+        for row in read(tmp_path / "run" / "gone")
+    }
+    absorbed = {
+        row["id"]: (row["representative"], row["similarity"])
+        for row in expected.clusters.rows()
+        if row["reason"] != "kept"
+    }
+    assert absorbed == gone
+
+
+def test_tasks_at_once_share_a_store(tmp_path: Path, shards: Path, texts: list[str]) -> None:
+    """No two documents that are kept match, and each one that is dropped matches a kept one, whoever comes first."""
+    options = {"store": str(tmp_path / "pages.store"), "batch_size": 4}
+    kept = pipeline(tmp_path / "run", shards, filter=options, tasks=3, workers=3)
+    gone = read(tmp_path / "run" / "gone")
+    assert sorted(f"d{i}" for i in range(len(texts))) == sorted(row["id"] for row in [*kept, *gone])
+    assert len(kept) == len(nk.dedup([row["text"] for row in kept]).kept)
+    named = {row["id"]: row["text"] for row in kept}
+    for row in gone:
+        original = named[row["metadata"]["near_duplicate_of"]]
+        same = row["text"] == original
+        assert (
+            same or float(nk.similarity([row["text"], original], [0], [1])[0]) == row["metadata"]["similarity"] >= 0.8
+        )
+
+
+def test_a_task_that_runs_again_writes_the_same(tmp_path: Path, shards: Path) -> None:
+    """Its documents are known to the store, which gives their first answers."""
+    options = {"store": str(tmp_path / "pages.store"), "batch_size": 10}
+    first = pipeline(tmp_path / "first", shards, filter=options)
+    again = pipeline(tmp_path / "again", shards, filter=options)
+    assert first == again
+    assert [row["id"] for row in read(tmp_path / "first" / "gone")] == [
+        row["id"] for row in read(tmp_path / "again" / "gone")
+    ]
+
+
+def test_another_threshold_than_that_of_the_store_is_refused(tmp_path: Path, shards: Path) -> None:
+    """And so is an id that two texts have."""
+    path = tmp_path / "pages.store"
+    nk.Store.create(path, threshold=0.7).close()
+    done = run(tmp_path / "run", shards, filter={"store": str(path), "threshold": 0.9})
+    assert 0 != done.returncode
+    assert "MismatchError" in done.stderr
+    assert "store of 0.7" in done.stderr
+    (shards / "3.jsonl").write_text('{"id": "d0", "text": "Another text that has an id of the first."}\n')
+    done = run(tmp_path / "run", shards, filter={"store": str(path)})
+    assert 0 != done.returncode
+    assert "InputError" in done.stderr
