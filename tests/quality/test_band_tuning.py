@@ -210,7 +210,8 @@ def test_the_cheapest_bands_with_the_recall_are_advised(
     promised = [row for row in made if row["nominal_recall"] >= min(recall, 0.999)]
     likely = [row for row in promised if row["recall"] is not None and row["recall"] >= recall]
     among = sure or likely
-    few = [f"only {pairs} true pairs in the sample; a larger one has more, if there are any"] if pairs < 100 else []
+    noun = "true pair" if pairs == 1 else "true pairs"
+    few = [f"only {pairs} {noun} in the sample; a larger one has more, if there are any"] if pairs < 100 else []
     if not among:
         assert chosen is None
         assert [f"no bands find {recall:g} of the true pairs; ask for less, or try more values", *few] == notes

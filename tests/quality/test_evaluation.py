@@ -235,11 +235,21 @@ def test_a_run_may_be_the_truth() -> None:
     assert 0 == scores.counts["unknown"]
 
 
-@pytest.mark.parametrize("found", [7, "ab", "", b"", [("a", "b", "c", "d")], [1, 2]])
+@pytest.mark.parametrize("found", [7, b"ab", b"", [("a", "b", "c", "d")], [1, 2]])
 def test_what_is_neither_pairs_nor_clusters_is_an_error(found: object) -> None:
     """With what is allowed."""
     with pytest.raises(errors.ParameterError, match="pairs"):
         nk.evaluate(found, {"a": 1})  # type: ignore[arg-type]
+
+
+def test_files_and_folders_may_be_named(tmp_path: Path) -> None:
+    """Each side as a path, as the command takes it."""
+    path = tmp_path / "pairs.tsv"
+    path.write_text("left\tright\tmatch\na\tb\t1\na\tc\t0\n")
+    scores = nk.evaluate(str(path), path)
+    assert (1, 0, 0) == of(scores.pairs)
+    with pytest.raises(errors.InputError, match="no such file or folder"):
+        nk.evaluate("nowhere.tsv", path)
 
 
 def test_an_unknown_rule_for_the_unlisted_is_an_error() -> None:
@@ -463,7 +473,12 @@ def test_links_of_a_run_equal_brute_force(clusters: dict[str, int], alone: set[s
         "representative": [first[cluster] for cluster in clusters.values()],
         "reason": ["near" if name in links else "kept" for name in clusters],
     }
-    scores = nk.evaluate(DedupRun.of_tables(table, {}, alone), true)
+    run = DedupRun.of_tables(table, {}, alone)
+    if true and run.documents and run.documents.isdisjoint(true):
+        with pytest.raises(errors.InputError, match="no id of the run"):
+            nk.evaluate(run, true)
+        return
+    scores = nk.evaluate(run, true)
     judged = {name: kept for name, kept in links.items() if name in true and kept in true}
     right = sum(true[name] == true[kept] for name, kept in judged.items())
     assert scores.links is not None
@@ -534,3 +549,62 @@ def test_the_default_job_on_labelled_laws(shared: Path) -> None:
     scores = nk.evaluate(run, truth, unlisted="false")
     assert scores.pairs.precision.value > 0.95  # type: ignore[union-attr]
     assert scores.pairs.recall.value > 0.95  # type: ignore[union-attr]
+
+
+def test_a_sample_of_what_was_found_says_nothing_of_recall(tmp_path: Path) -> None:
+    """Recall and F1 are not known, in words, JSON and tables; a label of a near miss, found or not, tells them."""
+    pairs = [("a", "b"), ("c", "d")]
+    labels = nk.PairLabels(["a", "c"], ["b", "d"], [True, False], [3, 1], ["0.90-0.92", "0.80-0.82"])
+    scores = nk.evaluate(pairs, labels)
+    assert "pairs     precision 0.750 (" in str(scores)
+    assert 2 == str(scores).count("recall    not known") == str(scores).count("F1        not known")
+    assert any("recall is not known: every label is of a pair that was found" in note for note in scores.notes)
+    found = json.loads(json.dumps(scores.to_dict()))
+    assert found["pairs"]["recall"] == {"hits": 1, "of": 1, "value": None, "low": 0.0, "high": 1.0,
+                                        "weighted": {"hits": 3.0, "of": 3.0, "effective": 1.0}}  # fmt: skip
+    assert found["pairs"]["f1"] == {"value": None, "low": 0.0, "high": 1.0}
+    assert [None, None] == scores.to_arrow().column("recall").to_pylist()
+    assert "not known" in scores._repr_html_()
+    # Judged, and not found.
+    more = nk.PairLabels(["a", "c", "e"], ["b", "d", "f"], [True, False, False], [3, 1, 9])
+    assert 1 == nk.evaluate(pairs, more).pairs.recall.value  # type: ignore[union-attr]
+    # Not removed by the run that the labels were drawn from, and found by this one.
+    path = tmp_path / "labels.tsv"
+    path.write_text("left\tright\tmatch\tweight\tremoved\na\tb\t1\t3\t1\nc\td\t1\t1\t0\n")
+    known = nk.evaluate(pairs, path)
+    assert 1 == known.pairs.recall.value  # type: ignore[union-attr]
+    assert not any("recall" in note for note in known.notes)
+    # Removed by that run alone: the share of these.
+    path.write_text("left\tright\tmatch\tweight\tremoved\na\tb\t1\t3\t1\nx\ty\t1\t1\t1\ne\tf\tunsure\t1\t0\n")
+    some = nk.evaluate(pairs, path)
+    assert 0.75 == some.pairs.recall.value  # type: ignore[union-attr]
+    assert any("recall is that of these pairs" in note for note in some.notes)
+    # Labels that are no sample are all that was asked; a sample without a label says nothing at all.
+    assert 1 == nk.evaluate(pairs, [("a", "b", True), ("c", "d", False)]).pairs.recall.value  # type: ignore[union-attr]
+    nothing = nk.evaluate(pairs, nk.PairLabels(["a"], ["b"], [None], [1]))
+    assert "of none" in str(nothing)
+
+
+def test_a_truth_of_other_documents_is_an_error(tmp_path: Path) -> None:
+    """No id in common with a run: both sides are named. One is enough for figures."""
+    run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS))
+    message = r"the truth has no id of the run: 'x' is the first of its 2, 'a' of the run's 5"
+    for truth in ([("x", "y")], {"x": 0, "y": 0}):
+        with pytest.raises(errors.InputError, match=message):
+            nk.evaluate(run, truth)
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b\nx,y\n")
+    with pytest.raises(errors.InputError, match=message):
+        nk.evaluate(run, path)
+    assert 1 == nk.evaluate(run, [("a", "y")]).counts["missing"]
+    assert nk.evaluate(run, []).pairwise is not None
+    assert nk.evaluate(nk.dedup([], ids=[]), [("x", "y")]).pairwise is not None
+
+
+def test_labels_of_older_documents_are_told_as_such() -> None:
+    """A run that was held against older documents did read them, though its tables name few."""
+    run = nk.dedup(list(TEXTS.values()), ids=list(TEXTS), against=[TEXTS["b"]], against_ids=["old"])
+    [note] = [each for each in nk.evaluate(run, [("b", "old", True)]).notes if "old" in each]
+    assert note == (
+        "documents that are none of the run's own (older ones of --against, say), counted as found alone: 1, first old"
+    )

@@ -15,8 +15,11 @@ from nearkin.quality.intervals import RESAMPLES, RecallIntervals
 PAIRS = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14), st.integers(0, 9)), max_size=25)
 
 
-def intervals_of(left: list[int], right: list[int], seed: int = 0) -> RecallIntervals:
-    return RecallIntervals(np.array(left, np.int64), np.array(right, np.int64), seed)
+def intervals_of(
+    left: list[int], right: list[int], seed: int = 0, weight: list[float] | None = None
+) -> RecallIntervals:
+    weights = None if weight is None else np.array(weight, np.float64)
+    return RecallIntervals(np.array(left, np.int64), np.array(right, np.int64), seed, weights)
 
 
 def clusters_of(pairs: list[tuple[int, int]]) -> list[int]:
@@ -32,19 +35,26 @@ def clusters_of(pairs: list[tuple[int, int]]) -> list[int]:
     return [label[a] for a, _ in pairs]
 
 
-def plain(pairs: list[tuple[int, int]], hits: list[bool], seed: int) -> tuple[float, float]:
-    """The interval by its definition."""
-    members: dict[int, list[bool]] = defaultdict(list)
-    for cluster, hit in zip(clusters_of(pairs), hits, strict=True):
-        members[cluster].append(hit)
-    if not members:
+def plain(
+    pairs: list[tuple[int, int]], hits: list[bool], seed: int, weight: list[float] | None = None
+) -> tuple[float, float]:
+    """The interval by its definition; without weights each pair counts 1, and each cluster is one case."""
+    sums: dict[int, float] = defaultdict(float)
+    right: dict[int, float] = defaultdict(float)
+    weights = [1.0] * len(pairs) if weight is None else weight
+    for cluster, hit, number in zip(clusters_of(pairs), hits, weights, strict=True):
+        sums[cluster] += number
+        right[cluster] += number * hit
+    if not sums:
         return 0.0, 1.0
-    count = len(members)
-    low, high = wilson(sum(hits) / len(hits) * count, count)
+    count: float = len(sums)
+    if weight is not None:
+        count = sum(sums.values()) ** 2 / sum(number**2 for number in sums.values())
+    low, high = wilson(min(sum(right.values()) / sum(sums.values()), 1.0) * count, count)
     shares = []
-    for draw in np.random.default_rng(seed).poisson(1.0, (RESAMPLES, count)).tolist():
-        total = sum(times * len(members[name]) for times, name in zip(draw, sorted(members), strict=True))
-        found = sum(times * sum(members[name]) for times, name in zip(draw, sorted(members), strict=True))
+    for draw in np.random.default_rng(seed).poisson(1.0, (RESAMPLES, len(sums))).tolist():
+        total = sum(times * sums[name] for times, name in zip(draw, sorted(sums), strict=True))
+        found = sum(times * right[name] for times, name in zip(draw, sorted(sums), strict=True))
         if total:
             shares.append(found / total)
     if shares:
@@ -67,6 +77,21 @@ def test_intervals_equal_a_plain_bootstrap_over_clusters(rows: list[tuple[int, i
         expected = plain(pairs, hits, seed)
         assert expected == pytest.approx((low[radius], high[radius]))
         assert expected == pytest.approx(made.of(np.array(hits, bool)))
+
+
+@given(PAIRS, st.lists(st.floats(0.5, 50), min_size=25, max_size=25), st.integers(0, 50))
+@settings(deadline=None)
+def test_weights_count_pairs_and_clusters(rows: list[tuple[int, int, int]], weights: list[float], seed: int) -> None:
+    """Shares are those of the weights, and cases of Wilson's interval are the effective number of clusters."""
+    pairs, weight = [(a, b) for a, b, _ in rows], weights[: len(rows)]
+    made = intervals_of([a for a, _ in pairs], [b for _, b in pairs], seed, weight)
+    distances = np.array([distance for _, _, distance in rows], np.int64)
+    low, high = made.within(distances, 7)
+    for radius in range(8):
+        hits = [distance <= radius for distance in distances.tolist()]
+        expected = plain(pairs, hits, seed, weight)
+        assert expected == pytest.approx((low[radius], high[radius]), abs=1e-6)
+        assert expected == pytest.approx(made.of(np.array(hits, bool)), abs=1e-6)
 
 
 def test_pairs_of_one_cluster_are_less_certain_than_independent_ones() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import nearkin as nk
+from command import call
 from nearkin import errors
 from nearkin.io import read_table
+from nearkin.pipeline.labels import pair_labels
 from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
 
 ROWS = [("a", "b", 1), ("a", "c", 0), ('ß,"x"\n', "c", 1)]
@@ -87,7 +90,6 @@ def test_clusters_are_told_by_their_column(tmp_path: Path) -> None:
         ("p.csv", 'left,right\n"a"x,b\n', "p.csv:2"),
         ("p.csv", "one,two\n1,2\n", "no columns of pairs or clusters among one, two"),
         ("p.csv", "left,right,match\n1,2,maybe\n", "labels are 0 and 1"),
-        ("p.csv", "left,right,match\n1,2,\n", "labels are 0 and 1"),
         ("p.txt", "one\n", "no columns"),
         ("p.parquet", "PAR1", "can't be read as Parquet"),
         ("p.jsonl.gz", "no gzip", "damaged"),
@@ -191,16 +193,19 @@ def test_labels_that_are_no_numbers_have_no_threshold(tmp_path: Path, value: Any
     path.write_text(json.dumps({"left": "a", "right": "b", "score": value}) + "\n")
     with pytest.raises(errors.InputError, match="at_least needs numbers"):
         read_labels(path, label_column="score", at_least=0.5)
-    with pytest.raises(errors.InputError, match="labels are 0 and 1"):
-        read_labels(path, label_column="score")
+    if value is not None:
+        with pytest.raises(errors.InputError, match="labels are 0 and 1"):
+            read_labels(path, label_column="score")
 
 
-@pytest.mark.parametrize("label", ["false", "0", None, float("nan"), 2, 0.5, [], object()])
+@pytest.mark.parametrize("label", ["false", "0", float("nan"), 2, 0.5, [], object()])
 def test_what_is_no_boolean_labels_no_pair(label: Any) -> None:
     """Whatever Python takes for true; the row is named."""
     with pytest.raises(errors.InputError) as refused:
         PairLabels([1, 1], [2, 3], [True, label])
-    assert f"pairs: row 1 has the label {label!r}; labels are True and False, or 1 and 0" == str(refused.value)
+    assert f"pairs: row 1 has the label {label!r}; labels are True and False, or 1 and 0; None for unsure" == str(
+        refused.value
+    )
 
 
 @pytest.mark.parametrize("match", [[True, False], [1, 0], [1.0, 0.0], np.array([True, False]), np.array([1, 0])])
@@ -211,8 +216,100 @@ def test_booleans_and_numbers_label_pairs(match: Any) -> None:
 
 def test_a_name_of_a_cluster_can_be_hashed() -> None:
     """Another one is refused, also by an evaluation, and names the id."""
-    for call in (lambda: ClusterLabels([7], [[1]]), lambda: nk.evaluate({7: [1]}, {7: "a"})):  # type: ignore[list-item, arg-type]
+    for made in (lambda: ClusterLabels([7], [[1]]), lambda: nk.evaluate({7: [1]}, {7: "a"})):  # type: ignore[list-item, arg-type]
         with pytest.raises(errors.InputError) as refused:
-            call()
+            made()
         reason = "id 7 has the cluster [1]; clusters are named by integers, strings or tuples"
         assert f"clusters: {reason}" == str(refused.value)
+
+
+def test_undecided_pairs_are_left_out_and_counted(tmp_path: Path) -> None:
+    """Empty, or the word: somebody looked, and could not tell."""
+    path = tmp_path / "pairs.tsv"
+    path.write_text("left\tright\tmatch\na\tb\t1\na\tc\tunsure\nb\tc\t\nc\td\t0\n")
+    found = read_labels(path)
+    assert isinstance(found, PairLabels)
+    assert ({("a", "b"): True, ("c", "d"): False}, 2) == (found.labels, found.unsure)
+    same = PairLabels(["a", "a", "b", "c"], ["b", "c", "c", "d"], [True, None, None, False])
+    assert (found.labels, 2) == (same.labels, same.unsure)
+    scores = nk.evaluate([("a", "b"), ("a", "c")], found)
+    assert scores.counts["unsure_labels"] == 2
+    assert "pairs labelled unsure, left out: 2" in scores.notes
+    assert scores.counts["unjudged_pairs"] == 1
+
+
+def test_an_empty_field_of_an_id_is_the_empty_id(tmp_path: Path) -> None:
+    """Quoted or not, in pairs, clusters and labels for a run; other columns have None there."""
+    path = tmp_path / "p.tsv"
+    path.write_text('left\tright\tmatch\tweight\n""\ta\t1\t2\nb\t\t0\t3\na\tb\t\t1\n')
+    labels = read_labels(path)
+    assert isinstance(labels, PairLabels)
+    assert {("", "a"): True, ("", "b"): False} == labels.labels == pair_labels(path, "labels").labels
+    assert 1 == labels.unsure
+    assert ["", "b", "a"] == read_table(path, ids=["left"])["left"]
+    assert [None, "b", "a"] == read_table(path)["left"]
+    path = tmp_path / "c.csv"
+    path.write_text("id,cluster\n,x\na,x\nb,\n")
+    found = read_labels(path)
+    assert isinstance(found, ClusterLabels)
+    assert {"": 0, "a": 0, "b": 1} == found.labels
+
+
+def test_a_record_without_an_id_is_named(tmp_path: Path) -> None:
+    """The file, the record from 1, and the column: null in JSON is no id."""
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"left": "a", "right": "b"}\n{"left": "a", "right": null}\n')
+    with pytest.raises(errors.InputError, match=r"p\.jsonl: record 2 has no value in the column 'right'"):
+        read_labels(path)
+    path.write_text('{"id": "a", "cluster": 1}\n{"id": 1.5, "cluster": 1}\n')
+    with pytest.raises(errors.InputError, match=r"p\.jsonl: record 2 has the value 1\.5 in the column 'id'"):
+        read_labels(path)
+
+
+def test_the_row_of_a_fault_is_told(tmp_path: Path) -> None:
+    """Of either column of ids, in memory from 0; of a file its record, from 1."""
+    with pytest.raises(errors.InputError, match=r"row 1 has the id None"):
+        PairLabels(["a", "b"], ["c", None])  # type: ignore[list-item]
+    path = tmp_path / "w.tsv"
+    path.write_text("left\tright\tmatch\tweight\na\tb\t1\t1\na\tc\t1\t0\n")
+    with pytest.raises(errors.InputError, match=r"w\.tsv: record 2 has the weight '0'"):
+        read_labels(path)
+
+
+def test_a_run_over_files_is_read_by_its_list_of_kept_ones(tmp_path: Path) -> None:
+    """Its documents are the paths as its tables name them, also those with bytes that are not UTF-8."""
+    rng = np.random.default_rng(1)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    one = rng.bytes(9000)
+    contents = {b"a.bin": one, b"b.bin": one, b"\xff.bin": one, b"c.bin": rng.bytes(9000), b"\xfe.bin": rng.bytes(9000)}
+    for name, data in contents.items():
+        (folder / os.fsdecode(name)).write_bytes(data)
+    out = tmp_path / "out"
+    assert 0 == call("dedup", folder, "--family", "ssdeep", "--out", out, "-q").code
+    run = read_labels(out)
+    assert isinstance(run, DedupRun)
+    names = {
+        name: f"{os.fsdecode(folder)}/{name}" for name in ("a.bin", "b.bin", "c.bin", r"\udcff.bin", r"\udcfe.bin")
+    }
+    assert set(names.values()) == run.documents
+    scores = nk.evaluate(out, [(names["a.bin"], names["b.bin"], True), (names["a.bin"], names["c.bin"], True)])
+    assert (1, 1) == (scores.pairwise.true_positives, scores.pairwise.false_negatives)  # type: ignore[union-attr]
+    assert 0 == scores.counts["missing"]
+    (out / "kept.nul").unlink()
+    with pytest.raises(errors.InputError, match=r"kept\.nul: can't be read"):
+        read_labels(out)
+
+
+def test_a_run_has_a_document_with_the_empty_id(tmp_path: Path) -> None:
+    """The labels that its report exports, and its tables of CSV, name it."""
+    corpus = tmp_path / "e.csv"
+    corpus.write_text(
+        'id,text\n"",how are you my dear friend\na,how are you my dear friend!\nb,other things are here\n'
+    )
+    assert 0 == call("dedup", corpus, "--id-column", "id", "--out", tmp_path / "out", "-q").code
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("left\tright\tmatch\n\ta\t1\n\tb\t0\n")
+    scores = call("evaluate", tmp_path / "out", "--truth", labels, "--json").json()
+    assert (1, 1, 0) == (scores["pairwise"]["true_positives"], scores["pairwise"]["true_negatives"],
+                         scores["counts"]["missing"])  # fmt: skip

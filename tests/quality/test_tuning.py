@@ -284,7 +284,7 @@ def test_the_curve_becomes_a_data_frame() -> None:
         ({"bits": []}, "bits"),
         ({"recipes": []}, "recipes"),
         ({"recipes": ["given"]}, "recipe"),
-        ({"pairs": [1, 2]}, "pairs"),
+        ({"pairs": [1, 2]}, "truth"),
     ],
 )
 def test_numbers_out_of_range_are_errors(options: dict[str, object], name: str) -> None:
@@ -313,3 +313,100 @@ def test_labelled_citations_are_tuned(shared: Path) -> None:
     assert tuned.chosen["match_f1"] > 0.8
     default = next(row for row in tuned.thresholds.rows() if row["threshold"] == 0.8)
     assert default["f1"] < 0.5
+
+
+# Labels of a sample
+
+
+def labelled(weights: dict[bool, float]) -> tuple[list[str], PairLabels]:
+    """60 texts; neighbours match with a probability that grows with the similarity of words; labels have weights."""
+    texts = corpus(60, seed=4)
+    recipe = nk.Recipe("word:1")
+    pairs = [(i, j) for i in range(60) for j in range(i + 1, min(i + 6, 60))]
+    rng = random.Random(0)
+    match = [rng.random() < jaccard(recipe, texts[i], texts[j]) for i, j in pairs]
+    weight = [weights[each] * (1 + (i + j) % 3) for (i, j), each in zip(pairs, match, strict=True)]
+    return texts, PairLabels([i for i, _ in pairs], [j for _, j in pairs], match, weight)
+
+
+def test_weights_count_in_every_share() -> None:
+    """Of thresholds, of the curve and of lengths: sums of weights where counts were."""
+    texts, labels = labelled({True: 1.0, False: 9.0})
+    tuned = nk.tune(texts, truth=labels, recipes=["char:4"], bits=[64], recall=0.9)
+    recipe = nk.Recipe("char:4|binary|xxh3|simhash:64")
+    weight = {pair: labels.weights[pair] for pair in labels.labels}
+    similar = {pair: jaccard(recipe, texts[int(pair[0])], texts[int(pair[1])]) for pair in weight}
+    true = sum(weight[pair] for pair, match in labels.labels.items() if match)
+    for row in tuned.thresholds.rows():
+        accepted = {pair for pair in weight if similar[pair] >= row["threshold"]}
+        hits = sum(weight[pair] for pair in accepted if labels.labels[pair])
+        total = sum(weight[pair] for pair in accepted)
+        assert hits / true == pytest.approx(row["recall"])
+        assert (hits / total if accepted else None) == pytest.approx(row["precision"])
+        assert 2 * hits / (total + true) == pytest.approx(row["f1"])
+    assert tuned.chosen is not None
+    fps = nk.fingerprint(texts, recipe)
+    distance = {pair: int(nk.hamming(fps[[int(pair[0])]], fps[[int(pair[1])]])[0]) for pair in weight}  # type: ignore[index]
+    target = [pair for pair in weight if labels.labels[pair] and similar[pair] >= tuned.chosen["threshold"]]
+    for row in tuned.curve.rows():
+        near = [pair for pair in weight if distance[pair] <= row["radius"]]
+        hits, total = (sum(weight[pair] for pair in some) for some in (filter(labels.labels.get, near), near))
+        found = sum(weight[pair] for pair in target if distance[pair] <= row["radius"])
+        assert found / sum(weight[pair] for pair in target) == pytest.approx(row["recall"])
+        assert row["recall_low"] <= row["recall"] + 1e-9
+        if near:
+            effective = total**2 / sum(weight[pair] ** 2 for pair in near)
+            bounds = wilson(min(hits / total, 1.0) * effective, effective)
+            assert (hits / total, *bounds) == pytest.approx(
+                (row["precision"], row["precision_low"], row["precision_high"])
+            )
+    assert any(note.startswith(f"weighted: {len(weight)} labels stand for") for note in tuned.notes)
+
+
+def test_a_biased_sample_needs_its_weights() -> None:
+    """Pairs that do not match were sampled thinly: with their weights a higher threshold is advised."""
+    texts, labels = labelled({True: 1.0, False: 50.0})
+    plain = PairLabels(labels.left, labels.right, labels.match)
+    options = {"recipes": ["char:4"], "bits": [64], "recall": 0.9}
+    found = [nk.tune(texts, truth=each, **options).thresholds.rows() for each in (labels, plain)]  # type: ignore[arg-type]
+    weighted, biased = (max(rows, key=lambda row: row["f1"])["threshold"] for rows in found)
+    assert biased < 0.5 < weighted
+
+
+def test_weights_of_one_change_nothing() -> None:
+    """Every figure is that of the labels alone."""
+    texts, labels = labelled({True: 1.0, False: 1.0})
+    ones = PairLabels(labels.left, labels.right, labels.match, [1.0] * 285)
+    plain = PairLabels(labels.left, labels.right, labels.match)
+    one, other = (nk.tune(texts, truth=each, recipes=["char:4"], bits=[64], recall=0.9) for each in (ones, plain))
+    assert list(one.curve.rows()) == list(other.curve.rows())
+    assert one.notes == other.notes
+    assert measured(one.settings.rows()) == measured(other.settings.rows())
+
+
+def test_labels_are_read_from_their_file(tmp_path: Path) -> None:
+    """As the page of a report writes them, unsure ones and all; matches alone are not all there are."""
+    texts = corpus(60)
+    path = tmp_path / "labels.tsv"
+    rows = ["0\t1\t1\t0.81\t0.80-0.82\t3\t1", "3\t4\t1\t0.81\t0.80-0.82\t3\t1", "6\t7\tunsure\t0.79\t0.78-0.80\t9\t0"]
+    path.write_text("\n".join(["left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved", *rows]) + "\n")
+    for truth in (path, str(path)):
+        tuned = nk.tune(texts, truth=truth, recipes=["char:4"], bits=[64], recall=0.5)
+        assert "2 labelled pairs" == tuned.truth["method"]
+        assert any("weighted: 2 labels stand for 6 pairs" in note for note in tuned.notes)
+
+
+def test_what_is_no_truth_is_refused(tmp_path: Path) -> None:
+    """Both names at once, and the folder of a run."""
+    texts = corpus(9)
+    with pytest.raises(errors.ParameterError, match="earlier name of truth"):
+        nk.tune(texts, truth=[(0, 1)], pairs=[(0, 1)])
+    with pytest.raises(errors.ParameterError, match="truth=other rows"):
+        nk.tune(texts, truth=[(0, 1, True, 4)])  # type: ignore[list-item]
+    tables = {"clusters": "id,cluster,representative,reason\n", "pairs": "left,right\n", "kept": "text\n"}
+    for name, text in tables.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    told = {"documents": 0, "kept_file": "kept.csv", "text_column": "text", "id_column": None, "format": "csv"}
+    (tmp_path / "summary.json").write_text(json.dumps(told))
+    with pytest.raises(errors.InputError, match="not what is true"):
+        nk.tune(texts, truth=tmp_path)

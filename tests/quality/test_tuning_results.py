@@ -27,6 +27,10 @@ def test_the_advice_is_a_command_that_a_shell_reads() -> None:
     assert (
         "nearkin dedup 'a b.jsonl' --out clean --recipe 'char:4|count|xxh3|simhash:64' --threshold 0.85 --radius 9"
     ) == tuning(SETTING).command("a b.jsonl")
+    assert (
+        "nearkin dedup a.jsonl 'b c.jsonl' --id-column 'my id' --out clean-2 --recipe 'char:4|count|xxh3|simhash:64' "
+        "--threshold 0.85 --radius 9"
+    ) == tuning(SETTING).command(["a.jsonl", "b c.jsonl"], reading=["--id-column", "my id"], out="clean-2")
     assert tuning(None).command() is None
 
 

@@ -12,9 +12,8 @@ of hashing a document, 128 values of a signature `_VALUES`. Intervals are those 
 
 from __future__ import annotations
 
-import shlex
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -34,9 +33,11 @@ from nearkin.quality.intervals import RecallIntervals
 from nearkin.quality.slots import slot_notes
 from nearkin.quality.truth import AboutTruth, TruePairs, similar_pairs, take_sample
 from nearkin.quality.tuning import FEW, check_options, estimate_notes
+from nearkin.quality.tuning_results import dedup_command
 from nearkin.recipe import PRESETS, Recipe
 from nearkin.search.bands import BandIndex
 from nearkin.search.ids import Ids
+from nearkin.shown import count_of, html_facts
 from nearkin.text.batches import Texts
 from nearkin.theory import Banding, choose_bands
 
@@ -100,25 +101,32 @@ class BandTuning(Tabular):
     def _columns(self) -> dict[str, list[Any]]:
         return self.curve.columns
 
+    def _repr_html_(self) -> str:
+        """What is advised and why, and the choices of bands, for a notebook."""
+        facts = [("advised", self.command() or "nothing: no bands reach the recall")]
+        return html_facts([*facts, *(("note", note) for note in self.notes)]) + self.curve._repr_html_()
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
         tables = {name: list(getattr(self, name).rows()) for name in ("curve", "hashing")}
         head = {"goal": "recall", "threshold": self.threshold, "chosen": self.chosen, "truth": self.truth}
         return {**head, "notes": self.notes, "command": self.command(), **tables}
 
-    def command(self, corpus: str = "CORPUS") -> str | None:
+    def command(
+        self, corpus: str | Sequence[str] = "CORPUS", *, reading: Sequence[str] = (), out: str = "clean"
+    ) -> str | None:
         """The command line of a deduplication with what is advised; None if nothing is.
 
         Parameters
         ----------
-        corpus : str, default "CORPUS"
-            What the command names as its input.
+        corpus, reading, out
+            As for `Tuning.command`.
         """
         if self.chosen is None:
             return None
         options = ["--recipe", self.chosen["recipe"], "--threshold", f"{self.threshold:g}"]
         options += ["--recall", f"{self.chosen['nominal_recall']:g}"]
-        return shlex.join(["nearkin", "dedup", corpus, "--out", "clean", *options])
+        return dedup_command(corpus, reading, out, options)
 
 
 def tune_bands(
@@ -281,5 +289,5 @@ def _advice(rows: list[BandSetting], recall: float, pairs: int) -> tuple[BandSet
     else:
         notes += estimate_notes(chosen["recall"], chosen["recall_low"], recall)
     if pairs < FEW:
-        notes.append(f"only {pairs} true pairs in the sample; a larger one has more, if there are any")
+        notes.append(f"only {count_of(pairs, 'true pair')} in the sample; a larger one has more, if there are any")
     return chosen, notes

@@ -20,6 +20,11 @@ Intervals are Wilson's, of 95%: for k of n and z = 1.96
 and F1's through TP / (TP + FP + FN) = F1 / (2 − F1). They treat pairs as independent; pairs of one large cluster are
 not, and then the true uncertainty is larger.
 
+Labels of a sample have weights (`nearkin.quality.weights`): shares are then those of the weights, and n is Kish's
+effective number of labels. A stratum in which no label matches counts as one without true pairs, however many pairs it
+stands for: recall may then be overstated. Where every label of a sample is of a pair that was found, they say nothing
+of what was missed: recall and F1 are not known, which is NaN here.
+
 Cost: linear in documents and listed pairs; pairs of clusters are counted, not listed.
 
 Sources: A. Bagga, B. Baldwin (1998), Entity-based cross-document coreferencing using the vector space model, section 5
@@ -29,8 +34,9 @@ Sources: A. Bagga, B. Baldwin (1998), Entity-based cross-document coreferencing 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
@@ -40,7 +46,9 @@ from nearkin._core import components
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io.tabular import Tabular
 from nearkin.pipeline.results import DedupResult
-from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels
+from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
+from nearkin.quality.weights import WeightSums
+from nearkin.shown import html_facts, html_table
 
 Unlisted = Literal["auto", "false", "unjudged"]
 Judgement: TypeAlias = (
@@ -51,9 +59,12 @@ Judgement: TypeAlias = (
     | Mapping[int | str, Hashable]
     | Mapping[int, Hashable]
     | Mapping[str, Hashable]
-    | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool]]
+    | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool | None]]
+    | str
+    | os.PathLike[str]
 )
-"""Which documents belong together: what a run found, clusters of ids, or pairs of ids with or without a label."""
+"""Which documents belong together: what a run found, clusters of ids, or pairs of ids with or without a label; or the
+path of any of them."""
 
 
 class EvaluationCounts(TypedDict, total=False):
@@ -72,6 +83,10 @@ class EvaluationCounts(TypedDict, total=False):
     repeated_labels: int
     labels_of_itself: int
     contradictory_labels: int
+    unsure_labels: int
+    weighted_labels: int
+    weighted_pairs: float
+    effective_labels: float
 
 
 _Z = 1.959963984540054
@@ -82,6 +97,15 @@ _Z = 1.959963984540054
 class Ratio:
     """A share with its Wilson interval of 95%; without cases NaN, and 0 to 1.
 
+    Parameters
+    ----------
+    hits, of : int
+        Counts.
+    weights : (WeightSums, WeightSums), optional
+        Of the hits and of the cases, where these have weights: the share is that of the weights.
+    known : bool, default True
+        Whether the counts tell the share; if not, it is NaN, and 0 to 1.
+
     Examples
     --------
     >>> from nearkin.quality.evaluation import Ratio
@@ -91,28 +115,48 @@ class Ratio:
 
     hits: int
     of: int
+    weights: tuple[WeightSums, WeightSums] | None = field(default=None, repr=False)
+    known: bool = True
     value: float = field(init=False)
     low: float = field(init=False)
     high: float = field(init=False)
 
     def __post_init__(self) -> None:
-        low, high = wilson(self.hits, self.of)
-        value = self.hits / self.of if self.of else math.nan
+        if not self.known:
+            value, low, high = math.nan, 0.0, 1.0
+        elif self.weights is None or not self.of:
+            low, high = wilson(self.hits, self.of)
+            value = self.hits / self.of if self.of else math.nan
+        else:
+            hits, cases = self.weights
+            value, effective = min(hits.total / cases.total, 1.0), cases.effective
+            low, high = wilson(value * effective, effective)
         for name, number in (("value", value), ("low", low), ("high", high)):
             object.__setattr__(self, name, number)
 
     def __str__(self) -> str:
+        if not self.known:
+            return "not known"
         if not self.of:
             return "of none"
-        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}, {self.hits:,} of {self.of:,})"
+        cases = f"{self.hits:,} of {self.of:,}"
+        if self.weights is not None:
+            cases = f"weighted, {cases} labels, worth {self.weights[1].effective:,.1f}"
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f}, {cases})"
 
-    def to_dict(self) -> dict[str, float | int | None]:
-        """hits, of, value (None without cases), low and high."""
-        value = self.value if self.of else None
-        return {"hits": self.hits, "of": self.of, "value": value, "low": self.low, "high": self.high}
+    def to_dict(self) -> dict[str, Any]:
+        """hits, of, value (None without cases or if not known), low and high; with weights `weighted`: their sums over
+        hits and cases, and the effective number of cases.
+        """
+        value = None if math.isnan(self.value) else self.value
+        found = {"hits": self.hits, "of": self.of, "value": value, "low": self.low, "high": self.high}
+        if self.weights is None:
+            return found
+        hits, cases = self.weights
+        return {**found, "weighted": {"hits": hits.total, "of": cases.total, "effective": cases.effective}}
 
 
-def wilson(hits: float, of: int) -> tuple[float, float]:
+def wilson(hits: float, of: float) -> tuple[float, float]:
     """Wilson's interval of 95% for a share of `hits` among `of`; (0, 1) without cases.
 
     Examples
@@ -141,15 +185,21 @@ class PairScores:
     true_positives, false_positives, false_negatives : int
     true_negatives : int or None
         Known only where the truth lists pairs that do not match.
+    weights : tuple of four WeightSums, or None
+        Of the labels behind the four counts, in their order, where labels have weights; the shares are then theirs.
+    recall_known : bool
+        Whether the counts tell recall and F1: not if nothing was judged but what was found.
     precision, recall : Ratio
     f1, f1_low, f1_high : float
-        NaN, 0 and 1 where there is no pair.
+        NaN, 0 and 1 where there is no pair, and where recall is not known.
     """
 
     true_positives: int
     false_positives: int
     false_negatives: int
     true_negatives: int | None = None
+    weights: tuple[WeightSums, WeightSums, WeightSums, WeightSums] | None = field(default=None, repr=False)
+    recall_known: bool = True
     precision: Ratio = field(init=False)
     recall: Ratio = field(init=False)
     f1: float = field(init=False)
@@ -158,10 +208,15 @@ class PairScores:
 
     def __post_init__(self) -> None:
         hits, false, missed = self.true_positives, self.false_positives, self.false_negatives
-        both = Ratio(hits, hits + false + missed)
+        found = wanted = union = None
+        if self.weights is not None:
+            of_hits, of_false, of_missed, _ = self.weights
+            found, wanted = (of_hits, of_hits + of_false), (of_hits, of_hits + of_missed)
+            union = of_hits, of_hits + of_false + of_missed
+        both = Ratio(hits, hits + false + missed, union, self.recall_known)
         values = {
-            "precision": Ratio(hits, hits + false),
-            "recall": Ratio(hits, hits + missed),
+            "precision": Ratio(hits, hits + false, found),
+            "recall": Ratio(hits, hits + missed, wanted, self.recall_known),
             "f1": 2 * both.value / (1 + both.value),
             "f1_low": 2 * both.low / (1 + both.low),
             "f1_high": 2 * both.high / (1 + both.high),
@@ -170,7 +225,10 @@ class PairScores:
             object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, with None for NaN."""
+        """Everything, with None for NaN; with weights `weighted`: the pairs that the labels of each count stand for."""
+        weighted = {}
+        if self.weights is not None:
+            weighted["weighted"] = {name: sums.total for name, sums in zip(_COUNTS, self.weights, strict=True)}
         return {
             "true_positives": self.true_positives,
             "false_positives": self.false_positives,
@@ -179,6 +237,7 @@ class PairScores:
             "precision": self.precision.to_dict(),
             "recall": self.recall.to_dict(),
             "f1": {"value": None if math.isnan(self.f1) else self.f1, "low": self.f1_low, "high": self.f1_high},
+            **weighted,
         }
 
 
@@ -206,6 +265,37 @@ _COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negativ
 
 
 @dataclass(frozen=True)
+class StratumScores:
+    """The labels of one stratum, such as a step of similarity: what they say and what was found.
+
+    Attributes
+    ----------
+    name : str
+    pairs : float
+        What the labels stand for: the sum of their weights; without weights their number.
+    scores : PairScores
+        Pairs are found if they are listed, or if their documents are in one cluster.
+    matching : Ratio
+        The share of pairs that match.
+    """
+
+    name: str
+    pairs: float
+    scores: PairScores
+    matching: Ratio
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "stratum": self.name,
+            "labels": self.matching.of,
+            "pairs": self.pairs,
+            **{name: getattr(self.scores, name) for name in _COUNTS},
+            "matching": self.matching.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
 class Evaluation(Tabular):
     """What `evaluate` found; as a table, a row for each of the measures that there are, null where one has no value.
 
@@ -225,6 +315,8 @@ class Evaluation(Tabular):
         count as found alone; `unjudged` pairs were found and are not counted.
     notes : list of str
         What a reader has to know about the figures.
+    strata : list of StratumScores
+        The labels by stratum, where they have one, in the order of the names.
     """
 
     pairs: PairScores | None
@@ -233,6 +325,7 @@ class Evaluation(Tabular):
     bcubed: BCubed | None
     counts: EvaluationCounts
     notes: list[str]
+    strata: list[StratumScores] = field(default_factory=list)
 
     def _columns(self) -> dict[str, list[Any]]:
         rows: list[dict[str, Any]] = []
@@ -248,6 +341,25 @@ class Evaluation(Tabular):
             rows.append({"measure": "bcubed", **means})
         return {name: [row.get(name) for row in rows] for name in ("measure", *self._types())}
 
+    def _repr_html_(self) -> str:
+        """The measures with their intervals, the labels by stratum, and notes, for a notebook."""
+        rows: list[tuple[object, ...]] = []
+        for name, scores in (("pairs", self.pairs), ("pairwise", self.pairwise)):
+            if scores is not None:
+                rows.append((name, scores.precision, scores.recall, _f1(scores)))
+        if self.links is not None:
+            rows.append(("links", self.links, "", ""))
+        if self.bcubed is not None:
+            values = (self.bcubed.precision, self.bcubed.recall, self.bcubed.f1)
+            rows.append(("B-cubed", *(f"{value:.3f}" for value in values)))
+        shown = html_table(["measure", "precision", "recall", "F1"], rows, total=len(rows))
+        if self.strata:
+            names = ["stratum", "match", "found, right", "found, wrong", "missed"]
+            strata = [(each.name, each.matching, *(getattr(each.scores, count) for count in _COUNTS[:3]))
+                      for each in self.strata]  # fmt: skip
+            shown += html_table(names, strata, total=len(strata), most=len(strata))
+        return shown + html_facts(("note", note) for note in self.notes)
+
     def _types(self) -> dict[str, str]:
         shares = [f"{name}{end}" for name in ("precision", "recall", "f1") for end in ("", "_low", "_high")]
         return {**dict.fromkeys(shares, "float64"), **dict.fromkeys((*_COUNTS, "documents"), "int64")}
@@ -257,19 +369,15 @@ class Evaluation(Tabular):
         parts = ("pairs", "pairwise", "links", "bcubed")
         values = {name: getattr(self, name) for name in parts}
         scores = {name: None if value is None else value.to_dict() for name, value in values.items()}
-        return {**scores, "counts": self.counts, "notes": self.notes}
+        strata = {"strata": [each.to_dict() for each in self.strata]} if self.strata else {}
+        return {**scores, "counts": self.counts, "notes": self.notes, **strata}
 
     def __str__(self) -> str:
         lines = []
         for name, scores in (("pairs", self.pairs), ("pairwise", self.pairwise)):
             if scores is not None:
-                f1 = (
-                    "of none"
-                    if math.isnan(scores.f1)
-                    else f"{scores.f1:.3f} ({scores.f1_low:.3f} to {scores.f1_high:.3f})"
-                )
                 lines += [f"{name:<9} precision {scores.precision}", f"{'':<9} recall    {scores.recall}"]
-                lines += [f"{'':<9} F1        {f1}"]
+                lines += [f"{'':<9} F1        {_f1(scores)}"]
         if self.links is not None:
             lines.append(f"{'links':<9} precision {self.links}")
         if self.bcubed is not None:
@@ -277,6 +385,13 @@ class Evaluation(Tabular):
             values = f"precision {b.precision:.3f}, recall {b.recall:.3f}, F1 {b.f1:.3f}"
             lines.append(f"{'B-cubed':<9} {values}, over {b.documents:,} documents")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _f1(scores: PairScores) -> str:
+    """F1 with its interval."""
+    if not scores.recall_known:
+        return "not known"
+    return "of none" if math.isnan(scores.f1) else f"{scores.f1:.3f} ({scores.f1_low:.3f} to {scores.f1_high:.3f})"
 
 
 def _bounds(name: str, ratio: Ratio) -> dict[str, float]:
@@ -390,15 +505,23 @@ def evaluate(found: Judgement, truth: Judgement, *, unlisted: Unlisted = "auto")
         labels = dict(known.clusters.labels)
         alone = sorted(known.documents - labels.keys())
         known = ClusterLabels([*labels, *alone], [*labels.values(), *[None] * len(alone)])
-    elif isinstance(known, PairLabels) and unlisted == "auto":
-        complete = all(known.labels.values())
+    elif isinstance(known, PairLabels):
+        if complete and known.sampled:
+            raise bad_parameter("unlisted", repr(unlisted), "auto or unjudged, with labels of a sample of pairs")
+        complete = complete or (unlisted == "auto" and not known.sampled and all(known.labels.values()))
     return _Comparison(run, known, complete=complete).evaluation()
 
 
 def _check_ids(run: DedupRun, truth: PairLabels | ClusterLabels | DedupRun) -> None:
-    """Raise InputError if labels name other ids than row numbers of a run that has no others."""
-    labelled = _ids(truth)
-    unknown = labelled - _ids(run)
+    """Raise InputError if labels name other ids than row numbers of a run that has no others, or no id of the run."""
+    labelled, own = _ids(truth), _ids(run)
+    unknown = labelled - own
+    if own and labelled and unknown == labelled and not run.numbered:
+        reason = (
+            f"has no id of the run: {min(labelled)!r} is the first of its {len(labelled):,}, {min(own)!r} of the run's "
+            f"{len(own):,}; give labels of this run, and name the columns of their ids"
+        )
+        raise InputError(f"the truth {reason}", place="truth", reason=reason)
     if not unknown or not run.numbered:
         return
     reason = (
@@ -412,8 +535,11 @@ def _check_ids(run: DedupRun, truth: PairLabels | ClusterLabels | DedupRun) -> N
 def _labels(value: object, what: str) -> PairLabels | ClusterLabels | DedupRun:
     if isinstance(value, (PairLabels, ClusterLabels, DedupRun)):
         return value
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and value):
+        return read_labels(value)
     if isinstance(value, DedupResult):
-        return DedupRun.of_tables(value.clusters.columns, value.pairs.columns, value.kept)
+        older = value.summary["older_documents"]
+        return DedupRun.of_tables(value.clusters.columns, value.pairs.columns, value.kept, older_documents=older)
     if isinstance(value, Mapping):
         return ClusterLabels(value.keys(), value.values())
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
@@ -438,6 +564,7 @@ class _Comparison:
         self.judged = np.ones(len(self.number), bool)
         self.whole = complete
         self.true: NDArray[np.int64] | None = None
+        self.weight: NDArray[np.float64] | None = None
         if isinstance(truth, ClusterLabels):
             self.whole = True
             self.true = self._clusters(truth)
@@ -448,6 +575,10 @@ class _Comparison:
             self.match = np.fromiter(truth.labels.values(), bool, len(left))
             order = np.argsort(self._keys(left, right))
             self.left, self.right, self.match = left[order], right[order], self.match[order]
+            if truth.weighted:
+                self.weight = np.array([truth.weights[pair] for pair in truth.labels])[order]
+            strata = [truth.strata.get(pair) for pair in truth.labels]
+            self.stratum = [strata[at] for at in order.tolist()]
             if complete:
                 self.true = self._components(self.left[self.match], self.right[self.match])
 
@@ -510,17 +641,81 @@ class _Comparison:
         if isinstance(self.truth, PairLabels):
             counts["repeated_labels"], counts["labels_of_itself"] = self.truth.repeated, self.truth.selves
             counts["contradictory_labels"] = self.truth.contradictory
+            counts["unsure_labels"] = self.truth.unsure
+            if self.truth.unsure:
+                notes.append(f"pairs labelled unsure, left out: {self.truth.unsure:,}")
             if self.truth.contradictory:
                 notes.append(f"pairs labelled both a match and none, left out: {self.truth.contradictory:,}")
             text = "true clusters are the connected components of the true pairs"
             notes.append(text if self.whole else "pairs that the truth does not list are not judged; so no B-cubed")
+        strata: list[StratumScores] = []
+        if isinstance(self.truth, PairLabels) and self.truth.sampled:
+            counts |= self._of_sample(self.truth, notes)
+            of_clusters = _told(of_clusters, self.truth)
+            pairs = None if pairs is None else _told(pairs, self.truth)
+            notes += _of_recall(self.truth, [of_clusters] if pairs is None else [pairs, of_clusters])
+            strata = self._strata(
+                self._in_list(left, right) if isinstance(self.run, PairLabels) else self._in_one(found)
+            )
+        missing = "unknown to the run, counted as found alone"
+        if isinstance(self.run, DedupRun) and self.run.older_documents:
+            missing = "that are none of the run's own (older ones of --against, say), counted as found alone"
         for text, count, first in (
             ("unknown to the truth, not counted", counts["unknown"], counts["unknown_first"]),
-            ("unknown to the run, counted as found alone", counts["missing"], counts["missing_first"]),
+            (missing, counts["missing"], counts["missing_first"]),
         ):
             if count:
                 notes.append(f"documents {text}: {count:,}, first {', '.join(first)}")
-        return Evaluation(pairs, of_clusters, links, of_documents, counts, notes)
+        return Evaluation(pairs, of_clusters, links, of_documents, counts, notes, strata)
+
+    # Labels
+
+    def _in_list(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which labelled pairs are among these (the smaller number first)."""
+        return np.isin(self._keys(self.left, self.right), self._keys(left, right))
+
+    def _in_one(self, found: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which labelled pairs are in one of these clusters."""
+        together: NDArray[np.bool_] = found[self.left] == found[self.right]
+        return together
+
+    def _of_labels(self, found: NDArray[np.bool_], among: NDArray[np.bool_] | None = None) -> PairScores:
+        """Scores over the labels alone, where these were found; `among` chooses some of them."""
+        chosen = np.ones(len(found), bool) if among is None else among
+        cells = [chosen & (found == told) & (self.match == match)
+                 for told, match in ((True, True), (True, False), (False, True), (False, False))]  # fmt: skip
+        hits, false, missed, neither = (int(cell.sum()) for cell in cells)
+        if self.weight is None:
+            return PairScores(hits, false, missed, neither)
+        of_hits, of_false, of_missed, of_neither = (WeightSums.of(self.weight[cell]) for cell in cells)
+        return PairScores(hits, false, missed, neither, (of_hits, of_false, of_missed, of_neither))
+
+    def _of_sample(self, truth: PairLabels, notes: list[str]) -> EvaluationCounts:
+        """What labels of a sample stand for."""
+        if truth.reweighted:
+            notes.append(f"pairs labelled with more than one weight, of which the first counts: {truth.reweighted:,}")
+        if self.weight is None:
+            return {}
+        sums = WeightSums.of(self.weight)
+        notes.append(
+            f"weighted: {len(self.weight):,} labels stand for {sums.total:,.0f} pairs, worth {sums.effective:,.1f} "
+            "labels of equal weight (Kish's effective size)"
+        )
+        counts: EvaluationCounts = {"weighted_labels": len(self.weight), "weighted_pairs": sums.total}
+        return {**counts, "effective_labels": sums.effective}
+
+    def _strata(self, found: NDArray[np.bool_]) -> list[StratumScores]:
+        """The labels of each stratum that has a name."""
+        strata = []
+        for name in sorted({name for name in self.stratum if name is not None}):
+            among = np.array([each == name for each in self.stratum])
+            weights, total = None, float(among.sum())
+            if self.weight is not None:
+                every = WeightSums.of(self.weight[among])
+                weights, total = (WeightSums.of(self.weight[among & self.match]), every), every.total
+            matching = Ratio(int((among & self.match).sum()), int(among.sum()), weights)
+            strata.append(StratumScores(name, total, self._of_labels(found, among), matching))
+        return strata
 
     def _documents(self) -> EvaluationCounts:
         """Documents that only one side knows, as far as that can be told."""
@@ -542,6 +737,8 @@ class _Comparison:
 
     def _of_list(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[PairScores, int]:
         true, judged = self._judge(left, right)
+        if self.weight is not None:
+            return self._of_labels(self._in_list(left, right)), int((~judged).sum())
         hits, false = int((true & judged).sum()), int((~true & judged).sum())
         positives, negatives = self._totals()
         scores = PairScores(hits, false, positives - hits, None if negatives is None else negatives - false)
@@ -555,20 +752,47 @@ class _Comparison:
 
     def _of_links(self, links: list[tuple[str, str]]) -> Ratio:
         left, right = self._numbers(links)
-        true, judged = self._judge(np.minimum(left, right), np.maximum(left, right))
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        if self.weight is not None:
+            return self._of_labels(self._in_list(left, right)).precision
+        true, judged = self._judge(left, right)
         return Ratio(int((true & judged).sum()), int(judged.sum()))
 
     def _of_clusters(self, found: NDArray[np.int64]) -> tuple[PairScores, int]:
         everything = _pairs_of(np.bincount(found))
         if isinstance(self.truth, ClusterLabels) and self.true is not None:
             scores = pairwise(_numbered(found[self.judged]), _numbered(self.true[self.judged]))
+        elif self.weight is not None:
+            scores = self._of_labels(self._in_one(found))
         else:
-            together = found[self.left] == found[self.right]
+            together = self._in_one(found)
             hits = int((together & self.match).sum())
             positives, negatives = self._totals()
             false = everything - hits if negatives is None else int((together & ~self.match).sum())
             scores = PairScores(hits, false, positives - hits, None if negatives is None else negatives - false)
         return scores, everything - scores.true_positives - scores.false_positives
+
+
+def _told(scores: PairScores, truth: PairLabels) -> PairScores:
+    """Scores by labels of a sample, without a recall where every label is of a pair that was found.
+
+    Such a sample was drawn from what was found alone, unless it says that some of it was not removed.
+    """
+    if not truth.labels or truth.near_misses or scores.false_negatives or scores.true_negatives:
+        return scores
+    return replace(scores, recall_known=False)
+
+
+def _of_recall(truth: PairLabels, scored: Sequence[PairScores]) -> list[str]:
+    """What to say of a recall by labels of a sample without near misses."""
+    near = "near misses, which nearkin dedup --report looks for, would tell"
+    if any(not scores.recall_known for scores in scored):
+        return [f"recall is not known: every label is of a pair that was found; {near}"]
+    if truth.near_misses is False:
+        return [
+            f"every label is of a pair that a run removed: recall is that of these pairs, and may be overstated; {near}"
+        ]
+    return []
 
 
 def _numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,141 +7,26 @@ an error. A pair has no order and occurs once; an id is in one cluster.
 |---|---|
 | a folder that `nearkin dedup` wrote | its clusters, its pairs, and which documents it saw |
 | a table with an id and a cluster column | clusters |
-| a table with two id columns | pairs, labelled if it has a label column |
+| a table with two id columns | pairs; labelled if it has a label column, with strata and weights if it has these |
+
+Pairs are those of `nearkin.pipeline.labels`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import open_corpus, read_table
 from nearkin.io.values import Scalar
+from nearkin.pipeline.labels import ID_COLUMNS, PAIR_TABLE, Columns, PairLabels, check_ids, names, pairs_of_table
 from nearkin.search.ids import Ids
 
-PAIR_COLUMNS = (
-    ("left", "right"),
-    ("id_a", "id_b"),
-    ("row_a", "row_b"),
-    ("id1", "id2"),
-    ("a", "b"),
-    ("id", "representative"),
-)
-"""Names of the two columns of a pair that are known without being told, in this order."""
-LABEL_COLUMNS = ("match", "label", "is_match", "duplicate")
-"""Names of a column of labels that are known without being told."""
-
-Columns: TypeAlias = Mapping[str, list[Any]]
-"""Columns of a table, by name; their cells are whatever a file or a result holds."""
-
-_TRUE, _FALSE = ("1", "true", "yes", "1.0"), ("0", "false", "no", "0.0")
-
-
-def names(ids: Iterable[object], what: str) -> list[str]:
-    """Ids as text.
-
-    Raises
-    ------
-    InputError
-        For an id that is not an integer or string, and for an integer and a string of the same text.
-    """
-    plain = [value.item() if hasattr(value, "item") else value for value in ids]
-    kinds: dict[str, type] = {}
-    result = []
-    for row, value in enumerate(plain):
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            reason = f"row {row} has the id {value!r}; ids are integers or strings"
-            raise InputError(f"{what}: {reason}", place=what, reason=reason)
-        text = str(value)
-        if kinds.setdefault(text, type(value)) is not type(value):
-            reason = f"id {text} occurs as a number and as a string; ids are compared by their text"
-            raise InputError(f"{what}: {reason}", place=what, reason=reason)
-        result.append(text)
-    return result
-
-
-def _bools(match: Iterable[object]) -> list[bool]:
-    """Labels of pairs: booleans, and numbers that stand for them."""
-    result = []
-    for row, value in enumerate(match):
-        plain = value.item() if hasattr(value, "item") else value
-        if not isinstance(plain, (bool, int, float)) or plain not in (0, 1):
-            reason = f"row {row} has the label {value!r}; labels are True and False, or 1 and 0"
-            raise InputError(f"pairs: {reason}", place="pairs", reason=reason)
-        result.append(bool(plain))
-    return result
-
-
-@dataclass(frozen=True)
-class PairLabels:
-    """Pairs of ids, each said to match or not.
-
-    Parameters
-    ----------
-    left, right : sequences of integers or strings
-        The two ids of each pair, in any order.
-    match : sequence of bool, optional
-        Whether they match, True and False or 1 and 0; None if all do.
-
-    Attributes
-    ----------
-    labels : dict of (str, str) to bool
-        Each pair once, the smaller text first.
-    repeated, selves, contradictory : int
-        Pairs that occurred more than once; pairs of an id with itself, and pairs with both labels, which are left out.
-
-    Raises
-    ------
-    ParameterError
-        For columns of different lengths.
-    InputError
-        For an invalid id or label.
-
-    Examples
-    --------
-    >>> from nearkin.quality.labels import PairLabels
-    >>> PairLabels([1, 2, 3], [2, 1, 4], [True, True, False]).labels
-    {('1', '2'): True, ('3', '4'): False}
-    """
-
-    left: Ids = field(repr=False)
-    right: Ids = field(repr=False)
-    match: Iterable[bool] | None = field(default=None, repr=False)
-    labels: dict[tuple[str, str], bool] = field(init=False)
-    repeated: int = field(init=False, default=0)
-    selves: int = field(init=False, default=0)
-    contradictory: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        left, right = list(self.left), list(self.right)
-        match = [True] * len(left) if self.match is None else _bools(self.match)
-        if not len(left) == len(right) == len(match):
-            lengths = f"columns of {len(left)}, {len(right)} and {len(match)} rows"
-            raise bad_parameter("pairs", lengths, "columns of one length")
-        both = names([*left, *right], "pairs")
-        labels: dict[tuple[str, str], bool] = {}
-        repeated = selves = 0
-        contradictory: set[tuple[str, str]] = set()
-        for a, b, label in zip(both[: len(left)], both[len(left) :], match, strict=True):
-            if a == b:
-                selves += 1
-                continue
-            pair = (a, b) if a < b else (b, a)
-            if pair in labels:
-                repeated += 1
-                if labels[pair] != label:
-                    contradictory.add(pair)
-            labels[pair] = label
-        for pair in contradictory:
-            del labels[pair]
-        counts = {"repeated": repeated, "selves": selves, "contradictory": len(contradictory)}
-        for name, value in {"labels": labels, **counts}.items():
-            object.__setattr__(self, name, value)
+__all__ = ["ClusterLabels", "DedupRun", "PairLabels", "read_labels"]
 
 
 @dataclass(frozen=True)
@@ -197,6 +82,10 @@ class ClusterLabels:
         object.__setattr__(self, "labels", labels)
 
 
+_RUN_IDS = ("id", "representative", "left", "right")
+"""Columns of ids in the tables of a run."""
+
+
 @dataclass(frozen=True)
 class DedupRun:
     """What a deduplication found, as far as an evaluation asks.
@@ -215,6 +104,8 @@ class DedupRun:
         All verified links, if the run listed them (`links="all"`).
     numbered : bool
         Whether its ids are row numbers, since no column of ids was named.
+    older_documents : int
+        Documents that it was held against (`--against`). Its tables name those of them that removed one.
     """
 
     clusters: ClusterLabels
@@ -223,10 +114,17 @@ class DedupRun:
     older: int
     pairs: PairLabels | None
     numbered: bool = False
+    older_documents: int = 0
 
     @classmethod
     def of_tables(
-        cls, clusters: Columns, pairs: Columns, documents: Iterable[object], *, numbered: bool = False
+        cls,
+        clusters: Columns,
+        pairs: Columns,
+        documents: Iterable[object],
+        *,
+        numbered: bool = False,
+        older_documents: int = 0,
     ) -> DedupRun:
         """The run of its two tables and its documents' ids."""
         new = [not reason.endswith("-old") for reason in clusters["reason"]]
@@ -246,7 +144,7 @@ class DedupRun:
             listed = PairLabels([pairs["left"][row] for row in known], [pairs["right"][row] for row in known])
         links = list(zip(flat[::2], flat[1::2], strict=True))
         labels = ClusterLabels(clusters["id"], clusters["cluster"])
-        return cls(labels, seen, links, len(new) - sum(new), listed, numbered)
+        return cls(labels, seen, links, len(new) - sum(new), listed, numbered, older_documents)
 
 
 def read_labels(
@@ -267,8 +165,9 @@ def read_labels(
     pair_columns : (str, str), optional
         Columns of the two ids of a pair; None for the first of `PAIR_COLUMNS` that the table has.
     label_column : str, optional
-        Column that says whether a pair matches (0 or 1, true or false), or with `at_least` how similar it is. None for
-        the first of `LABEL_COLUMNS` that the table has; without any, all pairs match.
+        Column that says whether a pair matches (0 or 1, true or false; empty or "unsure" where nobody could decide), or
+        with `at_least` how similar it is. None for the first of `LABEL_COLUMNS` that the table has; without any, all
+        pairs match. Beside labels, columns `stratum` and `weight` are those of a sample.
     at_least : float, optional
         Pairs whose number in `label_column` is at least this match.
     id_column, cluster_column : str, optional
@@ -294,54 +193,44 @@ def read_labels(
         raise bad_parameter("at_least", at_least, "a number together with label_column, the column that it is about")
     if Path(path).is_dir():
         return _read_run(Path(path))
-    wanted = {*pair_columns} if pair_columns else {name for pair in PAIR_COLUMNS for name in pair}
-    wanted |= {label_column} if label_column else {*LABEL_COLUMNS}
+    wanted = {*(pair_columns or ()), *([label_column] if label_column else []), *PAIR_TABLE}
     clusters = (id_column or "id", cluster_column or "cluster")
-    table = read_table(path, wanted | {*clusters})
-    place = os.fspath(path)
+    ids = {*(pair_columns or ID_COLUMNS), clusters[0]} - {clusters[1], label_column}
+    table = read_table(path, wanted | {*clusters}, ids=ids)
     asked = pair_columns is not None or label_column is not None
     if not asked and all(name in table for name in clusters):
+        check_ids(table[clusters[0]], os.fspath(path), clusters[0])
         return ClusterLabels(table[clusters[0]], table[clusters[1]])
-    missing = [name for name in (*(pair_columns or ()), label_column, id_column, cluster_column)
-               if name and name not in table]  # fmt: skip
-    pair = next((pair for pair in ((pair_columns,) if pair_columns else PAIR_COLUMNS) if set(pair) <= set(table)), None)
-    if missing or pair is None:
-        columns = ", ".join(read_table(path)) or "none"
-        reason = f"no column {missing[0]!r}" if missing else "no columns of pairs or clusters"
-        reason += f" among {columns}; name pair columns (left,right), or an id and a cluster column"
-        raise InputError(f"{place}: {reason}", place=place, reason=reason)
-    label = label_column or next((name for name in LABEL_COLUMNS if name in table), None)
-    match = None if label is None else [_label(value, at_least, place, label) for value in table[label]]
-    return PairLabels(table[pair[0]], table[pair[1]], match)
-
-
-def _label(value: Scalar, at_least: float | None, place: str, column: str) -> bool:
-    if at_least is None:
-        text = str(value).lower()
-        if text in _TRUE or text in _FALSE:
-            return text in _TRUE
-        allowed = "labels are 0 and 1, or true and false; a column of similarities needs at_least"
-    else:
-        try:
-            return float("" if value is None else value) >= at_least
-        except (TypeError, ValueError):
-            allowed = "at_least needs numbers"
-    reason = f"{column}={value!r}; {allowed}"
-    raise InputError(f"{place}: {reason}", place=place, reason=reason)
+    return pairs_of_table(
+        table,
+        os.fspath(path),
+        pair_columns=pair_columns,
+        label_column=label_column,
+        at_least=at_least,
+        asked=(id_column, cluster_column),
+        also=", or an id and a cluster column",
+    )
 
 
 def _read_run(folder: Path) -> DedupRun:
     """The run that wrote a folder: clusters, pairs, and from the summary which ids its documents have."""
     try:
         summary = json.loads((folder / "summary.json").read_text("utf-8"))
-        documents, kept = summary["documents"], summary.get("kept_files") or [summary["kept_file"]]
-        text_column, id_column, form = summary["text_column"], summary["id_column"], summary["format"]
+        documents, older = summary["documents"], summary.get("older_documents", 0)
+        # A run over files lists the kept ones; one over documents writes them.
+        of_files = summary.get("verify") == "score"
+        form = "files" if of_files else summary["format"]
+        if not of_files:
+            kept = summary.get("kept_files") or [summary["kept_file"]]
+            text_column, id_column = summary["text_column"], summary["id_column"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = f"is no folder that nearkin dedup wrote ({error!r}); give that, or a table of pairs or clusters"
         raise InputError(f"{folder}: {reason}", place=str(folder), reason=reason) from error
     ending = "jsonl" if form in ("txt", "files", "warc") else form
-    clusters, pairs = (read_table(folder / f"{name}.{ending}") for name in ("clusters", "pairs"))
+    clusters, pairs = (read_table(folder / f"{name}.{ending}", ids=_RUN_IDS) for name in ("clusters", "pairs"))
     columns = {name: clusters.get(name, []) for name in ("id", "cluster", "representative", "reason")}
+    if of_files:
+        return DedupRun.of_tables(columns, pairs, _kept_names(folder / "kept.nul"), older_documents=older)
     ids: list[Scalar] = []
     numbered = id_column is None and form != "files"
     if numbered:
@@ -356,4 +245,14 @@ def _read_run(folder: Path) -> DedupRun:
         ) as corpus:
             for batch in corpus.batches():
                 ids += list(batch.texts) if is_list else batch.ids.to_list()
-    return DedupRun.of_tables(columns, pairs, ids, numbered=numbered)
+    return DedupRun.of_tables(columns, pairs, ids, numbered=numbered, older_documents=older)
+
+
+def _kept_names(path: Path) -> list[str]:
+    """Paths that end with a NUL each, as the tables of a run name them: bytes that are not UTF-8 are escaped."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = f"can't be read ({error.strerror}); a run over files lists there what it kept: run nearkin dedup again"
+        raise InputError(f"{path}: {reason}", place=str(path), reason=reason) from error
+    return [os.fsdecode(name).encode("utf-8", "backslashreplace").decode() for name in data.split(b"\0")[:-1]]

@@ -156,6 +156,8 @@ class TruePairs:
         How they were found.
     missed : float
         Probability that a pair at the threshold is not among them.
+    weight : (n,) float64, or None
+        How many pairs each stands for, if labels of a sample say so.
     """
 
     left: SampleRows
@@ -163,6 +165,7 @@ class TruePairs:
     similarity: NDArray[np.float64]
     method: str
     missed: float = 0.0
+    weight: NDArray[np.float64] | None = None
 
     def about(self, sample: Sample, seed: int) -> AboutTruth:
         """How they were found, and on what."""

@@ -9,7 +9,8 @@ right.
 
 **With labels** every kind of features is tried. Verification by its Jaccard similarity at a threshold t accepts pairs;
 the t of the best F1 against the labels is taken, and then the smallest radius that finds the wanted share of the true
-pairs that are accepted there. The features of the best F1 are chosen.
+pairs that are accepted there. The features of the best F1 are chosen. Labels of a sample have weights
+(`nearkin.quality.weights`): all shares are then those of the weights.
 
 Of several widths the one of the lowest cost is chosen, by counts, so that the choice depends on arguments alone: a
 candidate that does not match costs `_CANDIDATE` of hashing a document, a further word of the fingerprint `_WORD`.
@@ -25,9 +26,10 @@ radius, by counts alone. Memory: twice the sample's texts.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -42,7 +44,7 @@ from nearkin.pipeline.verify import similarity
 from nearkin.progress import Progress, ShowProgress, reporting
 from nearkin.quality.evaluation import wilson
 from nearkin.quality.intervals import RecallIntervals
-from nearkin.quality.labels import ClusterLabels, PairLabels
+from nearkin.quality.labels import ClusterLabels, DedupRun, PairLabels, read_labels
 from nearkin.quality.slots import slot_notes
 from nearkin.quality.truth import (
     Sample,
@@ -54,15 +56,21 @@ from nearkin.quality.truth import (
     widest,
 )
 from nearkin.quality.tuning_results import CurvePoint, MatchScores, Setting, ThresholdPoint, Tuning
+from nearkin.quality.weights import WeightSums
 from nearkin.recipe import Recipe
 from nearkin.search.ids import Ids
+from nearkin.shown import count_of
 from nearkin.text.batches import Texts
 from nearkin.theory import simhash_radius
 
 Labels: TypeAlias = (
-    PairLabels | ClusterLabels | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool]]
+    PairLabels
+    | ClusterLabels
+    | Iterable[tuple[int | str, int | str] | tuple[int | str, int | str, bool | None]]
+    | str
+    | os.PathLike[str]
 )
-"""What is known of pairs: labels, or pairs of ids with or without one."""
+"""What is known of pairs: labels, pairs of ids with or without one, or a file of either."""
 
 RECIPES = ("char:3", "char:4", "char:5", "word:1", "word:2", "word:3")
 """Features that are tried against labels, when the caller names none."""
@@ -86,6 +94,7 @@ def tune(
     *,
     text: str | None = None,
     id: str | None = None,
+    truth: Labels | None = None,
     pairs: Labels | None = None,
     threshold: float | None = None,
     recall: float = 0.95,
@@ -105,9 +114,12 @@ def tune(
         None means row numbers. A Corpus has its own.
     text, id : str, optional
         Of a frame or files: the columns of the texts and of the ids, as for `nearkin.dedup`.
-    pairs : PairLabels, ClusterLabels, or iterable of (id, id) or (id, id, bool); optional
-        Labels. Where all pairs match, others are taken not to match; where some do not, others are not judged. With
-        None, pairs of at least the threshold are true.
+    truth : PairLabels, ClusterLabels, iterable of (id, id) or (id, id, bool or None), or a path; optional
+        Labels, also those of a file as `nearkin.evaluate` reads it. Where all pairs match, others are taken not to
+        match; where some do not, or where they are a sample with weights, others are not judged. With None, pairs of
+        at least the threshold are true.
+    pairs : optional
+        The earlier name of `truth`.
     threshold : float, optional
         Smallest similarity of a match, inclusive, above 0 and up to 1. None means 0.8 without labels, and with labels
         the one of the best F1.
@@ -132,9 +144,9 @@ def tune(
     Raises
     ------
     ParameterError
-        For a number out of its range, or no recipe or width.
+        For a number out of its range, no recipe or width, or both names of the labels.
     InputError
-        If no labelled pair is among the texts.
+        If no labelled pair is among the texts, and for a file that can't be read or is none of labels.
 
     Examples
     --------
@@ -147,7 +159,10 @@ def tune(
     """
     check_options(1.0 if threshold is None else threshold, recall, sample)
     widths = sorted(set(bits))
-    labels = None if pairs is None else _labels(pairs)
+    if truth is not None and pairs is not None:
+        raise bad_parameter("pairs", "labels beside truth", "None, since it is the earlier name of truth")
+    given_labels = pairs if truth is None else truth
+    labels = None if given_labels is None else _labels(given_labels)
     tried = [Recipe.of(each) for each in (recipes if recipes is not None else [None] if labels is None else RECIPES)]
     if not widths or not tried:
         raise bad_parameter("bits" if tried else "recipes", "none", "at least one")
@@ -156,7 +171,7 @@ def tune(
     if any(recipe.features == "given" for recipe in tried):
         raise bad_parameter("recipe", tried[0], "a recipe with char:N or word:N features, which reads texts")
     wanted = None
-    if isinstance(labels, PairLabels) and not all(labels.labels.values()):
+    if isinstance(labels, PairLabels) and not _complete(labels):
         wanted = {name for pair in labels.labels for name in pair}
     given = Documents(texts, ids)  # type: ignore[arg-type]  # A frame or paths become texts when they are opened.
     with reporting(progress) as report:
@@ -191,10 +206,21 @@ def estimate_notes(recall: float | None, low: float | None, wanted: float) -> li
 def _labels(pairs: Labels) -> PairLabels | ClusterLabels:
     if isinstance(pairs, (PairLabels, ClusterLabels)):
         return pairs
+    if isinstance(pairs, (str, os.PathLike)):
+        found = read_labels(pairs)
+        if isinstance(found, DedupRun):
+            reason = "is the folder of a run, which says what was found, not what is true; give a table of labels"
+            raise InputError(f"{os.fspath(pairs)}: {reason}", place=os.fspath(pairs), reason=reason)
+        return found
     rows = list(pairs)
     if not all(isinstance(row, (tuple, list)) and len(row) in (2, 3) for row in rows):
-        raise bad_parameter("pairs", "other rows", "tuples of two ids, or of two ids and a bool")
+        raise bad_parameter("truth", "other rows", "tuples of two ids, or of two ids and a bool")
     return PairLabels([row[0] for row in rows], [row[1] for row in rows], [len(row) == 2 or row[2] for row in rows])
+
+
+def _complete(labels: PairLabels) -> bool:
+    """Whether pairs that are not listed do not match."""
+    return not labels.sampled and all(labels.labels.values())
 
 
 @dataclass
@@ -206,6 +232,8 @@ class _Known:
     match: NDArray[np.bool_]
     complete: bool
     """Whether pairs that are not listed do not match."""
+    weight: NDArray[np.float64] | None = None
+    """How many pairs each stands for; None where each stands for itself."""
 
     @classmethod
     def of(cls, labels: PairLabels | ClusterLabels, names: list[str]) -> _Known:
@@ -220,12 +248,20 @@ class _Known:
             both = [rows[pair] for rows, pair in zip(parts, ends, strict=True)]
             columns = np.concatenate(both, axis=1) if both else np.zeros((2, 0), np.int64)
             return cls(columns[0], columns[1], np.ones(columns.shape[1], bool), True)
-        found = [
-            (row_of[a], row_of[b], match) for (a, b), match in labels.labels.items() if a in row_of and b in row_of
-        ]
-        table = np.array(found, np.int64).reshape(-1, 3)
+        known = [(a, b) for a, b in labels.labels if a in row_of and b in row_of]
+        table = np.array([(row_of[a], row_of[b], labels.labels[a, b]) for a, b in known], np.int64).reshape(-1, 3)
         ends_of = np.sort(table[:, :2], axis=1)
-        return cls(ends_of[:, 0], ends_of[:, 1], table[:, 2] == 1, all(labels.labels.values()))
+        weight = np.array([labels.weights[pair] for pair in known]) if labels.weighted else None
+        return cls(ends_of[:, 0], ends_of[:, 1], table[:, 2] == 1, _complete(labels), weight)
+
+    def chosen(self, rows: NDArray[np.bool_]) -> TruePairs:
+        """Some of these pairs, without their similarities."""
+        weight = None if self.weight is None else self.weight[rows]
+        return TruePairs(self.left[rows], self.right[rows], np.zeros(0), "labels", weight=weight)
+
+
+_Within: TypeAlias = "NDArray[np.int64] | NDArray[np.float64]"
+"""For each radius from 0 a number of pairs, or a sum of their weights."""
 
 
 @dataclass
@@ -238,8 +274,8 @@ class _Counts:
         Of the pairs that are to be found: those that verification accepts.
     recall, low, high : (reach + 1,) float64
         Share of these within the radius, and its interval.
-    hits, wrong, candidates : (reach + 1,) int64
-        True pairs within the radius, pairs known not to match, and all pairs of the sample.
+    hits, candidates : (reach + 1,) int64
+        True pairs within the radius, and all pairs of the sample.
     seconds : float
         CPU seconds of hashing a document.
     """
@@ -249,8 +285,7 @@ class _Counts:
     recall: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    hits: NDArray[np.int64]
-    wrong: NDArray[np.int64]
+    hits: _Within
     candidates: NDArray[np.int64]
     seconds: float
 
@@ -298,13 +333,15 @@ class _Tuner:
         for recipe, truth in zip(recipes, truths, strict=True):
             for bits in self.widths:
                 reach = widest(threshold, bits, 4.0)
-                counted = self._count(recipe.with_(bits=bits), truth, (truth.left, truth.right), None, reach)
+                counted = self._count(recipe.with_(bits=bits), truth, truth, None, reach)
                 cost, row = self._setting(counted, threshold, truth, None)
                 if row["radius"] is not None and truth is first:
                     best.append(((cost, bits), counted, row, truth))
         pairs = len(first.left)
         if pairs < FEW:
-            self.notes.append(f"only {pairs} true pairs in the sample; a larger one has more, if there are any")
+            self.notes.append(
+                f"only {count_of(pairs, 'true pair')} in the sample; a larger one has more, if there are any"
+            )
         self.notes += slot_notes(self.sample.texts, first, recipes[0], threshold)
         return self._result("recall", best, first)
 
@@ -314,8 +351,7 @@ class _Tuner:
         if not known.match.any():
             reason = "no pair that is labelled a match has both its documents in the sample; check the ids"
             raise InputError(f"pairs: {reason}", place="pairs", reason=reason)
-        positives = known.left[known.match], known.right[known.match]
-        negatives = None if known.complete else (known.left[~known.match], known.right[~known.match])
+        positives, negatives = known.chosen(known.match), None if known.complete else known.chosen(~known.match)
         best: list[_Option] = []
         for recipe in recipes:
             chosen, scores, truth = self._thresholds(recipe, known, threshold)
@@ -325,14 +361,9 @@ class _Tuner:
                 cost, row = self._setting(counted, chosen, truth, scores)
                 if row["radius"] is not None:
                     best.append(((-scores["match_f1"], cost, bits), counted, row, truth))
-        if not known.complete:
-            self.notes.append("labels judge only the pairs that they list; precision and F1 are among these")
-        if len(positives[0]) < FEW:
-            self.notes.append(
-                f"only {len(positives[0])} labelled matches in the sample: threshold and features may fit these alone"
-            )
+        self.notes += _label_notes(known, len(positives.left))
         method = "labels of all pairs" if known.complete else f"{len(known.match):,} labelled pairs"
-        truth = TruePairs(*positives, np.zeros(0), method)
+        truth = replace(positives, method=method)
         if best:
             _, counted, row, _ = min(best, key=lambda option: option[0])
             self.notes += slot_notes(self.sample.texts, truth, counted.prints.recipe, row["threshold"])
@@ -354,10 +385,11 @@ class _Tuner:
         """The threshold of the best F1, its scores, and the labelled matches that it accepts."""
         similarities = similarity(self.sample.texts, known.left, known.right, recipe=recipe)
         judged, match, lowest = self._judged(recipe, known, similarities)
+        weight = np.ones(len(judged)) if known.weight is None else known.weight
         steps = [round(step / 20, 2) for step in range(round(20 * lowest), 21)]
         if wanted is not None:
             steps = sorted({*steps, wanted})
-        points = [_threshold_point(_features(recipe), step, judged, match) for step in steps]
+        points = [_threshold_point(_features(recipe), step, judged, match, weight) for step in steps]
         self.thresholds += points
         best = max(points, key=lambda point: point["f1"])
         if wanted is not None:
@@ -368,8 +400,7 @@ class _Tuner:
             "match_recall": best["recall"],
             "match_f1": best["f1"],
         }
-        pairs = TruePairs(known.left[accepted], known.right[accepted], similarities[accepted], "labels")
-        return best["threshold"], scores, pairs
+        return best["threshold"], scores, replace(known.chosen(accepted), similarity=similarities[accepted])
 
     def _judged(
         self, recipe: Recipe, known: _Known, similarities: NDArray[np.float64]
@@ -394,8 +425,8 @@ class _Tuner:
         self,
         recipe: Recipe,
         truth: TruePairs,
-        positives: tuple[SampleRows, SampleRows],
-        negatives: tuple[SampleRows, SampleRows] | None,
+        positives: TruePairs,
+        negatives: TruePairs | None,
         reach: int,
     ) -> _Counts:
         stage = f"count {recipe}"
@@ -409,20 +440,39 @@ class _Tuner:
         for _, _, found in prints.pairs(reach):
             candidates += np.bincount(found, minlength=reach + 1)
         candidates = candidates.cumsum()
-        hits = _within(prints.distances(*positives), reach)
-        wrong = candidates - hits if negatives is None else _within(prints.distances(*negatives), reach)
-        low, high = RecallIntervals(truth.left, truth.right, self.seed).within(distances, reach)
+        near = prints.distances(positives.left, positives.right)
+        hits = _within(near, reach)
+        low, high = RecallIntervals(truth.left, truth.right, self.seed, truth.weight).within(distances, reach)
         share = _within(distances, reach) / max(len(distances), 1)
-        counted = _Counts(prints, distances, share, low, high, hits, wrong, candidates, seconds)
-        self._add_curve(counted, len(positives[0]))
+        if truth.weight is not None:
+            share = _within(distances, reach, truth.weight) / (float(truth.weight.sum()) or 1.0)
+        counted = _Counts(prints, distances, share, low, high, hits, candidates, seconds)
+        if negatives is None:
+            self._add_curve(counted, hits, candidates - hits, len(near))
+        elif positives.weight is None or negatives.weight is None:
+            far = prints.distances(negatives.left, negatives.right)
+            self._add_curve(counted, hits, _within(far, reach), len(near))
+        else:
+            far = prints.distances(negatives.left, negatives.right)
+            true, wrong = (_within(*side) for side in ((near, reach, positives.weight), (far, reach, negatives.weight)))
+            squares = _within(near, reach, positives.weight**2) + _within(far, reach, negatives.weight**2)
+            self._add_curve(counted, true, wrong, float(positives.weight.sum()), squares)
         self.report(stage, 1, 1)
         return counted
 
-    def _add_curve(self, counted: _Counts, true: int) -> None:
+    def _add_curve(
+        self, counted: _Counts, found: _Within, false: _Within, true: float, squares: _Within | None = None
+    ) -> None:
+        """A row for each radius: true pairs within it, those known not to match, and all true ones, as counts or as
+        sums of weights, whose squares are given.
+        """
         per_document = 2 * self.scale / max(len(counted.prints.rows), 1)
         for radius in range(len(counted.hits)):
-            hits, wrong = int(counted.hits[radius]), int(counted.wrong[radius])
+            hits, wrong = found[radius].item(), false[radius].item()
             low, high = wilson(hits, hits + wrong)
+            if squares is not None and hits + wrong:
+                effective = WeightSums(hits + wrong, float(squares[radius])).effective
+                low, high = wilson(min(hits / (hits + wrong), 1.0) * effective, effective)
             row: CurvePoint = {
                 "recipe": str(counted.prints.recipe),
                 "radius": radius,
@@ -502,12 +552,33 @@ class _Tuner:
         return Tuning(goal, chosen, settings, curve, thresholds, by_length, about, self.notes)
 
 
+def _label_notes(known: _Known, matches: int) -> list[str]:
+    """What to say of labels: that they are few, that they judge only what they list, and what weights make of them."""
+    notes = []
+    if not known.complete:
+        notes.append("labels judge only the pairs that they list; precision and F1 are among these")
+    if known.weight is not None:
+        sums, of_true = WeightSums.of(known.weight), WeightSums.of(known.weight[known.match])
+        notes.append(
+            f"weighted: {len(known.weight):,} labels stand for {sums.total:,.0f} pairs; the {matches:,} matches among "
+            f"them are worth {of_true.effective:,.1f} of equal weight (Kish's effective size)"
+        )
+    if matches < FEW:
+        found = count_of(matches, "labelled match", "labelled matches")
+        notes.append(f"only {found} in the sample: threshold and features may fit these alone")
+    return notes
+
+
 def _threshold_point(
-    features: str, threshold: float, similarities: NDArray[np.float64], match: NDArray[np.bool_]
+    features: str,
+    threshold: float,
+    similarities: NDArray[np.float64],
+    match: NDArray[np.bool_],
+    weight: NDArray[np.float64],
 ) -> ThresholdPoint:
     """How well the pairs accepted from a threshold on agree with the labels."""
     accepted = similarities >= threshold
-    hits, total, true = int((accepted & match).sum()), int(accepted.sum()), int(match.sum())
+    hits, total, true = (float(weight[which].sum()) for which in (accepted & match, accepted, match))
     return {
         "features": features,
         "threshold": threshold,
@@ -529,15 +600,19 @@ def _by_length(counted: _Counts, radius: int, truth: TruePairs) -> ResultTable:
         if len(part):
             distances = counted.distances[part]
             quantiles = np.quantile(distances, [0.5, 0.95])
-            values = (shorter[part[0]], shorter[part[-1]], len(part), np.mean(distances <= radius), *quantiles)
+            weight = None if truth.weight is None else truth.weight[part]
+            recall = np.average(distances <= radius, weights=weight)
+            values = (shorter[part[0]], shorter[part[-1]], len(part), recall, *quantiles)
             for name, value in zip(_LENGTHS, values, strict=True):
                 columns[name].append(value.item() if hasattr(value, "item") else value)
     return ResultTable(columns)
 
 
-def _within(distances: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
-    """How many of these are at most each radius up to `reach`."""
-    return np.bincount(distances[distances <= reach], minlength=reach + 1).cumsum()
+def _within(distances: NDArray[np.int64], reach: int, weight: NDArray[np.float64] | None = None) -> _Within:
+    """How many of these, or which sum of their weights, are at most each radius up to `reach`."""
+    near = distances <= reach
+    weights = None if weight is None else weight[near]
+    return np.bincount(distances[near], weights, minlength=reach + 1).cumsum()
 
 
 def _features(recipe: Recipe) -> str:

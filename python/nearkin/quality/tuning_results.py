@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from nearkin.io.tabular import Tabular
 from nearkin.pipeline.results import ResultTable
 from nearkin.quality.truth import AboutTruth
+from nearkin.shown import html_facts
 
 
 class Setting(TypedDict, total=False):
@@ -105,19 +107,31 @@ class Tuning(Tabular):
     def _columns(self) -> dict[str, list[Any]]:
         return self.curve.columns
 
+    def _repr_html_(self) -> str:
+        """What is advised and why, and the settings, for a notebook."""
+        facts = [("advised", self.command() or "nothing: no setting reaches the recall")]
+        facts += [("note", note) for note in self.notes]
+        return html_facts(facts) + self.settings._repr_html_()
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
         tables = {name: list(getattr(self, name).rows()) for name in ("settings", "curve", "thresholds", "by_length")}
         head = {"goal": self.goal, "chosen": self.chosen, "truth": self.truth, "notes": self.notes}
         return {**head, "command": self.command(), **tables}
 
-    def command(self, corpus: str = "CORPUS") -> str | None:
+    def command(
+        self, corpus: str | Sequence[str] = "CORPUS", *, reading: Sequence[str] = (), out: str = "clean"
+    ) -> str | None:
         """The command line of a deduplication with what is advised; None if nothing is.
 
         Parameters
         ----------
-        corpus : str, default "CORPUS"
-            What the command names as its input.
+        corpus : str or sequence of str, default "CORPUS"
+            What the command names as its inputs.
+        reading : sequence of str
+            Options that say how these are read, such as `--id-column id`, one word each.
+        out : str, default "clean"
+            The folder that it writes.
 
         Examples
         --------
@@ -137,4 +151,10 @@ class Tuning(Tabular):
             "--radius",
             str(chosen["radius"]),
         ]
-        return shlex.join(["nearkin", "dedup", corpus, "--out", "clean", *options])
+        return dedup_command(corpus, reading, out, options)
+
+
+def dedup_command(corpus: str | Sequence[str], reading: Sequence[str], out: str, options: Sequence[str]) -> str:
+    """A command line of `nearkin dedup`, as a shell reads it."""
+    inputs = [corpus] if isinstance(corpus, str) else corpus
+    return shlex.join(["nearkin", "dedup", *inputs, *reading, "--out", out, *options])

@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from nearkin._core import __version__
+from nearkin.pages import assets
 from nearkin.service.access import Access, Right
 from nearkin.service.calls import Call, Gone, Receive, Send
 from nearkin.service.described import INTRODUCTION, Described, described, docs_page
@@ -93,10 +94,10 @@ class Service:
             ("GET", "/readyz"): (self._readiness, None),
             ("GET", "/openapi.json"): (self._openapi, None),
             ("GET", "/docs"): (self._docs, None),
-            ("GET", "/"): (self._page("index.html"), None),
+            ("GET", "/"): (self._page(PAGE / "index.html"), None),
         }
-        for path in sorted(PAGE.iterdir()) if PAGE.is_dir() else ():
-            table["GET", f"/page/{path.name}"] = (self._page(path.name), None)
+        for path in (*(sorted(PAGE.iterdir()) if PAGE.is_dir() else ()), *assets().values()):
+            table["GET", f"/page/{path.name}"] = (self._page(path), None)
         return table
 
     # ASGI
@@ -260,9 +261,7 @@ class Service:
     async def _docs(self, call: Call, send: Send) -> Reply:
         return Reply(self._docs_text, media_type=_TYPES[".html"], headers=_SAFE)
 
-    def _page(self, name: str) -> Endpoint:
-        path = PAGE / name
-
+    def _page(self, path: Path) -> Endpoint:
         async def page(call: Call, send: Send) -> Reply:
             data = await asyncio.to_thread(path.read_bytes)
             return Reply(data, media_type=_TYPES.get(path.suffix, b"application/octet-stream"), headers=_SAFE)

@@ -2,9 +2,10 @@
 
 import { check, KINDS, showKind, startAsking } from "./asking.js";
 import { documentOf, look, lookAtAddress, showRights, startLooking } from "./looking.js";
+import { shape } from "./nodes.js";
 import { at, clear, field, inLine, node, showProblem } from "./parts.js";
 import { ask, Problem, token } from "./service.js";
-import { answersOf, between, bytes, Chart, number, parseMetrics, shape, total } from "./state.js";
+import { answersOf, between, bytes, Chart, number, parseMetrics, total } from "./state.js";
 
 const EVERY = 2000; // milliseconds between two readings
 const INFO_EVERY = 15; // readings

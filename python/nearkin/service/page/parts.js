@@ -1,30 +1,10 @@
 // What every part of the page uses. All that comes from documents is put into the page as text, never as markup.
 
+import { at, idNode, node, shape, visible } from "./nodes.js";
 import { Problem } from "./service.js";
-import { number, shape } from "./state.js";
+import { number } from "./state.js";
 
-export const at = (id) => document.getElementById(id);
-
-// Signs that are not seen, or that turn the order of others, as escapes: two ids that differ look different.
-const UNSEEN = /[\p{Cc}\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0]/gu;
-
-export function visible(value, most = 200) {
-  const text = String(value).replace(UNSEEN, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
-  const signs = [...text.slice(0, 2 * most)];
-  return signs.length > most || text.length > 2 * most ? `${signs.slice(0, most).join("")}…` : text;
-}
-
-export function node(name, text = "", kind = "") {
-  const made = document.createElement(name);
-  if (text !== "") made.textContent = text;
-  if (kind) made.className = kind;
-  return made;
-}
-
-// An id apart from what stands around it, whichever way its letters run.
-export function idNode(id) {
-  return node("bdi", id === "" ? "(empty)" : visible(id), "id");
-}
+export { at, idNode, node, visible };
 
 export function idButton(id, look) {
   const button = node("button", "", "link");

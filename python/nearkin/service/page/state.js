@@ -1,6 +1,7 @@
 // The state of the store, drawn live: Prometheus text, rates between two readings of it, and lines in SVG.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { shape } from "./nodes.js";
+
 export const READINGS = 60; // of 2 seconds each: two minutes
 const STATUSES = ["new", "near", "exact", "known"];
 const ASIDE = /(?:^|[ /])(?:metrics|healthz|readyz|info|page.*|docs|openapi\.json|favicon\.ico)$|(?:^|\s)\/$/;
@@ -86,12 +87,6 @@ export function answersOf(metrics) {
     status,
     total(metrics, "nearkin_answers_total", (labels) => labels.status === status) ?? 0,
   ]);
-}
-
-export function shape(name, attributes) {
-  const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
-  return node;
 }
 
 export function number(value) {

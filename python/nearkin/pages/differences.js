@@ -1,8 +1,10 @@
-// The differences of two texts, by words; by characters where a script has no spaces between words.
+// The differences of two texts, by words; by characters where a script has no spaces between words, or if asked.
 //
 // Myers, An O(ND) Difference Algorithm and Its Variations (1986): the fewest tokens that one text has and the other has
 // not. With n and m tokens and d differences it takes O((n + m) d) time and O(d^2) memory, after what both begin and end
 // with is set aside; d is bounded. Beyond the bounds lines are compared, and beyond those the middle is one difference.
+
+import { around, button, grouped, having, node } from "./nodes.js";
 
 const MOST_TOKENS = 120_000; // of both texts
 const MOST_DIFFERENCES = 2_000; // 2,000^2 numbers of 4 bytes: 16 MB
@@ -13,12 +15,15 @@ const CHANGE_EDGE = 1_000;
 
 const SPACELESS = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}";
 const TOKEN = new RegExp(`[${SPACELESS}]\\p{M}*|(?:(?![${SPACELESS}])[\\p{L}\\p{N}\\p{M}_])+|\\n|[^\\S\\n]+|.`, "gsu");
+const SPACES_AS_ONE = new RegExp(TOKEN.source.replace("\\n|[^\\S\\n]+", "\\s+"), "gsu");
+const CHARACTER = /\P{M}\p{M}*|\p{M}/gsu;
 const LINE = /[^\n]*\n|[^\n]+/g;
 const WORDY = /[\p{L}\p{N}]/u;
 
-// Numbers that stand for tokens: equal tokens have equal numbers.
-function numbered(tokens, numbers) {
-  return Int32Array.from(tokens, (token) => {
+// Numbers that stand for tokens: equal tokens have equal numbers; where spaces do not count, so have any of them.
+function numbered(tokens, numbers, spaces) {
+  return Int32Array.from(tokens, (whole) => {
+    const token = spaces ? whole : whole.replace(/\s+/g, " ");
     let number = numbers.get(token);
     if (number === undefined) numbers.set(token, (number = numbers.size));
     return number;
@@ -80,8 +85,9 @@ function backward(trace, x, y, onlyA, onlyB) {
   }
 }
 
-// Runs of tokens: {same} and {gone, come}, where `gone` is only in the first text and `come` only in the second.
-function runs(a, b, onlyA, onlyB) {
+// Runs of tokens: {same} and {gone, come}, where `gone` is only in the first text and `come` only in the second. Where
+// spaces do not count, what is the same has other spaces in the second text: `own`.
+function runs(a, b, onlyA, onlyB, spaces) {
   const found = [];
   let i = 0;
   let j = 0;
@@ -90,16 +96,20 @@ function runs(a, b, onlyA, onlyB) {
     while (onlyA[i]) i++;
     while (onlyB[j]) j++;
     if (i > fromA || j > fromB) found.push({ gone: a.slice(fromA, i), come: b.slice(fromB, j) });
-    const from = i;
+    const from = [i, j];
     while (i < a.length && !onlyA[i] && !onlyB[j]) {
       i++;
       j++;
     }
-    if (i > from) found.push({ same: a.slice(from, i) });
+    if (i > from[0]) found.push({ same: a.slice(from[0], i), own: b.slice(from[1], j) });
   }
   for (const place of found.keys()) moved(found, place);
   const texts = found.map((run) => Object.entries(run).map(([name, tokens]) => [name, tokens.join("")]));
-  return texts.map(Object.fromEntries).filter((run) => run.same !== "");
+  return texts.map(Object.fromEntries).map((run) => {
+    const { same, own, gone, come } = run;
+    if (same === undefined) return spaces || (gone + come).trim() !== "" ? run : { same: gone, own: come };
+    return same === own ? { same } : run;
+  }).filter((run) => run.same !== "" || run.own);
 }
 
 // "x. [New.] y" rather than "x[. New]. y": what is in one text alone begins as late as it can.
@@ -110,11 +120,13 @@ function moved(found, place) {
   const tokens = run[name];
   const most = after.same.length - (place + 2 < found.length ? 1 : 0);
   let steps = 0;
-  while (steps < most && after.same[steps] === tokens[steps % tokens.length]) steps++;
+  while (steps < most && [after.same, after.own].every((side) => side[steps] === tokens[steps % tokens.length])) steps++;
   const turn = steps % tokens.length;
-  before.same = before.same.concat(after.same.slice(0, steps));
   run[name] = [...tokens.slice(turn), ...tokens.slice(0, turn)];
-  after.same = after.same.slice(steps);
+  for (const side of ["same", "own"]) {
+    before[side] = before[side].concat(after[side].slice(0, steps));
+    after[side] = after[side].slice(steps);
+  }
 }
 
 // A space or a comma between two differences belongs to them: one difference is easier to read than three.
@@ -124,9 +136,9 @@ function joined(found) {
     const last = result.at(-1);
     const next = found[place + 1];
     const short = run.same !== undefined && run.same.length <= 3 && !WORDY.test(run.same) && !run.same.includes("\n");
-    if (short && last?.same === undefined && last && next) {
+    if (short && last && last.same === undefined && next && next.same === undefined) {
       last.gone += run.same;
-      last.come += run.same;
+      last.come += run.own ?? run.same;
     } else if (run.same === undefined && last && last.same === undefined) {
       last.gone += run.gone;
       last.come += run.come;
@@ -137,15 +149,17 @@ function joined(found) {
   return result;
 }
 
-// The differences of two texts: their runs, and by what they were compared: "words", "lines" or "nothing".
-export function differences(stored, yours) {
-  for (const [by, pattern] of [["words", TOKEN], ["lines", LINE]]) {
-    if (by === "words" && stored.length + yours.length > 8 * MOST_TOKENS) continue;
+// The differences of two texts: their runs, and by what they were compared: `unit`, "lines" or "nothing". White space
+// may count or not.
+export function differences(stored, yours, unit = "words", spaces = true) {
+  const wanted = unit === "characters" ? CHARACTER : spaces ? TOKEN : SPACES_AS_ONE;
+  for (const [by, pattern] of [[unit, wanted], ["lines", LINE]]) {
+    if (by !== "lines" && stored.length + yours.length > 8 * MOST_TOKENS) continue;
     const [a, b] = [stored.match(pattern) ?? [], yours.match(pattern) ?? []];
     if (a.length + b.length > MOST_TOKENS) continue;
     const numbers = new Map();
-    const marks = changed(numbered(a, numbers), numbered(b, numbers));
-    if (marks !== null) return { by, runs: joined(runs(a, b, ...marks)) };
+    const marks = changed(numbered(a, numbers, spaces), numbered(b, numbers, spaces));
+    if (marks !== null) return { by, runs: joined(runs(a, b, ...marks, spaces)) };
   }
   let start = 0;
   while (start < stored.length && stored[start] === yours[start]) start++;
@@ -160,7 +174,7 @@ export function differences(stored, yours) {
 }
 
 // The nearest place in a direction that does not part the two halves of a character.
-function boundary(text, place, direction) {
+export function boundary(text, place, direction) {
   const low = text.charCodeAt(place);
   const high = text.charCodeAt(place - 1);
   return low >= 0xdc00 && low <= 0xdfff && high >= 0xd800 && high <= 0xdbff ? place + direction : place;
@@ -179,66 +193,59 @@ function words(texts) {
   return texts.reduce((sum, text) => sum + (text.match(units)?.length ?? 0), 0);
 }
 
-const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+export const count = (number, noun) => `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 // One sentence on the differences, for everybody and for those who hear the page.
-export function summary({ by, runs: found }) {
+export function summary({ by, runs: found }, [one, other] = ["the stored document", "yours"]) {
   const changes = found.filter((run) => run.same === undefined);
-  if (changes.length === 0) return "The same text, character by character.";
+  if (changes.length === 0) return found.some((run) => run.own !== undefined) ? "The same text, but for white space." : "The same text, character by character.";
   const [gone, come] = [words(changes.map((run) => run.gone)), words(changes.map((run) => run.come))];
   const places = `${count(changes.length, "place")} ${changes.length === 1 ? "differs" : "differ"}`;
-  const sides = `${count(gone, "word")} only in the stored document, ${count(come, "word")} only in yours.`;
+  const sides = `${count(gone, "word")} only in ${one}, ${count(come, "word")} only in ${other}.`;
   const how = {
-    words: "",
     lines: " The texts are long or unlike, so whole lines are marked.",
     nothing: " The texts are too unlike to be compared word by word: all between their common ends is marked.",
   };
-  return `${places}: ${sides}${how[by]}`;
+  return `${places}: ${sides}${how[by] ?? ""}`;
 }
 
-// The runs as nodes. Texts become text nodes alone, whatever they hold.
-export function drawn({ runs: found }) {
-  const box = document.createElement("div");
-  box.className = "diff";
-  box.dir = "auto";
+const plain = (text) => text;
+
+// The runs as nodes. Texts become text nodes alone, whatever they hold, unless `as` makes other nodes of them.
+export function drawn({ runs: found }, long = LONG_SAME, edge = SAME_EDGE, as = plain) {
+  const box = having(node("div", "", "diff"), { dir: "auto" });
   for (const [place, run] of found.entries()) {
     if (run.same !== undefined) {
-      const edges = [place === 0 ? 0 : SAME_EDGE, place === found.length - 1 ? 0 : SAME_EDGE];
-      box.append(folded(run.same, LONG_SAME, ...edges, "the same"));
+      const last = place === found.length - 1;
+      const edges = [place > 0 || last ? edge : 0, last ? 0 : edge];
+      box.append(folded(run.same, long, ...edges, "the same", as));
       continue;
     }
     for (const [name, text] of [["del", run.gone], ["ins", run.come]]) {
-      if (text === "") continue;
-      const mark = document.createElement(name);
-      // Spaces alone would be a bare patch of colour.
-      if (text.trim() === "") mark.className = text.includes("\n") ? "line-end" : "blank";
-      mark.append(folded(text, LONG_CHANGE, CHANGE_EDGE, CHANGE_EDGE, "more"));
-      box.append(mark);
+      if (text !== "") box.append(marked(name, text, as));
     }
   }
   return box;
 }
 
+// A difference: `del` or `ins`. Spaces alone would be a bare patch of colour.
+export function marked(name, text, as = plain) {
+  const kind = text.trim() !== "" ? "" : text.includes("\n") ? "line-end" : "blank";
+  return around(name, kind, folded(text, LONG_CHANGE, CHANGE_EDGE, CHANGE_EDGE, "more", as));
+}
+
 // A text whose middle is a button where it is long; the button puts the middle in its own place.
-export function folded(text, long, head, tail, what) {
+export function folded(text, long, head, tail, what, as = plain) {
   const piece = document.createDocumentFragment();
-  if (text.length <= long) {
-    piece.append(text);
-    return piece;
-  }
+  piece.append(as(text));
+  if (text.length <= long) return piece;
   const from = head === 0 ? 0 : wordEnd(text, head, 1);
   const to = tail === 0 ? text.length : wordEnd(text, text.length - tail, -1);
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "fold";
-  button.textContent = `… ${count(to - from, "character")} ${what} …`;
-  button.addEventListener("click", () => {
-    const whole = document.createElement("span");
-    whole.tabIndex = -1;
-    whole.textContent = text.slice(from, to);
-    button.replaceWith(whole);
+  const opener = button(`… ${count(to - from, "character")} ${what} …`, () => {
+    const whole = having(around("span", "", as(text.slice(from, to))), { tabIndex: -1 });
+    opener.replaceWith(whole);
     whole.focus();
-  });
-  piece.append(text.slice(0, from), button, text.slice(to));
+  }, "fold");
+  piece.replaceChildren(as(text.slice(0, from)), opener, as(text.slice(to)));
   return piece;
 }

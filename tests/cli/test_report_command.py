@@ -1,0 +1,213 @@
+"""`nearkin dedup --report` and `nearkin report`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from command import call, json_lines, near_texts, write_jsonl
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    """A corpus with near-duplicates and near misses."""
+    path = tmp_path / "crawl.jsonl"
+    write_jsonl(path, {f"d{row}": text for row, text in enumerate(near_texts())})
+    return path
+
+
+def test_a_run_writes_its_report(crawl: Path, tmp_path: Path) -> None:
+    """Beside the rest, with the near misses; the same bytes as when it is made later, and both may be replaced."""
+    out = tmp_path / "clean"
+    arguments = ("dedup", crawl, "--out", out, "--id-column", "id", "--threshold", "0.9", "--report", "--quiet")
+    done = call(*arguments)
+    assert (0, "", "") == (done.code, done.out, done.err)
+    page = (out / "report.html").read_bytes()
+    told = json.loads((out / "summary.json").read_text())
+    assert {"report.html", "near.jsonl"} <= set(told["files"])
+    near = json_lines(out / "near.jsonl")
+    assert told["near_misses"]["pairs"] == len(near) > 0
+    assert all(0 <= row["similarity"] < 0.9 for row in near)
+
+    done = call("report", out)
+    assert (0, "") == (done.code, done.err)
+    assert f"{out / 'report.html'}: 0." in done.out
+    assert page == (out / "report.html").read_bytes()
+    assert 0 == call(*arguments, "--overwrite").code
+
+
+def test_a_report_of_an_older_run(crawl: Path, tmp_path: Path) -> None:
+    """Without near misses, which the page says; the summary names the file, so that the next run may replace it."""
+    out = tmp_path / "clean"
+    assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
+    assert not (out / "near.jsonl").exists()
+    done = call("report", out, "--json")
+    assert done.json() == {"report": str(out / "report.html"), "bytes": (out / "report.html").stat().st_size}
+    assert "did not look for near misses" in (out / "report.html").read_text()
+    assert "report.html" in json.loads((out / "summary.json").read_text())["files"]
+    assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q", "--overwrite").code
+    assert not (out / "report.html").exists()
+
+
+def test_a_file_of_the_user_stays(crawl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "clean"
+    assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
+    (out / "report.html").write_text("mine")
+    done = call("report", out)
+    assert 2 == done.code
+    assert "whose report.html this run has written; name another file by --out" in done.message
+    assert "mine" == (out / "report.html").read_text()
+    assert 0 == call("report", out, "--out", tmp_path / "other.html").code
+    assert (tmp_path / "other.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "txt", "jsonl.gz", "latin-1"])
+def test_reports_of_every_format(form: str, tmp_path: Path) -> None:
+    """The page that the run writes is the one that is made of its folder, whatever the tables are written in."""
+    texts = [f"{text} größer" for text in near_texts()]
+    path = tmp_path / f"crawl.{'csv' if form == 'latin-1' else form}"
+    arguments = ["--id-column", "id"]
+    if form in ("csv", "tsv", "latin-1"):
+        mark = "\t" if form == "tsv" else ","
+        lines = [mark.join(("id", "text")), *(f"{row}{mark}{text}" for row, text in enumerate(texts))]
+        path.write_text("\n".join(lines) + "\n", "latin-1" if form == "latin-1" else "utf-8")
+        arguments += ["--encoding", "latin-1"] if form == "latin-1" else []
+    elif form == "parquet":
+        pq.write_table(pa.table({"id": range(len(texts)), "text": texts}), path)
+    elif form == "txt":
+        path.write_text("\n".join(texts) + "\n")
+        arguments = []
+    else:
+        rows = (json.dumps({"id": row, "text": text}) for row, text in enumerate(texts))
+        path.write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+    out = tmp_path / "clean"
+    done = call("dedup", path, "--out", out, "-q", "--report", *arguments)
+    assert 0 == done.code, done.err
+    page = (out / "report.html").read_bytes()
+    done = call("report", out, "-q")
+    assert (0, "", "") == (done.code, done.out, done.err)
+    assert page == (out / "report.html").read_bytes()
+
+
+def test_a_report_of_files(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    lines = [f"line {number} of a file that will change a little\n" for number in range(900)]
+    for number in range(6):
+        lines[150 * number] = f"another line, number {number}\n"
+        (folder / f"{number}.txt").write_text("".join(lines))
+    (folder / "other.bin").write_bytes(bytes(range(256)) * 40)
+    out = tmp_path / "out"
+    assert 0 == call("dedup", "--family", "ssdeep", folder, "--out", out, "--report", "-q").code
+    page = (out / "report.html").read_bytes()
+    assert 0 == call("report", out, "-q").code
+    assert page == (out / "report.html").read_bytes()
+    assert b'id="block-pieces"' in page
+
+
+def test_inputs_that_are_gone_are_said(crawl: Path, tmp_path: Path) -> None:
+    """The texts that stay are read from the output; that others are missing is told on the page and here."""
+    out = tmp_path / "clean"
+    assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
+    crawl.unlink()
+    done = call("report", out, "-q")
+    assert 0 == done.code
+    assert "the texts of removed documents can't be shown" in done.message
+    assert "the texts of removed documents can&#39;t be shown" in (out / "report.html").read_text()
+
+
+def test_labels_score_the_run(crawl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "clean"
+    assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
+    rows = [row for row in json_lines(out / "clusters.jsonl") if row["reason"] == "near"][:4]
+    labels = tmp_path / "labels.tsv"
+    lines = ["left\tright\tmatch", *(f"{row['representative']}\t{row['id']}\t{at % 2}" for at, row in enumerate(rows))]
+    labels.write_text("\n".join(lines) + "\n")
+    assert 0 == call("report", out, "--against", labels, "-q").code
+    page = (out / "report.html").read_text()
+    assert "By the labels given" in page
+    done = call("report", out, "--against", out)
+    assert "use a table of labelled pairs, as the page exports it" in done.message
+
+
+def test_labels_of_other_documents(crawl: Path, tmp_path: Path) -> None:
+    """Some are told and left out; a file that has nothing else is refused."""
+    out = tmp_path / "clean"
+    assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
+    row = next(row for row in json_lines(out / "clusters.jsonl") if row["reason"] == "near")
+    labels = tmp_path / "labels.tsv"
+    own, other = f"{row['representative']}\t{row['id']}\t1", "foo\tbar\t1"
+    labels.write_text(f"left\tright\tmatch\n{own}\n{other}\nd7\td8\t1\nd8\td7\t0\n")
+    done = call("report", out, "--against", labels, "-q")
+    assert 0 == done.code
+    assert "1 of 2 labels are of pairs that this run has not" in done.message
+    assert "1 pairs have both labels, and are left out" in done.message
+    labels.write_text(f"left\tright\tmatch\n{other}\n")
+    done = call("report", out, "--against", labels, "-q")
+    assert 2 == done.code
+    assert "it has not both bar and foo" in done.message
+
+
+def test_inputs_of_another_folder_and_changed_ones(
+    crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative names are found beside the run's folder, too; inputs that have changed are told."""
+    monkeypatch.chdir(tmp_path)
+    assert 0 == call("dedup", crawl.name, "--out", "clean", "--id-column", "id", "--report", "-q").code
+    page = (tmp_path / "clean" / "report.html").read_bytes()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    done = call("report", tmp_path / "clean", "-q")
+    assert (0, "") == (done.code, done.err)
+    assert page == (tmp_path / "clean" / "report.html").read_bytes()
+    with crawl.open("a") as file:
+        file.write('{"id": "more", "text": "one more"}\n')
+    done = call("report", tmp_path / "clean", "-q")
+    assert "the run's inputs have changed" in done.message
+    assert "inputs have changed" in (tmp_path / "clean" / "report.html").read_text()
+
+
+def test_standard_input_can_not_be_read_again(crawl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "clean"
+    arguments = ("dedup", "-", "--format", "jsonl", "--out", out, "--id-column", "id", "--report", "-q")
+    assert 0 == call(*arguments, stdin=crawl.read_bytes()).code
+    done = call("report", out, "-q")
+    assert 0 == done.code
+    assert "standard input can't be read again" in done.message
+
+
+def test_a_run_without_near_misses_says_so(crawl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "clean"
+    done = call("dedup", crawl, "--out", out, "--id-column", "id", "--report", "-q", "--cluster", "components")
+    assert "the report can't tell recall" in done.message
+    assert "Recall can't be told" in (out / "report.html").read_text().replace("\\u0027", "'")
+
+
+def test_what_can_not_be_is_refused_at_once(crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is read or written: no folder, parts, an engine, a size that holds nothing, no Jinja2."""
+    out = tmp_path / "clean"
+    for arguments, message in (
+        (("dedup", crawl, "--out", "-", "--report"), "use a folder with --report, which is written there"),
+        (("dedup", crawl, "--out", out, "--report", "--unit", "paragraph"), "not with --unit or passages"),
+        (("dedup", crawl, "--out", out, "--report", "--engine", "sail", "--id-column", "id"), "--report"),
+        (("report", tmp_path), "is no folder that nearkin dedup wrote"),
+        (("report", out, "--max-size", "9k"), "use 1M or more"),
+        (("report", out, "--max-size", "big"), "use a number of bytes"),
+        (("report", out, "--out", tmp_path / "summary.json"), "use a name that ends with .html"),
+        (("dedup", crawl, "--out", out, "--reprot"), "did you mean --report"),
+    ):
+        done = call(*arguments)
+        assert 2 == done.code or "is no folder" in message, done.err
+        assert message in done.message
+        assert not out.exists()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    done = call("dedup", crawl, "--out", out, "--report")
+    assert 0 != done.code
+    assert "pip install nearkin[report]" in done.message
+    assert not out.exists()

@@ -1,0 +1,189 @@
+"""Pictures of measurements and plans: where what is drawn lies, and that it is plain SVG."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nearkin.report.contents import Chart
+from nearkin.report.curves import (
+    Curve,
+    Point,
+    Stage,
+    bars,
+    columns,
+    curves,
+    intervals,
+    square,
+    stacks,
+    stages,
+)
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def drawn(chart: Chart) -> ElementTree.Element:
+    """The picture, which has classes only and names nothing from elsewhere."""
+    root = ElementTree.fromstring(chart.svg)  # noqa: S314 - our own
+    assert "img" == root.attrib["role"]
+    width, height = (float(each) for each in root.attrib["viewBox"].split()[2:])
+    for element in root.iter():
+        assert not {"style", "href", "onclick", "fill", "stroke"} & element.attrib.keys()
+        assert element.tag in {"svg", "g", "line", "polyline", "polygon", "rect", "circle", "text", "title", "path"}
+        for name, most in (("x", width), ("cx", width), ("x2", width), ("y", height), ("cy", height), ("y2", height)):
+            if name in element.attrib:
+                assert -0.5 <= float(element.attrib[name]) <= most + 0.5, (element.tag, element.attrib)
+    assert all(chart.columns)
+    assert all(len(row) == len(chart.columns) for row in chart.rows)
+    return root
+
+
+def places(root: ElementTree.Element, kind: str, tag: str = "circle") -> list[tuple[float, float]]:
+    """Where the elements of a class lie."""
+    names = ("cx", "cy") if tag == "circle" else ("x", "y")
+    return [
+        (float(each.attrib[names[0]]), float(each.attrib[names[1]]))
+        for each in root.iter(tag)
+        if each.attrib.get("class") == kind
+    ]
+
+
+def test_a_curve_lies_where_its_figures_are() -> None:
+    """Linear in both directions: 0 at the bottom, 1 at the top, the smallest x at the left."""
+    points = [Point(float(x), x / 10, max(0.0, x / 10 - 0.1), min(1.0, x / 10 + 0.1)) for x in range(11)]
+    chart = curves("Recall", "A note.", [Curve("recall", points)], ("radius", "share"), mark=(5, "radius 5"))
+    root = drawn(chart)
+    found = places(root, "point")
+    assert (56.0, 216.0) == found[0]
+    assert (696.0, 44.0) == found[-1]
+    steps = {(round(b[0] - a[0], 1), round(b[1] - a[1], 1)) for a, b in pairwise(found)}
+    assert {(64.0, -17.2)} == steps
+    [mark] = [each for each in root.iter("line") if each.attrib["class"] == "threshold"]
+    assert "376.0" == mark.attrib["x1"] == mark.attrib["x2"]
+    assert ("radius", "recall", "recall, interval") == chart.columns
+    assert ("5", "0.5000", "0.4000 to 0.6000") == chart.rows[5]
+    [area] = [each for each in root.iter("polygon") if each.attrib["class"] == "band"]
+    assert 22 == len(area.attrib["points"].split())
+    assert "radius 5" in chart.svg
+
+
+def test_two_curves_are_told_apart() -> None:
+    """The second one is dashed, has points of its own, and both are named; a figure that one lacks is a dash."""
+    lines = [Curve("recall", [Point(1, 0.5), Point(2, 0.75)]), Curve("precision", [Point(2, 1.0)])]
+    chart = curves("Both", "", lines, ("radius", "share"), level=(0.9, "wanted 0.9"))
+    root = drawn(chart)
+    assert (2, 1) == (len(places(root, "point")), len(places(root, "point second")))
+    assert {"recall", "precision", "wanted 0.9"} <= {each.text for each in root.iter("text")}
+    assert [("1", "0.5000", "–"), ("2", "0.7500", "1.0000")] == chart.rows
+
+
+@given(xs=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20, unique=True), logarithmic=st.booleans())
+def test_any_scale_has_named_values(xs: list[float], *, logarithmic: bool) -> None:
+    points = [Point(x, 0.5) for x in sorted(xs)]
+    root = drawn(curves("", "", [Curve("c", points)], ("x", "y"), logarithmic=logarithmic))
+    found = [x for x, _ in places(root, "point")]
+    assert sorted(found) == found
+    named = [each for each in root.iter("text") if each.attrib["text-anchor"] == "middle"]
+    assert len(named) > 1
+
+
+def test_a_logarithmic_scale_leaves_out_zero() -> None:
+    chart = curves("", "", [Curve("c", [Point(0, 0.1), Point(1, 0.2), Point(100, 0.3)])], ("x", "y"), logarithmic=True)
+    assert 2 == len(places(drawn(chart), "point"))
+    # The figures have it.
+    assert ("0", "0.1000") == chart.rows[0]
+
+
+def test_intervals_are_as_long_as_they_are() -> None:
+    chart = intervals(
+        "Measures", "", [("recall", 0.5, 0.25, 0.75), ("none", math.nan, 0.0, 1.0), ("b", 1.0, None, None)]
+    )
+    root = drawn(chart)
+    [area] = [each for each in root.iter("rect") if each.attrib["class"] == "band"]
+    [first, last] = places(root, "point")
+    grid = sorted(float(each.attrib["x1"]) for each in root.iter("line"))
+    start = float(area.attrib["x"])
+    assert grid[1] == pytest.approx(start)
+    assert grid[3] == pytest.approx(start + float(area.attrib["width"]), abs=0.2)
+    assert (grid[2], grid[4]) == (first[0], last[0])
+    assert [("recall", "0.500", "0.250 to 0.750"), ("none", "–", "0.000 to 1.000"), ("b", "1.000", "–")] == chart.rows
+    assert "no case" in chart.svg
+
+
+def test_bars_are_as_long_as_their_counts() -> None:
+    chart = stacks("Steps", "", "step", ("a", "b"), [("one", (30.0, 10.0)), ("two", (0.0, 20.0))])
+    root = drawn(chart)
+    wide = {
+        each.attrib["class"]: float(each.attrib["width"]) for each in root.iter("rect") if each.attrib["width"] != "12"
+    }
+    widths = [float(each.attrib["width"]) for each in root.iter("rect") if each.attrib["width"] != "12"]
+    assert {"hue-a", "hue-b"} == wide.keys()
+    assert widths[0] == pytest.approx(3 * widths[1], abs=0.2)
+    assert widths[2] == pytest.approx(2 * widths[1], abs=0.2)
+    assert [("one", "30", "10"), ("two", "0", "20")] == chart.rows
+    empty = stacks("Steps", "", "step", ("a",), [("none", (0.0,))])
+    assert "0" == drawn(empty).findall("text")[-1].text
+
+
+def test_a_square_is_the_deeper_the_more() -> None:
+    root = drawn(square("Found", "", (50.0, 0.0, 49.0, None)))
+    kinds = [each.attrib["class"] for each in root.iter("rect")]
+    assert ["cell c5", "cell c0", "cell c4", "cell c0"] == kinds
+    assert "not known" in {each.text for each in root.iter("text")}
+    assert 4 == len(square("", "", (0.0, 0.0, 0.0, 0.0)).rows)
+
+
+def test_taken_bars_stand_out() -> None:
+    chart = bars(
+        "Time",
+        "",
+        "method",
+        "ns",
+        [("multi", 1e3, True), ("scan", 1e4, False), ("bits", 1e7, False), ("none", 0, False)],
+    )
+    found = list(drawn(chart).iter("rect"))
+    assert ["bar", "bar kept", "bar kept"] == [each.attrib["class"] for each in found]
+    widths = [float(each.attrib["width"]) for each in found]
+    # Decades are alike long.
+    assert widths[2] - widths[1] == pytest.approx(3 * (widths[1] - widths[0]), abs=0.5)
+    assert ("multi", "1,000", "taken") == chart.rows[0]
+
+
+def test_columns_are_named() -> None:
+    chart = columns("Buckets", "", ("vectors", "buckets"), [("1", 10.0), ("2–3", 0.0), ("4–7", 3.0)])
+    assert 2 == len(list(drawn(chart).iter("rect")))
+    assert ("1", "10") == chart.rows[0]
+
+
+@given(st.lists(st.lists(st.text(alphabet="abc de,µ", max_size=60), min_size=3, max_size=3), min_size=1, max_size=6))
+def test_words_stay_in_their_boxes(rows: list[list[str]]) -> None:
+    """Lines are cut at the width of a box, and boxes are as tall as the tallest needs."""
+    chart = stages("Plan", "", [[Stage(*row) for row in rows]])
+    root = drawn(chart)
+    boxes = list(root.iter("rect"))
+    wide, bottom = float(boxes[0].attrib["width"]), float(boxes[0].attrib["y"]) + float(boxes[0].attrib["height"])
+    for each in root.iter("text"):
+        assert float(each.attrib["y"]) < bottom
+        assert 6.4 * len(each.text or "") <= max(wide, 6.4 * 8)
+    assert len(rows) == len(boxes) == len(list(root.iter("path"))) + 1
+
+
+def test_what_comes_from_outside_is_escaped() -> None:
+    charts = [
+        curves(HOSTILE, "", [Curve(HOSTILE, [Point(1, 0.5)])] * 2, (HOSTILE, HOSTILE), mark=(1, HOSTILE)),
+        intervals(HOSTILE, "", [(HOSTILE, 0.5, 0.1, 0.9)]),
+        stacks(HOSTILE, "", HOSTILE, (HOSTILE,), [(HOSTILE, (1.0,))]),
+        bars(HOSTILE, "", HOSTILE, HOSTILE, [(HOSTILE, 1.0, True)]),
+        columns(HOSTILE, "", (HOSTILE, HOSTILE), [(HOSTILE, 1.0)]),
+        stages(HOSTILE, "", [[Stage(HOSTILE, HOSTILE, HOSTILE)]]),
+    ]
+    for chart in charts:
+        assert "<script" not in chart.svg
+        assert re.search(r"&lt;/?script", chart.svg)
+        ElementTree.fromstring(chart.svg)  # noqa: S314 - our own
