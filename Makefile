@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 
 .PHONY: faults sanitize setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz newcomer clean
 
-setup: $(VENV)/.built $(VENV)/.ssdeep $(VENV)/.chromium
+setup: $(VENV)/.built $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -36,9 +36,21 @@ $(VENV)/.chromium: $(VENV)/.tools
 	else echo "setup: chromium is not installed (Debian: apt-get install chromium); tests of the service's page are skipped"; fi
 	@touch $@
 
-# An editable release build: Python files are used in place, Rust is compiled.
+# Java, on which Spark runs: in the same way. Sail needs none.
+$(VENV)/.java: $(VENV)/.tools
+	@if command -v java >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		{ timeout 300 apt-get install -y -qq openjdk-17-jre-headless \
+			|| { timeout 120 apt-get update -qq && timeout 300 apt-get install -y -qq openjdk-17-jre-headless; }; } >/dev/null 2>&1 \
+			|| echo "setup: Java could not be installed; tests of Spark are skipped, those of Sail run"; \
+	else echo "setup: Java is not installed (Debian: apt-get install openjdk-17-jre-headless); tests of Spark are skipped"; fi
+	@touch $@
+
+# An editable release build: Python files are used in place, Rust is compiled. Without optimisation across crates, which
+# wheels have, that takes minutes less.
 $(VENV)/.built: $(VENV)/.tools $(RUST)
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 $(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	touch $@
 
 # Format, lint, types, tests, docs' examples: what must pass on every commit.
@@ -66,7 +78,9 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-test: test-rust test-python
+# Side by side: the tests of Python wait for other processes much of the time. Those of a file run in one process.
+test:
+	$(MAKE) --no-print-directory -j2 test-rust test-python
 
 test-rust:
 	cargo test --quiet -p nearkin-core
@@ -82,7 +96,7 @@ test-arm:
 		cargo test --quiet --lib -p nearkin-core --target aarch64-unknown-linux-gnu --target-dir target/arm
 
 test-python: setup
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 # What a newcomer does: the wheel in a fresh environment, then what README and guides say.
 newcomer: setup
@@ -91,7 +105,7 @@ newcomer: setup
 
 # The main job on the corpus that ships with the project.
 demo: setup
-	$(BIN)/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --overwrite
+	$(BIN)/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --report --overwrite
 	head -n 2 demo-out/clusters.jsonl
 
 docs: setup
@@ -191,6 +205,11 @@ bench-ssdeep: setup
 	.venv-pybind/bin/python -m pip install --quiet simhash-pybind==0.0.3 xxhash
 	touch $@
 
+.venv-spark-rivals/.built:
+	$(PYTHON) -m venv .venv-spark-rivals
+	.venv-spark-rivals/bin/python -m pip install --quiet 'datatrove[io,processing]==0.10.1' 'spacy>=3.8' daft==0.7.26 polars==2.1.0
+	touch $@
+
 .venv-text-dedup/.built:
 	$(PYTHON) -m venv .venv-text-dedup
 	.venv-text-dedup/bin/python -m pip install --quiet --no-deps text-dedup==0.4.0
@@ -199,4 +218,4 @@ bench-ssdeep: setup
 	touch $@
 
 clean:
-	rm -rf target fuzz/target $(VENV) .venv-pybind .venv-text-dedup site demo-out
+	rm -rf target fuzz/target $(VENV) .venv-pybind .venv-spark-rivals .venv-text-dedup site demo-out

@@ -156,7 +156,34 @@ def _of_store_segment(path: Path) -> dict[str, Any]:
 
 
 INTS = [40, 30, 50, 60, 61, 70, -80]
+
+
 # What writes a kind, None for versions that are written no longer, and what reads it.
+def _write_patterns(path: Path) -> None:
+    names = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal"]
+    lines = [*(f"user {name} from 10.0.0.{n} took {n} ms" for n, name in enumerate(names)), "link UP", "link DOWN", ""]
+    found = nk.LogTemplates(sample=4).fit(lines, [86_400.0 * n for n in range(11)], list("abcabcabcab"))
+    found.pin("link UP").save(path)
+
+
+def _of_patterns(path: Path) -> dict[str, Any]:
+    found = nk.LogTemplates.open(path)
+    rows = found.table().to_pylist()
+    return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": found.skipped, "count": found.count}
+
+
+def _write_payloads(path: Path) -> None:
+    payloads = ["1' and sleep(5)-- ", "2%22+or+sleep(7)%23", "<script>alert(1)</script>", ""]
+    found = nk.PayloadGroups(sample=4).fit(payloads, [86_400.0 * n for n in range(4)], list("abca"))
+    found.pin("7 and sleep(9)").save(path)
+
+
+def _of_payloads(path: Path) -> dict[str, Any]:
+    found = nk.PayloadGroups.open(path)
+    rows = found.table().to_pylist()
+    return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": found.skipped, "count": found.count}
+
+
 KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str, Any]]]] = {
     "hamming-rows-v1.nks": (_hamming(None, recipe="char:4|count|xxh3|simhash:64"), _of_hamming),
     "hamming-ints-v1.nks": (_hamming(INTS, method="blocks", radius=2), _of_hamming),
@@ -166,6 +193,8 @@ KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str,
     "digests-v2.nkd": (None, _of_digests),
     "digests-v3.nks": (_write_digests, _of_digests),
     "family-v1.nkf": (_write_family, _of_family),
+    "patterns-v1.nkp": (_write_patterns, _of_patterns),
+    "patterns-payloads-v1.nkp": (_write_payloads, _of_payloads),
     "idf-v1.idf": (_write_idf, _of_idf),
     "store-segment-v1.nks": (_write_store_segment, _of_store_segment),
 }

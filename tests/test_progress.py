@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,51 +72,85 @@ def test_true_goes_to_standard_error(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert nk.dedup(TEXTS).kept == shown.kept
 
 
-class Output:
-    """The output of a cell, as ipywidgets has it."""
+class Cell:
+    """The output of a cell of a notebook: what IPython's display put there, one after another."""
 
-    def __enter__(self) -> Output:
-        return self
+    def __init__(self) -> None:
+        self.shown: list[str] = []
 
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def clear_output(self, wait: bool = False) -> None:
-        """What was shown goes."""
-
-    def close(self) -> None:
-        """The bars go."""
+    def update(self, content: str) -> None:
+        """What a handle of the display does."""
+        self.shown.append(content)
 
 
-def test_a_notebook_shows_bars_though_no_terminal_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rich displays them below the cell."""
-    displayed: list[str] = []
-    for name, members in (("IPython", {}), ("IPython.display", {"display": lambda one: None}),
-                          ("ipywidgets", {"Output": Output})):  # fmt: skip
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
+    """A notebook without ipywidgets: rich sees its shell, and IPython has a display."""
+    cell = Cell()
+
+    def display(content: str, *, display_id: bool) -> Cell:
+        assert display_id
+        cell.update(content)
+        return cell
+
+    for name, members in (("IPython", {}), ("IPython.display", {"display": display, "HTML": str})):
         module = ModuleType(name)
-        module.__spec__ = ModuleSpec(name, None)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr("rich.jupyter.display", lambda segments, text: displayed.append(text))
-    with bars(Console(force_jupyter=True)) as report:
-        report("hash", 2, 2)
-        late = time.monotonic() + 30
-        while not any("2 of 2" in text for text in displayed) and time.monotonic() < late:
-            time.sleep(0.01)
-    assert any("2 of 2" in text for text in displayed)
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setattr("builtins.get_ipython", lambda: shell, raising=False)
+    return cell
 
 
-def test_a_notebook_without_widgets_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once, and the call goes on."""
-    monkeypatch.setattr("nearkin.progress.find_spec", lambda name: None)
+def test_a_notebook_shows_bars_though_no_terminal_is_there(cell: Cell, capsys: pytest.CaptureFixture[str]) -> None:
+    """Below the cell, one for each stage, and gone at the end; the result is the same."""
+    shown = nk.dedup(TEXTS, progress=True)
+    assert nk.dedup(TEXTS).kept == shown.kept
+    bar = '<progress aria-label="hash" max="50" value="50"></progress>'
+    assert any(f"<td>hash</td><td>{bar}</td><td>50 of 50</td><td>100%</td>" in each for each in cell.shown)
+    assert any("<td>cluster</td>" in each for each in cell.shown)
+    assert ("", "") == (cell.shown[0], cell.shown[-1])
+    assert ("", "") == tuple(capsys.readouterr())
 
-    def show() -> None:
-        with bars(Console(force_jupyter=True)) as report:
-            report("hash", 2, 2)
 
-    with pytest.warns(UserWarning, match="pip install ipywidgets") as told_of:
-        show()
-    assert 1 == len(told_of)
+def test_bars_of_a_notebook_have_share_rate_and_time_left(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as the whole is known; names are text, and bars are drawn ten times a second at most."""
+    now = [100.0]
+    monkeypatch.setattr("nearkin.progress.time.monotonic", lambda: now[0])
+    with reporting(True) as report:
+        for done in range(0, 4001, 10):
+            report("<hash>", done, 8000)
+            now[0] += 0.01
+        assert 42 >= len(cell.shown)
+        now[0] += 1
+        report("read", 1_234_567, None)
+        now[0] += 3600
+        report("read", 1_234_567, None)
+        report("late", 1, None)
+        report("late", 30, 30)
+    before_last = cell.shown[-2]
+    for part in (
+        "<td>&lt;hash&gt;</td>",
+        '<progress aria-label="&lt;hash&gt;" max="8000" value="4000"></progress>',
+        "<td>4,000 of 8,000</td><td>50%</td><td>1,000/s</td><td>0:00:04 left</td>",
+        '<td>read</td><td><progress aria-label="read"></progress></td><td>1,234,567</td><td>343/s</td>',
+        "<td>30 of 30</td><td>100%</td>",
+    ):
+        assert part in before_last, before_last
+    assert "" == cell.shown[-1]
+
+
+def test_an_error_ends_the_bars_of_a_notebook(cell: Cell) -> None:
+    """And comes through."""
+
+    def fail() -> None:
+        with reporting(True) as report:
+            report("hash", 1, 2)
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        fail()
+    assert "" == cell.shown[-1]
 
 
 @pytest.mark.parametrize("wanted", ["yes", 1, 0, [], 0.5])

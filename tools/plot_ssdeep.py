@@ -2,7 +2,7 @@
 
     python tools/plot_ssdeep.py docs/ssdeep-pieces.svg
 
-The cuts are found here from their definition, byte by byte, and held against `nearkin.ssdeep.hash`.
+The pieces are those of `nearkin.explain`.
 """
 
 from __future__ import annotations
@@ -12,38 +12,17 @@ from pathlib import Path
 
 import nearkin as nk
 
-ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 WIDTH, HEIGHT, LEFT = 1100, 210, 20
-
-
-def pieces(data: bytes, block_size: int) -> list[tuple[int, int, str]]:
-    """Start, end and character of each piece."""
-    found, start, state, last = [], 0, 0x27, 0
-    for at, byte in enumerate(data):
-        window = (bytes(7) + data[: at + 1])[-7:]
-        mixed = 0
-        for old in window:
-            mixed = (mixed << 5 ^ old) & 0xFFFFFFFF
-        last = (sum((j + 2) * b for j, b in enumerate(window)) + mixed) & 0xFFFFFFFF
-        state = (state * 19 ^ byte) & 63
-        if last % block_size == block_size - 1 and len(found) < 63:
-            found.append((start, at + 1, ALPHABET[state]))
-            start, state = at + 1, 0x27
-    if last:
-        found.append((start, len(data), ALPHABET[state]))
-    return found
 
 
 def main() -> None:
     """Draw one text before and after an insertion."""
     text = " ".join(f"Sentence {i} says {i * i % 97} and {i * 7 % 31}." for i in range(60)).encode()
     edited = text[:900] + b" Here something new was written into the text. " + text[900:]
-    digests = [nk.ssdeep.hash(text), nk.ssdeep.hash(edited)]
-    block_size = int(digests[0].split(":")[0])
-    rows = [pieces(text, block_size), pieces(edited, block_size)]
-    for row, digest in zip(rows, digests, strict=True):
-        if "".join(character for *_, character in row) != digest.split(":")[1]:
-            raise SystemExit(f"the drawing and the digest {digest} differ")
+    recipe = nk.ssdeep.DigestRecipe()
+    steps = [nk.explain(data, recipe) for data in (text, edited)]
+    digests, block_size = [each.digest for each in steps], steps[0].block_size
+    rows = [[(piece.start, piece.end, piece.character) for piece in each.parts[0].pieces] for each in steps]
     kept = [set(), set()]
     contents = [[(data[a:b], c) for a, b, c in row] for data, row in zip((text, edited), rows, strict=True)]
     for mine, other, marks in ((contents[0], contents[1], kept[0]), (contents[1], contents[0], kept[1])):

@@ -21,17 +21,22 @@ from nearkin.search.hamming import HammingIndex, Pairs, SearchResult, hamming
 
 if _TYPE_CHECKING:
     from nearkin import families, ssdeep, theory
+    from nearkin.patterns.lines import LogTemplates
+    from nearkin.patterns.payloads import PayloadGroups
+    from nearkin.patterns.urls import UrlPatterns
     from nearkin.pipeline.contains import KnownTexts, contains
     from nearkin.pipeline.files import dedup_files
+    from nearkin.pipeline.labels import PairLabels
     from nearkin.pipeline.passages import passages, repeats
     from nearkin.quality.band_tuning import BandTuning, tune_bands
     from nearkin.quality.evaluation import Evaluation, evaluate
-    from nearkin.quality.labels import ClusterLabels, PairLabels
+    from nearkin.quality.labels import ClusterLabels
     from nearkin.quality.tuning import tune
     from nearkin.quality.tuning_results import Tuning
     from nearkin.search.digests import DigestIndex
     from nearkin.search.lsh.index import LSHIndex
     from nearkin.service.client import Client
+    from nearkin.steps import explain
     from nearkin.store.answers import Answers
     from nearkin.store.base import Store
     from nearkin.text.idf import Idf
@@ -58,12 +63,16 @@ _LATER = {
     "Idf": "text.idf",
     "KnownTexts": "pipeline.contains",
     "LSHIndex": "search.lsh.index",
-    "PairLabels": "quality.labels",
+    "LogTemplates": "patterns.lines",
+    "PairLabels": "pipeline.labels",
+    "PayloadGroups": "patterns.payloads",
     "Store": "store.base",
     "Tuning": "quality.tuning_results",
+    "UrlPatterns": "patterns.urls",
     "contains": "pipeline.contains",
     "dedup_files": "pipeline.files",
     "evaluate": "quality.evaluation",
+    "explain": "steps",
     "families": "",
     "keywords": "text.words",
     "passages": "pipeline.passages",
@@ -104,20 +113,24 @@ __all__ = [
     "Idf",
     "KnownTexts",
     "LSHIndex",
+    "LogTemplates",
     "MinHash",
     "PairLabels",
     "Pairs",
+    "PayloadGroups",
     "Recipe",
     "SearchResult",
     "SimHash",
     "Store",
     "Tuning",
+    "UrlPatterns",
     "__version__",
     "contains",
     "dedup",
     "dedup_files",
     "errors",
     "evaluate",
+    "explain",
     "families",
     "fingerprint",
     "hamming",

@@ -12,6 +12,7 @@ NearkinError
 │   ├── FormatVersionError           a file from a newer nearkin
 │   ├── CorruptStoreError            a file that is not what its header says
 │   └── StoreLockedError             a store that another process writes, or reads while it is erased
+├── EngineError (RuntimeError)       a cluster that can't run the job: too old, without nearkin, without the folder
 ├── ServiceError (OSError)           a service that can't be reached, or does not do what it was asked
 └── MissingExtraError (ImportError)  an optional package that is not installed
 ```
@@ -106,6 +107,10 @@ class ForkError(NearkinError, RuntimeError):
     In the child that thread does not exist: what it was changing stays half changed. Open or build the object again in
     the child, or start children by "spawn" or "forkserver".
     """
+
+
+class EngineError(NearkinError, RuntimeError):
+    """A cluster that can't run a job, or did not end it. Attributes: reason."""
 
 
 class StoreError(NearkinError):

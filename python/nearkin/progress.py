@@ -2,15 +2,16 @@
 
 None and False tell nothing, a function is called as it is, and True shows bars: on standard error where that is a
 terminal, below the cell in a notebook, and nowhere else. A bar has the stage, how much of it is done, the share, the
-rate and the time that is left, as far as the whole is known.
+rate and the time that is left, as far as the whole is known. Those of a notebook are HTML, which needs no widgets.
 """
 
 from __future__ import annotations
 
-import warnings
+import html
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from nearkin.errors import bad_parameter
@@ -24,6 +25,8 @@ __all__ = ["Progress", "ShowProgress", "bars", "megabytes", "of_older", "reporti
 
 Progress: TypeAlias = "Callable[[str, int, int | None], None]"
 """Called with a stage's name, how much of it is done, and of how much (None where that is not known)."""
+_EVERY = 0.1
+"""Seconds after which bars of a notebook are drawn again."""
 ShowProgress: TypeAlias = "Progress | bool | None"
 """What `progress=` takes: a function; True for bars; False or None for nothing."""
 
@@ -141,13 +144,79 @@ def bars(console: Console | None = None) -> Iterator[Progress]:
     from rich.console import Console
 
     shown = console or Console(stderr=True, markup=False, highlight=False)
-    if shown.is_jupyter and find_spec("ipywidgets") is None:
-        warnings.warn("progress=True shows nothing in this notebook: `pip install ipywidgets`", stacklevel=2)
-    elif shown.is_jupyter or shown.is_terminal:
+    if shown.is_jupyter:
+        with _notebook() as report:
+            yield report
+    elif shown.is_terminal:
         with _display(shown) as report:
             yield report
-        return
-    yield unreported
+    else:
+        yield unreported
+
+
+@dataclass
+class _Stage:
+    """How far a stage is, and since when."""
+
+    since: float
+    done: int = 0
+    total: int | None = None
+    now: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.now = self.since
+
+    def row(self, name: str) -> str:
+        """The row of a table: name, bar, and what is known in words."""
+        words = [f"{self.done:,}" if self.total is None else f"{self.done:,} of {self.total:,}"]
+        label = html.escape(name)
+        bar = f'<progress aria-label="{label}"></progress>'
+        if self.total:
+            words.append(f"{100 * self.done // self.total}%")
+            bar = f'<progress aria-label="{label}" max="{self.total}" value="{self.done}"></progress>'
+        if (taken := self.now - self.since) > 0 and self.done:
+            rate = self.done / taken
+            words.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+            if self.total is not None and self.done < self.total:
+                words.append(f"{_clock((self.total - self.done) / rate)} left")
+        shown = (label, bar, *words)
+        return "<tr>" + "".join(f"<td>{cell}</td>" for cell in shown) + "</tr>"
+
+
+def _clock(seconds: float) -> str:
+    """Such as 1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+@contextmanager
+def _notebook() -> Iterator[Progress]:
+    """Bars below the cell, by the display that every notebook has; they go at the end."""
+    from IPython.display import HTML, display
+
+    stages: dict[str, _Stage] = {}
+    handle = display(HTML(""), display_id=True)
+    drawn = 0.0
+
+    def draw() -> None:
+        if handle is not None:
+            rows = "".join(stage.row(name) for name, stage in stages.items())
+            handle.update(HTML(f"<table>{rows}</table>" if rows else ""))
+
+    def report(stage: str, done: int, total: int | None) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        held = stages.setdefault(stage, _Stage(now))
+        held.done, held.total, held.now = done, total, now
+        if now - drawn >= _EVERY or done == total:
+            drawn = now
+            draw()
+
+    try:
+        yield report
+    finally:
+        stages.clear()
+        draw()
 
 
 @contextmanager

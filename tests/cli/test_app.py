@@ -25,9 +25,14 @@ from nearkin.cli.app import app
 COMMANDS = {
     "dedup": "nearkin dedup corpus.jsonl --out clean",
     "pairs": "nearkin pairs corpus.jsonl",
+    "report": "nearkin report clean --open",
     "contains": "nearkin contains pages.jsonl --known articles.jsonl",
+    "urls": "nearkin urls access.log --out patterns.jsonl",
+    "lines": "nearkin lines app.log --out templates.jsonl",
+    "payloads": "nearkin payloads waf.jsonl --text-column payload",
     "hash": "nearkin hash corpus.jsonl",
     "compare": "nearkin compare old.txt new.txt",
+    "explain": "nearkin explain 'How are you?'",
     "recipe": "nearkin recipe 'word:3|count|xxh3|simhash:64'",
     "keywords": "nearkin keywords news.jsonl",
     "idf fit": "nearkin idf fit corpus.jsonl",
@@ -70,6 +75,11 @@ DIFFERENT = {
     "--text": "of search, a query; of compare, whether the arguments are texts; of store create, what is kept",
     "--token-file": "of a service, its tokens; of those who ask it, theirs",
     "--memory-limit": "of an index, for its fingerprints; of a store, for all that it holds",
+    "--format": "of a corpus; of urls, of logs and lists of requests",
+    "--source-column": "of dedup, whose removals are counted; of payloads, who sent them",
+    "--truth": "of evaluate, also the folder of a run; of tune, may be left out",
+    "--against": "of dedup, an older corpus; of report, labels",
+    "--report": "of dedup, whether its folder has one; of others, the file of one",
     "--verify": "of dedup and pairs, a measure; of index info, whether the file is read",
 }
 
@@ -169,6 +179,8 @@ def test_the_module_runs_as_the_command() -> None:
         (["index", "bild"], "there is no command bild"),
         (["dedup", "x", "-o", "y", "--treshold", "0.5"], "there is no option --treshold; did you mean --threshold"),
         (["dedup", "x", "-o", "y", "-t", "high"], "--threshold high is not allowed; use a number; `nearkin dedup -h`"),
+        (["dedup", "x", "-o", "y", "--label", "z"], "there is no option --label; did you mean --labels"),
+        (["dedup", "x", "-o", "y", "--labels"], "--labels needs a value"),
         (["dedup", "x"], "--out is missing; `nearkin dedup -h` shows"),
         (["dedup"], "inputs is missing"),
         (["hash", "x", "--bits", "6.5"], "--bits 6.5 is not allowed; use a whole number"),
@@ -435,6 +447,8 @@ def test_a_letter_means_one_thing_in_every_command() -> None:
         "-q": {"--quiet"},
         "-r": {"--recursive"},
         "-t": {"--threshold"},
+        # An earlier name.
+        "--pairs": {"--truth"},
     }
     assert expected == {form: names for form, names in seen.items() if form != "-h"}
 
@@ -507,4 +521,14 @@ def test_the_help_of_a_long_command_is_in_groups() -> None:
     """Each with a name that says what its options are about."""
     shown = call("dedup", "--help").out
     panels = re.findall(r"^╭─ (.*?) ─+╮$", shown, re.MULTILINE)
-    assert ["Arguments", "Options", "Output", "Reading", "Matching", "Keeping", "Older documents", "Parts"] == panels
+    assert [
+        "Arguments",
+        "Options",
+        "Output",
+        "Reading",
+        "Matching",
+        "Keeping",
+        "Older documents",
+        "Parts",
+        "Many machines",
+    ] == panels

@@ -539,3 +539,65 @@ def test_texts_without_letters_are_copies_unless_they_are_kept(tmp_path: Path) -
     assert "collapse, keep" in " ".join(
         call("dedup", corpus, "--out", tmp_path / "c", "--featureless", "drop").err.split()
     )
+
+
+# Labels
+
+
+def test_what_a_person_rejected_stays(corpus: Path, tmp_path: Path) -> None:
+    """By the file that a page exports; the copy still goes, and the summary and the terminal tell."""
+    labels = tmp_path / "labels.tsv"
+    header = "left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\n"
+    labels.write_text(header + "a\tc\t0\t1\t1.00-1.02\t2\t1\nb\te\tunsure\t0.1\t0.10-0.12\t2\t0\n")
+    done = call("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--labels", labels)
+    assert (0, ["a", "b", "c", "e"]) == (done.code, kept(tmp_path / "out"))
+    told = summary(tmp_path / "out")["labels"]
+    assert {
+        "same": 0, "different": 1, "unsure": 1, "contradictory": 0, "kept_apart": 1, "equal": 0, "unknown_ids": 0,
+    } == told  # fmt: skip
+    assert "1 pairs kept apart, of 1 that are labelled different" in " ".join(done.err.split())
+    again = call(
+        "dedup", tmp_path / "out" / "kept.jsonl", "-o", tmp_path / "again", "--id-column", "id", "--labels", labels
+    )
+    assert (0, 0) == (again.code, summary(tmp_path / "again")["removed"])
+
+
+def test_labels_may_lie_in_the_folder_that_is_written_anew(corpus: Path, tmp_path: Path) -> None:
+    """They are read before, and are no file of the earlier run."""
+    out = tmp_path / "out"
+    assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
+    (out / "labels.tsv").write_text("left\tright\tmatch\na\tc\t0\n")
+    options = ("--id-column", "id", "--labels", out / "labels.tsv", "--overwrite", "-q")
+    assert 0 == call("dedup", corpus, "-o", out, *options).code
+    assert ["a", "b", "c", "e"] == kept(out)
+    assert (out / "labels.tsv").exists()
+
+
+def test_labels_that_say_nothing_are_told_once(corpus: Path, tmp_path: Path) -> None:
+    """Ids of no document, equal contents: a warning each, on standard error and in the summary."""
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("left\tright\tmatch\na\td\t0\nx\ty\t0\n")
+    done = run("dedup", corpus, "-o", tmp_path / "out", "--id-column", "id", "--labels", labels, "-q")
+    said = done.stderr.decode()
+    assert 0 == done.returncode
+    assert (1, 1) == (said.count("labelled ids are those of no document"), said.count("have equal contents"))
+    assert 2 == len(json.loads((tmp_path / "out" / "summary.json").read_text())["warnings"])
+
+
+def test_labels_that_cannot_be_followed_are_refused(corpus: Path, tmp_path: Path) -> None:
+    """A file that is none of pairs, a wrong weight, an index, a unit; nothing is written."""
+    labels, index = tmp_path / "labels.tsv", tmp_path / "old.nks"
+    nk.HammingIndex(recipe=nk.Recipe()).save(index)
+    for text, options, code, message in (
+        ("left\tright\tmatch\na\tc\tmaybe\n", (), 1, "match='maybe'; labels are 0 and 1"),
+        ("left\tright\tmatch\tweight\na\tc\t0\t-3\n", (), 1, "record 1 has the weight '-3'"),
+        ("one\ttwo\na\tc\n", (), 1, "no columns of pairs among one, two"),
+        ("left\tright\n", ("--unit", "line"), 2, "use no --unit"),
+        ("left\tright\n", ("--against", index, "--verify", "none"), 2, "--labels beside"),
+    ):
+        labels.write_text(text)
+        done = call("dedup", corpus, "-o", tmp_path / "out", "--labels", labels, *options)
+        assert (code, True) == (done.code, message in done.message), done.message
+        assert not (tmp_path / "out").exists()
+    assert 1 == call("dedup", corpus, "-o", tmp_path / "out", "--labels", tmp_path / "none.tsv").code
+    assert 1 == call("dedup", corpus, "-o", tmp_path / "out", "--labels", tmp_path).code

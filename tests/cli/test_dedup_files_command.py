@@ -176,3 +176,35 @@ def test_the_output_lies_outside_of_the_inputs(folder: Path, tmp_path: Path) -> 
     done = dedup(folder, "-o", folder / "out")
     assert (2, False) == (done.code, (folder / "out").exists())
     assert [0, 2, 0] == [dedup(folder, "-o", tmp_path / "out", *options).code for options in ((), (), ("--overwrite",))]
+
+
+def test_short_texts_are_compared_too(tmp_path: Path) -> None:
+    """`--also text`: a renamed variable does not matter; the tables and the summary say so; not with documents."""
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    lines = [f"$a_{i} = work_{i}($b_{i}, 'x');\n" for i in range(20)]
+    (folder / "a.php").write_text("<?php\n" + "".join(lines))
+    (folder / "b.php").write_text("<?php\n" + "".join(lines).replace("$a_", "$other").replace("$b_", "$q"))
+    (folder / "c.php").write_text("<?php\n" + "".join(lines))
+    done = dedup(folder, "-o", tmp_path / "out", "--also", "text", "--text-threshold", "0.5")
+    assert (0, "") == (done.code, done.out), done.err
+    assert "or a text similar to at least 0.5" in done.err
+    rows = {Path(row["id"]).name: row["evidence"] for row in json_lines(tmp_path / "out" / "clusters.jsonl")}
+    assert {"a.php": "", "b.php": "text 1.00", "c.php": "bytes"} == rows
+    assert ["text 1.00", "bytes"] == [row["evidence"] for row in json_lines(tmp_path / "out" / "pairs.jsonl")]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert ("text", 0.5) == (summary["also"], summary["text_threshold"])
+    for option in (["--also", "text"], ["--text-threshold", "0.5"]):
+        refused = call("dedup", folder / "a.php", "-o", tmp_path / "no", *option)
+        assert 2 == refused.code
+        assert "with --family ssdeep alone" in refused.err
+
+
+def test_files_that_a_person_rejected_stay(folder: Path, tmp_path: Path) -> None:
+    """By their paths; the summary on the terminal counts them."""
+    labels = tmp_path / "labels.tsv"
+    labels.write_text(f"left\tright\tmatch\n{folder / 'a'}\t{folder / 'deep' / 'near'}\t0\n")
+    done = dedup(folder, "-o", tmp_path / "out", "--labels", labels)
+    assert 0 == done.code
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["kept"] == 3
+    assert "1 pairs kept apart, of 1 that are labelled different" in done.err

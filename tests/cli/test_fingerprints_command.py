@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import nearkin as nk
 from command import TEXTS, call
@@ -124,10 +128,34 @@ def test_compare_shows_as_many_features_as_wanted() -> None:
     assert "only in a    none" in call("compare", "--text", "the same", "the same").lines
 
 
-def test_compare_of_a_text_without_letters_has_no_distance() -> None:
-    """Null in JSON, none in words."""
-    assert call("compare", "--text", "...", "some words", "--json").json()["distance"] is None
-    assert "distance     none: a text without any letter" in call("compare", "--text", "...", "some words").lines
+@pytest.mark.parametrize("texts", [("...", "some words"), ("some words", ""), ("", "")])
+def test_compare_of_a_text_without_letters_has_no_distance(texts: tuple[str, str]) -> None:
+    """Null in JSON, none in words: no fingerprint, no distance, no similarity of features; edits there are."""
+    found = call("compare", "--text", *texts, "--json").json()
+    assert [None] * 4 == [found[name] for name in ("distance", "jaccard", "containment", "dice")]
+    assert [name != "some words" for name in texts] == [each is None for each in found["fingerprints"]]
+    assert isinstance(found["indel"], float)
+    lines = call("compare", "--text", *texts).lines
+    for name in ("distance", "jaccard", "containment", "dice"):
+        assert f"{name:<12} none: a text without any letter" in lines
+    assert sum(name != "some words" for name in texts) == sum(bool(re.search("none +[ab]$", line)) for line in lines)
+    assert not any("0000000000000000" in line for line in lines)
+
+
+def test_compare_shows_no_negative_number_of_features() -> None:
+    """None of them is a number, too."""
+    for show in ("-1", "many"):
+        assert 2 == call("compare", "--text", "a", "b", "--show", show).code
+    lines = call("compare", "--text", "how are u?", "how are u?!some", "--show", "0").lines
+    assert {"only in a    none", "only in b    4, not shown"} <= set(lines)
+
+
+def test_compare_of_files_by_ssdeep_is_another_command(tmp_path: Path) -> None:
+    """It says which."""
+    (tmp_path / "a").write_bytes(bytes(range(256)))
+    done = call("compare", tmp_path / "a", tmp_path / "a", "--recipe", "ssdeep")
+    assert 2 == done.code
+    assert "nearkin ssdeep compare A B or nearkin explain --files --recipe ssdeep A B" in " ".join(done.err.split())
 
 
 def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None:
@@ -157,3 +185,116 @@ def test_recipe_refuses_what_is_none(text: str) -> None:
     """Exit code 2, with what is allowed."""
     done = call("recipe", text)
     assert (2, "", True) == (done.code, done.out, "is not allowed; use" in done.err)
+
+
+def test_explain_shows_every_step(tmp_path: Path) -> None:
+    """The fingerprint of `nearkin hash`, and what leads to it; of two texts what differs."""
+    done = call("explain", "How are you?", "--recipe", "simhash-pypi")
+    assert "normalised   howareyou" in done.lines
+    assert f"fingerprint  {3891612042386514056:016x}" in done.lines
+    path = tmp_path / "text"
+    path.write_text("How are you?")
+    assert done.out == call("explain", path, "--files", "--recipe", "simhash-pypi").out
+    beside = call("explain", "how are u?", "how are you?", "--recipe", "simhash-pypi", "--json").json()
+    assert 12 == beside["distance"] == len(beside["differing"])
+    assert (
+        "distance     12 of 64 bits" in call("explain", "how are u?", "how are you?", "--recipe", "simhash-pypi").lines
+    )
+
+
+def test_explain_of_a_signature() -> None:
+    found = call("explain", "one two three", "--recipe", "word:1|binary|xxh3|minhash:16", "--json").json()
+    assert 16 == len(found["signature"]) == len(found["owners"])
+
+
+def test_explain_of_files(tmp_path: Path) -> None:
+    """The digest of `nearkin ssdeep hash`, of a file, of standard input, and of a text."""
+    data = b"".join(b"line %d of a file\n" % number for number in range(300))
+    (tmp_path / "a").write_bytes(data)
+    (tmp_path / "b").write_bytes(data.replace(b"line 100 ", b"LINE 100, edited, "))
+    digest = nk.ssdeep.hash(data)
+    shown = call("explain", "--files", "--recipe", "ssdeep", tmp_path / "a")
+    assert f"digest       {digest}" == shown.lines[-1]
+    assert shown.out == call("explain", "--files", "--recipe", "ssdeep", "-", stdin=data).out
+    beside = call("explain", "--files", "--recipe", "ssdeep", tmp_path / "a", tmp_path / "b", "--json").json()
+    assert digest == beside["a"]["digest"]
+    assert nk.ssdeep.compare(digest, beside["b"]["digest"]) == beside["score"]
+    assert "digest       3:aaX8v:aV" in call("explain", "Hello, World!\n", "--recipe", "ssdeep").lines
+    refused = call("explain", "text", "--recipe", "ssdeep", "--bits", "64")
+    assert 2 == refused.code
+    assert "digests of ssdeep have none" in refused.err
+    missing = call("explain", "--files", "--recipe", "ssdeep", tmp_path / "none")
+    assert 1 == missing.code
+    assert "no such file" in missing.err
+
+
+def test_compare_shows_the_edits() -> None:
+    """Counts, the longest common string, both texts in one line; long equal stretches are folded."""
+    lines = call("compare", "--text", "how are u?", "how are you?").lines
+    assert "edits        2: 2 inserted, 0 deleted, 0 substituted" in lines
+    assert "common       8 characters in a row: 'how are '" in lines
+    assert "aligned      how are {+yo+}u?" in lines
+    found = call("compare", "--text", "how are u?", "how are you?", "--json").json()
+    assert (2, 2, 0, 0) == tuple(
+        found["edits"][name] for name in ("distance", "insertions", "deletions", "substitutions")
+    )
+    assert ("how are ", 0.6, 1 - 4 / 22) == (found["common_substring"], found["dice"], found["places"])
+    long = "x" * 500
+    shown = call("compare", "--text", f"a {long}", f"b {long}").out
+    assert "[-a-]{+b+}" in shown
+    assert "421 characters" in shown
+
+
+def test_compare_leaves_out_edits_of_very_long_texts(tmp_path: Path) -> None:
+    """The rest is shown, and the warning says why."""
+    path = tmp_path / "long"
+    path.write_text("word " * 30_000)
+    done = call("compare", path, path)
+    assert 0 == done.code
+    assert "edits are left out" in done.err
+    assert "edits  " not in done.out
+
+
+def grams(text: str, n: int) -> list[str]:
+    """Characters in a row, as the recipe takes them: letters and digits in lower case."""
+    plain = "".join(c for c in text.lower() if c.isalnum())
+    return [plain[at : at + n] for at in range(len(plain) - n + 1)]
+
+
+@given(a=st.text(alphabet="abcd ", min_size=6, max_size=24), b=st.text(alphabet="abcd ", min_size=6, max_size=24))
+def test_every_measure_of_compare_is_its_definition(a: str, b: str) -> None:
+    """Counted from sets of features, from the table of distances, and place by place."""
+    left, right = set(grams(a, 4)), set(grams(b, 4))
+    assume(left and right)
+    found = call("compare", "--json", "--text", "--", a, b).json()
+    both = len(left & right)
+    assert both / len(left | right) == pytest.approx(found["jaccard"])
+    assert 2 * both / (len(left) + len(right)) == pytest.approx(found["dice"])
+    assert both / min(len(left), len(right)) == pytest.approx(found["containment"])
+    assert 1 - found["edits"]["distance"] / max(len(a), len(b)) == pytest.approx(found["levenshtein"])
+    unlike = sum(x != y for x, y in zip_longest(a, b))
+    assert 1 - unlike / (len(a) + len(b)) == pytest.approx(found["places"])
+    one, other = (int(digits, 16) for digits in found["fingerprints"])
+    assert (one ^ other).bit_count() == found["distance"]
+    assert found["common_substring"] in a
+    assert found["common_substring"] in b
+    table = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(table[j] + 1, row[-1] + 1, table[j - 1] + (x != y)))
+        table = row
+    assert table[-1] == found["edits"]["distance"]
+    indel = indels(a, b)
+    assert 1 - indel / (len(a) + len(b)) == pytest.approx(found["indel"])
+
+
+def indels(a: str, b: str) -> int:
+    """Insertions and deletions, by the recurrence."""
+    table = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(table[j - 1] if x == y else min(table[j], row[-1]) + 1)
+        table = row
+    return table[-1]

@@ -374,3 +374,16 @@ def test_fingerprints_above_a_memory_limit_are_told(many: Path, tmp_path: Path) 
     done = call(*build, "--memory-limit", "1k", "--overwrite")
     # 60 fingerprints of 128 bits, 4 bytes more for each.
     assert (0, True) == (done.code, f"warning: the fingerprints alone take 1,200 bytes, {warning}" in done.message)
+
+
+def test_a_page_of_the_plan(tmp_path: Path) -> None:
+    """The stages of a query, and what each method would cost."""
+    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("".join(f"this is the text of line {number}\n" for number in range(50)))
+    assert 0 == call("index", "build", corpus, "-o", tmp_path / "index.nks", "--quiet").code
+    page = tmp_path / "plan.html"
+    done = call("index", "info", tmp_path / "index.nks", "--radius", "4", "--report", page)
+    assert 0 == done.code, done.err
+    assert "Stages of a query" in page.read_text()
+    assert 2 == call("index", "info", tmp_path / "index.nks", "--report", tmp_path / "index.nks").code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,29 @@ def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> No
     assert (tmp_path / "clean" / "kept.jsonl").is_file()
 
 
+def test_tune_advises_what_reads_the_same_and_overwrites_nothing(similar: Path, tmp_path: Path) -> None:
+    """Columns and formats as they were given, every input by itself, and a folder that is not there yet."""
+    import shlex
+
+    inputs = [tmp_path / "a b.csv", tmp_path / "c.csv"]
+    rows = [json.loads(line) for line in similar.read_text().splitlines()]
+    for path, part in zip(inputs, (rows[::2], rows[1::2]), strict=True):
+        path.write_text("no;body\n" + "".join(f"{row['id']};{row['text']}\n" for row in part))
+    (tmp_path / "clean").mkdir()
+    (tmp_path / "clean-2").write_text("")
+    options = ("--id-column", "no", "--text-column", "body", "--delimiter", ";", "--html", "--threshold", "0.6")
+    page = tmp_path / "page.html"
+    done = run("tune", *inputs, *options, "--bits", "64", "--report", page, cwd=tmp_path)
+    assert 0 == done.returncode, done.stderr
+    line = done.stdout.decode().splitlines()[-1]
+    command = shlex.split(line)
+    reading = ["--text-column", "body", "--id-column", "no", "--delimiter", ";", "--html"]
+    assert ["nearkin", "dedup", *map(str, inputs), *reading, "--out", "clean-3"] == command[:13]
+    assert line in html.unescape(page.read_text())
+    assert 0 == run(*command[1:], "-q", cwd=tmp_path).returncode
+    assert (tmp_path / "clean-3" / "kept.csv").is_file()
+
+
 def test_tune_measures_bands(similar: Path, tmp_path: Path) -> None:
     """A recipe with minhash: a table of bands, JSON, and a command that runs; labels are refused."""
     import shlex
@@ -122,7 +146,7 @@ def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     """Pairs by id; the folder of a run is no truth; wrong usage has its code."""
     corpus, labels = similar, tmp_path / "labels.csv"
     labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
-    done = run("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64", "--json")
+    done = run("tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json")
     found = json.loads(done.stdout)
     assert ("f1", 2) == (found["goal"], found["truth"]["pairs"])
     assert {"features", "threshold", "precision", "recall", "f1"} == set(found["thresholds"][0])
@@ -231,12 +255,42 @@ def test_tune_refuses_what_does_not_go_together(similar: Path, tmp_path: Path) -
         ("--recipe", "minhash", "--recipe", "default"),
     ):
         done = call("tune", similar, *options)
-        assert (2, True) == (done.code, "one with minhash, without --pairs and --bits" in done.err)
+        assert (2, True) == (done.code, "one with minhash, without --truth and --bits" in done.err)
     for option in (("--recall", "1.5"), ("--threshold", "0"), ("--sample", "0"), ("--bits", "0")):
         assert 2 == call("tune", similar, *option).code, option
     assert 2 == call("tune", similar, "--pairs", labels, "--pair-columns", "left").code
     assert 1 == call("tune", similar, "--pairs", tmp_path / "none.csv").code
     assert 1 == call("tune", similar, "--text-column", "missing").code
+
+
+def test_tune_takes_the_labels_of_a_page(similar: Path, tmp_path: Path) -> None:
+    """As they are, by either name of the option; evaluate takes the same file."""
+    labels = tmp_path / "labels.tsv"
+    header = "left\tright\tmatch\tsimilarity\tstratum\tweight\tremoved\n"
+    labels.write_text(
+        header + "t1\tt2\t1\t0.9\thigh\t4\t1\nt3\tt4\t1\t0.7\tlow\t20\t0\nt5\tt9\tunsure\t0.7\tlow\t20\t0\n"
+    )
+    for option in ("--truth", "--pairs"):
+        done = call(
+            "tune", similar, "--id-column", "id", "--bits", "64", "--recipe", "word:1", option, labels, "--json"
+        )
+        assert any("weighted: 2 labels stand for 24 pairs" in note for note in done.json()["notes"])
+    assert 0 == call("dedup", similar, "-o", tmp_path / "clean", "--id-column", "id", "-q").code
+    scores = call("evaluate", tmp_path / "clean", "--truth", labels, "--json").json()
+    assert (2, 24.0, 1) == tuple(
+        scores["counts"][name] for name in ("weighted_labels", "weighted_pairs", "unsure_labels")
+    )
+    assert ["high", "low"] == [each["stratum"] for each in scores["strata"]]
+    shown = call("evaluate", tmp_path / "clean", "--truth", labels).lines
+    at = shown.index("labels by stratum; right and wrong ones were found:")
+    names = ["stratum", "pairs", "labels", "match", "interval", "right", "wrong", "missed"]
+    assert [names, ["high", "4", "1", "1.000", "0.207 to 1.000"]] == [
+        shown[at + 1].split("\t"), shown[at + 2].split("\t")[:5],
+    ]  # fmt: skip
+    labels.write_text("left\tright\tmatch\tweight\nt1\tt2\t1\tlots\n")
+    for command in (("tune", similar), ("evaluate", tmp_path / "clean")):
+        done = call(*command, "--truth", labels)
+        assert (1, True) == (done.code, "record 1 has the weight 'lots'; weights are numbers above 0" in done.err)
 
 
 def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> None:
@@ -249,3 +303,96 @@ def test_tune_takes_labels_from_named_columns(similar: Path, tmp_path: Path) -> 
     clusters = tmp_path / "clusters.csv"
     clusters.write_text("id,work\n" + "".join(f"t{i},{i // 2}\n" for i in range(17)))
     assert 8 == call(*base, "--pairs", clusters, "--cluster-column", "work").json()["truth"]["pairs"]
+
+
+def test_a_page_of_an_evaluation(tmp_path: Path) -> None:
+    """Beside what is printed; it replaces a page, and nothing else."""
+    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
+    (tmp_path / "found.csv").write_text("a,b\n1,2\n1,3\n")
+    (tmp_path / "truth.csv").write_text("a,b,match\n1,2,1\n1,3,0\n")
+    given = ("evaluate", tmp_path / "found.csv", "--truth", tmp_path / "truth.csv")
+    page = tmp_path / "scores.html"
+    for _ in range(2):
+        done = call(*given, "--report", page)
+        assert 0 == done.code, done.err
+        assert call(*given).out == done.out
+        assert "precision 0.500, recall 1.000</h1>" in page.read_text()
+    for path, message in (
+        (tmp_path / "truth.csv", "a name that ends with .html"),
+        (tmp_path / "none" / "page.html", "a file in a folder that exists"),
+    ):
+        refused = call(*given, "--report", path)
+        assert 2 == refused.code
+        assert message in refused.err
+    assert "a,b,match\n1,2,1\n1,3,0\n" == (tmp_path / "truth.csv").read_text()
+    (tmp_path / "folder.html").mkdir()
+    assert "a file; this is a folder" in call(*given, "--report", tmp_path / "folder.html").err
+
+
+def test_a_page_of_a_run_has_its_pairs_by_similarity(tmp_path: Path) -> None:
+    """The folder of a run has similarities, so that labels need none."""
+    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
+    words = [
+        "the",
+        "quick",
+        "brown",
+        "fox",
+        "jumps",
+        "over",
+        "the",
+        "lazy",
+        "dog",
+        "and",
+        "runs",
+        "away",
+        "from",
+        "an",
+        "old",
+        "grey",
+        "hound",
+    ]
+    rows = [{"id": f"d{at}", "text": " ".join([*words, f"w{at}"]), "work": at % 2} for at in range(6)]
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = call("dedup", corpus, "--out", tmp_path / "clean", "--id-column", "id", "--threshold", "0.7", "--quiet")
+    assert 0 == made.code, made.err
+    page = tmp_path / "scores.html"
+    done = call(
+        *("evaluate", tmp_path / "clean", "--truth", corpus, "--id-column", "id", "--cluster-column", "work"),
+        *("--report", page),
+    )
+    assert 0 == done.code, done.err
+    assert "Confusion by similarity" in page.read_text()
+
+
+def test_a_page_of_a_tuning(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
+    words = [
+        "the",
+        "quick",
+        "brown",
+        "fox",
+        "jumps",
+        "over",
+        "the",
+        "lazy",
+        "dog",
+        "and",
+        "runs",
+        "away",
+        "from",
+        "the",
+        "old",
+        "grey",
+        "hound",
+    ]
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("".join(" ".join([*words[:i], f"w{i}", *words[i + 1 :]]) + "\n" for i in range(len(words))))
+    for options, title in (((), "radius"), (("--recipe", "minhash"), "bands of")):
+        page = tmp_path / "tuning.html"
+        done = call("tune", corpus, "--threshold", "0.6", *options, "--quiet", "--report", page)
+        assert 0 == done.code, done.err
+        assert title in page.read_text().split("</h1>")[0].split("<h1>")[1]
+    refused = call("tune", corpus, "--report", corpus)
+    assert 2 == refused.code
+    assert len(words) == len(corpus.read_text().splitlines())

@@ -68,6 +68,18 @@ def test_a_folder_of_a_given_format_has_such_files(tmp_path: Path) -> None:
         resolve(tmp_path, "jsonl")
 
 
+@pytest.mark.parametrize("mark", ["_SUCCESS", "_metadata", "_common_metadata", "_committed_123", "_started_123"])
+def test_what_engines_leave_beside_tables_is_no_input(tmp_path: Path, mark: str) -> None:
+    """Another file that is no table is."""
+    (tmp_path / "part-0.parquet").touch()
+    (tmp_path / mark).touch()
+    kind, files = resolve(tmp_path, None)
+    assert ("parquet", ["part-0.parquet"]) == (kind, [Path(file.name).name for file in files])
+    (tmp_path / "_notes").touch()
+    with pytest.raises(InputError, match="_notes: is of no known format"):
+        resolve(tmp_path, None)
+
+
 def test_standard_input_is_rows(tmp_path: Path) -> None:
     """JSON lines unless said otherwise, never a file that is a document, and given once."""
     kind, (source,) = resolve("-", None)

@@ -187,6 +187,37 @@ def test_the_summary_comes_last_and_names_are_plain(tmp_path: Path) -> None:
     assert ["a", "summary.json"] == sorted(files(tmp_path / "out"))
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the names of open files are read from /proc")
+def test_a_folder_that_somebody_else_fills_is_part_of_the_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it is synced and appears with the rest, or not at all; a name is used once."""
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(str(Path(f"/proc/self/fd/{number}").readlink())))
+    with OutputDir(tmp_path / "out") as out:
+        place = out.folder("kept")
+        assert not place.exists()
+        (place / "a=1").mkdir(parents=True)
+        (place / "a=1" / "part").write_text("rows")
+        with pytest.raises(ParameterError, match="not used yet"):
+            out.open("kept")
+        with pytest.raises(ParameterError, match="plain file name"):
+            out.folder("../kept")
+        out.write_json(SUMMARY, {})
+        assert not (tmp_path / "out").exists()
+    assert "rows" == (tmp_path / "out" / "kept" / "a=1" / "part").read_text()
+    ends = ["kept", "kept/a=1", "kept/a=1/part"]
+    assert ends == sorted(name.partition("/new/")[2] for name in synced if "/new/kept" in name)
+
+    def fail(folder: Path) -> None:
+        folder.mkdir()
+        raise ValueError("the job ended")
+
+    with pytest.raises(ValueError, match="the job ended"), OutputDir(tmp_path / "other") as out:
+        fail(out.folder("kept"))
+    assert ["out"] == [path.name for path in tmp_path.iterdir()]
+
+
 def test_a_file_that_was_not_closed_is_written_whole(tmp_path: Path) -> None:
     """The end of the context flushes and closes what is open."""
     with OutputDir(tmp_path / "out") as out:
@@ -330,6 +361,16 @@ def failure_of(call: Callable[[], None]) -> OutputError | None:
     except OutputError as error:
         return error
     return None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an entry has all that is asked for there")
+def test_a_hidden_folder_that_is_removed_while_others_look_is_nobodys(tmp_path: Path) -> None:
+    """Its owner was at its end."""
+    (tmp_path / "hidden").mkdir()
+    with os.scandir(tmp_path) as entries:
+        entry = next(entries)
+    (tmp_path / "hidden").rmdir()
+    assert not aside_module._is_own_folder(entry)
 
 
 def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) -> None:

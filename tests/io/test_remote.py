@@ -14,9 +14,9 @@ import fsspec
 import pytest
 
 from corpora import TEXTS, encode, read_all
-from nearkin.errors import InputError, MissingExtraError, NearkinError
+from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, ParameterError
 from nearkin.io import open_corpus
-from nearkin.io.remote import expand, is_url, name_in
+from nearkin.io.remote import check_new, expand, is_folder, is_url, name_in, write_file
 
 
 @pytest.fixture
@@ -58,6 +58,23 @@ def test_a_remote_file_is_a_corpus(bucket: str, name: str) -> None:
         assert [] == corpus.paths
         with pytest.raises(NearkinError, match="are read once"):
             read_all(corpus)
+
+
+def test_a_folder_that_is_to_be_written(bucket: str, tmp_path: Path) -> None:
+    """What is there is named; a file is written at once, and folders of a machine are made for it."""
+    with pytest.raises(ParameterError, match=r"empty or does not exist; it holds .*b/(more|one|two)"):
+        check_new(bucket)
+    for url in (f"{bucket}/new/out", (tmp_path / "new" / "out").as_uri()):
+        check_new(url)
+        assert not is_folder(f"{url}/deep")
+        write_file(f"{url}/deep/a.json", b"{}")
+        assert is_folder(f"{url}/deep")
+        assert b"{}" == fsspec.open(f"{url}/deep/a.json").open().read()
+        with pytest.raises(ParameterError):
+            check_new(url)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"file/a\.json: can't be written: "):
+        write_file((tmp_path / "file").as_uri() + "/a.json", b"{}")
 
 
 def test_over_http(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import nearkin as nk
 from definitions import dedup, near_duplicates
 from nearkin.io import Column
+from nearkin.pipeline import results
 from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.pipeline.documents import HashedDocuments
 from nearkin.pipeline.results import (
@@ -83,6 +86,29 @@ def test_tables_are_columns_and_rows() -> None:
     assert {"x": [], "y": []} == ResultTable.of_rows([], ["x", "y"]).columns
     with pytest.raises(KeyError, match="score"):
         made["score"]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1 << 12])
+def test_cells_are_made_when_they_are_asked_for(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One, some and all of them, row by row, and after a result was pickled."""
+    monkeypatch.setattr(results, "_ROWS", size)
+    monkeypatch.setattr(results, "_VALUES", size)
+    ids = [f"doc-{row}" for row in range(100)]
+    result = dedup(near_duplicates(100), ids=ids, threshold=0.5)
+    table, copied = result.clusters, pickle.loads(pickle.dumps(result)).clusters  # noqa: S301 - our own
+    rows = list(table.rows())
+    held = table.compact["id"]
+    assert isinstance(held, results.Taken)
+    names = [row["id"] for row in rows]
+    assert names == list(held) == held[:] == [held[at] for at in range(len(held))]
+    assert (names[-1], names[2:5], names[::7]) == (held[-1], held[2:5], held[::7])
+    assert [names[4], names[1]] == list(held.some(np.array([4, 1])))
+    with pytest.raises(IndexError):
+        held[len(names)]
+    assert {type(cell) for row in rows for cell in row.values()} == {str, int, float}
+    assert table.columns == {name: [row[name] for row in rows] for name in rows[0]} == copied.columns
+    assert table["id"] is table["id"]
+    assert "kept" in table["reason"]
 
 
 def test_a_result_says_what_became_of_how_many() -> None:

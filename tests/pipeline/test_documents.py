@@ -21,7 +21,6 @@ from nearkin.io import Column, open_corpus
 from nearkin.pipeline import documents
 from nearkin.pipeline.candidates import SimHashCandidates
 from nearkin.pipeline.documents import (
-    GrowingColumn,
     HashedDocuments,
     as_column,
     check_distinct_ids,
@@ -134,25 +133,6 @@ def test_the_first_of_each_content_is_its_smallest_row(contents: list[tuple[int,
     """Both halves of the hash count."""
     found = first_with_same_content(np.array(contents, np.uint64).reshape(-1, 2))
     assert [contents.index(one) for one in contents] == found.tolist()
-
-
-CELLS = st.one_of(
-    st.none(), st.booleans(), st.integers(-(1 << 70), 1 << 70), st.floats(allow_nan=False), st.text("aé名")
-)
-
-
-@given(st.lists(st.one_of(st.lists(st.integers(0, 9)), st.lists(st.text("ab")), st.lists(CELLS)), max_size=5))
-def test_a_column_that_grows_is_the_joined_one(parts: list[list[Any]]) -> None:
-    """Numbers and strings in any order, batches without either, parts of larger columns."""
-    growing = GrowingColumn()
-    for part in parts:
-        column = Column.of(["before", *part])
-        growing.append(Column(column.kinds[1:], column.values[1:], column.offsets[1:], column.data))
-    found = growing.joined()
-    expected = [value for part in parts for value in part]
-    assert expected == found.to_list()
-    assert expected[::-1] == found.take(range(len(expected))[::-1])
-    assert [expected[row] for row in range(len(expected))] == [found[row] for row in range(len(expected))]
 
 
 @given(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import itertools
 import json
 import lzma
 import os
@@ -19,9 +21,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin._core import ssdeep_hash_contents
+from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.pipeline import files
+from nearkin.pipeline.candidates.files import likeness
 from nearkin.pipeline.candidates.ssdeep import is_comparable
 from nearkin.ssdeep import DigestRecipe
 from reference import absorb, components
@@ -707,3 +710,114 @@ def test_a_name_with_a_zero_byte_is_a_typed_error(tmp_path: Path) -> None:
         nk.ssdeep.hash(bad)
     for found in nk.ssdeep.hash_files([bad], on_error="return"):
         assert isinstance(found, InputError)
+
+
+SCRIPT = (
+    "<?php\n$pass = 'secret';\nif ($_POST['p'] !== $pass) { die('no'); }\n$dir = getcwd();\n"
+    "foreach (scandir($dir) as $entry) {\n    $size = filesize($dir . '/' . $entry);\n"
+    "    echo htmlspecialchars($entry) . ' ' . $size . '<br>';\n}\necho date('Y-m-d');\n?>\n"
+)
+
+
+def scripts() -> dict[str, bytes]:
+    """A script, variants of it, another script, a binary file and a copy."""
+    wrapped = base64.b64encode(SCRIPT.encode()).decode()
+    other = "import os\n" + "".join(f"print(os.environ.get('KEY{i}'), len('{i}'))\nwork_{i}(os)\n" for i in range(9))
+    return {
+        "a.php": SCRIPT.encode(),
+        "base64.php": f"<?php eval(base64_decode('{wrapped}')); ?>".encode(),
+        "commented.php": SCRIPT.replace(";\n", "; // a remark\n").encode(),
+        "copy.php": SCRIPT.encode(),
+        "data.bin": random.Random(0).randbytes(3000),
+        "other.py": other.encode(),
+        "renamed.php": SCRIPT.replace("$dir", "$q1").replace("$entry", "$zz").replace("secret", "f00").encode(),
+    }
+
+
+def test_short_texts_are_near_by_their_features(tmp_path: Path) -> None:
+    """What digests do not see; each link names its evidence; equal bytes collapse first."""
+    for name, data in scripts().items():
+        (tmp_path / name).write_bytes(data)
+    paths = sorted(map(str, tmp_path.iterdir()))
+    alone = nk.dedup_files(paths)
+    assert "evidence" not in alone.clusters.columns
+    result = nk.dedup_files(paths, also="text")
+    assert ["a.php", "data.bin", "other.py"] == [Path(path).name for path in result.kept]
+    rows = {Path(row["id"]).name: row for row in result.clusters.rows()}
+    assert {"a.php", "base64.php", "commented.php", "copy.php", "renamed.php"} == set(rows)
+    assert ("", "bytes") == (rows["a.php"]["evidence"], rows["copy.php"]["evidence"])
+    for name in ("base64.php", "renamed.php"):
+        likeness = rows[name]["evidence"].rpartition("text ")[2]
+        assert 0.6 <= float(likeness) <= 1
+        assert abs(100 * float(likeness) - rows[name]["similarity"]) <= 0.5 or "ssdeep" in rows[name]["evidence"]
+        assert round(100 - rows[name]["similarity"]) == rows[name]["distance"]
+    assert [row["evidence"] for row in rows.values() if row["reason"] != "kept"] == result.pairs["evidence"]
+    assert {"also": "text", "text_threshold": 0.6} == {key: result.summary[key] for key in ("also", "text_threshold")}
+    assert len(alone.kept) > len(result.kept)
+
+
+@pytest.mark.parametrize("cluster", ["absorb", "components"])
+def test_both_families_equal_their_definitions(tmp_path: Path, cluster: Any) -> None:
+    """All links are those of scores and of features, each compared with each; a second run removes nothing."""
+    data = [*scripts().values(), *corpus(5, 9)]
+    for number, some in enumerate(data):
+        (tmp_path / f"{number:02d}").write_bytes(some)
+    paths = sorted(map(str, tmp_path.iterdir()))
+    result = nk.dedup_files(paths, threshold=40, also="text", text_threshold=0.5, cluster=cluster, links="all")
+    digests = [nk.ssdeep.hash(some) for some in data]
+    features = [_features(some) for some in data]
+    expected = {}
+    for right, left in itertools.combinations(range(len(data))[::-1], 2):
+        if data[left] == data[right] or data[left] in data[:left] or data[right] in data[:right]:
+            continue
+        score = nk.ssdeep.compare(digests[left], digests[right], strict=False) if is_comparable(digests[left]) else 0
+        score = score if is_comparable(digests[right]) else 0
+        near = likeness(features[left], features[right])
+        parts = [f"ssdeep {score}"] * (score >= 40) + [f"text {near:.2f}".replace("0.", ".")] * (near >= 0.5)
+        if parts and len(data[left]) and len(data[right]):
+            expected[paths[left], paths[right]] = ", ".join(parts)
+    found = {(row["left"], row["right"]): row["evidence"] for row in result.pairs.rows() if row["evidence"] != "bytes"}
+    assert expected == found
+    assert any("text" in text for text in found.values())
+    assert any("ssdeep" in text for text in found.values())
+    again = nk.dedup_files(result.kept, threshold=40, also="text", text_threshold=0.5, cluster=cluster)
+    assert result.kept == again.kept
+
+
+def _features(data: bytes) -> Any:
+    return script_features((np.array([0, len(data)], np.int64), np.frombuffer(data, np.uint8)))[0]
+
+
+def test_older_files_are_compared_by_their_texts_too(tmp_path: Path) -> None:
+    """Paths in `against` have texts; an index and a store have digests alone, and are refused."""
+    for name, data in scripts().items():
+        (tmp_path / name).write_bytes(data)
+    new, old = [str(tmp_path / "renamed.php"), str(tmp_path / "copy.php")], [str(tmp_path / "a.php")]
+    result = nk.dedup_files(new, against=old, also="text")
+    assert [] == result.kept
+    rows = {Path(row["id"]).name: (row["reason"], row["evidence"].split(" ")[0]) for row in result.clusters.rows()}
+    assert {"copy.php": ("exact-old", "bytes"), "renamed.php": ("near-old", "text")} == rows
+    index = nk.DigestIndex()
+    with pytest.raises(ParameterError, match="an index has no texts"):
+        nk.dedup_files(new, against=index, also="text")
+    with nk.Store.create(tmp_path / "store", recipe="ssdeep") as store:
+        with pytest.raises(ParameterError, match="digests of its files and no texts"):
+            nk.dedup_files(new, against=store, also="text")
+        with pytest.raises(ParameterError, match="digests of its files and no texts"):
+            nk.dedup_files(new, store=store, also="text")
+
+
+def test_what_is_asked_of_texts_is_checked(tmp_path: Path) -> None:
+    """Another family, a threshold without one or out of range, a file that changes while it is read."""
+    path = tmp_path / "a.php"
+    path.write_text(SCRIPT)
+    with pytest.raises(ParameterError, match="also='words'"):
+        nk.dedup_files([path], also="words")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="None, or also='text' with it"):
+        nk.dedup_files([path], text_threshold=0.5)
+    for threshold in (0, 1.5, True, "x"):
+        with pytest.raises(ParameterError, match="text_threshold"):
+            nk.dedup_files([path], also="text", text_threshold=threshold)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="it changed while it was read"):
+        files._features(str(path), 7)
+    assert files._features(str(path), files.LONGEST_TEXT + 1) is None

@@ -25,6 +25,7 @@ def test_the_least_limit_of_the_groups_above_counts(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(memory, "_PROC", proc)
     monkeypatch.setattr(memory, "_CGROUPS", root)
     monkeypatch.setattr(memory, "_physical", lambda: 1000)
+    monkeypatch.setattr(memory, "_process_limits", lambda: iter(()))
     assert 1000 == machine_memory()
     proc.write_text("0::/a/b\n")
     group(root, "a/b", "max")
@@ -47,6 +48,19 @@ def test_the_least_limit_of_the_groups_above_counts(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(memory, "_physical", lambda: None)
     proc.unlink()
     assert machine_memory() is None
+
+
+def test_a_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of addresses and of data; those that are unlimited say nothing."""
+    resource = pytest.importorskip("resource")
+    limits = {resource.RLIMIT_AS: resource.RLIM_INFINITY, resource.RLIMIT_DATA: resource.RLIM_INFINITY}
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (limits[kind], resource.RLIM_INFINITY))
+    before = machine_memory()
+    assert before is not None
+    limits[resource.RLIMIT_DATA] = before // 2
+    assert before // 2 == machine_memory()
+    limits[resource.RLIMIT_AS] = before // 4
+    assert before // 4 == machine_memory()
 
 
 def test_an_option_is_bytes_or_a_share(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from nearkin.pages import assets
+
 PAGE = Path(__file__).resolve().parents[2] / "python" / "nearkin" / "service" / "page"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -186,8 +188,9 @@ class Handler(BaseHTTPRequestHandler):
         service, target = self.service, urlsplit(self.path)
         path = "/page/index.html" if target.path == "/" else target.path
         service.seen.append((self.command, self.path, dict(self.headers), body))
-        file = PAGE / path.removeprefix("/page/")
-        if path.startswith("/page/") and file.name in {each.name for each in PAGE.iterdir()}:
+        files = {each.name: each for each in PAGE.iterdir()} | assets()
+        file = files.get(path.removeprefix("/page/"))
+        if path.startswith("/page/") and file is not None:
             self.give(200, TYPES[file.suffix], file.read_bytes())
             return
         try:

@@ -20,6 +20,7 @@ import pytest
 
 import nearkin as nk
 from nearkin.errors import ForkError, StoreLockedError
+from nearkin.store import merging
 from nearkin.store.log import Log
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are killed and forked")
@@ -156,6 +157,65 @@ def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) ->
 def test_nothing_acknowledged_is_lost_in_five_hundred_kills(tmp_path: Path) -> None:
     """The same for long."""
     kill_under_load(tmp_path / "store", 250, 400, 2)
+
+
+CREATOR = """
+import sys
+import nearkin as nk
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(int(sys.argv[3])):
+    try:
+        with nk.Store.create(f"{sys.argv[1]}/{number}.store") as store:
+            store.add(["What the one that made it has added."], [sys.argv[2]])
+            print(number, sys.argv[2])
+    except FileExistsError:
+        pass
+"""
+
+
+def test_of_those_that_create_a_store_at_once_exactly_one_does(tmp_path: Path) -> None:
+    """The others are told that something is there, and what the one has added stays."""
+    count, pipe = 20, subprocess.PIPE
+    command = [sys.executable, "-c", CREATOR, str(tmp_path)]
+    creators = [
+        subprocess.Popen([*command, name, str(count)], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        for name in "abcd"
+    ]
+    for process in creators:
+        begin(process)
+    for process in creators:
+        go(process)
+    told = [process.communicate(timeout=300) for process in creators]
+    assert [0] * 4 == [process.returncode for process in creators], told
+    made = sorted((int(line.split()[0]), line.split()[1]) for out, _ in told for line in out.splitlines())
+    assert list(range(count)) == [number for number, _ in made]
+    for number, name in made:
+        with nk.Store.open(tmp_path / f"{number}.store", "r") as store:
+            assert [name] == [one.id for batch in store.iter_documents() for one in batch]
+    assert count == len(list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize("what", ["create", "backup"])
+def test_what_somebody_puts_there_meanwhile_is_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Neither by a new store nor by a backup, whose last step is one rename."""
+    path, sync = tmp_path / "pages.store", merging.sync_folder
+    with nk.Store.create(tmp_path / "other.store") as other:
+
+        def meanwhile(folder: Path) -> None:
+            monkeypatch.setattr(merging, "sync_folder", sync)
+            with nk.Store.create(path) as store:
+                store.add(["A text of the one that came first."], ["first"])
+            sync(folder)
+
+        monkeypatch.setattr(merging, "sync_folder", meanwhile)
+        with pytest.raises(FileExistsError, match=r"pages\.store: something was put here meanwhile"):
+            nk.Store.create(path) if what == "create" else other.backup(path)
+    with nk.Store.open(path, "r") as store:
+        assert "first" in store
+    assert {path, tmp_path / "other.store"} == set(tmp_path.iterdir())
 
 
 def test_a_reader_sees_whole_commits_at_once(tmp_path: Path) -> None:

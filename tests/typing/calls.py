@@ -83,6 +83,16 @@ def deduplication(texts: list[str], older: nk.HammingIndex) -> None:
     assert_type(nk.similarity(texts, [0], [1], measure="indel"), NDArray[np.float64])
 
 
+def labels(texts: list[str], path: Path) -> None:
+    """What a person said of pairs, in memory and in files."""
+    nk.dedup(texts, labels=[(0, 1, False), ("a", "b"), ("a", 7, None)])
+    nk.dedup(texts, labels=nk.PairLabels(["a"], ["b"], [None], weight=[2], stratum=[None]))
+    nk.dedup(texts, labels=path, near_misses="auto")
+    nk.dedup(texts, labels={"a": "b"})  # type: ignore[dict-item]
+    nk.tune(texts, truth="labels.tsv")
+    nk.evaluate(path, "labels.tsv")
+
+
 def digests(path: Path) -> None:
     """Ssdeep."""
     assert_type(nk.ssdeep.hash(path.read_bytes()), str)

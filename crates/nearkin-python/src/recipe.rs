@@ -225,6 +225,11 @@ impl RecipeCore {
         PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
     }
 
+    /// The text that features are taken from, and its words in order with whether each is kept; none of characters.
+    fn reading(&self, py: Python<'_>, text: &str) -> PyResult<(String, Vec<(String, bool)>)> {
+        detached(py, || self.recipe.reading(text))?.into_python()
+    }
+
     /// The features of one text and how often each occurs, in order of first occurrence.
     fn features(&self, py: Python<'_>, text: &str) -> PyResult<Vec<(String, u64)>> {
         detached(py, || self.recipe.features(text))?.into_python()

@@ -64,6 +64,9 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
         .thread_name(|i| format!("nearkin-{i}"))
         .build()
         .map_err(|error| PyRuntimeError::new_err(format!("can't start {threads} threads: {error}")))?;
+    // A thread that first runs when memory is short can't have its own variables, and the system ends the process for that;
+    // so all of them have run before there is any work.
+    pool.broadcast(|_| ());
     let pool = Arc::new(pool);
     state.workers = Some(Arc::clone(&pool));
     Ok(pool)

@@ -17,7 +17,20 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from nearkin._core import __version__
-from nearkin.cli import contains, dedup, fingerprints, index, quality, search, serve, ssdeep, store, words
+from nearkin.cli import (
+    contains,
+    dedup,
+    fingerprints,
+    index,
+    patterns,
+    quality,
+    report,
+    search,
+    serve,
+    ssdeep,
+    store,
+    words,
+)
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
 from nearkin.cli.wording import told, told_usage
 from nearkin.errors import MismatchError, NearkinError, ParameterError
@@ -42,7 +55,7 @@ def _options(
         raise typer.Exit
 
 
-for _module in (dedup, contains, fingerprints, words, search, index, store, serve, quality, ssdeep):
+for _module in (dedup, contains, patterns, fingerprints, words, search, index, store, serve, quality, report, ssdeep):
     _module.add_to(app)
 
 

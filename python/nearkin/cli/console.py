@@ -54,6 +54,7 @@ def told_by_summary() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"[\d,]+ (comparisons|look-ups) were left out", RuntimeWarning)
         warnings.filterwarnings("ignore", r"[\d,]+ of [\d,]+ documents have no value in column", RuntimeWarning)
+        warnings.filterwarnings("ignore", "labels: ", RuntimeWarning)
         yield
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from nearkin.cli.console import (
     told_by_summary,
     warn,
 )
+from nearkin.cli.dedup_engine import dedup_engine, engine_of
 from nearkin.cli.dedup_files import dedup_files
 from nearkin.cli.options import (
     KEEPING,
@@ -33,12 +35,15 @@ from nearkin.cli.options import (
     BoilerplateDocuments,
     BoilerplateShare,
     BoilerplateUse,
+    CheckpointFolder,
     Columns,
     Differ,
+    EngineName,
     Featureless,
     Inputs,
     Json,
     LeastShare,
+    Master,
     Measure,
     MinLength,
     Overwrite,
@@ -46,6 +51,8 @@ from nearkin.cli.options import (
     Radius,
     Recall,
     RecipeOption,
+    RejectedPairs,
+    Remote,
     Removed,
     Threads,
     Threshold,
@@ -60,6 +67,7 @@ from nearkin.cli.passages import dedup_passages, passage_options, wants_passages
 from nearkin.cli.paths import existing_parent
 from nearkin.cli.reading import Reading, read_summary, reads, report_malformed
 from nearkin.cli.remembering import Output, check_alone, remembering_store
+from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.errors import ParameterError, bad_parameter, printable
 from nearkin.io.base import KeptLayout
 
@@ -71,10 +79,14 @@ if TYPE_CHECKING:
     from nearkin.search.hamming import HammingIndex
     from nearkin.store.base import Store
 
+_HEAD = 12
+"""Rows of the clusters in which an example is looked for."""
 _DEDUP_EXAMPLES = """
 [bold]Examples[/]
 
   nearkin dedup corpus.jsonl --out clean
+
+  nearkin dedup corpus.jsonl --out clean --id-column id --report
 
   nearkin dedup 'crawl/*.parquet' --out clean --text-column body --id-column url --keep max:score
 
@@ -86,9 +98,13 @@ _DEDUP_EXAMPLES = """
 
   nearkin dedup articles.jsonl --out whole --measure containment --keep longest
 
+  nearkin dedup corpus.jsonl --out cleaner --id-column id --labels labels.tsv
+
   nearkin dedup news.jsonl --unit paragraph --out clean
 
-  nearkin dedup --family ssdeep Documents --out report --keep newest
+  nearkin dedup 'crawl/*.parquet' --out clean --id-column url --engine sail
+
+  nearkin dedup --family ssdeep Documents --out unlike --keep newest
 """
 _PAIRS_EXAMPLE = "[bold]Example[/]\n\n  nearkin pairs corpus.jsonl --id-column id --threshold 0.9 --json | head"
 
@@ -173,6 +189,7 @@ def dedup(
             help="One file of what is kept, or one per input, as it is compressed and grouped.", rich_help_panel=WRITING
         ),
     ] = "single",
+    labels: RejectedPairs = None,
     links: Annotated[
         str,
         typer.Option(
@@ -204,7 +221,35 @@ def dedup(
             rich_help_panel=MATCHING,
         ),
     ] = None,
+    also: Annotated[
+        str | None,
+        typer.Option(
+            help="Of files: text, to match short textual files by features of their text, too.",
+            rich_help_panel=MATCHING,
+            autocompletion=one_of("text"),
+        ),
+    ] = None,
+    text_threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="With --also text: least similarity of features, above 0 to 1.",
+            show_default="0.6",
+            rich_help_panel=MATCHING,
+        ),
+    ] = None,
+    engine: EngineName = None,
+    master: Master = None,
+    remote: Remote = None,
+    checkpoint: CheckpointFolder = None,
     overwrite: Overwrite = False,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report",
+            help="Write report.html, too: a page to look at what goes, and to judge it (nearkin report -h).",
+            rich_help_panel=WRITING,
+        ),
+    ] = False,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -220,10 +265,20 @@ def dedup(
 
     With --unit parts of documents are compared. DIR/kept.* has the documents without the parts that stand in earlier
     ones, DIR/passages.* says where these are, DIR/documents.* which share of each document they are.
+
+    With --engine or --remote the run is one of Spark or Sail: DIR/kept, DIR/clusters and DIR/pairs are folders of
+    Parquet files.
     """
     from nearkin.pipeline.texts import dedup as run
 
     set_num_threads(threads)
+    if report:
+        check_report(out)
+    if (named := engine_of(context)) is not None:
+        _columns_of(keep)
+        done = dedup_engine(context, named, recipe=_recipe_given(recipe, bits, family))
+        _report(done.head, done.summary, done.kept, as_json=as_json, quiet=quiet)
+        return
     if family == "ssdeep":
         dedup_files(
             context,
@@ -236,21 +291,28 @@ def dedup(
             against=against or [],
             store=store,
             links=links,
+            labels=labels,
             skip_hubs=skip_hubs,
+            also=also,
+            text_threshold=text_threshold,
+            report=report,
             strict=reading.strict,
             overwrite=overwrite,
             as_json=as_json,
             quiet=quiet,
         )
         return
-    if skip_hubs is not None:
-        raise bad_parameter("skip_hubs", skip_hubs, "with --family ssdeep alone")
+    for name, value in (("skip_hubs", skip_hubs), ("also", also), ("text_threshold", text_threshold)):
+        if value is not None:
+            raise bad_parameter(name, value, "with --family ssdeep alone")
     passages = wants_passages(context)
-    made = None if (recipe, bits, family) == (None, None, None) else _recipe_of(recipe, bits, family)
+    made = _recipe_given(recipe, bits, family)
     by = _columns_of(keep)
     check_alone(store, against or [], out)
     names = dict.fromkeys(name for name in (*by, source_column, *(columns or [])) if name is not None)
     if passages:
+        if report:
+            raise bad_parameter("report", "given", "not with --unit or passages, which have no pairs to judge")
         dedup_passages(
             inputs=inputs,
             out=out,
@@ -265,7 +327,8 @@ def dedup(
             ),
         )
         return
-    with _opened(reading, inputs, list(names), against or [], store, out, out_layout, overwrite=overwrite) as files:
+    writing = _Writing(out, out_layout, overwrite=overwrite, report=report)
+    with _opened(reading, inputs, list(names), against or [], store, writing) as files:
         # The warnings of the summary are told at the end.
         with progress_bars(quiet=quiet) as progress, told_by_summary():
             result = run(
@@ -289,13 +352,15 @@ def dedup(
                 output=None if store is None else files.output.put,  # type: ignore[arg-type]  # There is a folder.
                 links=links,  # type: ignore[arg-type]
                 max_comparisons=max_comparisons,
+                labels=labels,
+                near_misses="auto" if report else 0,
                 progress=progress,
             )
         if store is None:
             files.output.put(result)
         single = files.corpus.kept_name if out_layout == "single" else "kept-*"
         kept = None if files.output.target is None else Path(out) / single
-    _report(result, files.output.summary, kept, as_json=as_json, quiet=quiet)
+    _report(islice(result.clusters.rows(), _HEAD), files.output.summary, kept, as_json=as_json, quiet=quiet)
 
 
 def _columns_of(keep: str) -> list[str]:
@@ -318,6 +383,16 @@ class _Files:
     output: Output
 
 
+@dataclass(frozen=True)
+class _Writing:
+    """What is written, and where."""
+
+    out: str
+    layout: KeptLayout
+    overwrite: bool
+    report: bool
+
+
 @contextmanager
 def _opened(
     reading: Reading,
@@ -325,10 +400,7 @@ def _opened(
     columns: Sequence[str],
     against: Sequence[str],
     store: Path | None,
-    out: str,
-    layout: KeptLayout,
-    *,
-    overwrite: bool,
+    writing: _Writing,
 ) -> Iterator[_Files]:
     """What the run needs, open; the output folder is None for standard output.
 
@@ -338,6 +410,7 @@ def _opened(
     from nearkin.io import OutputDir, table_name
     from nearkin.io.base import REJECTED
 
+    out, layout = writing.out, writing.layout
     spool = None if out == "-" else existing_parent(Path(out))
     with ExitStack() as stack:
         held = stack.enter_context(remembering_store(store, out))
@@ -346,8 +419,8 @@ def _opened(
         older = stack.enter_context(_older(against, reading, spool))
 
         def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:
-            summary = _summary(result, corpus, layout, None if held is None else held.path)
-            return _write(result, summary, corpus, layout, target)
+            summary = _summary(result, corpus, reading, layout, None if held is None else held.path)
+            return _write(result, summary, corpus, writing, target)
 
         corpus.kept_names(layout)
         if out == "-":
@@ -355,9 +428,10 @@ def _opened(
         else:
             named = [*map(Path, against), *([] if store is None else [store])]
             read = [*corpus.inputs, *(getattr(older, "inputs", None) or named)]
-            tables = [table_name(name, corpus.format) for name in ("clusters", "pairs")]
-            names = [*corpus.kept_names(layout), *tables, REJECTED, "summary.json"]
-            with OutputDir(out, overwrite=overwrite, inputs=read, names=names) as target:
+            told = ("clusters", "pairs", "near") if writing.report else ("clusters", "pairs")
+            names = [*corpus.kept_names(layout), *(table_name(name, corpus.format) for name in told)]
+            names += [*([REPORT] if writing.report else []), REJECTED, "summary.json"]
+            with OutputDir(out, overwrite=writing.overwrite, inputs=read, names=names) as target:
                 yield _Files(corpus, older, held, Output(target, write))
         report_malformed(corpus)
 
@@ -387,8 +461,10 @@ def _older(
         yield None
 
 
-def _recipe_of(recipe: str | None, bits: int | None, family: str | None) -> Recipe:
-    """As `recipe_of`; a family that there is not is told with all that this command has."""
+def _recipe_given(recipe: str | None, bits: int | None, family: str | None) -> Recipe | None:
+    """As `recipe_of`, None if nothing is given; a family that there is not is told with all that this command has."""
+    if (recipe, bits, family) == (None, None, None):
+        return None
     try:
         return recipe_of(recipe, bits, family)
     except ParameterError as error:
@@ -398,35 +474,59 @@ def _recipe_of(recipe: str | None, bits: int | None, family: str | None) -> Reci
         raise bad_parameter("family", repr(family), allowed) from None
 
 
-def _summary(result: DedupResult, corpus: Corpus, layout: KeptLayout, store: Path | None) -> dict[str, Any]:
-    """What `summary.json` says: the job's summary, what was read, and which store remembers what is kept."""
+def _summary(
+    result: DedupResult, corpus: Corpus, reading: Reading, layout: KeptLayout, store: Path | None
+) -> dict[str, Any]:
+    """What `summary.json` says: the job's summary, what was read and how, and which store remembers what is kept."""
+    read_as = {"encoding": reading.encoding, "delimiter": reading.delimiter, "html": reading.html or None}
+    told = {name: value for name, value in read_as.items() if value is not None}
     return {
         **result.summary,
         **({} if store is None else {"store": escaped(str(store))}),
         **read_summary(corpus, layout),
+        **({"read_as": told} if told else {}),
     }
 
 
 def _write(
-    result: DedupResult, summary: dict[str, Any], corpus: Corpus, layout: KeptLayout, target: OutputDir | None
+    result: DedupResult, summary: dict[str, Any], corpus: Corpus, writing: _Writing, target: OutputDir | None
 ) -> dict[str, Any]:
     """Write what is kept: with tables and summary in a folder, alone on standard output."""
     from nearkin.io import write_table
 
     if target is None:
         out = data_out()
-        corpus.write_kept(result.kept_rows, out, layout=layout)
+        corpus.write_kept(result.kept_rows, out, layout=writing.layout)
         out.flush()
         return summary
-    corpus.write_kept(result.kept_rows, target, layout=layout)
-    write_table(target, "clusters", result.clusters.columns, corpus.format)
-    write_table(target, "pairs", result.pairs.columns, corpus.format)
+    corpus.write_kept(result.kept_rows, target, layout=writing.layout)
+    write_table(target, "clusters", result.clusters.compact, corpus.format)
+    write_table(target, "pairs", result.pairs.compact, corpus.format)
+    if result.near_misses is not None:
+        write_table(target, "near", result.near_misses.compact, corpus.format)
+    if writing.report:
+        from nearkin.report import Run
+
+        if result.near_misses is None:
+            warn("the report can't tell recall: near misses need --verify jaccard or indel, and --cluster absorb")
+
+        write_report(Run.of_result(result, corpus, summary, Path(writing.out).resolve().name), target)
     corpus.write_rejected(target)
     return target.write_json("summary.json", summary)
 
 
-def _report(result: DedupResult, summary: Mapping[str, Any], kept: Path | None, *, as_json: bool, quiet: bool) -> None:
-    """Warnings, and the summary as JSON or in words; `kept` is None where what is kept went to standard output."""
+def _report(
+    head: Iterable[Mapping[str, Any]],
+    summary: Mapping[str, Any],
+    kept: Path | str | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Warnings, and the summary as JSON or in words; `kept` is None where what is kept went to standard output.
+
+    `head` are the first few rows of the clusters.
+    """
     for warning in summary.get("warnings", []):
         warn(f"warning: {warning}")
     if as_json and kept is not None:
@@ -434,18 +534,17 @@ def _report(result: DedupResult, summary: Mapping[str, Any], kept: Path | None, 
     elif not quiet:
         rows = [*_totals(summary, kept), *_reasons(summary, kept), ("", f"recipe {summary['recipe']}")]
         show_table(["count", "of what"], rows, header=False, lines=False, right=["count"], err=True)
-        if (example := _example(result)) is not None:
+        if (example := _example(list(head))) is not None:
             console(err=True).print(f"\n{printable(example)}")
 
 
-def _totals(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str, str]]:
+def _totals(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
     """How many documents there were, how many stay and how many go."""
     seconds = sum(stage["wall"] for stage in summary["timings"].values())
     share = summary["removed"] / summary["documents"] if summary["documents"] else 0.0
-    yield (
-        f"{summary['documents']:,}",
-        f"documents read in {seconds:.1f} s ({summary['bytes_read'] / 1e6:,.1f} MB)",
-    )
+    # An engine does not tell how much it reads.
+    size = f" ({summary['bytes_read'] / 1e6:,.1f} MB)" if "bytes_read" in summary else ""
+    yield f"{summary['documents']:,}", f"documents read in {seconds:.1f} s{size}"
     remembered = f", remembered in {summary['store']}" if "store" in summary else ""
     yield f"{summary['kept']:,}", "kept" + (f" in {kept}" if kept else "") + remembered
     yield (
@@ -454,11 +553,11 @@ def _totals(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str
     )
 
 
-def _reasons(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[str, str]]:
+def _reasons(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator[tuple[str, str]]:
     """Why documents go, and what was left out."""
     from nearkin.io.base import REJECTED
 
-    rejected = "" if kept is None else f"; {kept.with_name(REJECTED)} says why"
+    rejected = "" if kept is None else f"; {Path(kept).with_name(REJECTED)} says why"
     reasons = summary["removed_by_reason"]
     yield f"{reasons['exact'] + reasons['exact-old']:,}", "of them exact copies"
     near = f": {summary['verify']} similarity of at least {summary['threshold']}"
@@ -475,6 +574,9 @@ def _reasons(summary: Mapping[str, Any], kept: Path | None) -> Iterator[tuple[st
             f"{summary['pairs_that_differ']:,}",
             f"pairs are alike and differ in {', '.join(summary['differ'])}: {fate}",
         )
+    if summary.get("labels", {}).get("different"):
+        told = summary["labels"]
+        yield f"{told['kept_apart']:,}", f"pairs kept apart, of {told['different']:,} that are labelled different"
     if summary["without_features"]:
         fate = "kept" if summary["featureless"] == "keep" else "compared with its copies alone"
         yield f"{summary['without_features']:,}", f"without any letter: {fate}"
@@ -495,17 +597,17 @@ def _reach(summary: Mapping[str, Any]) -> str:
     return reach if recall is None else f"{reach}, recall {recall:.1%} at the threshold"
 
 
-def _example(result: DedupResult) -> str | None:
-    """The first document that goes for another of this corpus, in words; looked for among the first few rows."""
-    if not len(result.clusters) or result.clusters["reason"][0] != "kept":
+def _example(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """The first document that goes for another of this corpus, in words."""
+    if not rows or rows[0]["reason"] != "kept":
         return None
-    rows = [row for _, row in zip(range(12), result.clusters.rows(), strict=False)]
     head = rows[0]["representative"]
     for row in rows:
         if row["representative"] == head and row["reason"] != "kept":
-            return (
-                f"for example {row['id']} is removed for {head} ({row['reason']}, similarity {row['similarity']:.2f})"
-            )
+            # NaN stands for what was not verified.
+            similar = row["similarity"] == row["similarity"]
+            told = f"{row['reason']}, similarity {row['similarity']:.2f}" if similar else row["reason"]
+            return f"for example {row['id']} is removed for {head} ({told})"
     return None
 
 

@@ -13,6 +13,7 @@ import typer
 from nearkin.cli.console import Refusals, data_out, escaped, progress_bars, say_json, told_by_summary, warn
 from nearkin.cli.paths import named_paths
 from nearkin.cli.remembering import Output, check_alone, remembering_store
+from nearkin.cli.report import REPORT, write_report
 from nearkin.errors import bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -62,7 +63,11 @@ def dedup_files(
     against: Sequence[str],
     store: Path | None,
     links: str,
+    labels: Path | None,
     skip_hubs: int | None,
+    also: str | None,
+    text_threshold: float | None,
+    report: bool,
     strict: bool,
     overwrite: bool,
     as_json: bool,
@@ -81,13 +86,13 @@ def dedup_files(
 
         def write(result: DedupResult, target: OutputDir | None) -> dict[str, Any]:
             summary = {**result.summary, **named, "inputs": list(inputs), "unreadable_first": unreadable.first}
-            return _write(result, summary, target)
+            return _write(result, summary, target, out if report else None)
 
         own = [] if held is None else [held.path]
         paths = [str(path) for path in named_paths(map(Path, inputs), unreadable, recursive=True, leave_out=own)]
         older = stack.enter_context(_older(against, unreadable))
         read = [*inputs, *([] if held is None else [str(held.path)])]
-        output = Output(stack.enter_context(_output(out, overwrite, read)), write)
+        output = Output(stack.enter_context(_output(out, overwrite, read, report=report)), write)
         progress = stack.enter_context(progress_bars(quiet=quiet))
         stack.enter_context(told_by_summary())
         result = run(
@@ -100,7 +105,10 @@ def dedup_files(
             store=held,
             output=None if held is None else output.put,  # type: ignore[arg-type]  # There is a folder.
             links=links,  # type: ignore[arg-type]
+            labels=labels,
             skip_hubs=SKIP_HUBS if skip_hubs is None else skip_hubs,
+            also=also,  # type: ignore[arg-type]
+            text_threshold=text_threshold,
             on_error=unreadable.add,
             progress=progress,
         )
@@ -141,14 +149,14 @@ def _check_options(context: typer.Context) -> None:
 
 
 @contextmanager
-def _output(out: str, overwrite: bool, inputs: Sequence[str]) -> Iterator[OutputDir | None]:
+def _output(out: str, overwrite: bool, inputs: Sequence[str], *, report: bool) -> Iterator[OutputDir | None]:
     """The folder of the output; None for standard output."""
     from nearkin.io import OutputDir
 
     if out == "-":
         yield None
         return
-    names = ["kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl", "summary.json"]
+    names = ["kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl", "summary.json", *([REPORT] if report else [])]
     with OutputDir(out, overwrite=overwrite, inputs=[Path(path) for path in inputs], names=names) as target:
         yield target
 
@@ -172,8 +180,13 @@ def _older(against: Sequence[str], refusals: Refusals) -> Iterator[list[Path] | 
         yield named_paths(map(Path, against), refusals, recursive=True)
 
 
-def _write(result: DedupResult, summary: dict[str, Any], target: OutputDir | None) -> dict[str, Any]:
-    """Lists of paths, tables and summary in a folder; on standard output the list of what is kept alone."""
+def _write(
+    result: DedupResult, summary: dict[str, Any], target: OutputDir | None, report: str | None
+) -> dict[str, Any]:
+    """Lists of paths, tables and summary in a folder; on standard output the list of what is kept alone.
+
+    `report` is the name of the folder where a report is asked for.
+    """
     from nearkin.io import write_table
 
     if target is None:
@@ -187,6 +200,10 @@ def _write(result: DedupResult, summary: dict[str, Any], target: OutputDir | Non
             file.write(_ended_by_nul(paths))
     for name, table in (("clusters", result.clusters), ("pairs", result.pairs)):
         write_table(target, name, _readable(table.columns), "jsonl")
+    if report is not None:
+        from nearkin.report import Run
+
+        write_report(Run.of_files_result(result, summary, Path(report).resolve().name), target)
     return target.write_json("summary.json", summary)
 
 
@@ -212,16 +229,19 @@ def _print_summary(result: DedupResult, summary: Mapping[str, Any], out: Path | 
         + (f", listed in {out / 'kept.nul'}" if out else "")
         + (f", remembered in {summary['store']}" if "store" in summary else ""),
         f"{summary['removed']:,} removed from the list in {summary['clusters']:,} clusters: {copies:,} exact copies, "
-        f"{near:,} with a score of at least {summary['threshold']}",
+        f"{near:,} with a score of at least {summary['threshold']}"
+        + (f", or a text similar to at least {summary['text_threshold']}" if "also" in summary else ""),
     ]
+    if summary.get("labels", {}).get("different"):
+        told = summary["labels"]
+        lines.append(f"{told['kept_apart']:,} pairs kept apart, of {told['different']:,} that are labelled different")
     if summary["unreadable"]:
         lines.append(f"{summary['unreadable']:,} could not be read")
     lines.append(f"recipe {summary['recipe']}")
     example = next((row for row in result.clusters.rows() if row["reason"] != "kept"), None)
     if example is not None:
         names = [printable(str(example[key])) for key in ("id", "representative")]
-        lines.append(
-            f"for example {names[0]} goes for {names[1]} ({example['reason']}, score {example['similarity']:.0f})"
-        )
+        said = example.get("evidence") or f"score {example['similarity']:.0f}"
+        lines.append(f"for example {names[0]} goes for {names[1]} ({example['reason']}, {said})")
     for line in lines:
         warn(line)

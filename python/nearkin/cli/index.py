@@ -25,6 +25,7 @@ from nearkin.cli.options import (
     Inputs,
     Json,
     Overwrite,
+    PageFile,
     Quiet,
     Radius,
     RecipeOption,
@@ -34,6 +35,7 @@ from nearkin.cli.options import (
     output,
     recipe_of,
 )
+from nearkin.cli.pages import check_page, write_page
 from nearkin.cli.reading import Reading, reads, report_malformed
 from nearkin.errors import MismatchError, bad_parameter
 
@@ -182,14 +184,17 @@ def info(
     index_path: IndexPath,
     radius: Radius = None,
     verify: Annotated[bool, typer.Option(help="Read the whole file and check every part of it.")] = True,
+    report: PageFile = None,
     as_json: Json = False,
 ) -> None:
     """Say what an index holds, how a search would be answered and why, and whether the file is intact.
 
-    Searches of --radius are explained, or without it of the announced radius, or of 3.
+    Searches of --radius are explained, or without it of the announced radius, or of 3. --report draws the plan: the
+    stages of a query with their counts and costs, and what each method would cost.
     """
     from nearkin.search.hamming import HammingIndex
 
+    check_page(report)
     index = HammingIndex.open(index_path)
     if verify:
         index.verify()
@@ -201,6 +206,10 @@ def info(
         "verified": verify,
         **index.explain(radius),
     }
+    if report is not None:
+        from nearkin.report.plan import plan_page
+
+        write_page(report, plan_page(about, str(index_path)))
     if as_json:
         say_json(about)
     else:

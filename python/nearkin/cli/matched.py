@@ -36,7 +36,7 @@ class MatchedDocuments:
     """
 
     def __init__(self, corpus: Corpus, columns: Sequence[str], recipe: Recipe | None) -> None:
-        from nearkin.pipeline.documents import GrowingColumn
+        from nearkin.pipeline.growing import GrowingColumn
 
         self.columns = list(columns)
         self.absent = 0

@@ -39,6 +39,7 @@ def _recipes(incomplete: str) -> list[str]:
 
 # Panels of the help; those for reading are in `cli.reading`.
 MATCHING, KEEPING, OLDER, PARTS, WRITING = "Matching", "Keeping", "Older documents", "Parts", "Output"
+ENGINES = "Many machines"
 
 
 def output(help: str) -> OptionInfo:
@@ -115,6 +116,14 @@ Differ = Annotated[
         metavar="RULES",
         autocompletion=one_of("numbers", "days", "signs", "symbols", "pattern:", "none"),
         rich_help_panel=MATCHING,
+    ),
+]
+RejectedPairs = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        help="Table of labelled pairs, as report.html exports it: no document goes for one that is labelled different.",
+        rich_help_panel=KEEPING,
     ),
 ]
 Featureless = Annotated[
@@ -263,6 +272,48 @@ BoilerplateShare = Annotated[
     ),
 ]
 
+# Engines.
+
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Run on spark, or on sail, which needs no Java; rows need --id-column.",
+        metavar="spark|sail",
+        autocompletion=one_of("spark", "sail"),
+        rich_help_panel=ENGINES,
+    ),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        help="Of Spark: local[CORES], spark://HOST:PORT, k8s://URL or yarn.",
+        metavar="URL",
+        show_default="local[*]",
+        autocompletion=one_of("local[", "spark://", "k8s://", "yarn"),
+        rich_help_panel=ENGINES,
+    ),
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        "--remote",
+        help="A server of Spark Connect in the place of --engine: sc://HOST:PORT.",
+        metavar="URL",
+        rich_help_panel=ENGINES,
+    ),
+]
+CheckpointFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        help="Folder or URL that all machines share, for what stages write; with it a failed run goes on where it was.",
+        metavar="FOLDER",
+        rich_help_panel=ENGINES,
+    ),
+]
+
 # Files and their fuzzy digests.
 
 FilePaths = Annotated[
@@ -281,6 +332,15 @@ Score = Annotated[
     int,
     typer.Option(
         "--threshold", "-t", min=1, max=100, help="Smallest score that counts, inclusive.", rich_help_panel=MATCHING
+    ),
+]
+PageFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        help="Write one HTML file of it, too: pictures with their figures. It opens from disk.",
+        metavar="FILE.html",
+        rich_help_panel=WRITING,
     ),
 ]
 DigestRecipeOption = Annotated[

@@ -26,7 +26,10 @@ _OF_DOCUMENTS = (
     "store",
     "columns",
     "links",
+    "labels",
     "skip_hubs",
+    "also",
+    "text_threshold",
     "differ",
     "differing",
     "featureless",
@@ -38,7 +41,7 @@ _OF_PASSAGES = ("min_length", "remove", "share", "within", "boilerplate_document
 
 def wants_passages(context: typer.Context) -> bool:
     """Whether a run is one for passages; options of one kind are refused beside those of the other."""
-    given = [name for name in context.params if _is_given(context, name)]
+    given = [name for name in context.params if is_given(context, name)]
     wanted = "unit" in given or "boilerplate" in given
     for name in _OF_DOCUMENTS if wanted else _OF_PASSAGES:
         if name in given:
@@ -47,7 +50,8 @@ def wants_passages(context: typer.Context) -> bool:
     return wanted
 
 
-def _is_given(context: typer.Context, name: str) -> bool:
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was given, and does not just have its default."""
     source = context.get_parameter_source(name)
     return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
 

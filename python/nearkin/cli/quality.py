@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +17,7 @@ from nearkin.cli.options import (
     Inputs,
     Json,
     LabelColumn,
+    PageFile,
     PairColumns,
     Quiet,
     Recall,
@@ -22,12 +25,15 @@ from nearkin.cli.options import (
     Threshold,
     one_of,
 )
+from nearkin.cli.pages import check_page, write_page
 from nearkin.cli.reading import Reading, reads
 from nearkin.errors import InputError, bad_parameter
+from nearkin.shown import count_of
 
 if TYPE_CHECKING:
     from nearkin.io import Corpus
     from nearkin.quality.band_tuning import BandTuning
+    from nearkin.quality.evaluation import StratumScores
     from nearkin.quality.labels import ClusterLabels, PairLabels
     from nearkin.quality.tuning_results import Tuning
 
@@ -41,6 +47,8 @@ _EVALUATE_EXAMPLES = """
   nearkin evaluate clean --truth corpus.jsonl --id-column id --cluster-column work
 
   nearkin evaluate clean --truth pairs.tsv --label-column jaccard --at-least 0.8
+
+  nearkin evaluate clean --truth labels.tsv --report scores.html
 """
 _TUNE_EXAMPLES = """
 [bold]Examples[/]
@@ -49,7 +57,9 @@ _TUNE_EXAMPLES = """
 
   nearkin tune corpus.jsonl --recipe minhash --threshold 0.8
 
-  nearkin tune corpus.jsonl --id-column id --pairs labelled-pairs.tsv
+  nearkin tune corpus.jsonl --id-column id --truth labels.tsv
+
+  nearkin tune corpus.jsonl --threshold 0.8 --report tuning.html
 """
 
 
@@ -68,6 +78,7 @@ def evaluate(
             autocompletion=one_of("auto", "false", "unjudged"),
         ),
     ] = "auto",
+    report: PageFile = None,
     as_json: Json = False,
 ) -> None:
     """Score what was found against what is true: precision, recall, F1 of pairs, and B-cubed of clusters.
@@ -77,6 +88,7 @@ def evaluate(
     from nearkin.quality.evaluation import evaluate as score
     from nearkin.quality.labels import DedupRun, read_labels
 
+    check_page(report)
     known = read_labels(
         truth,
         pair_columns=_pair_columns(pair_columns),
@@ -89,18 +101,50 @@ def evaluate(
     result = score(run, known, unlisted=unlisted)  # type: ignore[arg-type]  # checked by the call
     if isinstance(run, DedupRun) and run.numbered:
         warn(f"{found}: its ids are row numbers, since nearkin dedup was run without --id-column")
+    if report is not None:
+        from nearkin.report.evaluation import by_similarity, evaluation_page
+        from nearkin.report.run import Run
+
+        steps = None
+        if isinstance(run, DedupRun):
+            steps = by_similarity(Run.of_folder(Path(found)), known, unlisted)  # type: ignore[arg-type]  # was checked
+        write_page(report, evaluation_page(result, found, truth, steps))
     if as_json:
         say_json(result.to_dict())
     else:
         say(str(result))
+        _print_strata(result.strata)
+
+
+def _print_strata(strata: Sequence[StratumScores]) -> None:
+    """What the labels of each stratum say, and what was found of them."""
+    if not strata:
+        return
+    say("\nlabels by stratum; right and wrong ones were found:")
+    names = ["stratum", "pairs", "labels", "match", "interval", "right", "wrong", "missed"]
+    rows = (
+        [
+            each.name,
+            f"{each.pairs:,.0f}",
+            str(each.matching.of),
+            f"{each.matching.value:.3f}",
+            f"{each.matching.low:.3f} to {each.matching.high:.3f}",
+            str(each.scores.true_positives),
+            str(each.scores.false_positives),
+            str(each.scores.false_negatives),
+        ]
+        for each in strata
+    )
+    show_table(names, rows, lines=False, right=names[1:])
 
 
 @reads()
 def tune(
     inputs: Inputs,
     reading: Reading,
-    pairs: Annotated[
-        str | None, typer.Option(help="Table of labelled pairs or clusters; without, similar pairs.")
+    truth: Annotated[
+        str | None,
+        typer.Option("--truth", "--pairs", help="Table of labelled pairs or clusters; without, similar pairs."),
     ] = None,
     pair_columns: PairColumns = None,
     label_column: LabelColumn = None,
@@ -115,6 +159,7 @@ def tune(
     ] = None,
     sample: Annotated[int, typer.Option(help="Most documents that are measured.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of the sample and of the intervals.")] = 0,
+    report: PageFile = None,
     threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -125,13 +170,14 @@ def tune(
     --json has the whole curve. The threshold is 0.8 unless another is given, or with labels the one of the best F1.
     """
     set_num_threads(threads)
+    check_page(report)
     wanted = _RECALL if recall is None else recall
     bands = _of_bands(recipe or [], num_perm or [])
-    if bands and (pairs is not None or bits or len(recipe or []) > 1):
-        raise bad_parameter("recipe", ", ".join(recipe or ["none"]), "one with minhash, without --pairs and --bits")
+    if bands and (truth is not None or bits or len(recipe or []) > 1):
+        raise bad_parameter("recipe", ", ".join(recipe or ["none"]), "one with minhash, without --truth and --bits")
     labels = None
-    if pairs is not None:
-        labels = _labels(pairs, pair_columns, label_column, at_least, cluster_column)
+    if truth is not None:
+        labels = _labels(truth, pair_columns, label_column, at_least, cluster_column)
     measured: BandTuning | Tuning
     with reading.reported(inputs) as corpus:
         if bands:
@@ -142,10 +188,20 @@ def tune(
             measured = _measure_bits(
                 corpus, labels, threshold, wanted, recipe or [], bits or [], sample=sample, seed=seed, quiet=quiet
             )
+    command = measured.command(inputs, reading=reading.words(), out=_free("clean"))
+    if report is not None:
+        from nearkin.report.tuning import tuning_page
+
+        write_page(report, tuning_page(measured, " ".join(inputs), recall=wanted, command=command))
     if as_json:
-        say_json(measured.to_dict())
+        say_json({**measured.to_dict(), "command": command})
     else:
-        _print(measured, " ".join(inputs))
+        _print(measured, command)
+
+
+def _free(name: str) -> str:
+    """A name that no file or folder has yet: this one, or the first with a number after it."""
+    return next(each for each in chain([name], (f"{name}-{at}" for at in count(2))) if not Path(each).exists())
 
 
 def _pair_columns(text: str | None) -> tuple[str, str] | None:
@@ -233,7 +289,7 @@ def _measure_bits(
     with progress_bars(quiet=quiet) as progress:
         return measure(
             corpus,
-            pairs=labels,
+            truth=labels,
             threshold=threshold,
             recall=recall,
             recipes=recipes or None,
@@ -244,13 +300,13 @@ def _measure_bits(
         )
 
 
-def _print(found: BandTuning | Tuning, corpus: str) -> None:
+def _print(found: BandTuning | Tuning, command: str | None) -> None:
     """What was measured on how much, notes, and as the last line the command to run."""
     from nearkin.quality.band_tuning import BandTuning
 
     truth = found.truth
     say(
-        f"{truth['sample']:,} of {truth['documents']:,} documents measured, {truth['pairs']:,} true pairs: "
+        f"{truth['sample']:,} of {truth['documents']:,} documents measured, {count_of(truth['pairs'], 'true pair')}: "
         f"{truth['method']}"
     )
     if isinstance(found, BandTuning):
@@ -259,7 +315,7 @@ def _print(found: BandTuning | Tuning, corpus: str) -> None:
         _print_settings(found)
     for note in found.notes:
         say(f"note: {note}")
-    if (command := found.command(corpus)) is not None:
+    if command is not None:
         say(f"\n{command}")
 
 

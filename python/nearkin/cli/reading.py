@@ -81,6 +81,9 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
+MaxMalformed = _OPTIONS["max_malformed"]
+
+
 @dataclass(frozen=True)
 class Reading:
     """How the options say that corpora are read.
@@ -123,8 +126,20 @@ class Reading:
             "strict": self.strict,
         }
         if self.max_malformed is not None:
-            told["max_malformed"] = _most(self.max_malformed)
+            told["max_malformed"] = most_malformed(self.max_malformed)
         return told
+
+    def words(self) -> list[str]:
+        """The options as they were given, one word each, for a command that reads the same corpus."""
+        found = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            option = f"--{each.name.replace('_', '-')}"
+            if value is True:
+                found.append(option)
+            elif value:
+                found += [option, str(value)]
+        return found
 
     def corpus(
         self,
@@ -166,7 +181,10 @@ class Reading:
             report_malformed(corpus)
 
 
-def _most(text: str) -> int | float:
+def most_malformed(text: str | None) -> int | float:
+    """How many records may be unreadable, a number or a share; a tenth if nothing is said."""
+    if text is None:
+        return 0.1
     match = re.fullmatch(r"([0-9]{1,18})|([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%", text.strip())
     if match is None or (match[2] is not None and float(match[2]) > 100):
         raise bad_parameter("max_malformed", repr(text), "a number of records, or a share of them such as 5%")

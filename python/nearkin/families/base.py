@@ -73,6 +73,25 @@ class Probes(NamedTuple):
     """`(n, num_hashes, count)`: what each of them costs, 0 or more, ascending."""
 
 
+class Projections(NamedTuple):
+    """What each function sees of vectors before it decides, `(n, num_hashes)` each."""
+
+    values: Floats
+    """The number that is compared or rounded; NaN where it is not kept."""
+    limits: Floats
+    """What it is compared with; NaN where values are rounded."""
+    margins: Floats
+    """The way to the nearest other hash value, 0 or more; NaN where it is not known."""
+
+
+class Terms(NamedTuple):
+    """What `Projections` of a family are, in words."""
+
+    value: str
+    rule: str
+    margin: str
+
+
 class Family(ABC):
     """Base of the families; see the classes below it.
 
@@ -94,6 +113,8 @@ class Family(ABC):
     """Parameter that is the number of functions."""
     _learned: ClassVar[tuple[str, ...]] = ()
     """Arrays and numbers that `fit` sets and a file keeps, besides `dimension_`."""
+    terms: ClassVar[Terms]
+    """What `projections` gives, in words."""
 
     dimension_: int
     seed: int
@@ -312,6 +333,63 @@ class Family(ABC):
     def _probes(self, rows: Rows, count: int) -> Probes:
         raise bad_parameter("family", self.name, "a family with margins")
 
+    def projections(self, X: Vectors) -> Projections:
+        """What each function sees of vectors before it decides: for people to look at.
+
+        Parameters
+        ----------
+        X : (n, d) array or SciPy sparse matrix
+            As for `transform`.
+
+        Returns
+        -------
+        Projections
+            `terms` says what they are. The hash values of `transform` follow from them.
+
+        Raises
+        ------
+        NotFittedError, MismatchError, InputError
+            As for `transform`.
+        """
+        rows = self._rows(X)
+        rows.norms()
+        return self._projections(rows)
+
+    @abstractmethod
+    def _projections(self, rows: Rows) -> Projections:
+        """Of rows whose values are finite."""
+
+    def pair_values(self, X: Vectors, Y: Vectors) -> Floats:
+        """Similarity or distance of pairs of vectors, as `collision_probability` takes it: see `distance`.
+
+        Parameters
+        ----------
+        X, Y : (n, d) array or SciPy sparse matrix
+            As for `transform`; row i of X is compared with row i of Y.
+
+        Returns
+        -------
+        (n,) float64
+            NaN for the cosine of a zero vector.
+
+        Raises
+        ------
+        MismatchError
+            Different numbers of vectors; another dimension than that of `fit`.
+        NotFittedError, InputError
+            As for `transform`.
+        """
+        left, right = self._rows(X), self._rows(Y)
+        if len(left) != len(right):
+            raise mismatch("number of vectors", len(left), len(right))
+        left.norms()
+        right.norms()
+        return self._pair_values(left.wide(), right.wide())
+
+    def _pair_values(self, left: Rows, right: Rows) -> Floats:
+        """Of `float64` rows; families whose law takes another value have their own."""
+        return apart(left, right, self.distance)
+
     # -- parameters, identity, files
 
     @classmethod
@@ -521,6 +599,27 @@ def unfitted(description: dict[str, Any]) -> Family:
     family = _FAMILIES[description["family"]](**params)
     family._check()
     return family
+
+
+def apart(left: Rows, right: Rows, distance: Distance) -> Floats:
+    """Cosines, or L2, L1 or Hamming distances, of rows with rows, `(n,)`."""
+    if left.csr is not None and right.csr is not None:
+        difference, products = abs(left.csr - right.csr), left.csr.multiply(right.csr)
+    else:
+        difference, products = np.abs(left.dense() - right.dense()), left.dense() * right.dense()
+    if distance == "cosine":
+        lengths = left.norms() * right.norms()
+        found = np.divide(_sums(products), lengths, out=np.full(len(left), np.nan), where=lengths > 0)
+        cosines: Floats = np.clip(found, -1.0, 1.0)
+        return cosines
+    if distance == "l2":
+        return np.sqrt(_sums(difference**2))
+    return _sums(difference != 0 if distance == "hamming" else difference)
+
+
+def _sums(values: Any) -> Floats:
+    """The sum of each row, dense or sparse."""
+    return np.asarray(values.sum(axis=1), np.float64).reshape(-1)
 
 
 def check_hashes(name: str, value: int) -> int:

@@ -20,7 +20,18 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import draw_matrix
 from nearkin.errors import InputError, bad_parameter
-from nearkin.families.base import Codes, Distance, Family, Probes, check_hashes, check_number, check_seed
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    Probes,
+    Projections,
+    Terms,
+    apart,
+    check_hashes,
+    check_number,
+    check_seed,
+)
 from nearkin.vectors.rows import Floats, Ints, Rows
 
 _COLUMNS, _THRESHOLDS = 10, 11
@@ -68,6 +79,7 @@ class BitSampling(Family):
 
     name = "bit_sampling"
     kind = "bits"
+    terms = Terms("value of a column", "1 above the limit", "distance to the limit")
     _learned = ("columns_", "thresholds_", "low_", "high_")
 
     columns_: Ints
@@ -144,6 +156,18 @@ class BitSampling(Family):
                 reason = "has values other than 0 and 1; give limits= to hash numbers by L1 distance"
                 raise InputError(f"{place}: {reason}", place=place, reason=reason)
         return dense[:, self.columns_].astype(np.float64)
+
+    def _projections(self, rows: Rows) -> Projections:
+        values = self._chosen(rows)
+        limits = np.broadcast_to(self.thresholds_, values.shape).copy()
+        return Projections(values, limits, np.abs(values - limits))
+
+    def _pair_values(self, left: Rows, right: Rows) -> Floats:
+        if self.limits is None:
+            return super()._pair_values(left, right)
+        # Values beyond the limits are hashed as the limits.
+        within = [Rows(np.clip(rows.dense(), self.low_, self.high_).astype(np.float64), None) for rows in (left, right)]
+        return apart(within[0], within[1], "l1")
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         values = self._chosen(rows)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import PolytopeCore
 from nearkin.errors import InputError, bad_parameter, check_count
-from nearkin.families.base import Codes, Distance, Family, Probes, check_hashes, check_seed
+from nearkin.families.base import Codes, Distance, Family, Probes, Projections, Terms, check_hashes, check_seed
 from nearkin.vectors.rows import Floats, Rows
 
 if TYPE_CHECKING:
@@ -75,6 +75,11 @@ class CrossPolytope(Family):
     kind = "keys"
     distance: Distance = "cosine"
     _count = "hashes"
+    terms = Terms(
+        "largest coordinate after rotation, as a share of the length",
+        "twice its place, and 1 where it is negative",
+        "lead over the next largest",
+    )
 
     def __init__(
         self,
@@ -157,6 +162,22 @@ class CrossPolytope(Family):
             part = rows.part(start, start + step)
             values[start : start + step] = self._polytope.values(self._dense(part)).reshape(len(part), self.hashes)
         return values
+
+    def _projections(self, rows: Rows) -> Projections:
+        dense = self._dense(rows)
+        shape = (len(rows), self.hashes)
+        values, margins = np.ones(shape), np.full(shape, np.nan)
+        most = max(self._dims) - 1
+        costs = self._polytope.alternatives(dense, most)[1].reshape(*shape, most)
+        for j, dims in enumerate(self._dims):
+            if dims == 1:
+                continue
+            # The others lie behind the largest, u, by s_i: u² + Σ (u − s_i)² = 1, of which u is the larger root.
+            behind = np.sqrt(costs[:, j, : dims - 1])
+            total = behind.sum(axis=1)
+            root = np.sqrt(np.maximum(total**2 - dims * ((behind**2).sum(axis=1) - 1), 0.0))
+            values[:, j], margins[:, j] = (total + root) / dims, behind[:, 0]
+        return Projections(values, np.full(shape, np.nan), margins)
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         dense = self._dense(rows)

@@ -21,7 +21,18 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import all_products, draw_matrix, draw_orthonormal
 from nearkin.errors import InputError
-from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_seed
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    Probes,
+    Projections,
+    Terms,
+    apart,
+    check_flag,
+    check_hashes,
+    check_seed,
+)
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Rows
 
@@ -71,6 +82,7 @@ class Hyperplane(Family):
     name = "hyperplane"
     kind = "bits"
     distance: Distance = "cosine"
+    terms = Terms("projection on the normal of a plane", "1 above 0", "distance to the plane")
     _learned = ("normals_", "mean_", "offset_")
 
     normals_: npt.NDArray[np.float32]
@@ -112,6 +124,18 @@ class Hyperplane(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         return self._projection.sign_codes(rows, None if self.center else _refuse_zeros)
+
+    def _projections(self, rows: Rows) -> Projections:
+        if not self.center:
+            _refuse_zeros(rows, rows.norms())
+        values = rows.all_products(self.normals_) + self.offset_
+        return Projections(values, np.zeros_like(values), np.abs(values) / self._projection.norms)
+
+    def _pair_values(self, left: Rows, right: Rows) -> Floats:
+        if not self.center:
+            return super()._pair_values(left, right)
+        centred = [Rows(rows.dense() - self.mean_, None) for rows in (left, right)]
+        return apart(centred[0], centred[1], "cosine")
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         norms = rows.norm_bounds()

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from nearkin._core import all_products, draw_orthonormal
 from nearkin.errors import InputError, bad_parameter, check_count
-from nearkin.families.base import Codes, Distance, Family, check_hashes, check_seed
+from nearkin.families.base import Codes, Distance, Family, Projections, Terms, check_hashes, check_seed
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Rows
 from nearkin.vectors.sampling import sample
@@ -69,6 +69,7 @@ class ITQ(Family):
     name = "itq"
     kind = "bits"
     distance: Distance = "l2"
+    terms = Terms("projection on a rotated component", "1 above 0", "distance to the plane")
     _learned = ("components_", "rotation_", "mean_", "offset_", "losses_")
 
     components_: npt.NDArray[np.float32]
@@ -132,6 +133,10 @@ class ITQ(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         return self._projection.sign_codes(rows)
+
+    def _projections(self, rows: Rows) -> Projections:
+        values = rows.all_products(self.components_) + self.offset_
+        return Projections(values, np.zeros_like(values), np.abs(values) / self._projection.norms)
 
     @property
     def num_alternatives(self) -> int:

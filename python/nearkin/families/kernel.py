@@ -25,7 +25,18 @@ import numpy.typing as npt
 
 from nearkin import theory
 from nearkin.errors import InputError, bad_parameter, check_count
-from nearkin.families.base import Codes, Distance, Family, Probes, check_hashes, check_number, check_seed
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    Probes,
+    Projections,
+    Terms,
+    apart,
+    check_hashes,
+    check_number,
+    check_seed,
+)
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Ints, Rows
 from nearkin.vectors.sampling import places, subsets
@@ -94,6 +105,7 @@ class KernelLSH(Family):
     name = "kernel"
     kind = "bits"
     distance: Distance = "kernel"
+    terms = Terms("weighted sum of kernel values with the anchors", "1 above 0", "the value itself, without its sign")
     _learned = ("anchors_", "root_", "weights_", "offset_", "means_", "rank_", "gamma_")
 
     anchors_: npt.NDArray[Any]
@@ -260,6 +272,17 @@ class KernelLSH(Family):
             words[place] = self._projection.sign_codes(values)
         return words
 
+    def _projections(self, rows: Rows) -> Projections:
+        values = np.concatenate(
+            [np.zeros((0, self.bits)), *(part.all_products(self.weights_) for _, part in self._batches(rows))]
+        )
+        values += self.offset_
+        return Projections(values, np.zeros_like(values), np.abs(values))
+
+    def _pair_values(self, left: Rows, right: Rows) -> Floats:
+        embedded = [Rows(np.ascontiguousarray(self._embedded(rows)), None) for rows in (left, right)]
+        return apart(embedded[0], embedded[1], "cosine")
+
     def _probes(self, rows: Rows, count: int) -> Probes:
         margins = np.concatenate(
             [np.zeros((0, self.bits)), *(part.all_products(self.weights_) for _, part in self._batches(rows))]
@@ -282,9 +305,10 @@ class KernelLSH(Family):
         -------
         (n, p) float64
         """
-        values = np.concatenate(
-            [np.zeros((0, len(self.means_))), *(p.dense() for _, p in self._batches(self._rows(X)))]
-        )
+        return self._embedded(self._rows(X))
+
+    def _embedded(self, rows: Rows) -> Floats:
+        values = np.concatenate([np.zeros((0, len(self.means_))), *(p.dense() for _, p in self._batches(rows))])
         centred = values - values.mean(axis=1)[:, None] - self.means_ + self.means_.mean()
         embedded: Floats = centred @ self.root_
         return embedded

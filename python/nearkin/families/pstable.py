@@ -27,7 +27,18 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import draw_matrix, floor_codes
 from nearkin.errors import InputError, bad_parameter
-from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_number, check_seed
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    Probes,
+    Projections,
+    Terms,
+    check_flag,
+    check_hashes,
+    check_number,
+    check_seed,
+)
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
 
@@ -83,6 +94,7 @@ class PStable(Family):
     name = "pstable"
     kind = "keys"
     _count = "hashes"
+    terms = Terms("projection in widths of a cell", "rounded down", "way to the edge of the cell, in widths")
     _learned = ("directions_", "offset_", "width_")
 
     directions_: npt.NDArray[np.float32]
@@ -171,6 +183,11 @@ class PStable(Family):
             unsure, columns, values = self._projection.decide(batch, kernel)
             out[unsure, columns] = saturate(np.floor((values + self.offset_[columns]) / self.width_))
         return keys
+
+    def _projections(self, rows: Rows) -> Projections:
+        values = (rows.all_products(self.directions_) + self.offset_) / self.width_
+        above = values - np.floor(values)
+        return Projections(values, np.full_like(values, np.nan), np.minimum(above, 1.0 - above))
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         rows.norms()

@@ -25,7 +25,17 @@ import numpy.typing as npt
 
 from nearkin._core import draw_matrix
 from nearkin.errors import bad_parameter
-from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    Projections,
+    Terms,
+    apart,
+    check_hashes,
+    check_number,
+    check_seed,
+)
 from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
 from nearkin.vectors.rows import Floats, Rows
 
@@ -74,6 +84,7 @@ class RandomFourier(Family):
     kind = "features"
     distance: Distance = "kernel"
     _count = "features"
+    terms = Terms("turns of a wave", "its cosine, or cosine and sine in turn", "features are not cut")
     _learned = ("turns_", "phase_", "gamma_")
 
     turns_: npt.NDArray[np.float32]
@@ -133,6 +144,18 @@ class RandomFourier(Family):
         else:
             features[:] = np.cos(angles)
         return features * math.sqrt(2.0 / self.features)
+
+    def _projections(self, rows: Rows) -> Projections:
+        turns = rows.all_products(self.turns_) + self.phase_
+        values = np.repeat(turns, 2, axis=1) if self.form == "paired" else turns
+        unknown = np.full_like(values, np.nan)
+        return Projections(values, unknown, unknown)
+
+    def _pair_values(self, left: Rows, right: Rows) -> Floats:
+        """The kernel, which the inner product of features approximates."""
+        if self.kernel == "gaussian":
+            return np.exp(-self.gamma_ * apart(left, right, "l2") ** 2 / 2)
+        return np.exp(-self.gamma_ * apart(left, right, "l1"))
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
         """Features do not collide; their inner product estimates the kernel.

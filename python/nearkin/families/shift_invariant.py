@@ -26,7 +26,18 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import band_codes, draw_matrix, set_bits
 from nearkin.errors import bad_parameter
-from nearkin.families.base import Codes, Distance, Family, Probes, check_flag, check_hashes, check_number, check_seed
+from nearkin.families.base import (
+    Codes,
+    Distance,
+    Family,
+    Probes,
+    Projections,
+    Terms,
+    check_flag,
+    check_hashes,
+    check_number,
+    check_seed,
+)
 from nearkin.families.fourier import ShiftKernel, check_kernel, draw_turns, resolve_gamma
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
@@ -80,6 +91,7 @@ class ShiftInvariant(Family):
 
     name = "shift_invariant"
     kind = "bits"
+    terms = Terms("turns from the nearest crest of a wave", "1 up to the limit", "distance to the limit")
     _learned = ("turns_", "phase_", "half_", "gamma_")
 
     turns_: npt.NDArray[np.float32]
@@ -146,6 +158,11 @@ class ShiftInvariant(Family):
             unsure, columns, values = self._projection.decide(batch, kernel)
             set_bits(out, unsure, columns, _apart(values + self.phase_[columns]) <= self.half_[columns])
         return words
+
+    def _projections(self, rows: Rows) -> Projections:
+        values = _apart(rows.all_products(self.turns_) + self.phase_)
+        limits = np.broadcast_to(self.half_, values.shape).copy()
+        return Projections(values, limits, np.abs(values - limits) / np.maximum(self._projection.norms, 1e-300))
 
     def _probes(self, rows: Rows, count: int) -> Probes:
         rows.norms()

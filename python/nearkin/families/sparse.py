@@ -22,7 +22,8 @@ import numpy.typing as npt
 from nearkin import theory
 from nearkin._core import sparse_simhash
 from nearkin.errors import InputError, bad_parameter
-from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
+from nearkin.families.base import Codes, Distance, Family, Projections, Terms, check_hashes, check_number, check_seed
+from nearkin.vectors.projection import unpack_bits
 from nearkin.vectors.rows import Floats, Ints, Rows
 
 
@@ -67,6 +68,9 @@ class SparseSimHash(Family):
     name = "sparse"
     kind = "bits"
     distance: Distance = "cosine"
+    terms = Terms(
+        "sum of ± the values of columns", "1 above 0", "the sum itself, without its sign; not known of Gaussians"
+    )
     _learned = ("heavy_",)
 
     heavy_: Ints
@@ -117,6 +121,30 @@ class SparseSimHash(Family):
             heavy=None if self.projection == "gaussian" else self.heavy_,
         )
         return flat.reshape(len(rows), -(-self.bits // 64))
+
+    def _projections(self, rows: Rows) -> Projections:
+        values = np.full((len(rows), self.bits), np.nan)
+        ends, columns, data = rows.as_csr()
+        for at in range(len(rows)):
+            held = slice(int(ends[at]), int(ends[at + 1]))
+            if self.projection == "gaussian" or np.isin(columns[held], self.heavy_).any():
+                continue
+            # The sign of a column is the bit of the vector that has it alone.
+            alone = np.arange(held.stop - held.start + 1, dtype=np.int64)
+            flat = sparse_simhash(
+                alone,
+                np.ascontiguousarray(columns[held]),
+                np.ones(len(alone) - 1),
+                columns=rows.d,
+                bits=self.bits,
+                seed=self.seed,
+                heavy=self.heavy_,
+            )
+            positive = unpack_bits(flat.reshape(len(alone) - 1, -1), self.bits) * data[held][:, None]
+            if len(positive):
+                # In ascending columns, and compared with the sum of all, as the core does.
+                values[at] = 2 * np.cumsum(positive, axis=0)[-1] - np.cumsum(data[held])[-1]
+        return Projections(values, np.zeros_like(values), np.abs(values))
 
     @property
     def num_alternatives(self) -> int:

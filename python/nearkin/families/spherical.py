@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from nearkin._core import hamming_distances, row_norms, set_bits, sign_codes
 from nearkin.errors import ConvergenceWarning, InputError, bad_parameter, check_count, mismatch, warn_caller
-from nearkin.families.base import Codes, Distance, Family, check_hashes, check_number, check_seed
+from nearkin.families.base import Codes, Distance, Family, Projections, Terms, check_hashes, check_number, check_seed
 from nearkin.vectors.projection import Bounds, Projection
 from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
 from nearkin.vectors.sampling import places, sample, subsets
@@ -99,6 +99,7 @@ class SphericalHash(Family):
     name = "spherical"
     kind = "bits"
     distance: Distance = "l2"
+    terms = Terms("squared distance to the centre of a ball", "1 up to the limit", "distance to the surface")
     _learned = (
         "pivots_",
         "squared_radii_",
@@ -239,6 +240,12 @@ class SphericalHash(Family):
             unsure, columns, squares = self._projection.decide(batch, kernel, squares=True)
             set_bits(out, unsure, columns, squares <= self.squared_radii_[columns])
         return words
+
+    def _projections(self, rows: Rows) -> Projections:
+        places, columns = (part.reshape(-1) for part in np.indices((len(rows), self.bits)))
+        squares = rows.exact(self.pivots_, places, columns, squares=True).reshape(len(rows), self.bits)
+        limits = np.broadcast_to(self.squared_radii_, squares.shape).copy()
+        return Projections(squares, limits, np.abs(np.sqrt(squares) - np.sqrt(limits)))
 
     def _bounds(self, rows: Rows, norms: Floats) -> Bounds:
         scale, columns, _, slack = self._projection.bounds(rows, norms)

@@ -140,6 +140,24 @@ class Aside:
             raise
         return old
 
+    def put_new_folder(self) -> None:
+        """Rename the new folder, which is not empty, to the target, where nothing may be.
+
+        Raises
+        ------
+        FileExistsError
+            Somebody has put something there meanwhile; it stays as it is.
+        OutputError
+            The rename failed.
+        """
+        try:
+            # Of two that rename at once the second one fails: the system replaces no folder but an empty one.
+            _renamed(self.target, lambda: self.new.rename(self.target))
+        except OutputError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise FileExistsError(f"{self.target}: something was put here meanwhile") from error
+            raise
+
     def promise(self, database: Path, files: Collection[str]) -> Path:
         """Let a database decide whether the new folder, which is synced, takes its place; the hidden folder.
 
@@ -420,9 +438,13 @@ def _prefix(target: Path) -> str:
 
 def _is_own_folder(entry: os.DirEntry[str]) -> bool:
     """Whether it is a folder, no link, of this user."""
-    if not entry.is_dir(follow_symlinks=False):
+    try:
+        if not entry.is_dir(follow_symlinks=False):
+            return False
+        return sys.platform == "win32" or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except FileNotFoundError:
+        # Its owner has removed it meanwhile.
         return False
-    return sys.platform == "win32" or entry.stat(follow_symlinks=False).st_uid == os.geteuid()
 
 
 def _remove(folder: Path, lock: BaseFileLock) -> None:

@@ -55,6 +55,8 @@ class Corpus(ABC):
         Every input file that has a name.
     inputs : list of Path
         The files and folders as they were named, for `OutputDir(inputs=...)`.
+    spool_dir : path or None
+        Where temporary files of the corpus lie, and of what is made of it; None for the system's folder of such.
     rows : int
         Rows read so far.
     bytes_read : int
@@ -86,6 +88,7 @@ class Corpus(ABC):
         self.extra_columns = extra_columns
         self.delimiter = delimiter
         self.html = html
+        self.spool_dir = spool_dir
         self.inputs: list[Path] = []
         self.malformed = Malformed(strict=strict, most=max_malformed, spool=Spool(spool_dir))
         self.left_out: dict[str, int] = {}

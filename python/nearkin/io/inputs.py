@@ -47,6 +47,8 @@ _COMPRESSIONS: dict[str, Compression] = {
     ".xz": "xz",
     ".lz4": "lz4",
 }
+_MARKS = re.compile(r"_SUCCESS|_(common_)?metadata|_(started|committed)_\d+")
+"""What engines leave beside the tables that they write."""
 # Endings that say "rows" so plainly that a folder with them is a folder of tables, not of documents.
 _TABLES = ("jsonl", "parquet", "csv", "tsv", "warc")
 
@@ -296,6 +298,7 @@ def _folder(folder: Path, format: Format | None, left_out: LeftOut, *, several: 
         told = [(format_of(name), name) for name in names]
         tables = [(kind, name) for kind, name in told if kind in _TABLES]
         if tables or format is not None:
+            told = [(kind, name) for kind, name in told if kind or not _MARKS.fullmatch(Path(name).name)]
             first = format or tables[0][0]
             for kind, name in told:
                 if kind != first and format is None:

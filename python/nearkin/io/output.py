@@ -15,6 +15,7 @@ import json
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -122,6 +123,7 @@ class OutputDir:
         self._inputs = [Path(path) for path in inputs]
         self._expected = list(names)
         self._files: dict[str, tuple[OutputFile, IO[bytes]]] = {}
+        self._folders: list[str] = []
         self._made: list[Path] = []
         self._place = self.target
         self._aside: Aside | None = None
@@ -172,16 +174,25 @@ class OutputDir:
         ParameterError
             Not a plain file name, one that was used already, or that of a file in the target that no earlier run wrote.
         """
-        hidden = self._hidden()
-        if self._listed:
-            raise NearkinError(f"{SUMMARY} lists all files and comes last; write {name} before it")
-        if name in self._files or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
-            raise bad_parameter("name", repr(name), "a plain file name that was not used yet")
-        self._check_free(name)
-        raw = OutputFile(hidden.new / name)
+        self._check_name(name)
+        raw = OutputFile(self._hidden().new / name)
         file = io.BufferedWriter(raw, _BUFFER)
         self._files[name] = raw, file
         return file
+
+    def folder(self, name: str) -> Path:
+        """Where somebody else, such as an engine, writes a folder of this name; it is not made here.
+
+        What lies in it at the end of the context is synced, and is part of the output.
+
+        Parameters
+        ----------
+        name : str
+            A plain name, as `open` takes it.
+        """
+        self._check_name(name)
+        self._folders.append(name)
+        return self._hidden().new / name
 
     def write_json(self, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
         """Write a mapping as indented JSON and return what was written.
@@ -204,6 +215,15 @@ class OutputDir:
             file.write(text.encode() + b"\n")
         self._listed = name == SUMMARY
         return written
+
+    def _check_name(self, name: str) -> None:
+        self._hidden()
+        if self._listed:
+            raise NearkinError(f"{SUMMARY} lists all files and comes last; write {name} before it")
+        used = name in self._files or name in self._folders
+        if used or name in ("", ".", "..") or Path(name).name != name or "\0" in name:
+            raise bad_parameter("name", repr(name), "a plain file name that was not used yet")
+        self._check_free(name)
 
     def _hidden(self) -> Aside:
         if self._aside is None:
@@ -282,7 +302,7 @@ class OutputDir:
         (hidden.parent / promises.NAME).unlink(missing_ok=True)
         shutil.rmtree(hidden)
         hidden.mkdir()
-        self._files, self._listed, self._state = {}, False, "open"
+        self._files, self._folders, self._listed, self._state = {}, [], False, "open"
 
     def promise(self, database: Path) -> tuple[Path, Path]:
         """Finish the output, synced, and let a database decide whether it takes its place (`nearkin.io.promises`).
@@ -337,9 +357,11 @@ class OutputDir:
             for raw, file in self._files.values():
                 file.close()
                 raw.finish(sync=True)
+            for name in self._folders:
+                _sync_below(new / name)
             # Files may have come since the start.
             self._foreign = self._entries_to_keep()
-            for name in self._files:
+            for name in (*self._files, *self._folders):
                 self._check_free(name)
             if place.exists():
                 self._owned = set(os.listdir(place)).difference(self._foreign)  # noqa: PTH208 - names, not paths
@@ -377,16 +399,34 @@ class OutputDir:
             raw.finish(sync=False)
 
     def _discard(self) -> None:
+        try:
+            self._clear()
+        except KeyboardInterrupt:
+            # What an interrupt cuts short here would lie there until the next run.
+            self._clear()
+            raise
+
+    def _clear(self) -> None:
         self._abandon()
         self._files = {}
         if self._aside is not None:
             self._aside.end()
             self._aside = None
-        for path in reversed(self._made):
+        for path in reversed([path for path in self._made if path.exists()]):
             if any(path.iterdir()):
                 break
             path.rmdir()
         self._made = []
+
+
+def _sync_below(folder: Path) -> None:
+    """Sync all files of a folder, and the names in it."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            # One system syncs only what is opened for writing; others let everybody sync what he may read.
+            with Path(parent, name).open("r+b" if sys.platform == "win32" else "rb") as file:
+                os.fsync(file.fileno())
+        aside.sync_folder(Path(parent))
 
 
 def files_of_run(folder: Path) -> set[str]:

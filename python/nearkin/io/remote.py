@@ -1,7 +1,8 @@
-"""Inputs by URL (`s3://`, `gs://`, `hf://`, `https://`, ...) through fsspec, where it and its part for the protocol are
-installed.
+"""Inputs, and output of engines, by URL (`s3://`, `gs://`, `hf://`, `https://`, ...) through fsspec, where it and its
+part for the protocol are installed.
 
-A remote file is read once, from its start to its end; what is needed again lies in the spool.
+A remote file is read once, from its start to its end; what is needed again lies in the spool. An engine writes its
+tables itself; only the summary of its run is written here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nearkin.errors import InputError, MissingExtraError, NearkinError
+from nearkin.errors import InputError, MissingExtraError, NearkinError, OutputError, bad_parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,6 +114,58 @@ def _system(url: str) -> tuple[Any, str]:
         raise MissingExtraError(message, extra="remote", package=protocol) from None
     except ValueError as error:
         raise _unreadable(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None
+
+
+def check_new(url: str) -> None:
+    """Check that nothing lies at the URL of a folder that is to be written.
+
+    Raises
+    ------
+    MissingExtraError
+        fsspec, or its part for this protocol, is not installed.
+    ParameterError
+        There is something.
+    InputError
+        No access.
+    """
+    system, path = _system(url)
+    with _reported(url):
+        try:
+            # What was listed before may have changed.
+            system.invalidate_cache()
+            found = system.ls(path, detail=False)
+        except FileNotFoundError:
+            return
+    if found:
+        raise bad_parameter("out", url, f"a folder that is empty or does not exist; it holds {found[0]}")
+
+
+def write_file(url: str, data: bytes) -> None:
+    """Write a file at once.
+
+    Raises
+    ------
+    OutputError
+        It can't be written.
+    """
+    system, path = _system(url)
+    try:
+        if getattr(system, "auto_mkdir", True) is False:
+            # Only folders of a machine must be there before their files.
+            system.makedirs(system._parent(path), exist_ok=True)
+        system.pipe_file(path, data)
+    except Exception as error:
+        # Each protocol raises errors of its own library.
+        reason = f"can't be written: {type(error).__name__}: {error}"
+        raise OutputError(f"{url}: {reason}", place=url, in_place="other") from error
+
+
+def is_folder(url: str) -> bool:
+    """Whether there is something below a URL, looked up anew."""
+    system, path = _system(url)
+    with _reported(url):
+        system.invalidate_cache()
+        return bool(system.isdir(path))
 
 
 @contextmanager

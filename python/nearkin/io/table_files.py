@@ -1,7 +1,8 @@
 """Reading a table of a run or of labels: columns of scalars from JSON, CSV, TSV or Parquet, also compressed.
 
 Unlike a corpus a table is read whole, and one record that can't be read is an error: labels that are silently left
-out would change a measure. Values of CSV and TSV are strings; an empty field is None, as `write_table` writes it.
+out would change a measure. Values of CSV and TSV are strings; an empty field is None, as `write_table` writes it, and
+in a column of ids the empty id.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 _FIELD = 256 << 20
 
 
-def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = None) -> dict[str, list[Any]]:
+def read_table(
+    path: str | os.PathLike[str], columns: Iterable[str] | None = None, *, ids: Iterable[str] = ()
+) -> dict[str, list[Any]]:
     r"""Columns of a table, by name.
 
     Parameters
@@ -34,6 +37,8 @@ def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = Non
         One file, or `-` for JSON lines from standard input.
     columns : iterable of str, optional
         Columns to keep, of those that the file has; None for all.
+    ids : iterable of str
+        Columns of ids: an empty field of CSV or TSV is the id "" there, not None.
 
     Returns
     -------
@@ -59,7 +64,7 @@ def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = Non
     if len(sources) != 1:
         raise unreadable(os.fspath(path), f"is {len(sources)} files; name one table")
     source = sources[0]
-    wanted = None if columns is None else set(columns)
+    wanted, named = None if columns is None else set(columns), set(ids)
     if kind == "parquet":
         return _parquet(source, wanted)
     if kind not in ("jsonl", "csv", "tsv"):
@@ -67,7 +72,7 @@ def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = Non
     with Reader(source, _Nowhere(), json=kind == "jsonl") as reader:
         text = io.TextIOWrapper(io.BufferedReader(_Raw(reader)), "utf-8-sig", newline="")
         try:
-            return _jsonl(source, text, wanted) if kind == "jsonl" else _csv(source, text, kind, wanted)
+            return _jsonl(source, text, wanted) if kind == "jsonl" else _csv(source, text, kind, wanted, named)
         except UnicodeDecodeError as error:
             raise unreadable(source.name, f"is not UTF-8 ({error.reason}); convert it, with iconv say") from error
 
@@ -122,7 +127,9 @@ def _jsonl(source: InputFile, text: Iterable[str], wanted: set[str] | None) -> d
     return found
 
 
-def _csv(source: InputFile, text: Iterator[str], kind: str, wanted: set[str] | None) -> dict[str, list[Any]]:
+def _csv(
+    source: InputFile, text: Iterator[str], kind: str, wanted: set[str] | None, ids: set[str]
+) -> dict[str, list[Any]]:
     reader = csv.reader(text, delimiter="\t" if kind == "tsv" else ",", strict=True)
     before = csv.field_size_limit(_FIELD)
     try:
@@ -132,16 +139,20 @@ def _csv(source: InputFile, text: Iterator[str], kind: str, wanted: set[str] | N
         twice = {name for name in header if header.count(name) > 1}
         if twice:
             raise _bad(source, 1, f"column {sorted(twice)[0]!r} occurs twice in the header")
-        held = {name: at for at, name in enumerate(header) if wanted is None or name in wanted}
-        found: dict[str, list[Any]] = {name: [] for name in held}
+        held = [
+            (name, at, "" if name in ids else None)
+            for at, name in enumerate(header)
+            if wanted is None or name in wanted
+        ]
+        found: dict[str, list[Any]] = {name: [] for name, _, _ in held}
         for fields in reader:
             if len(fields) != len(header):
                 if not fields:
                     continue
                 reason = f"{len(fields)} fields, {len(header)} in the header"
                 raise _bad(source, reader.line_num, reason)
-            for name, at in held.items():
-                found[name].append(fields[at] or None)
+            for name, at, empty in held:
+                found[name].append(fields[at] or empty)
         return found
     except csv.Error as error:
         raise _bad(source, reader.line_num, str(error)) from error

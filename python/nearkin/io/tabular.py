@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nearkin.errors import MissingExtraError
 from nearkin.io.values import Column, Scalar
+from nearkin.shown import ROWS, count_of, html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +48,17 @@ class Tabular:
     def _types(self) -> Mapping[str, str]:
         """Names of Arrow types for columns that may hold nothing that tells one."""
         return {}
+
+    def _repr_html_(self) -> str:
+        """The first rows, for a notebook."""
+        columns = self._columns()
+        some = [arrow_column(values[:ROWS]).to_pylist() for values in columns.values()]
+        total = len(next(iter(columns.values()), ()))
+        return html_table(list(columns), zip(*some, strict=True), total=total, caption=self._caption(total))
+
+    def _caption(self, rows: int) -> str:
+        """What stands above the table in a notebook."""
+        return count_of(rows, "row")
 
     def to_arrow(self) -> pa.Table:
         """The same as a pyarrow Table; a column that mixes numbers and strings becomes strings."""

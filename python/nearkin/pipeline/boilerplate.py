@@ -21,7 +21,8 @@ from nearkin._core import content_hashes
 from nearkin.errors import bad_parameter, check_count
 from nearkin.io import Column
 from nearkin.pipeline.candidates import TextBatch
-from nearkin.pipeline.documents import GrowingRows, HashedDocuments, first_with_same_content
+from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
+from nearkin.pipeline.growing import GrowingRows
 from nearkin.text.parts import split
 
 DOCUMENTS = 10

@@ -9,6 +9,8 @@ rest of the batch is absorbed within itself. Kernel: `crates/nearkin-core/src/pi
 **Connected components.** Every candidate that verifies joins two documents; the first of a component in
 keep order is kept. A chain of small changes is one component. Candidates that are connected already are not verified.
 
+Pairs that a person labelled different are kept apart by both rules (`nearkin.pipeline.apart`).
+
 Candidates come from the family's `CandidateSearch` (`nearkin.pipeline.candidates`) and from `OlderDocuments`, which are
 visited before all others. *Places* number both in the order of visits: older documents by their row, then the new ones.
 
@@ -21,21 +23,25 @@ and a number of 4 bytes for each older document.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import TextCache
 from nearkin._core import components as _components
+from nearkin.pipeline.apart import Apart
 from nearkin.pipeline.candidates import (
+    AddsDocuments,
     CandidateLists,
     CandidatePairs,
     CandidateSearch,
     CandidateSource,
+    KnowsPlaces,
     PlacedValues,
     Places,
     ReadsTexts,
+    SearchesKnown,
     Values,
 )
 from nearkin.pipeline.documents import HashedDocuments
@@ -52,8 +58,32 @@ _CACHE_BYTES = 64 << 20
 """Bytes of feature sets that are kept for later batches."""
 _CANDIDATES = 1 << 22
 """Candidates of documents that are verified by one call: about a second, after which progress is told."""
+_NEAR = 64
+"""Candidates of a document of the sample of near misses."""
 _PAIRS = 1 << 16
 """Pairs that are verified, or whose values are copied, at once."""
+
+
+@dataclass(frozen=True)
+class NearMisses:
+    """Candidates among the kept documents that are no matches: those of a random sample of the kept.
+
+    Attributes
+    ----------
+    left, right : (m,) int64
+        Places, left before right; each pair once, sorted.
+    similarity : (m,) float64
+        Below the threshold, or of texts that differ in what the comparison names, or that labels keep apart.
+    sampled, kept : int
+        Documents of the sample, of how many new ones that were kept. A pair is in the sample with probability
+        1 − (1 − p)(1 − p'), p = sampled/kept and p' = sampled/(kept − 1). Older documents are in none.
+    """
+
+    left: Places
+    right: Places
+    similarity: NDArray[np.float64]
+    sampled: int
+    kept: int
 
 
 @dataclass
@@ -72,6 +102,10 @@ class Assignment:
         Comparisons that were beyond a document's allowance, and look-ups that the family left out.
     differing : int
         Pairs that were similar enough and are no matches, since they differ in what the comparison names.
+    near : NearMisses or None
+        Candidates below the threshold, where they were asked for.
+    kept_apart : int
+        Rejected pairs of which one document would have been removed for the other, or both in one component.
     """
 
     by: Places
@@ -80,6 +114,8 @@ class Assignment:
     verified: int = 0
     skipped: int = 0
     differing: int = 0
+    near: NearMisses | None = None
+    kept_apart: int = 0
 
     @classmethod
     def of_none(cls, count: int) -> Assignment:
@@ -110,6 +146,10 @@ class Clusterer:
         Of `comparison`, kept from one Clusterer to the next: then no two of them may give one place to different texts.
     max_comparisons : int
         Most candidates that one document is compared with; those beyond are no matches, and counted.
+    near : int
+        Kept documents whose candidates are told of though they are no matches.
+    apart : Apart, optional
+        Rejected pairs of places: neither document is removed for the other.
     """
 
     candidate_source: CandidateSource
@@ -121,6 +161,8 @@ class Clusterer:
     tick: Callable[[int], None] = field(default=lambda _: None)
     cache: TextCache | None = None
     max_comparisons: int = MAX_COMPARISONS
+    near: int = 0
+    apart: Apart | None = None
 
     def __post_init__(self) -> None:
         self._values = PlacedValues(self.documents.values, self.rows)
@@ -135,17 +177,21 @@ class Clusterer:
         result = Assignment.of_none(len(self.rows))
         search, cache = self._search(), self._cache()
         before = 0 if cache is None else cache.differing
-        for batch in self._batches(search):
+        rejected: list[tuple[Places, Places]] = []
+        for batch in self._batches(search, self.apart):
             self._read(search, batch)
             left, seen = batch, 0
             if self._first or len(search):
-                left, seen = self._absorb_into_kept(search, cache, batch, result)
+                left, seen = self._absorb_into_kept(search, cache, batch, result, rejected)
             left = self._absorb_within(search, cache, left, result)
             # Nobody looks for what the last batch leaves.
-            if batch[-1] + 1 < len(self.rows):
+            if batch[-1] + 1 < len(self.rows) or self.near:
                 search.add(self._ahead(search) + left)
             self.tick(len(batch) - seen)
         result.differing = 0 if cache is None else cache.differing - before
+        result.kept_apart = self._kept_apart(rejected, result)
+        if self.near and self.comparison is not None and not isinstance(search, ReadsTexts):
+            result.near = self._near_misses(search, result)
         return result
 
     def match_older(self) -> Assignment:
@@ -179,6 +225,8 @@ class Clusterer:
                 earlier &= within
             labels = self._join(labels, left[earlier], right[earlier], result)
             self.tick(len(batch))
+        if self.apart is not None:
+            labels = self._part(labels, self.apart, result)
         members = np.flatnonzero(labels != np.arange(n))
         members = members[members >= self._first]
         heads = labels[members].astype(np.int64)
@@ -189,8 +237,8 @@ class Clusterer:
     def links(self) -> tuple[Places, Places, NDArray[np.float64], int]:
         """Every verified link as places (left before right) with its similarity, NaN without verification.
 
-        Links between older documents are left out. Sorted by left, then right. Last comes how many look-ups the family
-        left out, so that links may be missing.
+        Links between older documents and rejected pairs are left out. Sorted by left, then right. Last comes how many
+        look-ups the family left out, so that links may be missing.
         """
         search = self._search()
         if isinstance(search, ReadsTexts):
@@ -199,19 +247,22 @@ class Clusterer:
             search.add(np.arange(len(self.rows)))
             pairs = self._with_older(search.pairs())
         if pairs.similarity is not None:
-            return pairs.left, pairs.right, pairs.similarity, pairs.skipped
-        if self.comparison is None:
-            return pairs.left, pairs.right, self._similarities(pairs.left, pairs.right), pairs.skipped
-        similarity, differ = self._verified(pairs.left, pairs.right, self.comparison)
-        matched = (similarity >= self.threshold) & ~differ
+            similarity, matched = pairs.similarity, np.ones(len(pairs.left), bool)
+        else:
+            similarity, matched = self.matching(pairs.left, pairs.right)
+        if self.apart is not None:
+            matched &= ~self.apart.hold(pairs.left, pairs.right)
         return pairs.left[matched], pairs.right[matched], similarity[matched], pairs.skipped
 
     # Candidates
 
-    def _search(self) -> CandidateSearch:
+    def _search(self) -> CandidateSearch | KnowsPlaces:
         """A search among the new documents, with none added; one that reads texts has the older ones before them."""
         if not isinstance(self.older, PrecedingOlder):
-            return self.candidate_source.search(self._values)
+            known = None
+            if isinstance(self.candidate_source, SearchesKnown):
+                known = self.candidate_source.search_known(self._values, self.documents.spill)
+            return self.candidate_source.search(self._values) if known is None else known
         values = np.concatenate([self.older.values_by_place(), self._values[:]])
         search = self.candidate_source.search(values)
         rows = self.older.searched
@@ -224,11 +275,11 @@ class Clusterer:
                 search.add(part)
         return search
 
-    def _ahead(self, search: CandidateSearch) -> int:
+    def _ahead(self, search: AddsDocuments) -> int:
         """The place of the first new document for a search."""
         return self._first if isinstance(search, ReadsTexts) else 0
 
-    def _read(self, search: CandidateSearch, batch: NDArray[np.int64]) -> None:
+    def _read(self, search: AddsDocuments, batch: NDArray[np.int64]) -> None:
         """Give a search the texts of a batch, if it reads texts."""
         if isinstance(search, ReadsTexts) and len(batch):
             rows = self.rows[batch]
@@ -249,26 +300,29 @@ class Clusterer:
         order = np.lexsort(ends[::-1])
         return CandidatePairs(ends[0][order], ends[1][order])
 
-    def _batches(self, search: CandidateSearch | None = None) -> Iterator[NDArray[np.int64]]:
-        """Numbers of documents in order, in batches of limited size, by documents and by characters."""
+    def _batches(self, search: AddsDocuments | None = None, apart: Apart | None = None) -> Iterator[NDArray[np.int64]]:
+        """Numbers of documents in order, in batches of limited size, by documents and by characters; with `apart` none
+        holds both of a rejected pair.
+        """
         start, most = 0, _most(search)
         while start < len(self.rows):
             ends = np.cumsum(self._lengths[start : start + most].astype(np.int64))
             end = start + max(int(np.searchsorted(ends, _BATCH_CHARACTERS, side="right")), 1)
+            if apart is not None:
+                end = apart.end(self._first + start, self._first + end) - self._first
             yield np.arange(start, end)
             start = end
 
-    def _find(self, search: CandidateSearch | None, batch: NDArray[np.int64]) -> CandidateLists:
+    def _find(self, search: CandidateSearch | KnowsPlaces | None, batch: NDArray[np.int64]) -> CandidateLists:
         """Places of candidates for each document of the batch, ascending: older ones, then those of the search."""
-        values = self._values[batch]
         if search is None:
             none = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
-            return none if self.older is None else self.older.candidates(values)
-        found = search.find(values)
+            return none if self.older is None else self.older.candidates(self._values[batch])
+        found = search.find_at(batch) if isinstance(search, KnowsPlaces) else search.find(self._values[batch])
         if isinstance(search, ReadsTexts):
             return found
         found = CandidateLists(found.offsets, found.places + self._first, found.similarity, found.skipped)
-        return found if self.older is None else self.older.candidates(values).followed_by(found)
+        return found if self.older is None else self.older.candidates(self._values[batch]).followed_by(found)
 
     def _with_older(self, pairs: CandidatePairs) -> CandidatePairs:
         """Pairs of new documents as places, and those with older ones, sorted."""
@@ -288,16 +342,44 @@ class Clusterer:
         verified = np.concatenate(given)[order] if len(given) == len(similarity) else None
         return CandidatePairs(ends[0][order], ends[1][order], verified, skipped)
 
+    def _near_misses(self, search: CandidateSearch | KnowsPlaces, result: Assignment) -> NearMisses:
+        """Candidates of a sample of the kept documents, which are all in the search; none of them is a match."""
+        kept = np.flatnonzero(result.by < 0)
+        chosen = np.sort(kept[sample_of(len(kept), self.near)])
+        pairs = []
+        for start in range(0, len(chosen), _most(search)):
+            batch = chosen[start : start + _most(search)]
+            hits = self._find(search, batch)
+            owners = hits.owners()
+            places = (self._first + batch)[owners]
+            # Older documents are not of this run: what they remove is in none of its pairs, either.
+            other = (hits.places != places) & (hits.places >= self._first)
+            before = np.concatenate([[0], np.cumsum(other)])
+            other &= before[:-1] - before[hits.offsets[owners]] < _NEAR
+            pairs.append(np.sort(np.stack([hits.places[other], places[other]], axis=1), axis=1))
+        left, right = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0).T
+        similarity = self._similarities(left, right)
+        compared = ~np.isnan(similarity)
+        return NearMisses(left[compared], right[compared], similarity[compared], len(chosen), len(kept))
+
     # Absorbing
 
     def _absorb_into_kept(
-        self, search: CandidateSearch | None, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
+        self,
+        search: CandidateSearch | KnowsPlaces | None,
+        cache: TextCache | None,
+        batch: NDArray[np.int64],
+        result: Assignment,
+        rejected: list[tuple[Places, Places]] | None = None,
     ) -> tuple[NDArray[np.int64], int]:
-        """Give each document of the batch to its first match among the kept.
+        """Give each document of the batch to its first match among the kept; `rejected` grows by what labels reject.
 
         Returns the documents that have none, and how many were ticked already.
         """
         hits = self._find(search, batch)
+        if self.apart is not None and rejected is not None:
+            hits, *pairs = self.apart.without(hits, self._first + batch)
+            rejected.append((pairs[0], pairs[1]))
         result.candidates += int(hits.offsets[-1])
         result.skipped += hits.skipped
         found = np.flatnonzero(np.diff(hits.offsets))
@@ -356,7 +438,7 @@ class Clusterer:
         result.similarity[batch] = similarity
 
     def _absorb_within(
-        self, search: CandidateSearch, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
+        self, search: AddsDocuments, cache: TextCache | None, batch: NDArray[np.int64], result: Assignment
     ) -> NDArray[np.int64]:
         """Visit documents in order, each kept one absorbing later ones; the kept documents."""
         if len(batch):
@@ -400,6 +482,36 @@ class Clusterer:
                 np.concatenate([labels, now.astype(np.uint32)]),
                 np.concatenate([np.arange(len(labels), dtype=np.uint32), other.astype(np.uint32)]),
             )
+        return labels
+
+    # Rejected pairs
+
+    def _kept_apart(self, rejected: list[tuple[Places, Places]], result: Assignment) -> int:
+        """How many documents match a kept one that labels reject for them, before what they are removed for."""
+        if not rejected:
+            return 0
+        places, candidates = (np.concatenate(side) for side in zip(*rejected, strict=True))
+        by = result.by[places - self._first]
+        open_ = (by < 0) | (candidates < by)
+        return int(self.matching(candidates[open_], places[open_])[1].sum())
+
+    def _part(self, labels: NDArray[np.uint32], apart: Apart, result: Assignment) -> NDArray[np.uint32]:
+        """Labels of which no two of a rejected pair are equal: components that hold one are made anew."""
+        together = apart.together(labels)
+        result.kept_apart = int(together.sum())
+        if not result.kept_apart:
+            return labels
+        members = np.flatnonzero(np.isin(labels, labels[apart.left[together]]))
+        new = members[members >= self._first] - self._first
+        part = replace(self, rows=self.rows[new], tick=lambda _: None, cache=None, near=0, apart=None)
+        left, right, similarity, skipped = part.links()
+        result.skipped += skipped
+        # Places of the part: older documents as here, then its own.
+        here = np.concatenate([np.arange(self._first), self._first + new])
+        left, right = here[left], here[right]
+        inside = labels[left] == labels[right]
+        labels = labels.copy()
+        labels[members] = apart.separate(members, left[inside], right[inside], similarity[inside])
         return labels
 
     # Similarities, and what older and new documents hold, by place
@@ -476,7 +588,17 @@ class Clusterer:
         return lengths
 
 
-def _most(search: CandidateSearch | None) -> int:
+def sample_of(count: int, size: int) -> NDArray[np.int64]:
+    """`size` of the numbers below `count`, those with the smallest hashes: a random sample, always the same."""
+    mixed = np.arange(count, dtype=np.uint64) + np.uint64(1)
+    # SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    mixed *= np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return np.argsort(mixed ^ (mixed >> np.uint64(31)), kind="stable")[:size]
+
+
+def _most(search: AddsDocuments | None) -> int:
     """Documents of a batch."""
     return min(_BATCH, search.most) if isinstance(search, ReadsTexts) else _BATCH
 

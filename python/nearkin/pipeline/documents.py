@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from nearkin._core import content_hashes
 from nearkin.errors import InputError, bad_parameter
 from nearkin.io import Column, Corpus
-from nearkin.io.values import INT, NULL, TEXT, PackedTexts, Scalar
+from nearkin.io.values import INT, TEXT, PackedTexts, Scalar
 from nearkin.pipeline.candidates import TextBatch, TextCandidateSource, Values
+from nearkin.pipeline.growing import IN_MEMORY, GrowingColumn, GrowingRows, Spill, release
 from nearkin.pipeline.verify import LookUp, texts_by_row
 from nearkin.progress import Progress
 from nearkin.search.ids import Ids
@@ -53,6 +54,8 @@ class HashedDocuments:
         `keep:NAME`, by which documents are ordered, and `source`, where they come from; each where it was given.
     look_up : function
         Gives the texts of ascending rows again.
+    spill : Spill
+        Where arrays about them go that are too large for memory.
     """
 
     values: Values
@@ -62,9 +65,15 @@ class HashedDocuments:
     ids: Column
     columns: dict[str, Column]
     look_up: LookUp
+    spill: Spill = IN_MEMORY
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def release(self) -> None:
+        """Give the system back the memory of what lies in files."""
+        ids = self.ids
+        release(self.values, self.counts, self.contents, self.lengths, ids.kinds, ids.values, ids.offsets, ids.data)
 
     def some(self, rows: NDArray[np.int64]) -> HashedDocuments:
         """Ascending rows alone, without ids and columns."""
@@ -129,7 +138,7 @@ def hash_texts(
         return hash_corpus(texts, candidate_source, report, columns)
     # Anything but a sequence is Arrow's: one batch, which the core reads.
     batches = cast("list[TextBatch]", list(iterate_batches(texts)))
-    hashed = _Hashed(candidate_source)
+    hashed = _Hashed(candidate_source, Spill.into(None))
     sized = all(hasattr(batch, "__len__") for batch in batches)
     total = sum(len(batch) for batch in batches) if sized else None
     for batch in batches:
@@ -174,7 +183,8 @@ def hash_corpus(
     corpus: Corpus, candidate_source: TextCandidateSource, report: Progress, columns: dict[str, Column] | None = None
 ) -> HashedDocuments:
     """Read and hash a corpus; its extra columns are named after their use by the caller."""
-    hashed, ids = _Hashed(candidate_source), GrowingColumn()
+    spill = Spill.into(corpus.spool_dir)
+    hashed, ids = _Hashed(candidate_source, spill), GrowingColumn(spill)
     extra: dict[str, GrowingColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
     tell_bytes = bytes_ticker(corpus, report)
@@ -183,7 +193,7 @@ def hash_corpus(
         if not numbered:
             ids.append(batch.ids)
         for name, column in batch.columns.items():
-            extra.setdefault(name, GrowingColumn()).append(column)
+            extra.setdefault(name, GrowingColumn(spill)).append(column)
         report("hash", len(hashed), None)
         tell_bytes()
     tell_bytes(ended=True)
@@ -228,44 +238,11 @@ def _row_numbers(count: int) -> Column:
     return Column(np.full(count, INT, np.uint8), np.arange(count), offsets, np.zeros(0, np.uint8))
 
 
-class GrowingRows:
-    """Rows that come batch by batch, in one array whose room grows by a quarter.
-
-    Parts that are joined at the end would be held twice, and would lie between what batches leave behind.
-    """
-
-    def __init__(self) -> None:
-        self._rows: NDArray[Any] = np.zeros(0, np.uint8)
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def append(self, rows: NDArray[Any]) -> None:
-        """Copy these behind the others."""
-        if not self._count:
-            self._rows = np.zeros((0, *rows.shape[1:]), rows.dtype)
-        end = self._count + len(rows)
-        if end > len(self._rows):
-            self._resize(max(end, len(self._rows) * 5 // 4))
-        self._rows[self._count : end] = rows
-        self._count = end
-
-    def _resize(self, count: int) -> None:
-        # Nobody else sees the array before it is joined.
-        self._rows.resize((count, *self._rows.shape[1:]), refcheck=False)
-
-    def joined(self) -> NDArray[Any]:
-        """All of them."""
-        self._resize(self._count)
-        return self._rows
-
-
 class _Hashed:
     """What is known of the documents so far."""
 
-    def __init__(self, candidate_source: TextCandidateSource) -> None:
-        self._source = candidate_source
+    def __init__(self, candidate_source: TextCandidateSource, spill: Spill) -> None:
+        self._source, self._spill = candidate_source, spill
         self._count = 0
         self._only: tuple[NDArray[Any], ...] = ()
         self._grown: tuple[GrowingRows, ...] = ()
@@ -283,7 +260,7 @@ class _Hashed:
             self._only = rows
             return
         if not self._grown:
-            self._grown = tuple(GrowingRows() for _ in rows)
+            self._grown = tuple(GrowingRows(self._spill) for _ in rows)
             for grown, first in zip(self._grown, self._only, strict=True):
                 grown.append(first)
             self._only = ()
@@ -296,35 +273,7 @@ class _Hashed:
             # Arrays without rows, of the types and widths that the family's have.
             self.append([])
         values, counts, contents, lengths = self._only or tuple(grown.joined() for grown in self._grown)
-        return HashedDocuments(values, counts, contents, lengths, ids, columns, look_up)
-
-
-class GrowingColumn:
-    """A column that comes batch by batch; what all of its rows lack, numbers or strings, takes no memory."""
-
-    def __init__(self) -> None:
-        self._kinds, self._values, self._ends, self._data = (GrowingRows() for _ in range(4))
-
-    def append(self, column: Column) -> None:
-        """Copy these values behind the others."""
-        before, first, last = len(self._kinds), int(column.offsets[0]), int(column.offsets[-1])
-        self._kinds.append(column.kinds)
-        if len(self._values) or not np.isin(column.kinds, (TEXT, NULL)).all():
-            self._values.append(np.zeros(before - len(self._values), np.int64))
-            self._values.append(column.values)
-        if len(self._ends) or last > first:
-            self._ends.append(np.zeros(before - len(self._ends), np.int64))
-            self._ends.append(column.offsets[1:] + (len(self._data) - first))
-            self._data.append(column.data[first:last])
-
-    def joined(self) -> Column:
-        """All of them."""
-        kinds, none = self._kinds.joined(), np.int64(0)
-        values = self._values.joined() if len(self._values) else np.broadcast_to(none, len(kinds))
-        offsets = np.broadcast_to(none, len(kinds) + 1)
-        if len(self._ends):
-            offsets = np.concatenate([[none], self._ends.joined()])
-        return Column(kinds, values, offsets, self._data.joined())
+        return HashedDocuments(values, counts, contents, lengths, ids, columns, look_up, self._spill)
 
 
 def _look_up(batches: list[TextBatch]) -> LookUp:

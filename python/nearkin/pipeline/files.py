@@ -7,6 +7,9 @@
 
 Files whose digest has no seven characters in a part (below about 100 bytes, or constant) match by equal bytes alone:
 their digests are equal by chance. Empty files are always kept.
+
+With `also="text"` short textual files match by features of their text, too (`candidates/files.py`), and both tables
+name the evidence of each link.
 """
 
 from __future__ import annotations
@@ -15,22 +18,25 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import ssdeep_hash_contents
+from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.errors import InputError, bad_parameter, check_count, impossible_name, mismatch, printable
 from nearkin.io import Column, OutputDir
 from nearkin.io.frames import is_frame
-from nearkin.pipeline.candidates import DigestCandidates, OlderIndex, TextBatch
+from nearkin.pipeline.apart import checked_labels
+from nearkin.pipeline.candidates import DigestCandidates, FileCandidates, OlderIndex, TextBatch
+from nearkin.pipeline.candidates.files import Features, file_rows
 from nearkin.pipeline.candidates.ssdeep import digest_rows
 from nearkin.pipeline.cluster import MAX_COMPARISONS
 from nearkin.pipeline.differ import Differing
 from nearkin.pipeline.documents import Cells, HashedDocuments, as_column, check_distinct_ids
 from nearkin.pipeline.given import Frame, files_of, paths_of
 from nearkin.pipeline.keep import VALUES, KeepKey, check_values, column_key, keep_columns, keep_keys
+from nearkin.pipeline.labels import GivenLabels
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments
 from nearkin.pipeline.remembering import HasSettings, RemembersDocuments, check_remembering, check_store, columns_of
 from nearkin.pipeline.results import DedupResult
@@ -44,6 +50,12 @@ __all__ = ["dedup_files"]
 
 THRESHOLD = 80
 """Score from which two files count as near-duplicates when the caller says nothing."""
+
+TEXT_THRESHOLD = 0.6
+"""Similarity of features of text from which two files count as near-duplicates when the caller says nothing."""
+
+LONGEST_TEXT = 1 << 16
+"""Bytes of the longest file that has features of text (core: `patterns/payloads/scripts.rs`)."""
 
 SKIP_HUBS = 100_000
 """Digests that share a 7-gram, from which on it is not looked up when the caller says nothing."""
@@ -65,6 +77,7 @@ class _Options:
     keep: str
     links: ListedLinks
     skip_hubs: int | None
+    text_threshold: float | None = None
     max_comparisons: int = field(default=MAX_COMPARISONS, init=False)
     verify: str = field(default="score", init=False)
     comparison: None = field(default=None, init=False)
@@ -80,7 +93,10 @@ class _Options:
         for name, rule in rules.items():
             if getattr(self, name) not in get_args(rule):
                 raise bad_parameter(name, repr(getattr(self, name)), ", ".join(get_args(rule)))
-        object.__setattr__(self, "candidate_source", DigestCandidates(self.recipe, self.threshold, self.skip_hubs))
+        source = DigestCandidates(self.recipe, self.threshold, self.skip_hubs)
+        if self.text_threshold is not None:
+            source = FileCandidates(self.recipe, self.threshold, self.text_threshold, self.skip_hubs)
+        object.__setattr__(self, "candidate_source", source)
 
     def tell_skipped(self, skipped: int) -> str:
         """That look-ups were left out."""
@@ -105,7 +121,10 @@ def dedup_files(
     columns: Mapping[str, Cells] | Iterable[str] | None = None,
     output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
+    labels: GivenLabels | None = None,
     skip_hubs: int | None = SKIP_HUBS,
+    also: Literal["text"] | None = None,
+    text_threshold: float | None = None,
     on_error: OnError | None = None,
     progress: ShowProgress = None,
 ) -> DedupResult:
@@ -144,10 +163,20 @@ def dedup_files(
         its place if, and only if, the store remembers what stays. Called again if the store has changed meanwhile.
     links : {"representatives", "all"}, default "representatives"
         Whether `pairs` holds the links of removed files only, or all matches.
+    labels : PairLabels, iterable of (path, path, bool or None), or the path of a table; optional
+        What a person said of pairs of files, by their paths, as for `nearkin.dedup`: no file is removed for one that
+        it is labelled different from, unless their bytes are equal. Not with a store or an index.
     skip_hubs : int, default 100,000
         7-grams that more digests share are not looked up, which bounds the work for very many files with a common part:
         among the new files, and among older ones (in a store those of each segment). The summary counts such look-ups
         under `skipped`. None looks up all.
+    also : {"text"}, optional
+        Short textual files (scripts and pages up to 64 KB) match by features of their text as well, whatever their
+        digests say: names of variables, numbers, comments, white space, case and base64 don't matter. `clusters` and
+        `pairs` have a column `evidence` then: "ssdeep 84", "text .91", both, or "bytes". Not with a store or an index,
+        which have digests alone.
+    text_threshold : float, default 0.6
+        With `also="text"`: smallest Jaccard similarity of features of a match, inclusive, above 0 to 1.
     on_error : function, optional
         Called with the path and the exception of each file that can't be read; it is left out, and its entry of
         `values` with it. None raises the first one.
@@ -168,7 +197,8 @@ def dedup_files(
     OSError
         If a file can't be read.
     ParameterError
-        For an unknown rule, a threshold out of range, a path given twice, columns that are not as long as the paths.
+        For an unknown rule, a threshold out of range, a path given twice, columns that are not as long as the paths,
+        or labels beside a store or an index.
     MismatchError
         If an index or a store was made by another recipe, or a store for another threshold.
 
@@ -197,8 +227,10 @@ def dedup_files(
     if skip_hubs is not None:
         skip_hubs = check_count("skip_hubs", skip_hubs, 1, (1 << 63) - 1, "1 or more, or None")
     held = against if store is None else store
-    options = _Options(*_following(held, recipe, threshold), cluster, keep, links, skip_hubs)
+    of_texts = _text_threshold(also, text_threshold, held)
+    options = _Options(*_following(held, recipe, threshold), cluster, keep, links, skip_hubs, of_texts)
     check_remembering(store, columns, output)
+    told = None if labels is None else checked_labels(labels, store, against)
     if store is not None:
         check_store(store, against, options)
     if path is not None and not is_frame(paths) and not is_frame(against):
@@ -218,13 +250,22 @@ def dedup_files(
         with timer("hash"):
             dated, is_id = _CHANGED in keep_columns(options.order), store is not None
             new = hash_paths(
-                names, options.recipe, columns=cells, dated=dated, named=is_id, on_error=on_error, report=report
+                names,
+                options.recipe,
+                columns=cells,
+                dated=dated,
+                named=is_id,
+                texts=of_texts is not None,
+                on_error=on_error,
+                report=report,
             )
             check_distinct_ids(new.ids, "ids")
             older, older_index = _against(paths_of(against, path), options, on_error, report)
 
         def decide(older: OlderDocuments | None) -> DedupResult:
-            result = run_stages(new, older, older_index, options, timer, report)
+            result = run_stages(new, older, older_index, options, timer, report, labels=told)
+            if isinstance(options.candidate_source, FileCandidates):
+                _name_evidence(result, options.candidate_source, new, older)
             return replace(result, summary={**result.summary, "unreadable": len(names) - len(new)})
 
         if store is None:
@@ -248,9 +289,56 @@ def _against(
         return None, index
     if isinstance(against, HoldsOlderDocuments):
         return against.older_documents(options.candidate_source), None
-    old = hash_paths(path_names(against, "against"), options.recipe, on_error=on_error, report=of_older(report))
+    texts, told = options.text_threshold is not None, of_older(report)
+    old = hash_paths(path_names(against, "against"), options.recipe, texts=texts, on_error=on_error, report=told)
     check_distinct_ids(old.ids, "against_ids")
     return HashedOlder(old, options.candidate_source), None
+
+
+def _text_threshold(also: object, text_threshold: float | None, held: object) -> float | None:
+    """The threshold of features of text; None where they are not asked for.
+
+    Raises
+    ------
+    ParameterError
+        Anything but "text"; a threshold without it; a store.
+    """
+    if also is None:
+        if text_threshold is not None:
+            raise bad_parameter("text_threshold", text_threshold, "None, or also='text' with it")
+        return None
+    if also != "text":
+        raise bad_parameter("also", repr(also), "'text', or None")
+    if isinstance(held, HasSettings):
+        raise bad_parameter("also", repr(also), "None with a store, which has digests of its files and no texts")
+    return TEXT_THRESHOLD if text_threshold is None else text_threshold
+
+
+def _name_evidence(
+    result: DedupResult, source: FileCandidates, new: HashedDocuments, older: OlderDocuments | None
+) -> None:
+    """Put a column behind those of both tables: what says that the two files of a row are near."""
+    rows = {name: row for row, name in enumerate(new.ids.to_list())}
+    old = {} if older is None else {name: row for row, name in enumerate(older.ids(np.arange(len(older))))}
+
+    def values(names: list[Any]) -> NDArray[Any]:
+        found = np.empty((len(names), 2), object)
+        for at, name in enumerate(names):
+            held = name not in rows and older is not None
+            found[at] = older.values(np.array([old[name]]))[0] if held and older else new.values[rows[name]]
+        return found
+
+    clusters, pairs = result.clusters, result.pairs
+    named = source.evidence(values(clusters["id"]), values(clusters["representative"]))
+    equal = {"kept": "", "exact": "bytes", "exact-old": "bytes"}
+    named = [equal.get(reason, text) for reason, text in zip(clusters["reason"], named, strict=True)]
+    clusters.with_column("evidence", named)
+    if "left" in pairs.columns:
+        named = source.evidence(values(pairs["left"]), values(pairs["right"]))
+        named[len(named) - pairs.copies :] = ["bytes"] * pairs.copies
+    else:
+        named = [text for text, reason in zip(named, clusters["reason"], strict=True) if reason != "kept"]
+    pairs.with_column("evidence", named)
 
 
 def _of_paths(columns: dict[str, Column], names: list[str], read: Column) -> dict[str, Column]:
@@ -326,6 +414,7 @@ def hash_paths(
     columns: dict[str, Column] | None = None,
     dated: bool = False,
     named: bool = False,
+    texts: bool = False,
     on_error: OnError | None = None,
     report: Progress = unreported,
 ) -> HashedDocuments:
@@ -342,6 +431,8 @@ def hash_paths(
         Whether the order of their last changes is to be a column.
     named : bool, default False
         Whether the names are to be ids of a store: one that is not UTF-8 is then a file that can't be read.
+    texts : bool, default False
+        Whether values have features of text, too.
     on_error : function, optional
         Called with the path and the exception of each file that can't be read; it is left out. None raises the first.
     report : function, optional
@@ -359,6 +450,7 @@ def hash_paths(
     digests: list[str] = []
     contents: list[tuple[int, int]] = []
     lengths: list[int] = []
+    features: list[Features | None] = []
     for start in range(0, len(names), _BATCH):
         batch = names[start : start + _BATCH]
         files = ssdeep_hash_contents(batch, recipe.eliminate_runs, recipe.truncate)
@@ -372,6 +464,11 @@ def hash_paths(
                 try:
                     times.append(Path(names[place]).stat().st_mtime_ns)
                 except OSError as gone:
+                    fault = gone
+            if texts and fault is None and file is not None:
+                try:
+                    features.append(_features(names[place], file[3]))
+                except (OSError, InputError) as gone:
                     fault = gone
             if fault is not None:
                 if on_error is None:
@@ -393,7 +490,7 @@ def hash_paths(
         columns = {**(columns or {}), column_key(_CHANGED): Column.integers(ranks.reshape(-1).astype(np.int64))}
     sizes = np.array(lengths, np.uint64)
     return HashedDocuments(
-        digest_rows(digests),
+        file_rows(digests, features) if texts else digest_rows(digests),
         (sizes > 0).astype(np.uint64),
         np.array(contents, np.uint64).reshape(-1, 2),
         sizes,
@@ -401,6 +498,23 @@ def hash_paths(
         columns or {},
         no_texts,
     )
+
+
+def _features(name: str, length: int) -> Features | None:
+    """Features of a file's text; None for one that has none.
+
+    Raises
+    ------
+    InputError
+        The file has another length than when it was hashed.
+    """
+    if length > LONGEST_TEXT:
+        return None
+    data = Path(name).read_bytes()
+    if len(data) != length:
+        place, reason = printable(name), "it changed while it was read"
+        raise InputError(f"{place}: {reason}", place=place, reason=reason)
+    return script_features((np.array([0, len(data)], np.int64), np.frombuffer(data, np.uint8)))[0]
 
 
 def no_texts(rows: NDArray[np.int64]) -> TextBatch:

@@ -62,42 +62,48 @@ class HoldsOlderDocuments(Protocol):
 
 
 class HeldOlder:
-    """Older documents in memory; those without features alone have `copies`."""
+    """Older documents in memory; those without features alone have `copies`.
+
+    Attributes
+    ----------
+    documents : HashedDocuments
+    searched : (n,) int64
+        Rows that have features and are no copies of an earlier one.
+    """
 
     def __init__(self, documents: HashedDocuments) -> None:
-        self._documents = documents
+        self.documents = documents
         original = first_with_same_content(documents.contents)
         distinct = np.flatnonzero(original == np.arange(len(documents)))
         self._distinct = distinct
         self.searched = distinct[documents.counts[distinct] > 0]
-        """Rows that have features and are no copies of an earlier one."""
 
     def __len__(self) -> int:
-        return len(self._documents)
+        return len(self.documents)
 
     def copies(self, contents: NDArray[np.uint64]) -> Places:
         """By sorting both sides."""
         held = len(self._distinct)
-        first = first_with_same_content(np.concatenate([self._documents.contents[self._distinct], contents]))[held:]
+        first = first_with_same_content(np.concatenate([self.documents.contents[self._distinct], contents]))[held:]
         copies = np.full(len(contents), -1, np.int64)
         copies[first < held] = self._distinct[first[first < held]]
         return copies
 
     def values(self, rows: Places) -> Values:
         """The values of these rows."""
-        return self._documents.values[rows]
+        return self.documents.values[rows]
 
     def lengths(self, rows: Places) -> NDArray[np.uint64]:
         """How many characters their texts have."""
-        return self._documents.lengths[rows]
+        return self.documents.lengths[rows]
 
     def texts(self, rows: Places) -> TextBatch:
         """Their texts, looked up again."""
-        return self._documents.look_up(rows)
+        return self.documents.look_up(rows)
 
     def ids(self, rows: Places) -> list[Any]:
         """Their ids."""
-        return self._documents.ids.take(rows)
+        return self.documents.ids.take(rows)
 
 
 class HashedOlder(HeldOlder):
@@ -122,6 +128,6 @@ class PrecedingOlder(HeldOlder):
 
     def values_by_place(self) -> Values:
         """Their values; zeros, as of a text without features, where no document is looked for."""
-        values = np.zeros_like(self._documents.values)
-        values[self.searched] = self._documents.values[self.searched]
+        values = np.zeros_like(self.documents.values)
+        values[self.searched] = self.documents.values[self.searched]
         return values

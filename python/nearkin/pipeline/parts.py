@@ -21,7 +21,8 @@ from nearkin.io import Column
 from nearkin.pipeline.boilerplate import LineCounts
 from nearkin.pipeline.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.pipeline.cluster import Clusterer
-from nearkin.pipeline.documents import GrowingRows, HashedDocuments, first_with_same_content
+from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
+from nearkin.pipeline.growing import GrowingRows
 from nearkin.pipeline.keep import keep_order
 from nearkin.pipeline.sized import sized
 from nearkin.pipeline.stages import RunOptions

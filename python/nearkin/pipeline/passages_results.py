@@ -16,6 +16,7 @@ from nearkin.pipeline.cuts import Cuts
 from nearkin.pipeline.parts import Found
 from nearkin.pipeline.results import IdList, ResultTable
 from nearkin.pipeline.summary import Timing
+from nearkin.shown import html_facts
 
 Removal = Literal["parts", "documents", "nothing"]
 
@@ -137,6 +138,14 @@ class PassagesResult:
     cuts: Cuts
     summary: PassagesSummary
     ids: Column
+
+    def _repr_html_(self) -> str:
+        """Counts, and the first passages, for a notebook."""
+        names = ("documents", "unit", "passages", "documents_with_passages", "kept", "cut", "removed")
+        told: Mapping[str, object] = self.summary
+        facts = [(name.replace("_", " "), told[name]) for name in names if name in told]
+        facts += [("warning", warning) for warning in self.summary.get("warnings", [])]
+        return html_facts(facts) + self.passages._repr_html_()
 
     @cached_property
     def kept(self) -> IdList:

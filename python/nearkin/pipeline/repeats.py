@@ -26,7 +26,8 @@ from nearkin._core import content_hashes, find_repeats, word_places
 from nearkin.io import PackedTexts
 from nearkin.io.spool import Spool
 from nearkin.pipeline.candidates import TextBatch, Values
-from nearkin.pipeline.documents import GrowingRows, HashedDocuments
+from nearkin.pipeline.documents import HashedDocuments
+from nearkin.pipeline.growing import GrowingRows
 from nearkin.pipeline.parts import Found, document_batches
 from nearkin.text.parts import Unit, split
 

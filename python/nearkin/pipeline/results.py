@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -17,8 +17,10 @@ from nearkin.io.tabular import Tabular
 from nearkin.io.values import INT, NULL, TEXT
 from nearkin.pipeline.candidates import CandidateSource, Places, Values
 from nearkin.pipeline.documents import HashedDocuments
+from nearkin.pipeline.growing import release
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.summary import REASONS, Reason, Summary
+from nearkin.shown import html_facts
 
 _Frame = TypeVar("_Frame")
 
@@ -27,6 +29,64 @@ IdList: TypeAlias = list[Any]
 
 
 # Tables
+
+_ROWS = 1 << 12
+"""Rows of a table that become Python objects at once."""
+
+
+_VALUES = 1 << 11
+"""Pairs whose values are copied at once to tell their distances."""
+
+
+class Taken(Sequence[Any]):
+    """A column whose cells are made when they are asked for.
+
+    Parameters
+    ----------
+    places : (n,) array
+        What each cell is made of.
+    cells : function
+        The cells of some places, as a list.
+    """
+
+    __slots__ = ("_cells", "_places")
+
+    def __init__(self, places: NDArray[Any], cells: Callable[[NDArray[Any]], list[Any]]) -> None:
+        self._places, self._cells = places, cells
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, row: Any) -> Any:
+        """The cell of a row; a list for a slice."""
+        if isinstance(row, slice):
+            return self._cells(self._places[row])
+        return self._cells(self._places[row : row + 1 or None])[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        for start in range(0, len(self), _ROWS):
+            yield from self[start : start + _ROWS]
+
+    def some(self, chosen: NDArray[Any]) -> Taken:
+        """The cells of some rows, by number or mask."""
+        return Taken(self._places[chosen], self._cells)
+
+
+HeldColumn: TypeAlias = list[Any] | NDArray[Any] | Taken
+"""A column of a table as it is held."""
+
+
+def _listed(cells: HeldColumn) -> list[Any]:
+    """A column as Python objects."""
+    if isinstance(cells, np.ndarray):
+        return cells.tolist()  # type: ignore[no-any-return]
+    return cells[:] if isinstance(cells, Taken) else cells
+
+
+def _named(codes: NDArray[Any]) -> list[Any]:
+    """Reasons of their numbers."""
+    return [REASONS[code] for code in codes.tolist()]
+
 
 _TYPES = {"cluster": "int64", "distance": "int64", "similarity": "float64", "reason": "string"}
 """Arrow types of what cells may leave open: a table without rows, similarities that nothing verified."""
@@ -37,9 +97,16 @@ class ResultTable(Tabular):
 
     Parameters
     ----------
-    columns : mapping of str to list
+    columns : mapping of str to list, array or Taken
+        Arrays and `Taken` become lists of Python objects when they are asked for.
     id_type : str, optional
         Name of the Arrow type of ids, which a table without rows has, too.
+
+    Attributes
+    ----------
+    columns : dict of str to list
+    compact : mapping of str to list, array or Taken
+        The same as they are held, for writers that take some rows at a time.
 
     Examples
     --------
@@ -49,9 +116,19 @@ class ResultTable(Tabular):
     (['a', 'b'], 2, {'id': 'a', 'distance': 0})
     """
 
-    def __init__(self, columns: Mapping[str, list[Any]], *, id_type: str | None = None) -> None:
-        self.columns: dict[str, list[Any]] = dict(columns)
+    def __init__(self, columns: Mapping[str, HeldColumn], *, id_type: str | None = None) -> None:
+        self._held: dict[str, HeldColumn] = dict(columns)
         self._id_type = id_type
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """Every column as a list."""
+        return {name: self[name] for name in self._held}
+
+    @property
+    def compact(self) -> Mapping[str, HeldColumn]:
+        """Every column as it is held."""
+        return self._held
 
     @classmethod
     def of_rows(cls, rows: Sequence[Mapping[str, object]], names: Iterable[str] = ()) -> ResultTable:
@@ -59,17 +136,26 @@ class ResultTable(Tabular):
         return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else names)})
 
     def __getitem__(self, name: str) -> list[Any]:
-        return self.columns[name]
+        held = self._held[name]
+        if not isinstance(held, list):
+            held = self._held[name] = _listed(held)
+        return held
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return len(next(iter(self._held.values())))
 
     def __repr__(self) -> str:
-        return f"<table of {len(self)} rows: {', '.join(self.columns)}>"
+        return f"<table of {len(self)} rows: {', '.join(self._held)}>"
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Each row as a dict."""
-        return (dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True))
+        for start in range(0, len(self), _ROWS):
+            parts = [_listed(held[start : start + _ROWS]) for held in self._held.values()]
+            yield from (dict(zip(self._held, row, strict=True)) for row in zip(*parts, strict=True))
+
+    def with_column(self, name: str, cells: HeldColumn) -> None:
+        """Put a column behind the others."""
+        self._held[name] = cells
 
     def _columns(self) -> dict[str, list[Any]]:
         return self.columns
@@ -81,6 +167,9 @@ class ResultTable(Tabular):
 
 class ClusterTable(ResultTable):
     """The documents of clusters: id, cluster, representative, distance, similarity, reason."""
+
+    codes: NDArray[np.uint8] = np.zeros(0, np.uint8)
+    """The number of each row's reason in `REASONS`."""
 
     if TYPE_CHECKING:
 
@@ -175,6 +264,9 @@ class DedupResult:
         Counts, recipe, parameters, version, timings per stage; as in the file summary.json.
     ids : Column
         Ids of all documents, by row.
+    near_misses : PairTable or None
+        Candidates that are no matches, of a random sample of the kept documents: left, right, distance, similarity.
+        None where they were not asked for.
     """
 
     kept_rows: NDArray[np.int64]
@@ -182,6 +274,7 @@ class DedupResult:
     pairs: PairTable
     summary: Summary
     ids: Column
+    near_misses: PairTable | None = None
 
     @cached_property
     def kept(self) -> IdList:
@@ -215,6 +308,31 @@ class DedupResult:
         documents, removed = self.summary["documents"], self.summary["removed"]
         clusters = self.summary["clusters"]
         return f"<kept {len(self.kept_rows)} of {documents} documents, removed {removed} in {clusters} clusters>"
+
+    def _repr_html_(self) -> str:
+        """What was removed for what, and the first clusters, for a notebook."""
+        names = (
+            "documents",
+            "kept",
+            "removed",
+            "removed_by_reason",
+            "clusters",
+            "labels",
+            "recipe",
+            "threshold",
+            "radius",
+        )
+        told: Mapping[str, object] = self.summary
+        facts = [(name.replace("_", " "), _fact(told[name])) for name in names if name in told]
+        facts += [("warning", warning) for warning in self.summary.get("warnings", [])]
+        return html_facts(facts) + self.clusters._repr_html_()
+
+
+def _fact(value: object) -> str:
+    """A value of a summary in words."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_fact(count)}" for name, count in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 # From places to tables
@@ -305,11 +423,12 @@ class _Documents:
     ) -> None:
         self._source, self._new, self._heads, self._rows = candidate_source, new, heads, rows
 
-    def ids(self, places: Places) -> IdList:
+    def ids(self, places: Places) -> HeldColumn:
+        """Ids of places, made when they are asked for, unless some are those of `Heads`, which may change."""
         n = len(self._rows)
-        if not n:
-            return []
         own = places < n
+        if own.all():
+            return Taken(self._rows[places], self._new.ids.take)
         names: IdList = self._new.ids.take(self._rows[np.where(own, places, 0)])
         other = np.flatnonzero(~own)
         for at, name in zip(other.tolist(), self._heads.ids(places[other] - n) if len(other) else (), strict=True):
@@ -318,6 +437,14 @@ class _Documents:
 
     def distances(self, places: Places, others: Places) -> NDArray[np.int64]:
         """From new documents to any."""
+        found = np.zeros(len(places), np.int64)
+        for start in range(0, len(places), _VALUES):
+            part = slice(start, start + _VALUES)
+            found[part] = self._distances(places[part], others[part])
+            release(self._new.values)
+        return found
+
+    def _distances(self, places: Places, others: Places) -> NDArray[np.int64]:
         n = len(self._rows)
         values = self._new.values[self._rows[places]]
         own = others < n
@@ -342,17 +469,23 @@ def clusters_table(
     reason = np.where(exact, 1, near) + np.where(representative >= len(found), 3, 0)
     reason[representative == members] = 0
     documents = _Documents(candidate_source, new, heads, found.rows)
-    return ClusterTable(
+    distance = documents.distances(members, representative)
+    # Signatures without features differ from one another; a document does not from itself, nor from its copies.
+    distance[exact | (representative == members)] = 0
+    codes = reason.astype(np.uint8)
+    table = ClusterTable(
         {
             "id": documents.ids(members),
-            "cluster": cluster.tolist(),
+            "cluster": cluster,
             "representative": documents.ids(representative),
-            "distance": documents.distances(members, representative).tolist(),
-            "similarity": found.similarity[members].tolist(),
-            "reason": [REASONS[code] for code in reason.tolist()],
+            "distance": distance,
+            "similarity": found.similarity[members],
+            "reason": Taken(codes, _named),
         },
         id_type=_id_type(new.ids),
     )
+    table.codes = codes
+    return table
 
 
 def _id_type(ids: Column) -> str | None:
@@ -382,10 +515,38 @@ def cluster_members(found: Representatives) -> tuple[Places, NDArray[np.int64]]:
 
 def representative_links(clusters: ClusterTable) -> PairTable:
     """The link of each removed document with its representative."""
-    removed = [at for at, reason in enumerate(clusters["reason"]) if reason != "kept"]
+    removed = np.flatnonzero(clusters.codes != 0)
     names = ("id", "representative", "distance", "similarity")
-    columns = {name: [clusters[name][at] for at in removed] for name in names}
-    return PairTable(columns, id_type=clusters._id_type)
+    return PairTable({name: _some(clusters.compact[name], removed) for name in names}, id_type=clusters._id_type)
+
+
+def _some(cells: HeldColumn, rows: NDArray[np.int64]) -> HeldColumn:
+    """Some rows of a column."""
+    if isinstance(cells, Taken):
+        return cells.some(rows)
+    return cells[rows] if isinstance(cells, np.ndarray) else [cells[row] for row in rows.tolist()]
+
+
+def linked(
+    candidate_source: CandidateSource,
+    new: HashedDocuments,
+    heads: Heads,
+    found: Representatives,
+    left: Places,
+    right: Places,
+    similarity: NDArray[np.float64],
+) -> PairTable:
+    """Pairs of distinct contents by place, in the order of left and right."""
+    order = np.lexsort((right, left))
+    left, right = left[order], right[order]
+    documents = _Documents(candidate_source, new, heads, found.rows)
+    columns = {
+        "left": documents.ids(left),
+        "right": documents.ids(right),
+        "distance": documents.distances(right, left),
+        "similarity": similarity[order],
+    }
+    return PairTable(columns, id_type=_id_type(new.ids))
 
 
 def all_links(
@@ -403,12 +564,14 @@ def all_links(
     right = np.concatenate([right, copies])
     documents = _Documents(candidate_source, new, heads, found.rows)
     equal = np.full(len(copies), candidate_source.equal)
+    distance = documents.distances(right, left)
+    distance[len(distance) - len(copies) :] = 0
     table = PairTable(
         {
             "left": documents.ids(left),
             "right": documents.ids(right),
-            "distance": documents.distances(right, left).tolist(),
-            "similarity": np.concatenate([similarity, equal]).tolist(),
+            "distance": distance,
+            "similarity": np.concatenate([similarity, equal]),
         },
         id_type=_id_type(new.ids),
     )

@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 
 from nearkin._core import __version__
 from nearkin.errors import bad_parameter, warn_caller
+from nearkin.pipeline.apart import Followed, follow
 from nearkin.pipeline.candidates import CandidateSource, OlderIndex, Places
 from nearkin.pipeline.cluster import Assignment, Clusterer
 from nearkin.pipeline.differ import Differing, differences
 from nearkin.pipeline.documents import HashedDocuments, first_with_same_content
 from nearkin.pipeline.keep import KeepKey, keep_order, tell_missing
+from nearkin.pipeline.labels import PairLabels
 from nearkin.pipeline.memory import peak_memory_bytes
 from nearkin.pipeline.older import OlderDocuments
 from nearkin.pipeline.results import (
@@ -40,9 +42,10 @@ from nearkin.pipeline.results import (
     all_links,
     cluster_members,
     clusters_table,
+    linked,
     representative_links,
 )
-from nearkin.pipeline.summary import REASONS, Summary, Timing, by_source, promised
+from nearkin.pipeline.summary import REASONS, Reason, Summary, Timing, by_source, promised
 from nearkin.pipeline.verify import TextComparison
 from nearkin.progress import Progress, ticker
 from nearkin.recipe.base import FrozenRecipe
@@ -151,16 +154,23 @@ def run_stages(
     options: RunOptions,
     timer: StageTimer,
     report: Progress,
+    near: int = 0,
+    labels: PairLabels | None = None,
 ) -> DedupResult:
-    """Collapse, search an older index, cluster and keep what was hashed. Ids must differ."""
+    """Collapse, search an older index, cluster and keep what was hashed; ids must differ.
+
+    Near misses are those of `near` kept documents. What is labelled different is kept apart.
+    """
     with timer("collapse"):
         collapsed = collapse(new, older, options.order, options.featureless)
+        new.release()
     tick = ticker(report, "cluster", len(collapsed.distinct))
     with timer("search older"):
         matches = match_index(new, older_index, collapsed)
         tick(len(collapsed.distinct) - len(matches.left(collapsed)))
     with timer("cluster"):
-        clustered = cluster(new, older, collapsed, matches, options, tick)
+        clustered = cluster(new, older, collapsed, matches, options, tick, near, labels)
+        new.release()
     with timer("result"):
         result = make_result(new, older, collapsed, matches, clustered, options)
     result.summary["timings"] = timer.seconds
@@ -284,12 +294,15 @@ class Clustered:
     assignment : Assignment
     first : int
         Place of the first of them for the clusterer, which counts older documents first.
+    followed : Followed or None
+        What became of labels.
     """
 
     searched: Places
     clusterer: Clusterer
     assignment: Assignment
     first: int
+    followed: Followed | None = None
 
 
 def cluster(
@@ -299,9 +312,15 @@ def cluster(
     matches: IndexMatches,
     options: RunOptions,
     tick: Callable[[int], None],
+    near: int = 0,
+    labels: PairLabels | None = None,
 ) -> Clustered:
     """Keep-then-absorb or components over the distinct documents that are left."""
     searched = matches.left(collapsed)
+    followed = None
+    if labels is not None:
+        places = {"rows": collapsed.rows, "original": collapsed.original, "of_older": collapsed.older}
+        followed = follow(labels, new, older, **places, searched=searched)
     clusterer = Clusterer(
         candidate_source=options.candidate_source,
         comparison=options.comparison,
@@ -311,9 +330,11 @@ def cluster(
         older=older,
         tick=tick,
         max_comparisons=options.max_comparisons,
+        near=near,
+        apart=followed.apart if followed is not None and len(followed.apart) else None,
     )
     assignment = clusterer.absorb() if options.cluster == "absorb" else clusterer.components()
-    return Clustered(searched, clusterer, assignment, 0 if older is None else len(older))
+    return Clustered(searched, clusterer, assignment, 0 if older is None else len(older), followed)
 
 
 # Result
@@ -336,7 +357,7 @@ def make_result(
         heads = OlderHeads(older)
     clusters = clusters_table(source, new, heads, found, by_features=by_features)
     if options.differ and options.differing == "flag":
-        clusters.columns["differs"] = _differences(new, older, found, options.differ)
+        clusters.with_column("differs", _differences(new, older, found, options.differ))
     pairs = representative_links(clusters)
     skipped = matches.skipped + clustered.assignment.skipped
     if options.links == "all":
@@ -348,7 +369,13 @@ def make_result(
     kept[found.rows[found.removed]] = False
     kept_rows = np.flatnonzero(kept)
     summary = _summary(new, clustered, clusters, kept, options, skipped)
-    return DedupResult(kept_rows, clusters, pairs, summary, new.ids)
+    misses = None
+    if clustered.assignment.near is not None:
+        found_near = clustered.assignment.near
+        left, right = (_places(side, clustered, len(found)) for side in (found_near.left, found_near.right))
+        misses = linked(source, new, heads, found, left, right, found_near.similarity)
+        summary["near_misses"] = {"sampled": found_near.sampled, "of": found_near.kept, "pairs": len(misses)}
+    return DedupResult(kept_rows, clusters, pairs, summary, new.ids, misses)
 
 
 def representatives(collapsed: Collapsed, matches: IndexMatches, clustered: Clustered, equal: float) -> Representatives:
@@ -419,6 +446,27 @@ def _places(places: Places, clustered: Clustered, n: int) -> Places:
     return result
 
 
+def said_of(options: RunOptions) -> tuple[Summary, list[Reason], list[str]]:
+    """What a summary says of the options of a run, the reasons of removals that it counts, and warnings."""
+    # Where nothing compares features, none are known to be equal.
+    compared = options.comparison is not None
+    reasons = [reason for reason in REASONS[1:] if compared or not reason.startswith("same-letters")]
+    family, warnings = promised(options.candidate_source.summary(), options.verify)
+    said: Summary = {
+        "version": __version__,
+        "recipe": str(options.recipe),
+        "recipe_digest": options.recipe.digest,
+        "threshold": options.threshold,
+        **family,
+        "verify": options.verify,
+        **({"differ": list(options.differ), "differing": options.differing} if options.differ else {}),
+        "featureless": options.featureless,
+        "cluster": options.cluster,
+        "keep": options.keep,
+    }
+    return said, reasons, warnings
+
+
 def _summary(
     new: HashedDocuments,
     clustered: Clustered,
@@ -428,30 +476,19 @@ def _summary(
     skipped: int,
 ) -> Summary:
     """Counts and parameters, in the order of the file summary.json; times and memory follow at the very end."""
-    sizes = np.bincount(clusters["cluster"]) if len(clusters) else np.zeros(1, np.int64)
+    sizes = np.bincount(clusters.compact["cluster"]) if len(clusters) else np.zeros(1, np.int64)
+    by_reason = np.bincount(clusters.codes, minlength=len(REASONS)).tolist()
     assignment = clustered.assignment
     matched = int((assignment.by >= 0).sum())
-    # Where nothing compares features, none are known to be equal.
-    compared = options.comparison is not None
-    reasons = [reason for reason in REASONS[1:] if compared or not reason.startswith("same-letters")]
-    said, warnings = promised(options.candidate_source.summary(), options.verify)
+    said, reasons, warnings = said_of(options)
     summary: Summary = {
-        "version": __version__,
-        "recipe": str(options.recipe),
-        "recipe_digest": options.recipe.digest,
-        "threshold": options.threshold,
         **said,
-        "verify": options.verify,
-        **({"differ": list(options.differ), "differing": options.differing} if options.differ else {}),
-        "featureless": options.featureless,
-        "cluster": options.cluster,
-        "keep": options.keep,
         "documents": len(new),
         "without_features": int((new.counts == 0).sum()),
         "kept": int(kept.sum()),
         "removed": int((~kept).sum()),
-        "removed_by_reason": {reason: clusters["reason"].count(reason) for reason in reasons},
-        "clusters": len(set(clusters["cluster"])),
+        "removed_by_reason": {reason: by_reason[REASONS.index(reason)] for reason in reasons},
+        "clusters": int((sizes > 0).sum()),
         "largest_cluster": int(sizes.max()),
         "older_documents": clustered.first,
         "candidates": assignment.candidates,
@@ -461,12 +498,16 @@ def _summary(
         "skipped": skipped,
     }
     if options.differ:
-        told = [found for found in clusters.columns.get("differs", ()) if found is not None]
+        told = [found for found in clusters.compact.get("differs", ()) if found is not None]
         summary["pairs_that_differ"] = len(told) if options.differing == "flag" else assignment.differing
+    if clustered.followed is not None:
+        summary["labels"] = clustered.followed.counts(assignment.kept_apart)
     if "source" in new.columns:
         summary["sources"], of_sources = by_source(new.columns["source"], kept)
         warnings += of_sources
     missing = tell_missing(new, options.order)
+    if clustered.followed is not None:
+        missing += clustered.followed.warnings()
     if skipped:
         missing.append(options.tell_skipped(skipped))
     for message in missing:

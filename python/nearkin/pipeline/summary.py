@@ -15,8 +15,8 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 content, is similar to it; or the same of an older document."""
 
 
-class Timing(TypedDict):
-    """Seconds of a stage."""
+class Timing(TypedDict, total=False):
+    """Seconds of a stage; an engine tells `wall` alone."""
 
     wall: float
     cpu: float
@@ -35,8 +35,13 @@ class Summary(TypedDict, total=False):
     """Counts, recipe, parameters, version and timings of a run, as in the file summary.json.
 
     Keys from `radius` to `confirm_distance` are present as the run's families have them; `sources` if sources were
-    given; `warnings` with them, or if something was skipped; `unreadable` for files. `skipped` counts comparisons
-    beyond `max_comparisons` (of files look-ups of 7-grams beyond `skip_hubs`): 0 says that nothing was left out.
+    given; `warnings` with them, or if something was skipped; `unreadable` for files, `also` and `text_threshold` for
+    those compared as texts, too. `skipped` counts comparisons beyond `max_comparisons` (of files look-ups of 7-grams
+    beyond `skip_hubs`): 0 says that nothing was left out.
+    `near_misses`, where they were asked for: documents sampled, of how many kept ones, and their pairs.
+    `labels`, where they were given: pairs labelled same, different, unsure, and both ways (contradictory); of the
+    different ones those that would have been one cluster and were `kept_apart`, and those of equal contents, which are
+    not; labelled ids that no document has.
     With rules of `differ`, `pairs_that_differ` counts similar pairs that were kept apart, or of which one was removed.
     """
 
@@ -73,11 +78,15 @@ class Summary(TypedDict, total=False):
     verified_precision: float | None
     skipped: int
     pairs_that_differ: int
+    labels: dict[str, int]
+    near_misses: dict[str, int]
     sources: list[SourceRemovals]
     warnings: list[str]
     timings: dict[str, Timing]
     peak_memory_bytes: int | None
     unreadable: int
+    also: str
+    text_threshold: float
 
 
 def promised(family: Summary, verify: str) -> tuple[Summary, list[str]]:
@@ -92,7 +101,7 @@ def promised(family: Summary, verify: str) -> tuple[Summary, list[str]]:
         + (
             "measure='containment' has candidates of its own"
             if verify == "containment"
-            else "a larger radius finds more"
+            else "a larger radius or recall finds more"
         )
     )
     return {**family, "expected_recall": None}, [message]
@@ -106,11 +115,16 @@ def by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[SourceRemo
     names, which = np.unique(np.array(values, object), return_inverse=True)
     documents = np.bincount(which, minlength=len(names))
     removed = np.bincount(which, weights=~kept, minlength=len(names)).astype(np.int64)
+    return removals(names.tolist(), documents.tolist(), removed.tolist())
+
+
+def removals(names: list[str], documents: list[int], removed: list[int]) -> tuple[list[SourceRemovals], list[str]]:
+    """The same of sources that were counted, each once."""
     table: list[SourceRemovals] = []
     warnings = []
-    for name, total, gone in zip(names.tolist(), documents.tolist(), removed.tolist(), strict=True):
+    for name, total, gone in zip(names, documents, removed, strict=True):
         share = gone / total
-        others = (int(removed.sum()) - gone) / max(len(values) - total, 1)
+        others = (sum(removed) - gone) / max(sum(documents) - total, 1)
         table.append({"source": name, "documents": total, "removed": gone, "share": share})
         if gone >= 20 and len(names) > 1 and share >= 2 * others and share >= others + 0.25:
             warnings.append(f"source {name!r} loses {share:.0%} of its documents, the others {others:.0%}")

@@ -7,8 +7,8 @@
    distance, the verified similarity and the reason.
 
 The order of visits is fixed by the keep rule and ids, never by threads. Memory: per document one fingerprint, about 100
-bytes of arrays and an id, the search index of the kept ones, and what `nearkin.pipeline.cluster` holds of texts;
-`docs/dedup.md` has measurements.
+bytes of arrays and an id, the search index of the kept ones, and what `nearkin.pipeline.cluster` holds of texts; what
+was hashed lies in files where it is too large (`nearkin.pipeline.growing`). `docs/dedup.md` has measurements.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Literal, get_args
 
 from nearkin.errors import bad_parameter, check_count, mismatch
 from nearkin.io import Column, Corpus, OutputDir
+from nearkin.pipeline.apart import checked_labels
 from nearkin.pipeline.candidates import (
     RECALL,
     ConfirmedCandidates,
@@ -41,6 +42,7 @@ from nearkin.pipeline.documents import (
 )
 from nearkin.pipeline.given import Columns, Documents, Frame, Paths, opened
 from nearkin.pipeline.keep import KeepKey, column_key, keep_keys, values_by_column
+from nearkin.pipeline.labels import GivenLabels, PairLabels
 from nearkin.pipeline.older import HashedOlder, HoldsOlderDocuments, OlderDocuments, PrecedingOlder
 from nearkin.pipeline.remembering import (
     HasSettings,
@@ -74,6 +76,9 @@ Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
 THRESHOLD = 0.8
 """Similarity from which two texts count as near-duplicates when the caller says nothing."""
 
+NEAR_MISSES = 4000
+"""Kept documents that are looked at for near misses where a caller leaves the number open."""
+
 
 def dedup(
     texts: Texts | Corpus | Frame | Paths,
@@ -102,6 +107,8 @@ def dedup(
     output: Callable[[DedupResult], OutputDir] | None = None,
     links: ListedLinks = "representatives",
     max_comparisons: int = MAX_COMPARISONS,
+    labels: GivenLabels | None = None,
+    near_misses: int | Literal["auto"] = 0,
     progress: ShowProgress = None,
 ) -> DedupResult:
     """Find near-duplicates among texts and say which one of each cluster stays.
@@ -189,6 +196,16 @@ def dedup(
         Most candidates that one document is compared with by their texts, which bounds the work for many different
         texts with nearly equal fingerprints; with `verify="indel"` these have at most 2**39 pairs of characters, too.
         Candidates beyond are no matches; the summary counts them under `skipped`.
+    labels : PairLabels, iterable of (id, id, bool or None), or a path; optional
+        What a person said of pairs, also a table of them, such as the page of a report exports. No document is removed
+        for one that it is labelled different from, nor in a component with one; equal contents excepted, which are
+        copies and counted in a warning. Other labels change nothing. With older texts in `against`, whose ids count as
+        well, but not with a store or an index.
+    near_misses : int or "auto", default 0
+        How many of the kept documents, chosen at random, are looked at for what nearly matched: the result's
+        `near_misses` has their candidates with similarities below the threshold, for people to judge. With
+        `cluster="absorb"`, a verification by texts, and candidates of fingerprints or signatures; "auto" is 4,000 with
+        these, and none without.
     progress : bool or function, optional
         True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
@@ -200,8 +217,8 @@ def dedup(
     ------
     ParameterError
         For an unknown rule, a threshold or radius out of range, columns that are not as long as the texts, or that a
-        frame has not (the message lists those that it has), or a recall that signatures of this many values cannot
-        have.
+        frame has not (the message lists those that it has), a recall that signatures of this many values cannot have,
+        or labels beside a store or an index.
     MismatchError
         If an index was made for another number of bits than the recipe's, or a store for other parameters.
     InputError
@@ -211,7 +228,8 @@ def dedup(
     Warns
     -----
     RuntimeWarning
-        If candidates were skipped: near-duplicates may be left.
+        If candidates were skipped: near-duplicates may be left. If labels name ids that no document has, or call equal
+        contents different.
 
     Examples
     --------
@@ -256,14 +274,27 @@ def dedup(
         sketched,
     )
     options = replace(options, max_comparisons=most)
+    near = _near_misses(near_misses, options)
     check_remembering(store, columns, output)
+    told = None if labels is None else checked_labels(labels, store, against)
     by_column = values_by_column(options.order, values)
     given, older = Documents(texts, ids, by_column, sources, columns), Documents(against, against_ids)  # type: ignore[arg-type]
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         given = stack.enter_context(opened(given, named))
         older = stack.enter_context(opened(older, named, "against"))
-        return _dedup(given, older, store, output, options, report)
+        return _dedup(given, older, store, output, options, report, near, told)
+
+
+def _near_misses(asked: int | str, options: _Options) -> int:
+    """How many kept documents are looked at for what nearly matched."""
+    able = options.comparison is not None and options.cluster == "absorb" and not options.sketched
+    if asked == "auto":
+        return NEAR_MISSES if able else 0
+    count = check_count("near_misses", asked, 0, 1 << 31, "0 to 2147483648, or auto")
+    if count and not able:
+        raise bad_parameter("near_misses", count, "0, or cluster=absorb with verify=jaccard or indel")
+    return count
 
 
 def _measured(
@@ -299,6 +330,8 @@ def _dedup(
     output: Callable[[DedupResult], OutputDir] | None,
     options: _Options,
     report: Progress,
+    near: int,
+    labels: PairLabels | None,
 ) -> DedupResult:
     """What `dedup` does with documents that are open."""
     source, timer = options.candidate_source, StageTimer()
@@ -314,13 +347,13 @@ def _dedup(
         check_distinct_ids(new.ids, "ids")
         old, older_index = (None, None) if store is not None else _against(older.texts, older.ids, options, report)
     if store is None:
-        return run_stages(new, old, older_index, options, timer, report)
+        return run_stages(new, old, older_index, options, timer, report, near, labels)
     check_store(store, older.texts, options)
     numbered = ids is None and not (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
     return store.remember(
         new,
         source,
-        lambda older: run_stages(new, older, None, options, timer, report),
+        lambda older: run_stages(new, older, None, options, timer, report, near),
         numbered=numbered,
         columns=remembered,
         output=output,
@@ -516,6 +549,27 @@ class _Options:
         if self.radius is not None and self.confirm is None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
         return MinHashCandidates(recipe, self.threshold, recall, by_share=by_share)
+
+
+def checked_options(
+    *,
+    recipe: Recipe | str | None = None,
+    threshold: float | None = None,
+    radius: int | None = None,
+    recall: float | None = None,
+    confirm: Recipe | str | None = None,
+    measure: Measure | None = None,
+    verify: Verify | None = None,
+    differ: str | Iterable[str] | None = None,
+    featureless: Featureless | None = None,
+    cluster: ClusterRule = "absorb",
+    keep: str = "first",
+    links: ListedLinks = "representatives",
+) -> RunOptions:
+    """The options of a run without a store, as `dedup` takes, checks and fills them in; texts that differ stay."""
+    verify, sketched = _measured(measure, verify, None, radius, confirm)
+    asked = (recipe, threshold, radius, recall, confirm, verify, differ, "keep", featureless, cluster, keep, links)
+    return _Options.following(None, *asked, sketched=sketched)  # type: ignore[arg-type]  # "keep" is a literal.
 
 
 def options_of(

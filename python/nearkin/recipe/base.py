@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import ClassVar, TypeVar
 
 from nearkin.errors import MismatchError, bad_parameter, mismatch
+from nearkin.shown import html_facts
 
 __all__ = ["FrozenRecipe"]
 
@@ -122,6 +123,10 @@ class FrozenRecipe:
         """The value of a slot as it is compared and written."""
         value: object = getattr(self, name)
         return value
+
+    def _repr_html_(self) -> str:
+        """The slots and their values, for a notebook."""
+        return html_facts([("recipe", str(self)), *((name, self._slot(name)) for name in self._names())])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

@@ -37,6 +37,34 @@ DEFAULT = "char:4|binary|xxh3|simhash:128"
 """The recipe that `dedup` takes when it is not told another; docs/quality.md has the measurements behind it."""
 
 
+MEANINGS = {
+    "norm": "Unicode normalisation form",
+    "fold": "characters that are taken for one another",
+    "case": "what becomes of upper and lower case",
+    "letters": "what counts as a letter, and what a word is",
+    "numbers": "digits alone, or numbers with their points and signs",
+    "cut": "how text is cut into words",
+    "user_words": "digest of the user's dictionary",
+    "stop": "lists of stop words, which are left out",
+    "stop_words": "digest of further stop words",
+    "min_length": "least characters of a word",
+    "tags": "parts of speech that are kept",
+    "features": "features are n-grams of characters, of words, or given",
+    "n": "characters or words of a feature",
+    "weight": "what a feature weighs",
+    "idf": "table of inverse document frequencies",
+    "top": "how many features are kept, the heaviest",
+    "hash": "hash of a feature",
+    "seed": "of the hash",
+    "family": "what is made of the hashes",
+    "bits": "bits of a fingerprint",
+    "num_perm": "values of a signature",
+    "scheme": "how values of a signature are drawn",
+    "value_bits": "bits of a value",
+}
+"""What the slots of recipes of texts are, for people."""
+
+
 class IdfTable(Protocol):
     """A fitted table of inverse document frequencies, as `nearkin.Idf` is."""
 

@@ -37,6 +37,7 @@ from nearkin.recipe.grammar import (
     DEFAULTS,
     FAMILIES,
     IDF_TABLES,
+    MEANINGS,
     NAMED,
     STOP_LISTS,
     UNWRITTEN,
@@ -54,6 +55,7 @@ from nearkin.recipe.grammar import (
     parse,
     with_beside,
 )
+from nearkin.shown import html_facts
 
 VERSION = 1
 """Version of the rules below: raised when a slot gets another meaning."""
@@ -357,11 +359,20 @@ class Recipe(FrozenRecipe):
         """
         return dict(self.core.features(text))
 
+    def _repr_html_(self) -> str:
+        """The slots that do something, in the order in which they act, and what each of them is, for a notebook."""
+        slots = ((name, _shown(self._slot(name)), MEANINGS[name]) for name in self._names())
+        return html_facts([("recipe", str(self), self.digest), *(row for row in slots if row[1] not in ("", "None"))])
+
     def __str__(self) -> str:
         return _text_form(self)
 
     def __reduce__(self) -> tuple[Callable[..., Recipe], tuple[object, ...]]:
         return (_rebuild, (self.to_json(), self.user_words, None if isinstance(self.idf, str) else self.idf))
+
+
+def _shown(slot: object) -> str:
+    return ", ".join(map(str, slot)) if isinstance(slot, (list, tuple)) else str(slot)
 
 
 def _rebuild(text: str, user_words: str, idf: IdfTable | None) -> Recipe:

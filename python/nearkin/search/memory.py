@@ -4,11 +4,12 @@
 |---|---|
 | any with `sysconf` | pages of physical memory |
 | Linux | also `memory.max` (cgroup 2) or `memory.limit_in_bytes` (cgroup 1) of the process's group and those above it |
+| Unix | `RLIMIT_AS` and `RLIMIT_DATA` of the process (`ulimit -v`, `ulimit -d`) |
 | Windows | `GlobalMemoryStatusEx` |
 
 The least of these counts. It decides how much is held at a time, never what is found.
 
-Sources: sysconf(3); the Linux kernel's documentation of control groups; MEMORYSTATUSEX in sysinfoapi.h.
+Sources: sysconf(3); getrlimit(2); the Linux kernel's documentation of control groups; MEMORYSTATUSEX in sysinfoapi.h.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def machine_memory() -> int | None:
     >>> machine_memory() > 1 << 20
     True
     """
-    found = [size for size in (_physical(), *_group_limits(_PROC, _CGROUPS)) if size is not None and size > 0]
+    limits = (_physical(), *_group_limits(_PROC, _CGROUPS), *_process_limits())
+    found = [size for size in limits if size is not None and size > 0]
     return min(found, default=None)
 
 
@@ -77,6 +79,18 @@ def _physical() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
         return None
+
+
+def _process_limits() -> Iterator[int]:
+    """Limits of this process."""
+    try:
+        import resource
+    except ImportError:
+        return
+    for kind in ("RLIMIT_AS", "RLIMIT_DATA"):
+        limit = resource.getrlimit(getattr(resource, kind))[0] if hasattr(resource, kind) else resource.RLIM_INFINITY
+        if limit != resource.RLIM_INFINITY:
+            yield limit
 
 
 def _group_limits(groups: Path, root: Path) -> Iterator[int]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from nearkin.io.tabular import Tabular
 from nearkin.progress import ShowProgress, reporting, ticker, unreported
 from nearkin.search.ids import Id, IdArray, plain_id
+from nearkin.shown import ROWS, count_of, html_table
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -115,6 +116,9 @@ class QueryMatches(Tabular, Generic[_Rows]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} queries, {len(self.ids)} matches)"
 
+    def _caption(self, rows: int) -> str:
+        return f"{count_of(rows, 'match', 'matches')} of {count_of(len(self), 'query', 'queries')}"
+
     @property
     def queries(self) -> npt.NDArray[np.int64]:
         """The number of the query of each match, int64 of shape (n_matches,)."""
@@ -182,6 +186,11 @@ class IdMatches(Sequence[_One]):
         values: Column = getattr(self, f"{self._measure}s")
         return values
 
+    def _repr_html_(self) -> str:
+        """The first of them, for a notebook."""
+        rows = zip(self.ids[:ROWS].tolist(), self._values()[:ROWS].tolist(), strict=True)
+        return html_table(["id", self._measure], rows, total=len(self))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(zip(self.ids.tolist(), self._values().tolist(), strict=True))})"
 
@@ -199,6 +208,9 @@ class IdPairs(Tabular):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} pairs)"
+
+    def _caption(self, rows: int) -> str:
+        return count_of(rows, "pair")
 
     def _columns(self) -> dict[str, Column]:
         return {"left": self.left, "right": self.right, self._measure: getattr(self, f"{self._measure}s")}

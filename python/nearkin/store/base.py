@@ -144,7 +144,7 @@ class Store(AskedStore, RememberingStore):
             Log.create(aside.new, settings.to_json())
             settings.save_files(aside.new)
             merging.sync_folder(aside.new)
-            aside.put_folder()
+            aside.put_new_folder()
             merging.sync_folder(folder.parent)
         finally:
             aside.end()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nearkin.errors import bad_parameter
 from nearkin.pipeline.documents import Cells, as_column
 from nearkin.search.ids import Id
+from nearkin.shown import html_facts
 from nearkin.store.records import Cell, Status, is_finite
 
 _PIECE, _PIECE_CHARACTERS = 4096, 1 << 24
@@ -81,6 +82,12 @@ class StoreStats:
     removed: int
     bytes: dict[str, int]
     settings: dict[str, Any]
+
+    def _repr_html_(self) -> str:
+        """Counts, sizes and settings, for a notebook."""
+        counts = [(name, f"{getattr(self, name):,}") for name in ("documents", "waiting", "segments", "removed")]
+        sizes = [(f"bytes, {name}", f"{size:,}") for name, size in self.bytes.items()]
+        return html_facts([*counts, *sizes, *self.settings.items()])
 
 
 def columns_by_row(columns: Columns | None, count: int) -> list[dict[str, Cell]] | None:

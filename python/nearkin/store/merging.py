@@ -528,7 +528,7 @@ def backup(folder: Path, target: Path, report: Progress = unreported, share: flo
                     _copy(path, aside.new / FOLDER / path.name, tick, share)
         sync_folder(aside.new / FOLDER)
         sync_folder(aside.new)
-        aside.put_folder()
+        aside.put_new_folder()
         sync_folder(target.parent)
     finally:
         aside.end()

@@ -520,6 +520,29 @@ impl Recipe {
         room::tried(tasks.map_init(|| KeywordScratch::stopped_by(stop), find))
     }
 
+    /// What the features of one text are taken from: the text normalised, and its words in order with whether each is kept;
+    /// without words where features are of characters.
+    ///
+    /// # Errors
+    /// The recipe is for given features; there is no memory.
+    pub fn reading(&self, text: &str) -> Result<(String, Vec<(String, bool)>)> {
+        let tokenizer = self.tokenizer()?;
+        let normalised = tokenizer.normalised(text)?;
+        let mut words = room::Growing::default();
+        if tokenizer.has_words() {
+            let mut failed = Ok(());
+            tokenizer.words(text, &mut Scratch::default(), |text, start, end, kept| {
+                // Words are whole characters of normalised UTF-8.
+                match room::text(std::str::from_utf8(&text[start..end]).unwrap_or_default()) {
+                    Ok(word) => words.push((word, kept)),
+                    Err(error) => failed = Err(error),
+                }
+            })?;
+            failed?;
+        }
+        Ok((normalised, words.whole()?))
+    }
+
     /// The features of one text and how often each occurs, in order of first occurrence.
     ///
     /// # Errors

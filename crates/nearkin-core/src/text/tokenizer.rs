@@ -262,6 +262,21 @@ impl Tokenizer {
         Ok(words)
     }
 
+    /// Whether features are of words, not of characters.
+    pub fn has_words(&self) -> bool {
+        matches!(self.kind, FeatureKind::Word(_))
+    }
+
+    /// The text that features are taken from: normalised, folded, without the characters that the recipe leaves out.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn normalised(&self, text: &str) -> Result<String> {
+        let mut scratch = Scratch::default();
+        self.read(text, &mut scratch)?;
+        Ok(scratch.text)
+    }
+
     /// Calls `each(text, start, end, kept)` with the words of `text` in order, those that are left out too; with jieba, white space
     /// and punctuation are such words.
     ///
