@@ -55,8 +55,9 @@ def enter(visit: Visit, name: str) -> None:
 
 
 def press(visit: Visit, keys: str) -> None:
-    """Presses keys, each when the one before has been answered."""
+    """Presses keys, each when the pair is there and the key before has been answered."""
     for key in keys:
+        visit.wait("#view-review .pair[aria-busy=false] .answer")
         before = visit.text("#view-review .card > .small")
         visit.page.keyboard.press(key)
         visit.page.wait_for_function(
@@ -310,6 +311,7 @@ def test_where_the_browser_keeps_nothing_the_page_says_so(browser: Browser, path
         page = context.new_page()
         page.goto(path.as_uri() + "#review")
         page.locator(".notice", has_text="This browser keeps nothing for this file").wait_for()
+        page.locator("#view-review .pair[aria-busy=false] .answer").first.wait_for()
         page.keyboard.press("y")
         page.locator("#view-review .card > .small", has_text="1 of 40 judged").wait_for()
     finally:
