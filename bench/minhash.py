@@ -106,7 +106,7 @@ def main() -> None:
     sets = [shingles(text) for text in texts]
     hashes = np.random.default_rng(1).integers(0, 2**64, 30_000 * 110, dtype=np.uint64)
     offsets = np.arange(30_001) * 110
-    one, classic = nk.MinHash(NUM_PERM), nk.MinHash(NUM_PERM, scheme="classic")
+    one, classic = nk.MinHash(NUM_PERM, scheme="one"), nk.MinHash(NUM_PERM, scheme="classic")
     fast = nk.MinHash(NUM_PERM, scheme="fast")
 
     def gaoya() -> None:

@@ -10,9 +10,9 @@ so that the share of equal values estimates the Jaccard similarity of the sets o
 | `fast` | the same by up to three hashes, one after the other; `classic` for bins still empty | 3 |A| + k |
 | `classic` | smallest value of function i of k | |A| k |
 
-The variance of the share is J (1 − J) / k for `classic`, and about as much or less for `one`
-(`nearkin.theory.minhash_variance`), and less for `fast` (0.56 of it for 128 values and 160 features). A signature is
-`uint32` or `uint64`, `(n, num_perm)`; a set without features has
+The variance of the share is J (1 − J) / k for `classic`, less for `fast` (0.56 of it for 128 values and 160 features),
+and for `one` less for sets of about as many features as values, more for smaller ones
+(`nearkin.theory.minhash_variance`). A signature is `uint32` or `uint64`, `(n, num_perm)`; a set without features has
 the largest value everywhere and is similar to nothing, not even to another one.
 
 Cost: one pass over the text. Sources: Broder (SEQUENCES 1997); Li, Owen and Zhang (NIPS 2012); Shrivastava (ICML 2017);
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Signatures: TypeAlias = NDArray[np.uint32 | np.uint64]
 """`(n, num_perm)`, uint32 or uint64."""
 
-DEFAULT = "char:4|binary|xxh3|minhash:128"
+DEFAULT = "char:4|binary|xxh3|minhash:128:fast"
 """The recipe of `signature` where it is not told another."""
 
 
@@ -64,7 +64,7 @@ def signature(
         As in `nearkin.fingerprint`.
     recipe : Recipe, str or None
         A recipe with the family minhash, its text form or the name of a preset; None for
-        `char:4|binary|xxh3|minhash:128`.
+        `char:4|binary|xxh3|minhash:128:fast`.
     return_counts : bool, default False
         Also return how many features each text has; 0 means that the text has no signature.
 
@@ -170,14 +170,15 @@ class MinHash:
     ----------
     num_perm : int, default 128
         Values of a signature, 1 to 512.
-    scheme : {"one", "fast", "classic"}, default "one"
-        One permutation with optimal densification, up to three permutations, or `num_perm` functions.
+    scheme : {"fast", "one", "classic"}, default "fast"
+        Up to three permutations, one permutation with optimal densification, or `num_perm` functions. `fast` has the
+        smallest error; a recipe that names no scheme has `one`.
     value_bits : {32, 64}, default 32
         Bits of a value.
     hash : str, default "xxh3"
         Hash of a feature, as in a recipe.
     seed : int, default 0
-        Its seed.
+        Its seed, 0 to 2^64 - 1. Ready hashes and columns, which it does not hash, are mixed with it.
 
     Notes
     -----
@@ -208,12 +209,13 @@ class MinHash:
         self,
         num_perm: int = 128,
         *,
-        scheme: Scheme = "one",
+        scheme: Scheme = "fast",
         value_bits: Literal[32, 64] = 32,
         hash: str = "xxh3",
         seed: int = 0,
     ) -> None:
         self.recipe = Recipe(f"given|{hash}:{seed}|minhash:{num_perm}").with_(scheme=scheme, value_bits=value_bits)
+        self._key = np.uint64(_key(self.recipe.seed))
 
     def _rows(self, flat: Signatures) -> Signatures:
         return flat.reshape(-1, self.recipe.num_perm)
@@ -252,8 +254,8 @@ class MinHash:
         Parameters
         ----------
         hashes : (m,) uint64, or a list of such arrays
-            Any numbers that identify features: they are mixed once more, so small integers will do. Repetitions do not
-            count.
+            Any numbers that identify features: they are mixed with the seed, so small integers will do. Repetitions do
+            not count.
         offsets : (n + 1,) integers, optional
             Set i has `hashes[offsets[i]:offsets[i + 1]]`. Left out with a list.
 
@@ -277,7 +279,8 @@ class MinHash:
         if array.dtype != np.uint64 or array.ndim != 1:
             raise bad_parameter("hashes", f"{array.ndim}-dimensional {array.dtype}", "one-dimensional uint64")
         bounds = in_order(np.asarray(offsets), np.int64)
-        return self._rows(self.recipe.core.signatures_hashed(bounds, in_order(array, np.uint64)))
+        seeded = array ^ self._key if self._key else in_order(array, np.uint64)
+        return self._rows(self.recipe.core.signatures_hashed(bounds, seeded))
 
     def signature_csr(self, rows: csr_array | csr_matrix) -> Signatures:
         """Signatures of the rows of a SciPy CSR matrix: the set of columns that are not zero.
@@ -326,3 +329,14 @@ class MinHash:
         if left.dtype != value_type(self.recipe) or right.dtype != left.dtype:
             raise mismatch("type of values", f"{left.dtype} and {right.dtype}", np.dtype(value_type(self.recipe)))
         return self._rows(self.recipe.core.merge(left.reshape(-1), right.reshape(-1)))
+
+
+def _key(seed: int) -> int:
+    """What ready hashes are combined with before they are mixed: 0 for the seed 0, else a number of SplitMix64."""
+    if seed == 0:
+        return 0
+    mask = (1 << 64) - 1
+    z = (seed + 1) * 0x9E3779B97F4A7C15 & mask
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+    return z ^ z >> 31
