@@ -263,6 +263,16 @@ class Family(ABC):
         """How many other values of a function `probes` can name at most."""
         return 1 if self.kind == "bits" else 0
 
+    def alternatives_of(self, dimension: int) -> int:
+        """What `num_alternatives` is once the family is fitted to vectors of this dimension.
+
+        Parameters
+        ----------
+        dimension : int
+            1 or more.
+        """
+        return self.num_alternatives
+
     def resized(self, num_hashes: int, *, group: int | None = None) -> Self:
         """An unfitted copy with another number of functions, the first ones the same.
 

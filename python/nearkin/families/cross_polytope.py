@@ -5,8 +5,9 @@
 One value tells 2 D directions apart, so it is worth log2(2 D) hyperplane bits, and separates angles better than these
 do at the same number of values: for small angles its ρ tends to the best possible. The law,
 `nearkin.theory.cross_polytope`, is an integral that is exact for Gaussian projections; R is by default three rounds of
-random signs and Hadamard transforms over D, the power of two not below d, which cost D log D instead of D² and come
-within 0.005 of it.
+random signs and Hadamard transforms over D, the power of two not below d, which cost D log D instead of D². They keep
+lengths, so that values of few coordinates agree less often than the law says: by at most 0.04 at D = 8, 0.02 at 16,
+0.01 at 32, and 0.006 from 64 on (measured at cosines from 0.3 to 0.95).
 
 The last value of a table may use fewer coordinates (`last_dims`), so that tables of any number of buckets can be had.
 
@@ -141,6 +142,10 @@ class CrossPolytope(Family):
         """The other coordinates of the smallest polytope; 0 before `fit`."""
         dims: list[int] = getattr(self, "_dims", [1])
         return min(dims) - 1
+
+    def alternatives_of(self, dimension: int) -> int:
+        """As for every family, which here follows from the dimension."""
+        return min(self._all_dims(dimension)) - 1
 
     def resized(self, num_hashes: int, *, group: int | None = None) -> Self:
         """As for every family; `group` takes the place of the parameter of that name."""

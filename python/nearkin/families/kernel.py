@@ -1,14 +1,18 @@
 """Kernelised LSH (KLSH): random hyperplanes in the space of any kernel, made from kernel values alone.
 
-With p anchors from the data, K their centred kernel matrix and S a random set of t of them:
+With p anchors from the data, K their centred kernel matrix and g a vector of p Gaussian numbers:
 
-    w = √((p − 1) / t) K^(−1/2) e_S        bit = 1 where Σ_i w_i κ(x, x_i) > 0, κ centred by the anchors' means
+    w = K^(−1/2) g        bit = 1 where Σ_i w_i κ(x, x_i) > 0, κ centred by the anchors' means
 
-w is about Gaussian in the span of the anchors, so bits agree with probability about 1 − arccos(c)/π, c the cosine of
-the two vectors after centring and projection on that span (Jiang, Que and Kulis: LSH after kernel PCA), within 0.01 to
-0.02 at t = 30. What lies outside the span is not seen. Eigenvalues of K up to 1e-8 of the largest, and negative
-ones of kernels that are not positive, are dropped. The centring of x is folded into the weights, so that a bit is one
-product with p kernel values.
+K^(−1/2) takes centred kernel values to coordinates in the span of the anchors (`embed`), and g is a random hyperplane
+there. So bits agree with probability 1 − arccos(c)/π, c the cosine of the two vectors after centring and projection on
+that span (Jiang, Que and Kulis: LSH after kernel PCA), for anchors as for other vectors. What lies outside the span is
+not seen. Eigenvalues of K up to 1e-8 of the largest, and negative ones of kernels that are not positive, are dropped.
+The centring of x is folded into the weights, so that a bit is one product with p kernel values.
+
+Kulis and Grauman take √((p − 1) / t) e_S in place of g, S a random set of t anchors (`subset`): the central limit
+theorem makes that about Gaussian, with an error of 0.01 to 0.02 at t = 30. But an anchor's own coordinate outweighs the
+others where the kernel is narrow, and then its bits say little but whether it is in S.
 
 Cost: p kernel values per vector and p multiplications per bit; fitting takes p³. Sources: Kulis and Grauman (ICCV 2009;
 PAMI 2012); Jiang, Que and Kulis (2014). Given kernel values, codes are the same everywhere; the kernel's exponential
@@ -24,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin import theory
+from nearkin._core import draw_matrix
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.families.base import (
     Codes,
@@ -44,7 +49,7 @@ from nearkin.vectors.sampling import places, subsets
 Name: TypeAlias = Literal["rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed"]
 Kernel: TypeAlias = Name | Callable[[Floats, Floats], npt.ArrayLike]
 
-_ANCHORS, _SUBSETS = 21, 22
+_ANCHORS, _SUBSETS, _GAUSSIAN = 21, 22, 23
 """Streams of the seed."""
 _CUT = 1e-8
 _NAMES = ("rbf", "laplacian", "linear", "cosine", "polynomial", "precomputed")
@@ -68,8 +73,9 @@ class KernelLSH(Family):
     coef0 : float, default 1
     anchors : int, default 300
         p, 2 or more; all vectors where there are fewer.
-    subset : int, default 30
-        t, at most p; a quarter of p where that is less.
+    subset : int, optional
+        t of the paper, at most p; a quarter of p where that is less. The law then fails for vectors that became
+        anchors. By default hyperplanes are Gaussian, and the law holds for all vectors.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -125,7 +131,7 @@ class KernelLSH(Family):
         degree: int = 3,
         coef0: float = 1.0,
         anchors: int = 300,
-        subset: int = 30,
+        subset: int | None = None,
         seed: int = 0,
     ) -> None:
         self.bits = bits
@@ -146,7 +152,8 @@ class KernelLSH(Family):
         check_count("degree", self.degree, 1, 100, "1 to 100")
         check_number("coef0", self.coef0, "a finite number", lambda _: True)
         check_count("anchors", self.anchors, 2, 1 << 14, "2 to 16,384")
-        check_count("subset", self.subset, 1, self.anchors, f"1 to anchors={self.anchors}")
+        if self.subset is not None:
+            check_count("subset", self.subset, 1, self.anchors, f"1 to anchors={self.anchors}, or None")
         check_seed(self.seed)
 
     def _plain_params(self) -> dict[str, Any]:
@@ -183,9 +190,12 @@ class KernelLSH(Family):
             raise InputError(f"X: {reason}", place="X", reason=reason)
         self.rank_ = int(kept.sum())
         self.root_ = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        size = max(1, min(self.subset, p // 4))
-        chosen_sets = subsets(p, size, self.bits, self.seed, _SUBSETS)
-        weights = np.sqrt((p - 1) / size) * self.root_[chosen_sets].sum(axis=1)
+        if self.subset is None:
+            weights = draw_matrix("gaussian", self.seed, _GAUSSIAN, 0, self.bits, p).reshape(self.bits, p) @ self.root_
+        else:
+            size = max(1, min(self.subset, p // 4))
+            chosen_sets = subsets(p, size, self.bits, self.seed, _SUBSETS)
+            weights = np.sqrt((p - 1) / size) * self.root_[chosen_sets].sum(axis=1)
         # w·(k − mean(k) − means + grand) = (w − mean(w))·k − w·means + Σw · grand
         self.offset_ = weights.sum(axis=1) * grand - weights @ self.means_
         self.weights_ = np.ascontiguousarray(weights - weights.mean(axis=1)[:, None])
@@ -294,7 +304,7 @@ class KernelLSH(Family):
     def embed(self, X: npt.ArrayLike) -> Floats:
         """Coordinates in the span of the anchors, `(n, p)`: their inner products are the centred, projected kernel.
 
-        Bits agree with probability about `collision_probability` of the cosine of two such rows.
+        Bits agree with probability `collision_probability` of the cosine of two such rows.
 
         Parameters
         ----------
@@ -314,7 +324,9 @@ class KernelLSH(Family):
         return embedded
 
     def collision_probability(self, value: npt.ArrayLike) -> Floats:
-        """1 - arccos(value) / pi of the cosine after centring and projection (see `embed`); within about 0.02.
+        """1 - arccos(value) / pi of the cosine after centring and projection (see `embed`).
+
+        With `subset` within about 0.02, and for vectors that are not anchors alone.
 
         Parameters
         ----------

@@ -59,6 +59,25 @@ def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: st
 
 
 @pytest.mark.parametrize(
+    ("family", "probes"),
+    [
+        (Hyperplane(), 16),
+        (PStable(), 16),
+        (CrossPolytope(), 16),
+        (CrossPolytope(last_dims=1), 1),
+        (BitSampling(), 16),
+    ],
+    ids=str,
+)
+def test_tables_are_probed_wherever_the_family_has_margins(family: Any, probes: int) -> None:
+    """Whether it was fitted before or not."""
+    for given in (family, family.resized(2).fit(X)):
+        index = nk.LSHIndex(given, filter="buckets").fit(X)
+        assert probes == index.settings_.num_probes
+        assert 5 == len(index.nearest(X[:5], 1))
+
+
+@pytest.mark.parametrize(
     ("given", "name"),
     [
         (Given(family="hyperplane"), "family"),  # type: ignore[arg-type]

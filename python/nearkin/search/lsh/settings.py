@@ -230,7 +230,7 @@ def settle(given: Given, metric: Metric, max_norm: float | None, hashed: Hashed)
         max_norm,
         given.num_tables or _NUM_TABLES,
         given.hashes_per_table or _selective(family, hashed),
-        given.num_probes or (_NUM_PROBES if family.num_alternatives else 1),
+        given.num_probes or (_NUM_PROBES if family.alternatives_of(hashed.shape[1]) else 1),
     )
 
 

@@ -281,7 +281,7 @@ def _quotients(differ: Floats, common: npt.NDArray[np.float32] | Ints) -> Floats
 def _plans_of_tables(sample: Sample, wish: Wish) -> list[Plan]:
     """For hashes per table and probes: the tables that reach the recall, and what they cost."""
     given = sample.given
-    probing = given.family.num_alternatives > 0 or given.family.name == "cross_polytope"
+    probing = given.family.alternatives_of(sample.hashed.shape[1]) > 0
     probes = [given.num_probes] if given.num_probes else list(_PROBES if probing else _PROBES[:1])
     plans = []
     for family in _widths(sample):
