@@ -65,7 +65,6 @@ def test_the_metric_is_the_one_that_goes_with_the_family(family: Any, metric: st
         (PStable(), 16),
         (CrossPolytope(), 16),
         (CrossPolytope(last_dims=1), 1),
-        (BitSampling(), 16),
     ],
     ids=str,
 )
