@@ -124,7 +124,7 @@ def gone(pid: int, seconds: float) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux's /proc")
-def test_a_command_is_measured_with_its_children(bench: Any, tmp_path: Path) -> None:
+def test_a_command_is_measured_with_its_children(bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU, memory and files of a child, and of a daemon that nobody waits for, which is ended."""
     daemon = (
         "import os, time\n"
@@ -132,16 +132,36 @@ def test_a_command_is_measured_with_its_children(bench: Any, tmp_path: Path) -> 
         "open('pid', 'w').write(str(os.getpid()))\n"
         "time.sleep(100)\n"
     )
-    child = "import time\nheld = b'x' * 150_000_000\nopen('f', 'wb').write(b'0' * 3_000_000)\ntime.sleep(1)"
+    # What they do is seen while they do it, also on a machine that is busy.
+    seen = tmp_path.with_name(f"{tmp_path.name}-seen")
+    seen.write_text("0")
+    waiting = (
+        "def wait():\n"
+        f"    looks = lambda: int(open({str(seen)!r}).read() or 0)\n"
+        "    first = looks()\n"
+        "    while looks() < first + 2: time.sleep(0.02)\n"
+    )
+    child = (
+        f"import time\n{waiting}held = b'x' * 150_000_000\n"
+        "open('f', 'wb').write(b'0' * 3_000_000)\ntime.sleep(1)\nwait()"
+    )
     program = (
-        "import os, subprocess, sys, time\n"
+        f"import os, subprocess, sys, time\n{waiting}"
         f"os.chdir({str(tmp_path)!r})\n"
         f"subprocess.Popen([sys.executable, '-c', {daemon!r}], start_new_session=True)\n"
         f"subprocess.run([sys.executable, '-c', {child!r}], check=True)\n"
         "os.remove('f')\n"
         "while not os.path.exists('pid') or not open('pid').read(): time.sleep(0.05)\n"
-        "time.sleep(0.6)\n"
+        "wait()\n"
     )
+    size = bench("processes").size
+
+    def looking(folder: Path) -> int:
+        found: int = size(folder)
+        seen.write_text(str(int(seen.read_text()) + 1))
+        return found
+
+    monkeypatch.setattr(bench("processes"), "size", looking)
     found = bench("processes").measured([sys.executable, "-c", program], tmp_path)
     assert found["cpu"] >= 0.6
     assert found["wall"] >= 1

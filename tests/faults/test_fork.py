@@ -188,7 +188,7 @@ def test_a_forked_child_answers_or_raises_and_never_waits(kind: str) -> None:
     command = [sys.executable, "-c", DRIVER, kind, str(FORKS)]
     # OpenBLAS stops its own threads before a fork, and may wait for ever for one that multiplies: one thread has none.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    ran = subprocess.run(command, capture_output=True, check=False, timeout=120, env=environment)
+    ran = subprocess.run(command, capture_output=True, check=False, timeout=300, env=environment)
     assert b"" == ran.stderr, ran.stderr.decode()
     found: dict[str, Any] = json.loads(ran.stdout)
     assert [0, ["done", "done"]] == found["at rest"]
@@ -242,6 +242,6 @@ run(one, code)
 def test_a_second_interpreter_of_a_process_is_refused() -> None:
     """The compiled module serves one interpreter per process; the import of another one is an ImportError."""
     pytest.importorskip("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
-    ran = subprocess.run([sys.executable, "-c", SUBINTERPRETER], capture_output=True, check=False, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", SUBINTERPRETER], capture_output=True, check=False, timeout=300)
     assert 0 == ran.returncode, ran.stderr.decode()
     assert ran.stdout.startswith(b"refused:"), (ran.stdout, ran.stderr.decode())

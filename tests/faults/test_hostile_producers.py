@@ -282,7 +282,7 @@ for form in (b"+s", b"+l", b"c"):
     except TypeError as error:
         print("refused")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300)
     assert (0, "refused\n" * 3) == (done.returncode, done.stdout), done.stderr[-2000:]
 
 

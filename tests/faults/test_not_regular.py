@@ -129,7 +129,7 @@ def test_process_substitution_is_read(tmp_path: Path) -> None:
     program = f"{shlex.quote(sys.executable)} -m nearkin"
     rows = shlex.quote(str(tmp_path / "rows"))
     for script in (f"{program} hash <(cat {rows})", f"{program} compare <(cat {rows}) {rows}"):
-        done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, timeout=60)
+        done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, timeout=300)
         assert (0, b"") == (done.returncode, done.stderr)
         assert 3 <= len(done.stdout.splitlines())
 

@@ -20,8 +20,9 @@ import pytest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 
-#: Seconds from the signal to the exception: of the clock, on a machine that does other things too; of the processor.
-CLOCK, PROCESSOR = 1.5, 0.5
+#: Seconds from the signal to the exception: of the clock, on a machine that does many other things too; of the
+#: processor, which a call that does not look for signals uses up whatever else runs.
+CLOCK, PROCESSOR = 15, 0.5
 
 DRIVER = r"""
 import json, os, pathlib, signal, sys, tempfile, threading, time
@@ -386,7 +387,7 @@ def check(report: dict[str, object], raised: str) -> None:
 
 @pytest.mark.parametrize("name", FAST)
 def test_a_call_that_is_interrupted_ends_at_once_and_leaves_its_object(name: str) -> None:
-    """A KeyboardInterrupt within a second and a half, half a second of the processor; the index answers as before."""
+    """A KeyboardInterrupt within half a second of the processor; the index answers as before."""
     check(interrupted(name), "KeyboardInterrupt")
 
 
@@ -417,5 +418,5 @@ def test_an_interrupt_of_the_first_call_meets_no_half_loaded_numpy() -> None:
         "version.NumpyVersion.__init__ = interrupted\n"
         "print(nk.fingerprint(['some text']).shape)\n"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert "(1, 2)" == run.stdout.strip(), run.stderr

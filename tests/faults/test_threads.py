@@ -25,6 +25,9 @@ import nearkin as nk
 from nearkin.errors import ParameterError
 
 THREADS = 8
+FEWEST = 3
+"""Calls of a thread, however late it is begun."""
+
 VALUES = 8
 """Different values; the value under an id is the one at the place `id % VALUES`."""
 
@@ -117,9 +120,9 @@ class Worker:
         return self.first <= key < self.first + (1 << 32)
 
     def run(self, until: float) -> None:
-        """Random calls until a moment, each answer held against the model."""
+        """Random calls until a moment, some however late it is; each answer held against the model."""
         steps = [self.add, self.add, self.search, self.search, self.remove, self.fight, self.list_ids]
-        while time.monotonic() < until:
+        while time.monotonic() < until or self.calls < FEWEST:
             self.rng.choice(steps)()
             self.calls += 1
             if self.rng.random() < 0.02:
@@ -209,12 +212,11 @@ def hammer(case: Case, folder: Path, seconds: float) -> int:
     """Eight threads for some seconds; how many calls they made."""
     index = case.make()
     workers = [Worker(case, index, number + 1, folder) for number in range(THREADS)]
-    until = time.monotonic() + seconds
     started = threading.Barrier(THREADS)
 
     def run(worker: Worker) -> None:
         started.wait()
-        worker.run(until)
+        worker.run(time.monotonic() + seconds)
 
     with ThreadPoolExecutor(THREADS) as pool:
         for done in [pool.submit(run, worker) for worker in workers]:

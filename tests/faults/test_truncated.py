@@ -74,6 +74,6 @@ print(foreign[1 << 15])
 def test_a_fault_of_another_map_is_reported_once_and_ends_the_process(tmp_path: Path) -> None:
     """The handler of faulthandler hands the signal on to the one of before, the guard, which does not hand it back."""
     command = [sys.executable, "-c", FOREIGN, str(tmp_path / "index.nks")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (-signal.SIGBUS, "5\n") == (done.returncode, done.stdout), done.stderr[:2000]
     assert 1 == done.stderr.count("Bus error"), done.stderr[:2000]

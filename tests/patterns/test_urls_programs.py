@@ -29,7 +29,7 @@ needs_modsecurity = pytest.mark.skipif(
 
 def check(program: str, *arguments: str | os.PathLike[str]) -> None:
     """The program finds no fault in a configuration."""
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=300)
     assert 0 == done.returncode, done.stderr
 
 

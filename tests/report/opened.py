@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from browsing import Visit
+from browsing import PATIENCE, Visit
 
 from nearkin.report.contents import Contents
 from nearkin.report.page import render
@@ -22,7 +22,7 @@ def opened(browser: Browser, path: Path, *, width: int = 1280, height: int = 900
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     try:
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         visit = Visit(page, path.as_uri())
         requests: list[str] = []
         page.on("console", visit.note)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import Visit, chromium
+from browsing import PATIENCE, Visit, chromium
 from made import Made, contents_of, corpus, files
 from opened import faults, opened, written
 
@@ -70,6 +70,7 @@ def test_clusters_are_browsed_down_to_a_pair_and_back(browser: Browser, made: Ma
         visit.page.click("#view-clusters .pager >> text=Next")
         visit.wait("#view-clusters .pager", f"26 to 50 of {len(made.clusters)} clusters")
         visit.page.click("#view-clusters .pager >> text=Previous")
+        visit.wait("#view-clusters .pager", f"1 to 25 of {len(made.clusters)} clusters")
         visit.page.locator("#view-clusters td a").first.click()
         visit.wait("#view-clusters .one h3", f"Cluster of {size}")
         assert len(members) == visit.page.locator("#view-clusters .one tbody tr").count()
@@ -136,7 +137,8 @@ def test_the_border_has_the_pairs_nearest_to_the_threshold(browser: Browser, mad
     below = sorted((pair[2] for pair in made.pairs if not pair[3]), reverse=True)
     with opened(browser, path) as visit:
         enter(visit, "border")
-        visit.wait("#view-border td a")
+        for place in range(2):
+            visit.wait(f"#view-border section >> nth={place} >> td a")
         assert "of one in four kept documents" in visit.text("#view-border")
         for place, expected in ((0, above), (1, below)):
             links = visit.page.locator("#view-border section").nth(place).locator("td a").all_inner_texts()
@@ -347,6 +349,7 @@ def test_blocks_are_unpacked_when_they_are_looked_at(browser: Browser, path: Pat
     context = browser.new_context()
     try:
         page = context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.add_init_script(counting)
         page.goto(path.as_uri())
         page.locator("#views a").first.wait_for()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from browsing import Visit, chromium
+from browsing import PATIENCE, Visit, chromium
 from made import Made, contents_of, corpus
 from opened import opened, written
 
@@ -127,6 +127,7 @@ def test_decisions_survive_a_reload_and_other_reports_do_not_see_them(
         visit.wait("#view-review .tools", "Pair 3 of 40")
         other = written(contents_of(made, key="f" * 16), tmp_path)
         page = visit.page.context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(other.as_uri() + "#review")
         page.locator("#view-review .card > .small", has_text="0 of 40 judged").wait_for()
 
@@ -309,6 +310,7 @@ def test_where_the_browser_keeps_nothing_the_page_says_so(browser: Browser, path
     try:
         refusing(context)
         page = context.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(path.as_uri() + "#review")
         page.locator(".notice", has_text="This browser keeps nothing for this file").wait_for()
         page.locator("#view-review .pair[aria-busy=false] .answer").first.wait_for()
@@ -374,6 +376,7 @@ def test_the_focus_stays_on_the_button_that_judges(browser: Browser, path: Path)
             visit.page.keyboard.press("Enter")
             visit.wait("#view-review .card > .small", f"{count} different")
             visit.wait("#view-review .tools", f"Pair {count + 1} of 40")
+            visit.wait("#view-review .pair[aria-busy=false] .answer")
             assert "answer different" == visit.page.evaluate("document.activeElement.className")
 
 

@@ -366,7 +366,7 @@ def test_an_index_goes_to_another_process_and_back(
     remove(index, model, [3], missing_ok=False)
     queries = case.batch(range(COUNT))
     before = told(index, case.limit, queries)
-    there, back = another_process.submit(changed, index, case.limit, queries).result(timeout=120)
+    there, back = another_process.submit(changed, index, case.limit, queries).result(timeout=300)
     assert before == there
     assert before == told(index, case.limit, queries)
     check(case, index, model)

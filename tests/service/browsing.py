@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 120_000
+"""Milliseconds until something that does not come is a fault: machines are busy."""
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def chromium() -> Iterator[Browser]:
     if program is None:
         pytest.skip("chromium is not installed")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"], timeout=PATIENCE)
         try:
             yield browser
         finally:
@@ -71,7 +73,7 @@ def visiting(
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     try:
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         visit = Visit(page, url)
         page.on("console", visit.note)
         page.on("pageerror", lambda error: visit.errors.append(str(error)))

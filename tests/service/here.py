@@ -22,7 +22,7 @@ from nearkin.service.app import Service
 from nearkin.service.server import free_port
 from nearkin.service.settings import ServiceSettings
 
-SECONDS = 60
+SECONDS = 120
 """For the service to begin, and to end, on a machine that is busy."""
 
 

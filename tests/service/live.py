@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
-SECONDS = 60
+SECONDS = 120
 """For the service to start, to answer and to end, on a machine that is busy."""
 
 

@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live import Reply, Service, serving
+from live import SECONDS, Reply, Service, serving
 from problems import refused, unharmed
 from wire import plug, received, replies_of, request, spoken
 
-TIMEOUT = 2
-"""Seconds for a body to arrive."""
+TIMEOUT = 4
+"""Seconds for a body to arrive: more than a busy machine stands still."""
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that waits for two seconds."""
+    """A service that waits for some seconds."""
     path = tmp_path_factory.mktemp("wire") / "pages.store"
     options = ("--max-body", "1M", "--max-batch", "500", "--max-pending", "16M", "--timeout", str(TIMEOUT))
     with serving(path, *options) as found, unharmed(found):
@@ -88,12 +88,10 @@ def test_ten_thousand_headers_are_refused(service: Service) -> None:
 
 
 def test_a_length_that_is_too_large_is_refused_before_the_body(service: Service) -> None:
-    """From the header alone, at once."""
+    """From the header alone, at once: what is waited for is told to be too slow."""
     with plug(service) as connection:
         connection.sendall(HEAD + b"Content-Length: 999999999999\r\n\r\n{")
-        begin = time.monotonic()
         (reply,) = replies_of(connection.recv(1 << 16))
-        assert time.monotonic() - begin < TIMEOUT
     assert "too-large" == refused(reply)
 
 
@@ -158,13 +156,14 @@ def test_a_body_that_comes_too_slowly_is_given_up(service: Service) -> None:
         content = b""
         asked = threading.Thread(target=median_answer, args=(service,))
         asked.start()
-        while time.monotonic() - begin < TIMEOUT + 15 and not content:
+        # Of a body of 1000 bytes, a byte a tenth of a second: the service gives up long before the last.
+        while time.monotonic() - begin < SECONDS and not content:
             with contextlib.suppress(OSError):
                 connection.sendall(b" ")
             with contextlib.suppress(TimeoutError, ConnectionError):
                 content = connection.recv(1 << 16)
+        assert TIMEOUT - 0.5 < time.monotonic() - begin
         asked.join()
-        assert TIMEOUT - 0.5 < time.monotonic() - begin < TIMEOUT + 10
     (reply,) = replies_of(content)
     assert "too-slow" == refused(reply)
 
@@ -186,7 +185,8 @@ def test_silent_connections_keep_nobody_waiting(service: Service) -> None:
         for number in range(300):
             connection = stack.enter_context(plug(service))
             connection.sendall((b"", HEAD[:40], HEAD + b"Content-Length: 100\r\n\r\n{")[number % 3])
-        assert median_answer(service) < 10 * before + 0.1
+        # One that waited for them would wait until they are given up.
+        assert median_answer(service) < 10 * before + TIMEOUT / 4
 
 
 def reset(connection: socket.socket) -> None:
@@ -207,11 +207,13 @@ def test_clients_that_vanish_cost_nothing(service: Service) -> None:
                 connection.sendall(content[:cut])
                 if number % 3:
                     reset(connection)
-        # What was taken is done before what comes now.
-        assert 200 == service.post("/v1/add", {"id": "after them", "text": "a text that comes after them"}).status
-        count = service.call("GET", "/v1/info").json()["documents"] - before - 1
+        # Those that came last may still be read: what is told of them is told of one moment if nothing came meanwhile.
+        count, again = -1, 0
+        while count != again:
+            count = service.call("GET", "/v1/info").json()["documents"] - before
+            there = [service.call("GET", f"/v1/documents/gone{number}-49").status == 200 for number in range(120)]
+            again = service.call("GET", "/v1/info").json()["documents"] - before
         assert 0 == count % 50, count
-        there = [service.call("GET", f"/v1/documents/gone{number}-49").status == 200 for number in range(120)]
         assert count == 50 * sum(there)
         # A batch whose body was cut is not there.
         assert not any(done for number, done in enumerate(there) if number % 4 != 3)

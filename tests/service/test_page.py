@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import Visit, chromium, visiting
+from browsing import PATIENCE, Visit, chromium, visiting
 from page_service import PAGE, Refusal, Service, serving
 
 if TYPE_CHECKING:
@@ -51,13 +51,18 @@ def visit(browser: Browser, service: Service) -> Iterator[Visit]:
         yield opened
 
 
+def verdict(visit: Visit, word: str) -> None:
+    """Waits until the verdict on what stands in the field is a word."""
+    visit.page.wait_for_function(
+        "word => document.querySelector('#verdict:not(.stale) #verdict-word')?.textContent === word", arg=word
+    )
+
+
 def ask(visit: Visit, text: str, word: str) -> None:
     """Asks for a text until the verdict is a word."""
     visit.page.fill("#subject", text)
     visit.page.click("#check")
-    visit.page.wait_for_function(
-        "word => document.querySelector('#verdict:not(.stale) #verdict-word')?.textContent === word", arg=word
-    )
+    verdict(visit, word)
 
 
 def test_a_text_that_is_like_nothing_is_new(visit: Visit) -> None:
@@ -87,7 +92,7 @@ def test_differences_of_a_near_duplicate_are_marked_by_words(visit: Visit) -> No
 
 def test_what_is_typed_is_checked_without_a_button(visit: Visit, service: Service) -> None:
     visit.page.locator("#subject").press_sequentially("words of my own")
-    visit.wait("#verdict-word", "New")
+    verdict(visit, "New")
     assert {"text": "words of my own"} == service.sent("/v1/check")[-1]
     visit.page.fill("#subject", "")
     visit.page.locator("#verdict").wait_for(state="hidden")
@@ -147,13 +152,33 @@ def test_an_adding_that_failed_is_sent_again_with_its_key(visit: Visit, service:
     ask(visit, "an entirely unheard tale", "New")
     visit.page.fill("#id", "t")
     service.refusal = Refusal(429, "busy", "Busy", "The queue is full.")
-    visit.page.click("#add-button")
+    with visit.page.expect_response("**/v1/check-and-add"):
+        visit.page.click("#add-button")
     visit.wait("#add-problem", "The queue is full.")
     service.refusal = None
     visit.page.click("#add-button")
     visit.wait("#added", "Added: t is new.")
     keys = [headers["Idempotency-Key"] for _, path, headers, _ in service.seen if path == "/v1/check-and-add"]
     assert (2, 1) == (len(keys), len(set(keys)))
+
+
+def test_why_an_adding_failed_stays_on_the_page(visit: Visit, service: Service) -> None:
+    """An id that was typed just before is not compared any more: that would take the words away."""
+    ask(visit, "an entirely unheard tale", "New")
+    service.refusal = Refusal(429, "busy", "Busy", "The queue is full.")
+    visit.page.evaluate(
+        """() => {
+            document.getElementById("id").value = "t";
+            document.getElementById("id").dispatchEvent(new Event("input"));
+            document.getElementById("add-button").click();
+        }"""
+    )
+    visit.wait("#add-problem", "The queue is full.")
+    service.refusal = None
+    # Longer than the page waits for more of an id.
+    visit.page.wait_for_timeout(1000)
+    assert "The queue is full." in visit.text("#add-problem")
+    assert [] == service.sent("/v1/documents")
 
 
 def test_a_wanted_document_is_added_whatever_it_is_like(visit: Visit, service: Service) -> None:
@@ -354,6 +379,7 @@ def test_hostile_documents_are_text_and_nothing_else(browser: Browser) -> None:
     for place, name in enumerate(HOSTILE):
         made.put(name, f"{FOX} {name} {place}", {"<b>bold</b>": name, "style": "</style><script>1</script>"})
     with serving(made) as service, visiting(browser, service.url, width=320) as visit:
+        visit.wait("#about", "documents")
         visit.page.select_option("#best", "50")
         ask(visit, f"{FOX} <img src=x onerror=document.title=3> </textarea>", "Near")
         assert len(HOSTILE) == visit.page.locator("#matches-list > li").count()
@@ -408,6 +434,16 @@ def test_a_problem_is_shown_beside_what_caused_it_and_announced(visit: Visit, se
     assert "alert" == visit.page.get_attribute("#subject-problem", "role")
 
 
+def silent(visit: Visit, service: Service) -> bool:
+    """Whether nothing is asked for longer than between two readings, once a reading under way has ended."""
+    for _ in range(5):
+        count = len(service.seen)
+        visit.page.wait_for_timeout(2500)
+        if count == len(service.seen):
+            return True
+    return False
+
+
 def test_the_state_is_drawn_live_and_pauses(visit: Visit, service: Service) -> None:
     visit.wait("#live", "Live, every 2 seconds.")
     visit.page.wait_for_function("() => document.querySelector('.chart polyline.first') !== null")
@@ -415,9 +451,7 @@ def test_the_state_is_drawn_live_and_pauses(visit: Visit, service: Service) -> N
     assert "documents\n2\nwaiting\n3\nsegments\n2\nremoved\n1" in visit.text("#tiles")
     visit.page.click("#pause")
     visit.wait("#live", "Paused.")
-    count = len(service.seen)
-    visit.page.wait_for_timeout(2500)
-    assert count == len(service.seen)
+    assert silent(visit, service)
     visit.page.click("#pause")
     visit.wait("#live", "Live")
 
@@ -429,9 +463,7 @@ def test_a_tab_that_is_hidden_asks_nothing(visit: Visit, service: Service) -> No
     )
     visit.page.evaluate(script % "true")
     visit.wait("#live", "Paused while this tab is hidden.")
-    count = len(service.seen)
-    visit.page.wait_for_timeout(2500)
-    assert count == len(service.seen)
+    assert silent(visit, service)
     visit.page.evaluate(script % "false")
     visit.wait("#live", "Live")
 
@@ -441,6 +473,7 @@ def test_a_service_that_stops_is_told(browser: Browser) -> None:
         context = browser.new_context()
         try:
             page = context.new_page()
+            page.set_default_timeout(PATIENCE)
             page.goto(service.url)
             page.locator("#live", has_text="Live").wait_for()
             page.route("**/metrics", lambda route: route.abort())
@@ -460,6 +493,7 @@ def test_no_width_scrolls_sideways_and_axe_finds_no_fault(
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     service.put("wide/" + "w" * 300, NEAR + " " + "unbroken" * 60, {"c" * 80: "v" * 300})
     with visiting(browser, service.url, width=width, color_scheme=scheme, bypass_csp=True) as visit:
+        visit.wait("#about", "documents")
         ask(visit, NEAR, "Near")
         visit.wait(".diff")
         for summary in visit.page.locator("summary:visible").all():

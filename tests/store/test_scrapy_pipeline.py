@@ -78,7 +78,7 @@ def crawl_twice(folder: Path, store: str, token: str = "") -> list[list[str]]:
         for number in range(2):
             out = folder / f"out{number}.jsonl"
             command = [sys.executable, str(script), address, store, str(out), str(EXAMPLES), token]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
             assert 0 == done.returncode, done.stderr
             lines = out.read_text().splitlines() if out.exists() else []
             kept.append(sorted(json.loads(line)["text"][:3] for line in lines))

@@ -316,17 +316,18 @@ def test_a_single_run_of_30_mb_is_cut(unit: str) -> None:
 
 
 def test_import_loads_no_dictionary_and_first_use_is_quick() -> None:
-    """The dictionary is unpacked when a text is first cut, in far less than a second of CPU time."""
+    """The dictionary is unpacked when a text is first cut, in less CPU time than two imports take."""
     program = """
 import time
 start = time.process_time(); import nearkin as nk
+imported = time.process_time() - start
 recipe = nk.Recipe("cut:jieba|word:1|count|xxh3|simhash:64"); nk.fingerprint([], recipe)
 middle = time.process_time(); nk.words(["我来到北京"], recipe)
-print(time.process_time() - middle)
+print((time.process_time() - middle) / imported)
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    # 0.15 s where it was measured; four times as much for a slow machine.
-    assert float(found.stdout) < 0.6
+    # 0.15 s beside 0.37 s where it was measured; both are slower where the machine is.
+    assert float(found.stdout) < 2
 
 
 # Refusals

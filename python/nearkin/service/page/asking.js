@@ -306,7 +306,13 @@ async function compareId() {
   if (asked.sent === null || at("id").value === "") return;
   await page.guard(at("add-problem"), async () => {
     const id = readId(at("id"), at("id-number"), page.info?.id_kind);
-    const found = await page.document(id);
+    let found;
+    try {
+      found = await page.document(id);
+    } catch (error) {
+      if (turn !== asked.comparing) return;
+      throw error;
+    }
     if (found === null || turn !== asked.comparing) return;
     const same = typeof found.text === "string" && asked.sent.text !== undefined ? found.text === asked.sent.text : null;
     const known = "Known: this id is in the store with this text. Adding it again gives the first answer.";
@@ -382,6 +388,9 @@ function givenColumns() {
 async function add() {
   if (page.info?.readonly || at("add-button").disabled) return;
   clearTimeout(asked.timer);
+  // What is said of the adding is not replaced by what is said of its id.
+  clearTimeout(asked.idTimer);
+  asked.comparing++;
   asked.stop?.abort();
   at("added").hidden = true;
   if (at("add").hidden) await check();
