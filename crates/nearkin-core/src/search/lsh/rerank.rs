@@ -146,15 +146,13 @@ fn cosine<T: Real>(dot: T, norms: T) -> T {
     if distance < T::ZERO { T::ZERO } else { distance }
 }
 
-/// Distances of `query` to some rows of `values`, appended to `out` as `f64`.
+/// Appends what `distance` says of each row: the next ones are asked for meanwhile.
 #[inline(always)]
-fn distances_body<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+fn each_row<T: Real>(vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>, distance: impl Fn(&[T], usize) -> T) {
     let dim = vectors.dim;
     let values: &[T] = &vectors.values;
-    let norms: &[T] = &vectors.norms;
     let line = 64 / size_of::<T>();
     let lines = dim.div_ceil(line).min(LINES);
-    let norm = if metric == Metric::Cosine { fold(query, query, |a, b| a * b).sqrt() } else { T::ZERO };
     for (place, &row) in rows.iter().enumerate() {
         if let Some(&next) = rows.get(place + AHEAD) {
             for i in 0..lines {
@@ -162,14 +160,50 @@ fn distances_body<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows
             }
         }
         let row_values = &values[row as usize * dim..(row as usize + 1) * dim];
-        let distance = match metric {
-            Metric::L2 => fold(query, row_values, |a, b| (a - b) * (a - b)).sqrt(),
-            Metric::L1 => fold(query, row_values, |a, b| (a - b).abs()),
-            Metric::Cosine => cosine(fold(query, row_values, |a, b| a * b), norm * norms[row as usize]),
-            Metric::InnerProduct => -fold(query, row_values, |a, b| a * b),
-        };
         // -0 and 0 are one distance.
-        out.push((distance.wide() + 0.0, row));
+        out.push((distance(row_values, row as usize).wide() + 0.0, row));
+    }
+}
+
+/// Distances of `query` to some rows, appended to `out` as `f64`. A loop for each metric: compilers do not make vectors of sums
+/// that are chosen within the loop.
+#[inline(always)]
+fn distances_body<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+    match metric {
+        Metric::L2 => {
+            each_row(
+                vectors,
+                rows,
+                out,
+                #[inline(always)]
+                |row, _| fold(query, row, |a, b| (a - b) * (a - b)).sqrt(),
+            );
+        }
+        Metric::L1 => each_row(
+            vectors,
+            rows,
+            out,
+            #[inline(always)]
+            |row, _| fold(query, row, |a, b| (a - b).abs()),
+        ),
+        Metric::Cosine => {
+            let norms: &[T] = &vectors.norms;
+            let norm = fold(query, query, |a, b| a * b).sqrt();
+            each_row(
+                vectors,
+                rows,
+                out,
+                #[inline(always)]
+                |row, number| cosine(fold(query, row, |a, b| a * b), norm * norms[number]),
+            );
+        }
+        Metric::InnerProduct => each_row(
+            vectors,
+            rows,
+            out,
+            #[inline(always)]
+            |row, _| -fold(query, row, |a, b| a * b),
+        ),
     }
 }
 
@@ -306,7 +340,29 @@ pub(super) fn gather(
     Ok(found)
 }
 
+/// A sparse row of a dense one's length, rounded.
+fn scatter(row: (&[u32], &[f64]), dim: usize, out: &mut Vec<f32>) {
+    out.resize(dim, 0.0);
+    for (&column, &value) in row.0.iter().zip(row.1) {
+        out[column as usize] = value as f32;
+    }
+}
+
 impl Vectors<'_> {
+    /// Vector `number` of `dim` coordinates as `float32`, in place of what `out` holds.
+    pub fn widen(&self, dim: usize, number: usize, out: &mut Vec<f32>) {
+        out.clear();
+        let part = number * dim..(number + 1) * dim;
+        match self {
+            Self::F32(values) => out.extend_from_slice(&values[part]),
+            Self::F64(values) => out.extend(values[part].iter().map(|&value| value as f32)),
+            Self::Sparse(ends, columns, values) => {
+                let part = ends[number] as usize..ends[number + 1] as usize;
+                scatter((&columns[part.clone()], &values[part]), dim, out);
+            }
+        }
+    }
+
     fn kind(&self) -> &'static str {
         match self {
             Self::F32(_) => "float32",
@@ -440,6 +496,17 @@ impl Store {
                 Ok(ends.len() - 1)
             }
             _ => Err(Error::mismatch("kind of vectors", new.kind(), self.kind())),
+        }
+    }
+
+    /// Row `row` as `float32`, in place of what `out` holds.
+    pub fn widen(&self, row: usize, out: &mut Vec<f32>) {
+        match self {
+            Self::F32(dense) => Vectors::F32(&dense.values).widen(dense.dim, row, out),
+            Self::F64(dense) => Vectors::F64(&dense.values).widen(dense.dim, row, out),
+            Self::Sparse(sparse) => {
+                Vectors::Sparse(&sparse.ends, &sparse.columns, &sparse.values).widen(sparse.dim, row, out);
+            }
         }
     }
 
@@ -611,6 +678,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_row_is_widened_to_float32_whatever_it_is_kept_as() {
+        let rows: Vec<f32> = [[1.5, 0.0, -2.0], [0.25, 3.0, 0.0]].concat();
+        for kind in ["float32", "float64", "sparse"] {
+            let store = filled(kind, Metric::L2, 3, &rows);
+            let mut out = vec![7.0; 5];
+            for row in [1, 0] {
+                store.widen(row, &mut out);
+                assert_eq!(rows[3 * row..3 * row + 3], out);
+            }
+        }
+        let mut out = Vec::new();
+        Vectors::F64(&[1.0, 1.0 / 3.0]).widen(1, 1, &mut out);
+        assert_eq!(vec![1.0_f32 / 3.0], out);
     }
 
     #[test]
