@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# Tests start many processes: what one has compiled is compiled by no other.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: faults sanitize setup check format lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz newcomer clean
+.PHONY: faults sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -57,12 +59,18 @@ $(VENV)/.built: $(VENV)/.tools $(RUST)
 check: setup
 	cargo fmt --all --check
 	$(BIN)/ruff format --check .
-	cargo clippy --quiet --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(MAKE) --no-print-directory lint-workflows
+	$(MAKE) --no-print-directory -j2 lint-rust lint-types
+	$(MAKE) --no-print-directory test
+
+lint-rust:
+	cargo clippy --quiet --all-targets -- -D warnings
+
+# Beside the lints of Rust: types are checked on one core.
+lint-types: setup
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest nearkin._core --mypy-config-file pyproject.toml
-	$(MAKE) --no-print-directory test
 
 # The recipes of continuous integration: by their schema, and by actionlint where it is installed.
 lint-workflows: $(VENV)/.tools
@@ -78,7 +86,8 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix --quiet .
 
-# Side by side: the tests of Python wait for other processes much of the time. Those of a file run in one process.
+# Side by side: the tests of Python wait for other processes much of the time. Those of a file run in one process,
+# the longest files first (tests/conftest.py), so that neither process is alone at the end.
 test:
 	$(MAKE) --no-print-directory -j2 test-rust test-python
 
@@ -96,7 +105,7 @@ test-arm:
 		cargo test --quiet --lib -p nearkin-core --target aarch64-unknown-linux-gnu --target-dir target/arm
 
 test-python: setup
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # What a newcomer does: the wheel in a fresh environment, then what README and guides say.
 newcomer: setup

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +31,71 @@ def shared() -> Path:
     return SHARED
 
 
+MEMORY = Path("/dev/shm")  # noqa: S108
+ROOM = 4 << 30
+"""Bytes that must be free where temporary folders lie in memory."""
+
+
+def in_memory() -> bool:
+    """Whether the folders of tests may lie in memory: there is room, and programs in them can be run.
+
+    A store waits for its disk at each commit; of that wait no test tells anything.
+    """
+    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return False
+    found = os.statvfs(MEMORY)
+    return found.f_bavail * found.f_frsize >= ROOM and not found.f_flag & os.ST_NOEXEC
+
+
 def pytest_configure() -> None:
-    """Children that are sent SIGINT get it, even where a shell runs the tests in the background and so ignores it."""
+    """Temporary folders lie in memory where that is possible; children that are sent SIGINT get it.
+
+    A shell that runs the tests in the background lets them ignore it.
+    """
+    if sys.platform == "linux" and in_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LONGEST = (
+    "spark/test_equal.py",
+    "report/test_browsing.py",
+    "spark/test_bad_jobs.py",
+    "service/test_linearizable.py",
+    "spark/test_spark.py",
+    "faults/test_hostile_arrays.py",
+    "service/test_page.py",
+    "store/test_processes.py",
+    "report/test_judging.py",
+    "cli/test_app.py",
+    "cli/test_dedup_engine.py",
+    "faults/test_fork.py",
+    "faults/test_signals.py",
+    "store/test_damage.py",
+    "cli/test_quality_command.py",
+    "cli/test_store_command.py",
+    "cli/test_console.py",
+    "spark/test_corpora.py",
+    "search/lsh/test_lsh_tuning.py",
+    "service/test_operation.py",
+    "service/test_kill.py",
+    "report/test_loop.py",
+    "test_examples.py",
+    "test_ray_batches.py",
+    "test_datatrove_steps.py",
+)
+"""Files that take the most time, the longest first."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test that asks for the shared corpora carries the marker `shared`."""
+    """Long files come first; every test that asks for the shared corpora carries the marker `shared`.
+
+    Processes share the files out in this order: a long one at the end would keep one process busy alone.
+    """
+    here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")

@@ -39,16 +39,16 @@ def test_a_runs_folder_is_scored_in_every_format(tmp_path: Path, truth: Path, fo
         corpus.write_text("id,text\n" + "".join(f'{row["id"]},"{row["text"]}"\n' for row in rows))
     else:
         corpus.write_bytes(gzip.compress(text.encode()) if form.endswith("gz") else text.encode())
-    assert 0 == run("dedup", corpus, "-o", out, "--id-column", "id", "-q").returncode
-    done = run("evaluate", out, "--truth", truth, "--json")
-    assert 0 == done.returncode, done.stderr
-    found = json.loads(done.stdout)
+    assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
+    done = call("evaluate", out, "--truth", truth, "--json")
+    assert 0 == done.code, done.err
+    found = json.loads(done.data)
     wanted = ("true_positives", "false_positives", "false_negatives", "true_negatives")
     assert [2, 0, 1, 1] == [found["pairwise"][name] for name in wanted]
     assert (2, 2) == (found["links"]["hits"], found["links"]["of"])
     assert (0, 0) == (found["counts"]["unknown"], found["counts"]["missing"])
-    shown = run("evaluate", out, "--truth", truth)
-    assert b"recall    0.667" in shown.stdout
+    shown = call("evaluate", out, "--truth", truth)
+    assert "recall    0.667" in shown.out
 
 
 def test_documents_without_ids_are_known_by_their_rows(tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ def test_documents_without_ids_are_known_by_their_rows(tmp_path: Path) -> None:
     for name, ids in (("lines.txt", ["0", "1", "2"]), ("files", ["f0.md", "f1.md", "f2.md"])):
         truth = tmp_path / f"{name}.csv"
         truth.write_text("id,cluster\n" + "".join(f"{each},{at // 2}\n" for at, each in enumerate(ids)))
-        assert 0 == run("dedup", tmp_path / name, "-o", tmp_path / f"{name}-out", "-q").returncode
-        done = run("evaluate", tmp_path / f"{name}-out", "--truth", truth, "--json")
-        found = json.loads(done.stdout)
+        assert 0 == call("dedup", tmp_path / name, "-o", tmp_path / f"{name}-out", "-q").code
+        done = call("evaluate", tmp_path / f"{name}-out", "--truth", truth, "--json")
+        found = json.loads(done.data)
         assert (0, 0, 3) == (found["counts"]["unknown"], found["counts"]["missing"], found["bcubed"]["documents"])
         assert 1.0 == found["bcubed"]["f1"]
 
@@ -74,18 +74,18 @@ def test_pairs_that_were_printed_are_scored(tmp_path: Path, truth: Path) -> None
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"id": name, "text": text}) + "\n" for name, text in TEXTS.items()))
     pairs = tmp_path / "pairs.jsonl"
-    pairs.write_bytes(run("pairs", corpus, "--id-column", "id", "--json").stdout)
-    found = json.loads(run("evaluate", pairs, "--truth", truth, "--json").stdout)
+    pairs.write_bytes(call("pairs", corpus, "--id-column", "id", "--json").data)
+    found = json.loads(call("evaluate", pairs, "--truth", truth, "--json").data)
     assert 2 == found["pairs"]["true_positives"]
 
 
 def test_wrong_usage_ends_with_its_code(tmp_path: Path, truth: Path) -> None:
     """2 for an option, 1 for a file."""
-    assert 2 == run("evaluate", truth, "--truth", truth, "--unlisted", "maybe").returncode
-    assert 2 == run("evaluate", truth, "--truth", truth, "--pair-columns", "left").returncode
-    assert 2 == run("evaluate", truth, "--truth", truth, "--at-least", "0.5").returncode
-    done = run("evaluate", tmp_path, "--truth", truth)
-    assert (1, True) == (done.returncode, b"no folder that nearkin dedup wrote" in done.stderr)
+    assert 2 == call("evaluate", truth, "--truth", truth, "--unlisted", "maybe").code
+    assert 2 == call("evaluate", truth, "--truth", truth, "--pair-columns", "left").code
+    assert 2 == call("evaluate", truth, "--truth", truth, "--at-least", "0.5").code
+    done = call("evaluate", tmp_path, "--truth", truth)
+    assert (1, True) == (done.code, "no folder that nearkin dedup wrote" in done.message)
 
 
 def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> None:
@@ -93,10 +93,10 @@ def test_tune_ends_with_a_command_that_runs(similar: Path, tmp_path: Path) -> No
     import shlex
 
     corpus = similar
-    done = run("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
-    assert 0 == done.returncode, done.stderr
-    command = shlex.split(done.stdout.decode().splitlines()[-1])
-    found = json.loads(run("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").stdout)
+    done = call("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128")
+    assert 0 == done.code, done.err
+    command = shlex.split(done.out.splitlines()[-1])
+    found = json.loads(call("tune", corpus, "--threshold", "0.6", "--bits", "64", "--bits", "128", "--json").data)
     assert str(found["chosen"]["radius"]) == command[command.index("--radius") + 1]
     assert found["chosen"]["recipe"] == command[command.index("--recipe") + 1]
     assert 0 == run(*command[1:], "--overwrite", "-q", cwd=tmp_path).returncode
@@ -132,30 +132,30 @@ def test_tune_measures_bands(similar: Path, tmp_path: Path) -> None:
 
     corpus = similar
     options = ("--recipe", "word:1|binary|xxh3|minhash:64:fast", "--num-perm", "64", "--threshold", "0.6")
-    done = run("tune", corpus, *options)
-    command = shlex.split(done.stdout.decode().splitlines()[-1])
-    found = json.loads(run("tune", corpus, *options, "--json").stdout)
+    done = call("tune", corpus, *options)
+    command = shlex.split(done.out.splitlines()[-1])
+    found = json.loads(call("tune", corpus, *options, "--json").data)
     assert command == shlex.split(found["command"].replace("CORPUS", str(corpus)))
     command[command.index("--out") + 1] = str(tmp_path / "clean")
-    assert 0 == run(*command[1:]).returncode
+    assert 0 == call(*command[1:]).code
     assert {64} == {row["num_perm"] for row in found["curve"]}
-    assert 2 == run("tune", corpus, *options, "--pairs", corpus).returncode
+    assert 2 == call("tune", corpus, *options, "--pairs", corpus).code
 
 
 def test_tune_takes_labels(similar: Path, tmp_path: Path) -> None:
     """Pairs by id; the folder of a run is no truth; wrong usage has its code."""
     corpus, labels = similar, tmp_path / "labels.csv"
     labels.write_text("left,right,match\nt1,t2,1\nt3,t4,1\nt5,t9,0\n")
-    done = run("tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json")
-    found = json.loads(done.stdout)
+    done = call("tune", corpus, "--id-column", "id", "--truth", labels, "--recipe", "word:1", "--bits", "64", "--json")
+    found = json.loads(done.data)
     assert ("f1", 2) == (found["goal"], found["truth"]["pairs"])
     assert {"features", "threshold", "precision", "recall", "f1"} == set(found["thresholds"][0])
-    shown = run("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64")
-    assert b"F1" in shown.stdout
-    assert 2 == run("tune", corpus, "--recall", "0").returncode
-    assert 0 == run("dedup", corpus, "-o", tmp_path / "out", "-q").returncode
-    done = run("tune", corpus, "--pairs", tmp_path / "out")
-    assert (1, True) == (done.returncode, b"not what is true" in done.stderr)
+    shown = call("tune", corpus, "--id-column", "id", "--pairs", labels, "--recipe", "word:1", "--bits", "64")
+    assert "F1" in shown.out
+    assert 2 == call("tune", corpus, "--recall", "0").code
+    assert 0 == call("dedup", corpus, "-o", tmp_path / "out", "-q").code
+    done = call("tune", corpus, "--pairs", tmp_path / "out")
+    assert (1, True) == (done.code, "not what is true" in done.message)
 
 
 @pytest.fixture

@@ -44,12 +44,3 @@ def written(contents: Contents, folder: Path) -> Path:
     path = folder / "report.html"
     path.write_text(render(contents), encoding="utf-8")
     return path
-
-
-def faults(visit: Visit) -> list[tuple[str, list[str]]]:
-    """What axe finds that keeps people out."""
-    import pytest
-
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(visit.page).response["violations"]
-    return [(fault["id"], [each["html"] for each in fault["nodes"]]) for fault in found]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browsing import PATIENCE, Visit, chromium
 from made import Made, contents_of, corpus, files
-from opened import faults, opened, written
+from opened import opened, written
 
 from nearkin.pages import assets
 from nearkin.report.page import FOLDER, SCRIPTS, joined
@@ -300,14 +300,14 @@ def test_every_view_fits_every_width_and_axe_finds_no_fault(
                     visit.page.keyboard.press("y" if _ % 5 else "n")
                     visit.page.wait_for_timeout(30)
             assert (name, 0) == (name, visit.overflow())
-            assert (name, []) == (name, faults(visit))
+            assert (name, []) == (name, visit.faults())
         for address in ("#cluster=0", "#pair=0", "#pair=1"):
             visit.page.goto(visit.url + address)
             visit.wait("#view-pair .facts" if "pair" in address else "#view-clusters .one h3")
             assert (address, 0) == (address, visit.overflow())
-            assert (address, []) == (address, faults(visit))
+            assert (address, []) == (address, visit.faults())
         visit.page.keyboard.press("?")
-        assert [] == faults(visit)
+        assert [] == visit.faults()
 
 
 def test_the_keyboard_alone_reaches_a_pair(browser: Browser, path: Path) -> None:
@@ -571,5 +571,5 @@ def test_a_pair_that_is_cut_and_has_escapes_fits_and_keeps_nobody_out(
         visit.wait("#view-pair .notice")
         for _ in range(2):
             assert 0 == visit.overflow()
-            assert [] == faults(visit)
+            assert [] == visit.faults()
             visit.page.get_by_label("side by side").click()

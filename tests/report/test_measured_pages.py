@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from browsing import chromium
-from opened import faults, opened, written
+from opened import opened, written
 from test_curves import drawn
 
 import nearkin as nk
@@ -460,7 +460,7 @@ def test_pages_open_without_a_fault(
         with opened(browser, written(contents, tmp_path), width=width, color_scheme=scheme, bypass_csp=True) as visit:
             assert contents.title == visit.text("h1")
             assert 0 == visit.overflow()
-            assert [] == faults(visit)
+            assert [] == visit.faults()
 
 
 def test_files_by_score(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsing import chromium
-from opened import faults, opened, written
+from opened import opened, written
 
 from nearkin.errors import MissingExtraError, ParameterError
 from nearkin.pages import asset, assets
@@ -73,7 +73,7 @@ def test_a_page_without_a_run_opens_at_every_width(browser: Browser, tmp_path: P
         visit.page.locator("summary").first.click()
         assert "1,234" in visit.text("details[open]")
         assert 0 == visit.overflow()
-        assert [] == faults(visit)
+        assert [] == visit.faults()
 
 
 def test_a_page_needs_no_script_and_its_policy_allows_none(browser: Browser, tmp_path: Path) -> None:

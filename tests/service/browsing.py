@@ -60,6 +60,17 @@ class Visit:
         """Until an element is visible that has these words."""
         self.page.locator(selector, has_text=words or None).first.wait_for(state="visible")
 
+    def faults(self) -> list[tuple[str, list[str]]]:
+        """What axe finds that keeps people out: the rules that are broken, and the markup that breaks them."""
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is missing")
+        if self.page.evaluate("typeof axe") == "undefined":
+            self.page.evaluate(axe.Axe().axe_script)
+        found = self.page.evaluate(
+            """async () => (await axe.run({resultTypes: ["violations"]})).violations.map(
+                ({id, nodes}) => [id, nodes.map(({html}) => html)])"""
+        )
+        return [(rule, nodes) for rule, nodes in found]
+
     def overflow(self) -> int:
         """By how many pixels the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

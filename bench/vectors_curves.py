@@ -1,0 +1,213 @@
+"""Recall against time as people get it: single queries from Python and batches, all peers beside each other.
+
+`measured` starts a child process for each set and each number of threads ("as installed": whatever every package takes
+by itself; "one thread": the environment says so to all of them, `OMP_NUM_THREADS=1` and the like, and those that read
+none are told). A child builds all indexes, then goes through all of them and all knobs in rounds, so that a machine that
+slows down slows all; of each figure the lowest of the rounds is kept, in seconds of the clock. `at` reads from a curve the
+time at a recall: of the points that no other beats in both, log time is interpolated linearly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
+K = (10, 100)
+SINGLE = 100
+"""Queries that are asked one by one in a round."""
+RECALLS = (0.95, 0.99)
+ONE = {
+    name: "1"
+    for name in (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "RAYON_NUM_THREADS",
+        "NEARKIN_NUM_THREADS",
+    )
+}
+THREADS: dict[str, dict[str, str]] = {"as installed": {}, "one thread": ONE}
+SLOW = 0.02
+"""Seconds for a query beyond which a knob is not asked in later rounds."""
+
+
+def rows_of(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any]:
+    """Rows, queries, and the true distances of the hundred nearest."""
+    if name not in SETS:
+        import vectors_million
+
+        return vectors_million.rows(int(name), quick)
+    z = np.load(data / f"{SETS[name]}.npz")
+    X, Q, true = (z[key].astype(np.float32) for key in ("base", "queries", "l2_distances"))
+    if quick:
+        X, Q = X[:4000], Q[:50]
+        return X, Q, nearest_distances(X, Q, max(K))
+    return X, Q, true.astype(np.float64)
+
+
+def nearest_distances(X: Any, Q: Any, k: int) -> Any:
+    """The true distances of the nearest, by a matrix product for the choice and sums of squares for the value."""
+    norms = np.einsum("ij,ij->i", X, X)
+    true = np.empty((len(Q), k))
+    step = max(1, 50_000_000 // len(X))
+    for at in range(0, len(Q), step):
+        part = Q[at : at + step]
+        near = np.argpartition(norms - 2 * (part @ X.T), 2 * k, axis=1)[:, : 2 * k]
+        for query, rows in enumerate(near, at):
+            true[query] = np.sort(np.sqrt(((X[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1)))[:k]
+    return true
+
+
+def recall_of(found: Any, Q: Any, X: Any, true: Any, k: int) -> float:
+    """Share of the k that are as near as the true k-th one; distances are computed here for everybody."""
+    good = 0
+    for query, ids in enumerate(found):
+        rows = np.unique(np.asarray([row for row in ids if 0 <= row < len(X)][:k], dtype=np.int64))
+        far = np.sqrt(((X[rows].astype(np.float64) - Q[query]) ** 2).sum(axis=1))
+        good += int((far <= true[query, k - 1] * (1 + 1e-5) + 1e-6).sum())
+    return good / (k * len(found))
+
+
+def clock(call: Callable[[], Any]) -> float:
+    """Seconds of a call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def curves(X: Any, Q: Any, true: Any, rounds: int) -> list[dict[str, Any]]:
+    """Each index with its build and its points."""
+    from vectors_peers import everybody
+
+    lines, indexes, points = [], [], []
+    for name, build in everybody(X):
+        start, cpu = time.perf_counter(), time.process_time()
+        index = build()
+        line = {
+            "name": name,
+            "build_s": round(time.perf_counter() - start, 3),
+            "build_cpu_s": round(time.process_time() - cpu, 3),
+            "mb": round(index.size / 1e6, 2),
+            "points": [],
+        }
+        if name.startswith(("nearkin codes", "nearkin tables", "nearkin estimate")):
+            # A build for each knob.
+            line["build_s"], line["build_cpu_s"] = (
+                round(line[key] / len(index.knobs), 3) for key in ("build_s", "build_cpu_s")
+            )
+        print({key: line[key] for key in ("name", "build_s", "mb")}, file=sys.stderr, flush=True)
+        lines.append(line)
+        indexes.append(index)
+    for line, index in zip(lines, indexes, strict=True):
+        for k in K:
+            for knob in index.knobs:
+                recall = recall_of(index.ask(knob, Q, k), Q, X, true, k)
+                point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
+                line["points"].append(point)
+                points.append((point, index))
+                # More of it changes nothing.
+                if recall > 0.9995:
+                    break
+    single = Q[:SINGLE]
+    for _ in range(rounds):
+        for point, index in points:
+            if point["single_us"] != math.inf and point["single_us"] > 1e6 * SLOW:
+                continue
+            k, knob, ask = point["k"], point["knob"], index.ask
+            gc.collect()
+            ask(knob, single[:1], k)
+            alone = clock(lambda ask=ask, knob=knob, k=k: [ask(knob, q, k) for q in single[:, None]])
+            point["single_us"] = min(point["single_us"], round(1e6 * alone / len(single), 1))
+            batch = clock(lambda ask=ask, knob=knob, k=k: ask(knob, Q, k))
+            point["batch_us"] = min(point["batch_us"], round(1e6 * batch / len(Q), 1))
+    return lines
+
+
+def front(points: list[dict[str, Any]], key: str) -> list[tuple[float, float]]:
+    """(recall, time) of the points that none beats in both, by rising recall."""
+    found: list[tuple[float, float]] = []
+    for recall, seconds in sorted(((p["recall"], p[key]) for p in points), key=lambda p: (-p[0], p[1])):
+        if not found or seconds < found[-1][1]:
+            found.append((recall, seconds))
+    return found[::-1]
+
+
+def at(points: list[dict[str, Any]], wanted: float, key: str, k: int = 10) -> float | None:
+    """Microseconds at a recall; None where the curve does not reach it. One that begins above it costs its first."""
+    line = front([point for point in points if point["k"] == k], key)
+    above = next((place for place, (recall, _) in enumerate(line) if recall >= wanted), None)
+    if above is None:
+        return None
+    (high, slow) = line[above]
+    if above == 0 or high == wanted:
+        return slow
+    low, quick = line[above - 1]
+    share = (wanted - low) / (high - low)
+    return math.exp((1 - share) * math.log(quick) + share * math.log(slow))
+
+
+def measured(data: Path, names: list[str], rounds: int, quick: bool) -> dict[str, Any]:
+    """All sets with all numbers of threads, each in a child."""
+    out: dict[str, Any] = {}
+    for name in names:
+        for threads, variables in THREADS.items():
+            command = [sys.executable, __file__, str(data), name, "--rounds", str(rounds), *(["--quick"] * quick)]
+            done = subprocess.run(command, env={**os.environ, **variables}, stdout=subprocess.PIPE, check=True)
+            found = json.loads(done.stdout)
+            out.setdefault(name, {"n": found["n"], "d": found["d"]})[threads] = found["lines"]
+    return out
+
+
+def summary(lines: list[dict[str, Any]]) -> list[list[Any]]:
+    """Rows of a table: microseconds at both recalls, beside the better graph of faiss, and what an index costs."""
+
+    def graph(recall: float, key: str) -> float | None:
+        times = [at(line["points"], recall, key) for line in lines if line["name"].startswith("faiss HNSW")]
+        return min((each for each in times if each is not None), default=None)
+
+    rows = []
+    for line in lines:
+        row: list[Any] = [line["name"]]
+        for key in ("single_us", "batch_us"):
+            for recall in RECALLS:
+                own, best = at(line["points"], recall, key), graph(recall, key)
+                ratio = "" if own is None or best is None else f" ({own / best:.2f})"
+                row.append("–" if own is None else f"{own:,.0f}{ratio}")
+        rows.append([*row, f"{line['build_s']:,.1f}", f"{line['mb']:,.1f}"])
+    return rows
+
+
+HEAD = ["", "one, .95", "one, .99", "batch, .95", "batch, .99", "build, s", "MB"]
+
+
+def main() -> None:
+    """A child: measures one set, and writes it to standard output as JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true")
+    given = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") == "1":
+        import nearkin as nk
+
+        nk.set_num_threads(1)
+    X, Q, true = rows_of(given.data, given.name, given.quick)
+    lines = curves(X, Q, true, 1 if given.quick else given.rounds)
+    print(json.dumps({"n": len(X), "d": X.shape[1], "lines": lines}))
+
+
+if __name__ == "__main__":
+    main()
