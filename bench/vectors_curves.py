@@ -1,10 +1,10 @@
 """Recall against time as people get it: single queries from Python and batches, all peers beside each other.
 
-`measured` starts a child process for each set and each number of threads ("as installed": whatever every package takes
-by itself; "one thread": the environment says so to all of them, `OMP_NUM_THREADS=1` and the like, and those that read
-none are told). A child builds all indexes, then goes through all of them and all knobs in rounds, so that a machine that
-slows down slows all; of each figure the lowest of the rounds is kept, in seconds of the clock. `at` reads from a curve the
-time at a recall: of the points that no other beats in both, log time is interpolated linearly.
+`measured` starts a child process for each set and each number of threads. "As installed" is what every package takes
+by itself; for "one thread" the environment says so to all of them (`OMP_NUM_THREADS=1` and the like), and those that
+read none are told. A child builds all indexes, then goes through all of them and all knobs in rounds, so that a machine
+that slows down slows all; of each figure the lowest of the rounds is kept, in seconds of the clock. `at` reads from a
+curve the time at a recall: of the points that no other beats in both, log time is interpolated linearly.
 """
 
 from __future__ import annotations
@@ -28,16 +28,7 @@ K = (10, 100)
 SINGLE = 100
 """Queries that are asked one by one in a round."""
 RECALLS = (0.95, 0.99)
-ONE = {
-    name: "1"
-    for name in (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "RAYON_NUM_THREADS",
-        "NEARKIN_NUM_THREADS",
-    )
-}
+ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 THREADS: dict[str, dict[str, str]] = {"as installed": {}, "one thread": ONE}
 SLOW = 0.02
 """Seconds for a query beyond which a knob is not asked in later rounds."""

@@ -1,9 +1,9 @@
 """What `bench/vectors.py` asks: each index with one knob, from little recall to much.
 
 Every maker gets the rows and gives (name, build) pairs; `build()` returns an `Index`, whose `ask(knob, Q, k)` gives row
-numbers. Settings are those that people take: of the graphs the links (16 and 32) and efConstruction 80 as in the tables of
-faiss, defaults otherwise; of inverted files a list for every 160 rows or so; what is ranked again is ranked by the exact
-distance. A peer that is not installed, or whose version has no such index, is left out and named.
+numbers. Settings are those that people take: of the graphs of faiss 16 and 32 links and efConstruction 80, defaults
+otherwise; of inverted files a list for every 160 rows or so. What is ranked again is ranked by the exact distance. A
+peer that is not installed, or whose version has no such index, is left out and named.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def graphs(X: Any) -> Maker:
 
 
 def hnswlibs(X: Any) -> Maker:
-    """hnswlib with its defaults."""
+    """HNSW of hnswlib with its defaults."""
     import hnswlib
 
     def build() -> Index:
