@@ -184,6 +184,27 @@ def _of_payloads(path: Path) -> dict[str, Any]:
     return {"rows": json.loads(json.dumps(rows, default=str)), "skipped": found.skipped, "count": found.count}
 
 
+def _narrow(dtype: str, metric: Any) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        X = (np.arange(40 * 6).reshape(40, 6) * 7 % 61).astype(dtype)
+        nk.LSHIndex(nk.families.Hyperplane(bits=64, seed=2), filter="codes", metric=metric).fit(X).save(path)
+
+    return write
+
+
+def _of_narrow(path: Path) -> dict[str, Any]:
+    index = nk.LSHIndex.open(path)
+    index.verify()
+    Q = (np.arange(18).reshape(3, 6) * 5 % 37).astype(index.vectors_)
+    wide = index.nearest(Q.astype(np.float64) + 0.25, 3)
+    return {
+        "type": index.vectors_,
+        "metric": index.settings_.metric,
+        "nearest": _hits(index.nearest(Q, 3), "distances"),
+        "nearest to others": _hits(wide, "distances"),
+    }
+
+
 KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str, Any]]]] = {
     "hamming-rows-v1.nks": (_hamming(None, recipe="char:4|count|xxh3|simhash:64"), _of_hamming),
     "hamming-ints-v1.nks": (_hamming(INTS, method="blocks", radius=2), _of_hamming),
@@ -195,6 +216,9 @@ KINDS: dict[str, tuple[Callable[[Path], None] | None, Callable[[Path], dict[str,
     "family-v1.nkf": (_write_family, _of_family),
     "patterns-v1.nkp": (_write_patterns, _of_patterns),
     "patterns-payloads-v1.nkp": (_write_payloads, _of_payloads),
+    "lsh-uint8-v1.nks": (_narrow("uint8", "cosine"), _of_narrow),
+    "lsh-int8-v1.nks": (_narrow("int8", "l2"), _of_narrow),
+    "lsh-float16-v1.nks": (_narrow("float16", "cosine"), _of_narrow),
     "idf-v1.idf": (_write_idf, _of_idf),
     "store-segment-v1.nks": (_write_store_segment, _of_store_segment),
 }

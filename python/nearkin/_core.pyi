@@ -97,7 +97,13 @@ def signature_differences(a: _Signatures, b: _Signatures, num_perm: int) -> npt.
 # lsh
 _Hashes = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
 _Dense = npt.NDArray[np.float32] | npt.NDArray[np.float64]
-_Stored = _Dense | tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]
+_Stored = (
+    _Dense
+    | npt.NDArray[np.uint8]
+    | npt.NDArray[np.int8]
+    | npt.NDArray[np.uint16]
+    | tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]
+)
 _Others = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.float64]] | None
 _Ranked = tuple[npt.NDArray[np.int64], _Ids, npt.NDArray[np.float64]]
 
@@ -124,7 +130,7 @@ class LshCore:
         self,
     ) -> tuple[
         Literal["l2", "l1", "cosine", "inner_product"],
-        Literal["float32", "float64", "sparse"],
+        Literal["float32", "float64", "sparse", "uint8", "int8", "float16"],
         int,
         Literal["row numbers", "integers", "strings"],
         int,

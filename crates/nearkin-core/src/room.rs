@@ -32,6 +32,8 @@ pub unsafe trait Plain: Copy + 'static {}
 // SAFETY: integers.
 unsafe impl Plain for u8 {}
 // SAFETY: integers.
+unsafe impl Plain for i8 {}
+// SAFETY: integers.
 unsafe impl Plain for u16 {}
 // SAFETY: integers.
 unsafe impl Plain for u32 {}

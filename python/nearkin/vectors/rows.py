@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Matrix: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+Narrow: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.int8] | npt.NDArray[np.float16]
+"""Numbers narrower than `float32`, which holds each of them."""
+
+
+_NARROW = (np.uint8, np.int8, np.float16)
 
 
 class Sparse(Protocol):
@@ -53,6 +58,8 @@ class Rows:
     csr: csr_array | csr_matrix | None
     first: int = 0
     """Number of the first row in what was given, for messages."""
+    narrow: Narrow | None = None
+    """The values as they were given, where that type is narrower than `float32`."""
 
     def __len__(self) -> int:
         return int(self._shape[0])
@@ -82,13 +89,15 @@ class Rows:
     def part(self, start: int, stop: int) -> Rows:
         """Rows start to stop, exclusive."""
         if self.values is not None:
-            return Rows(self.values[start:stop], None, self.first + start)
+            narrow = None if self.narrow is None else self.narrow[start:stop]
+            return Rows(self.values[start:stop], None, self.first + start, narrow)
         return Rows(None, self.csr[start:stop], self.first + start)  # type: ignore[index]
 
     def take(self, places: Ints) -> Rows:
         """The rows at these places."""
         if self.values is not None:
-            return Rows(self.values[places], None, self.first)
+            narrow = None if self.narrow is None else self.narrow[places]
+            return Rows(self.values[places], None, self.first, narrow)
         return Rows(None, self.csr[places], self.first)  # type: ignore[index]
 
     def wide(self) -> Rows:
@@ -195,7 +204,8 @@ def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", least:
         if array.ndim != 2:
             allowed = "an array of shape (n, d); one vector x is x.reshape(1, -1)"
             raise bad_parameter(name, f"an array of shape {array.shape}", allowed)
-        rows = Rows(in_order(array, _float_type(array.dtype, name)), None)
+        narrow = array if array.dtype in _NARROW else None
+        rows = Rows(in_order(array, _float_type(array.dtype, name)), None, narrow=narrow)
     if rows.d == 0:
         raise bad_parameter(name, "an array without columns", "vectors of one dimension or more")
     if dimension is not None and rows.d != dimension:

@@ -216,6 +216,13 @@ pub(crate) unsafe trait Lanes {
     unsafe fn splat32(value: u32) -> Self::V;
     /// Bit i is set where half lane i of `a` is at most half lane i of `b`; half lanes are below 2^31.
     unsafe fn at_most32(a: Self::V, b: Self::V) -> u32;
+    /// Lane `i`, which is below `N`.
+    #[inline(always)]
+    unsafe fn lane(v: Self::V, i: usize) -> u64 {
+        debug_assert!(i < Self::N && size_of::<Self::V>() == 8 * Self::N, "a vector is its lanes");
+        // SAFETY: a vector is `N` words, and the caller asks for one of them.
+        unsafe { (&raw const v).cast::<u64>().add(i).read() }
+    }
 }
 
 /// One lane, any processor.

@@ -46,11 +46,14 @@ impl HashArray<'_> {
     }
 }
 
-/// Vectors of a batch, flat: `float32`, `float64`, or row ends, coordinates and values.
+/// Vectors of a batch, flat: `float32`, `float64`, `uint8`, `int8`, bits of `float16` as `uint16`, or row ends, coordinates and values.
 #[derive(FromPyObject)]
 enum VectorArray<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),
+    U8(PyReadonlyArray1<'py, u8>),
+    I8(PyReadonlyArray1<'py, i8>),
+    F16(PyReadonlyArray1<'py, u16>),
     Sparse(PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
 }
 
@@ -59,6 +62,9 @@ impl VectorArray<'_> {
         Ok(match self {
             Self::F32(values) => Vectors::F32(values.as_slice()?),
             Self::F64(values) => Vectors::F64(values.as_slice()?),
+            Self::U8(values) => Vectors::U8(values.as_slice()?),
+            Self::I8(values) => Vectors::I8(values.as_slice()?),
+            Self::F16(values) => Vectors::F16(values.as_slice()?),
             Self::Sparse(ends, columns, values) => {
                 Vectors::Sparse(ends.as_slice()?, columns.as_slice()?, values.as_slice()?)
             }
@@ -85,6 +91,9 @@ impl LshCore {
         let one = match vectors {
             Vectors::F32(values) => values.len() == self.dimension,
             Vectors::F64(values) => values.len() == self.dimension,
+            Vectors::U8(values) => values.len() == self.dimension,
+            Vectors::I8(values) => values.len() == self.dimension,
+            Vectors::F16(values) => values.len() == self.dimension,
             Vectors::Sparse(ends, ..) => ends.len() == 2,
         };
         let light = one && self.index.len(py)?.saturating_mul(self.dimension) <= LIGHT;
@@ -279,6 +288,9 @@ impl LshCore {
         let vectors = match vectors {
             Owned::F32(values) => values.into_pyarray(py).into_any(),
             Owned::F64(values) => values.into_pyarray(py).into_any(),
+            Owned::U8(values) => values.into_pyarray(py).into_any(),
+            Owned::I8(values) => values.into_pyarray(py).into_any(),
+            Owned::F16(values) => values.into_pyarray(py).into_any(),
             Owned::Sparse(ends, columns, values) => {
                 (ends.into_pyarray(py), columns.into_pyarray(py), values.into_pyarray(py)).into_pyobject(py)?.into_any()
             }

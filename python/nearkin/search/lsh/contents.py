@@ -15,7 +15,7 @@ from nearkin.families.base import Family
 from nearkin.search.copies import CopiedByFile
 from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.lsh.file import save
-from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_stored, flat, hashed_form
+from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_queries, as_stored, flat, hashed_form
 from nearkin.search.lsh.settings import CodeRank, Filter, Given, Settings
 from nearkin.vectors.rows import Rows, Vectors
 
@@ -57,6 +57,9 @@ class Contents(CopiedByFile):
     def _stored_form(self, X: Vectors, name: str) -> Rows:
         return as_stored(X, self.vectors_, self.dimension_, name)
 
+    def _query_form(self, Q: Vectors) -> Rows:
+        return as_queries(Q, self.vectors_, self.dimension_, "Q")
+
     def _hashed_form(self, rows: Rows, *, query: bool = False) -> Hashed:
         return hashed_form(rows, self.settings_.metric, self.settings_.max_norm, query=query)
 
@@ -78,7 +81,7 @@ class Contents(CopiedByFile):
         ids : iterable of int or str, array, column, or None
             One id for each vector, of the kind that the index has; None where it has row numbers.
         X : (n, d) array or SciPy sparse matrix
-            Of the dimension of `fit`.
+            Of the dimension of `fit`, converted to the type of the index; whole numbers must fit it.
         existing : {"error", "update", "skip"}, default="error"
             For an id that is already there, or occurs twice in the call: refuse the call, replace the vector (the last
             one wins), or keep the first.
@@ -91,7 +94,8 @@ class Contents(CopiedByFile):
             An id that is already there or occurs twice, ids of another kind, counts that differ, a vector longer than
             the longest that fits (`settings_.max_norm`). The index is unchanged.
         InputError
-            NaN or infinite values, zero vectors where angles count. The index is unchanged.
+            NaN or infinite values, zero vectors where angles count, numbers that an index of `uint8`, `int8` or
+            `float16` can't hold. The index is unchanged.
         """
         self._fitted()
         rows = self._stored_form(X, "X")

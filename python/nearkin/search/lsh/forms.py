@@ -6,34 +6,42 @@ Srebro 2015, section 4),
     row x → [x / M, √(1 − ‖x / M‖²)]        query q → [q / ‖q‖, 0]        cos of the two = x·q / (M ‖q‖)
 
 so that the nearest by angle is the largest by inner product. M is the norm of the longest row.
+
+Rows of uint8, int8 and float16 are kept as they came, and hashed as the float32 rows of the same numbers. Queries of
+another type are compared with them in float32.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from nearkin.errors import InputError, bad_parameter
 from nearkin.vectors.arrays import in_order
-from nearkin.vectors.rows import Floats, Matrix, Rows, Vectors, as_rows
+from nearkin.vectors.rows import Floats, Matrix, Narrow, Rows, Vectors, as_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
 
 Metric: TypeAlias = Literal["l2", "l1", "cosine", "inner_product"]
-Stored: TypeAlias = Literal["float32", "float64", "sparse"]
+Stored: TypeAlias = Literal["float32", "float64", "sparse", "uint8", "int8", "float16"]
 """How an index keeps vectors."""
+NARROW = ("uint8", "int8", "float16")
+"""Types that are narrower than float32, which holds all of their numbers."""
 Hashed: TypeAlias = "Matrix | csr_array | csr_matrix"
 """Vectors as a family sees them."""
 Flat: TypeAlias = (
     npt.NDArray[np.float32]
     | npt.NDArray[np.float64]
+    | npt.NDArray[np.uint8]
+    | npt.NDArray[np.int8]
+    | npt.NDArray[np.uint16]
     | tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]
 )
-"""Vectors as the core takes them: row after row, or row ends, coordinates and values."""
+"""Vectors as the core takes them: row after row, float16 as its bits; or row ends, coordinates and values."""
 
 _ROUNDING = 1e-6
 """The norm of a float32 row may round above that of the longest row by one step, less than this share."""
@@ -43,23 +51,67 @@ def stored_as(rows: Rows) -> Stored:
     """The form in which an index keeps vectors given in this form."""
     if rows.csr is not None:
         return "sparse"
+    if rows.narrow is not None:
+        return cast("Stored", rows.narrow.dtype.name)
     return "float32" if rows.dtype == np.float32 else "float64"
 
 
 def as_stored(X: Vectors, vectors: Stored, dimension: int, name: str) -> Rows:
-    """Vectors of a dimension in an index's own form."""
+    """Vectors of a dimension in an index's own form.
+
+    Raises
+    ------
+    InputError
+        Numbers that an index of `uint8` or `int8` can't hold, or that are too large for one of `float16`.
+    """
     rows = as_rows(X, dimension=dimension, name=name)
+    if vectors in NARROW:
+        if rows.narrow is not None and rows.narrow.dtype == vectors:
+            return rows
+        return _narrowed(rows, vectors)
+    return _wide(rows, vectors)
+
+
+def as_queries(X: Vectors, vectors: Stored, dimension: int, name: str) -> Rows:
+    """Queries of a dimension in the form that an index compares: narrow ones in its own type, others as float32."""
+    rows = as_rows(X, dimension=dimension, name=name)
+    if vectors in NARROW:
+        if rows.narrow is not None and rows.narrow.dtype == vectors:
+            return rows
+        return _wide(rows, "float32")
+    return _wide(rows, vectors)
+
+
+def _wide(rows: Rows, vectors: Stored) -> Rows:
+    """Rows as float32, float64 or sparse ones."""
     if vectors == "sparse":
         if rows.csr is None:
             from scipy.sparse import csr_array
 
             rows = Rows(None, csr_array(rows.dense()))
         return rows
-    return rows if rows.values is not None and rows.dtype == vectors else _dense(rows, vectors)
-
-
-def _dense(rows: Rows, vectors: Literal["float32", "float64"]) -> Rows:
+    if rows.values is not None and rows.narrow is None and rows.dtype == vectors:
+        return rows
     return Rows(in_order(rows.dense(), vectors), None)
+
+
+def _narrowed(rows: Rows, vectors: Stored) -> Rows:
+    """Rows in a narrow type: rounded to float16, whole numbers as they are."""
+    values = rows.dense()
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = cast("Narrow", values.astype(vectors))
+    wide = narrow.astype(np.float32)
+    wrong = np.isfinite(values) & (~np.isfinite(wide) if vectors == "float16" else wide != values)
+    if wrong.any():
+        row, column = (int(place[0]) for place in np.nonzero(wrong))
+        reason = f"{values[row, column]:g} is no number of {vectors}, the type of the index"
+        mend = 'convert it with astype, or fit the index with X.astype("float32")'
+        raise InputError(f"row {row}: {reason}; {mend}", place=f"row {row}", reason=reason)
+    if not np.isfinite(values).all():
+        row = int(np.nonzero(~np.isfinite(values))[0][0])
+        reason = "it has a NaN or an infinite value; replace or drop it"
+        raise InputError(f"row {row}: {reason}", place=f"row {row}", reason=reason)
+    return Rows(wide, None, narrow=narrow)
 
 
 def plain(rows: Rows) -> Hashed:
@@ -71,6 +123,9 @@ def plain(rows: Rows) -> Hashed:
 
 def flat(rows: Rows) -> Flat:
     """Vectors as the core takes them."""
+    if rows.narrow is not None:
+        narrow = in_order(rows.narrow).reshape(-1)
+        return narrow.view(np.uint16) if narrow.dtype == np.float16 else narrow
     if rows.values is not None:
         return rows.values.reshape(-1)
     if rows.d >= 1 << 32:
@@ -86,7 +141,11 @@ def flat(rows: Rows) -> Flat:
 def from_flat(vectors: Flat, dimension: int) -> Rows:
     """The inverse of `flat`."""
     if not isinstance(vectors, tuple):
-        return Rows(vectors.reshape(-1, dimension), None)
+        if vectors.dtype.itemsize <= 2:
+            bits = vectors.view(np.float16) if vectors.dtype == np.uint16 else vectors
+            narrow = cast("Narrow", bits.reshape(-1, dimension))
+            return Rows(narrow.astype(np.float32), None, narrow=narrow)
+        return Rows(cast("Matrix", vectors.reshape(-1, dimension)), None)
     from scipy.sparse import csr_array
 
     ends, columns, values = vectors

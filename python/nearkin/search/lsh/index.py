@@ -111,7 +111,8 @@ class LSHIndex(Links):
 
     Results depend on the arguments alone, not on threads or batches. Distances are summed in a fixed order and in the
     type of the vectors given to `fit` (`float32` or `float64`; vectors and queries that come later are converted),
-    sparse ones in `float64`.
+    sparse ones in `float64`. `uint8` and `int8` vectors are compared exactly, with queries of their own type; any other
+    query, and every query of `float16` vectors, is compared in `float32`. Nothing is cut to a narrower type.
 
     Examples
     --------
@@ -160,8 +161,8 @@ class LSHIndex(Links):
         Parameters
         ----------
         X : (n, d) array or SciPy sparse matrix
-            One row or more. Its type (`float32`, `float64`, sparse) is the index's; integers of up to 16 bits become
-            `float32`.
+            One row or more. Its type (`float32`, `float64`, `uint8`, `int8`, `float16`, sparse) is the index's;
+            booleans and integers of 16 bits become `float32`.
         ids : iterable of int or str, optional
             One id for each row, of one kind; row numbers without them.
 

@@ -52,7 +52,7 @@ class Queries(Contents):
         Returns
         -------
         SearchResult
-            Distances are `float32` for an index of `float32` vectors, else `float64`.
+            Distances are `float64` for an index of `float64` or sparse vectors, else `float32`.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Queries(Contents):
         core = self._fitted()
         k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
         settings = with_effort(self.settings_, num_probes, num_candidates)
-        rows = self._stored_form(Q, "Q")
+        rows = self._query_form(Q)
 
         def nearest(start: int, stop: int) -> SearchResult:
             some = rows.part(start, stop)
@@ -108,7 +108,7 @@ class Queries(Contents):
         core = self._fitted()
         limit = check_radius(radius)
         settings = with_effort(self.settings_, num_probes, num_candidates)
-        rows = self._stored_form(Q, "Q")
+        rows = self._query_form(Q)
 
         def search(start: int, stop: int) -> SearchResult:
             some = rows.part(start, stop)
@@ -134,7 +134,7 @@ class Queries(Contents):
         """
         core = self._fitted()
         settings = with_effort(self.settings_, num_probes, num_candidates)
-        offsets, ids, met = core.candidates(*self._asked(self._stored_form(Q, "Q"), settings))
+        offsets, ids, met = core.candidates(*self._asked(self._query_form(Q), settings))
         return Candidates(offsets, ids, met)
 
     def _result(self, found: Found) -> SearchResult:
@@ -142,8 +142,8 @@ class Queries(Contents):
         return SearchResult(offsets, ids, self._shown(distances))
 
     def _shown(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
-        """Distances in the type of the vectors: those of float32 vectors are float32 numbers, so nothing is lost."""
-        return distances.astype(np.float32) if self.vectors_ == "float32" else distances
+        """Distances as the core rounds them: all but those of float64 and sparse vectors are float32 numbers."""
+        return distances if self.vectors_ in ("float64", "sparse") else distances.astype(np.float32)
 
     def _asked(self, rows: Rows, settings: Settings) -> tuple[Hashes, Others | None, int, CodeRank | None]:
         """Hashes, alternatives and effort of queries, as the core takes them."""

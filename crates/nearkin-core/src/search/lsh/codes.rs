@@ -7,6 +7,9 @@
 //! to the distance of the m-th nearest so far, so that about m (1 + ln(n / m)) rows are kept in all. The next query of the batch
 //! meets the tile while it is in the cache.
 //!
+//! Of many rows a sample says first what the limit will be, so that about m (1 + ln(s / m)) rows are kept, s those within it. It is
+//! taken some standard errors too high; where it is too low nevertheless, the query is scanned again without it.
+//!
 //! Cost: n * words / lanes steps of load, xor, popcount, add; 8 n words bytes.
 
 use crate::Result;
@@ -19,6 +22,11 @@ use crate::stop::Stop;
 pub(crate) const BLOCK: usize = 8;
 /// Most rows between two looks at the limit.
 pub(crate) const TILE: usize = 512;
+
+/// Rows of the sample: 128 blocks.
+const SAMPLE: usize = if cfg!(test) { 128 } else { 1024 };
+/// Rows for each of the sample below which there is none.
+const WORTH: usize = 8;
 
 /// Rows of the first tile, all of which are kept: those that are wanted, roughly; the next ones are twice as large each.
 pub(crate) fn first_tile(wanted: usize) -> usize {
@@ -58,23 +66,20 @@ unsafe fn tile_body<L: Lanes>(blocks: &[u64], query: &[u64], limit: u32, mut wit
     for (number, block) in blocks.chunks_exact(BLOCK * words).enumerate() {
         for lane in (0..BLOCK).step_by(L::N) {
             // SAFETY: the caller vouches for `L`, whose lanes divide a block; column `word` begins at `word * BLOCK`.
-            let mut mask = unsafe {
+            let (sum, mut mask) = unsafe {
                 let column = block.as_ptr().add(lane);
                 let mut sum = L::count_xor(L::load(column), L::splat(query[0]));
                 for (word, &value) in query.iter().enumerate().skip(1) {
                     sum = L::add(sum, L::count_xor(L::load(column.add(word * BLOCK)), L::splat(value)));
                 }
-                L::at_most(sum, bound)
+                (sum, L::at_most(sum, bound))
             };
             while mask != 0 {
-                let place = lane + mask.trailing_zeros() as usize;
+                let place = mask.trailing_zeros() as usize;
                 mask &= mask - 1;
-                // A plain loop: an iterator's sum may be compiled without the instructions of this function.
-                let mut distance = 0;
-                for (word, &value) in query.iter().enumerate() {
-                    distance += (block[word * BLOCK + place] ^ value).count_ones();
-                }
-                within(number * BLOCK + place, distance);
+                // SAFETY: a mask has a bit for each lane.
+                let distance = unsafe { L::lane(sum, place) };
+                within(number * BLOCK + lane + place, distance as u32);
             }
         }
     }
@@ -144,10 +149,58 @@ impl Codes {
         alive: impl Fn(u32) -> bool,
         stop: &Stop,
     ) -> Result<Vec<Vec<u32>>> {
+        let each = queries.chunks_exact(self.words);
+        let sampled = each.clone().map(|query| Nearest::new(self.likely(kernel, query, wanted, &alive), self.words));
+        let mut states: Vec<Nearest> = sampled.collect();
+        self.scan(kernel, queries, &mut states, wanted, &alive, stop);
+        for (state, query) in states.iter_mut().zip(each) {
+            let most = 64 * self.words as u32;
+            if state.within < wanted && state.limit < most {
+                *state = Nearest::new(most, self.words);
+                self.scan(kernel, query, std::slice::from_mut(state), wanted, &alive, stop);
+            }
+        }
+        states.into_iter().map(|state| state.rows(wanted)).collect()
+    }
+
+    /// A limit that more than the wanted rows are likely to lie within, by a sample of blocks.
+    fn likely(&self, kernel: Kernel, query: &[u64], wanted: usize, alive: impl Fn(u32) -> bool) -> u32 {
+        let (words, most) = (self.words, 64 * self.words as u32);
+        let blocks = self.rows / BLOCK;
+        if self.rows < WORTH * SAMPLE.max(wanted) {
+            return most;
+        }
+        let mut counts = vec![0; most as usize + 1];
+        for number in 0..SAMPLE / BLOCK {
+            let block = number * blocks / (SAMPLE / BLOCK);
+            let within = |place: usize, distance: u32| {
+                counts[distance as usize] += usize::from(alive((block * BLOCK + place) as u32));
+            };
+            let blocks = &self.values[block * BLOCK * words..(block + 1) * BLOCK * words];
+            kernel.run(Tile { blocks, query, limit: most, within });
+        }
+        let expected = wanted as f64 * SAMPLE as f64 / self.rows as f64;
+        // Four standard errors of a count, and more for blocks whose rows are alike.
+        let enough = (expected + 4.0 * expected.sqrt() + BLOCK as f64) as usize;
+        let mut sum = 0;
+        let reached = counts.iter().position(|count| {
+            sum += count;
+            sum >= enough
+        });
+        reached.map_or(most, |limit| limit as u32)
+    }
+
+    /// Scans all rows for queries, each with its state.
+    fn scan(
+        &self,
+        kernel: Kernel,
+        queries: &[u64],
+        states: &mut [Nearest],
+        wanted: usize,
+        alive: impl Fn(u32) -> bool,
+        stop: &Stop,
+    ) {
         let words = self.words;
-        let most = 64 * words as u32;
-        let state = || Nearest { limit: most, counts: vec![0; most as usize + 1], kept: Growing::default(), within: 0 };
-        let mut states: Vec<Nearest> = (0..queries.len() / words).map(|_| state()).collect();
         let (mut start, mut size) = (0, first_tile(wanted));
         while start < self.rows && !stop.is_set() {
             let count = size.min(self.rows - start);
@@ -174,11 +227,15 @@ impl Codes {
             start += count;
             size = (2 * size).min(TILE);
         }
-        states.into_iter().map(|state| state.rows(wanted)).collect()
     }
 }
 
 impl Nearest {
+    /// No rows yet, of those within `limit`, of codes of `words` words.
+    fn new(limit: u32, words: usize) -> Self {
+        Self { limit, counts: vec![0; 64 * words + 1], kept: Growing::default(), within: 0 }
+    }
+
     /// The wanted rows: those below the limit, and of those at it the lowest.
     fn rows(self, wanted: usize) -> Result<Vec<u32>> {
         let kept = self.kept.whole()?;
@@ -202,6 +259,7 @@ mod tests {
         #[test]
         fn the_nearest_codes_are_those_of_sorting(
             seed: u64, first in 0usize..30, rows in 0usize..2500, words in 1usize..5, wanted in 1usize..90, sparse in 0u32..4,
+            clustered: bool,
         ) {
             let mut state = seed;
             let mut next = || {
@@ -210,7 +268,11 @@ mod tests {
             };
             // Few set bits, so that there are ties.
             let mut word = || (0..=sparse).fold(u64::MAX, |word, _| word & next());
-            let values: Vec<u64> = (0..(first + rows) * words).map(|_| word()).collect();
+            let mut values: Vec<u64> = (0..(first + rows) * words).map(|_| word()).collect();
+            if clustered {
+                // A sample tells nothing of rows that lie in order.
+                values.sort_unstable();
+            }
             let queries: Vec<u64> = (0..3 * words).map(|_| word()).collect();
             let mut codes = Codes::new(64 * words);
             codes.push(&values[..first * words]);
@@ -251,6 +313,30 @@ mod tests {
                 }
             }
             prop_assert_eq!(&placed[..], &codes.values[..]);
+        }
+    }
+
+    #[test]
+    fn a_sample_that_is_wrong_is_not_believed() {
+        // The blocks of the sample are all like the query, others are not; and the other way round.
+        let rows = 64 * SAMPLE;
+        let step = rows / SAMPLE;
+        let sampled = |row: usize| (row / BLOCK).is_multiple_of(step);
+        for turned in [false, true] {
+            let mut codes = Codes::new(64);
+            codes.push(&(0..rows).map(|row| if sampled(row) == turned { 0 } else { u64::MAX }).collect::<Vec<_>>());
+            for wanted in [1, SAMPLE, SAMPLE + 1, 3 * SAMPLE] {
+                for kernel in Kernel::available() {
+                    let found = codes.nearest(kernel, &[0], wanted, |_| true, &Stop::default()).expect("room");
+                    let mut expected: Vec<u32> = (0..rows as u32).collect();
+                    expected.sort_by_key(|&row| sampled(row as usize) != turned);
+                    let mut found = found[0].clone();
+                    found.sort_unstable();
+                    expected.truncate(wanted);
+                    expected.sort_unstable();
+                    assert_eq!(expected, found);
+                }
+            }
         }
     }
 

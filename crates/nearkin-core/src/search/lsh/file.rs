@@ -7,7 +7,8 @@ use std::path::Path;
 
 use super::buckets::BucketRun;
 use super::codes::Codes;
-use super::rerank::{Dense, Real, Sparse};
+use super::kernels::Element;
+use super::rerank::{Dense, KINDS, Sparse};
 use super::{Filter, HashKind, Index, Metric, Store, TableLayout};
 use crate::room;
 use crate::search::rows::Rows;
@@ -30,8 +31,6 @@ const NORMS: u32 = 21;
 const ROW_ENDS: u32 = 22;
 const COORDINATES: u32 = 23;
 
-const STORES: [&str; 3] = ["float32", "float64", "sparse"];
-
 impl Index {
     /// Saves the index with its tables as one run; the old file stays until the new one is whole.
     ///
@@ -40,7 +39,7 @@ impl Index {
     pub fn save(&mut self, path: &Path) -> Result<()> {
         self.compact()?;
         let mut writer = Writer::create(path, KIND, 20)?;
-        let place = |name: &str| STORES.iter().position(|&other| other == name).unwrap_or(0) as u64;
+        let place = |name: &str| KINDS.iter().position(|&other| other == name).unwrap_or(0) as u64;
         let metric = Metric::ALL.iter().position(|&metric| metric == self.metric).unwrap_or(0) as u64;
         let [total, kind, growing] = self.rows.about();
         let empty;
@@ -88,6 +87,9 @@ impl Index {
         match &self.store {
             Store::F32(dense) => dense.save(&mut writer)?,
             Store::F64(dense) => dense.save(&mut writer)?,
+            Store::U8(dense) => dense.save(&mut writer)?,
+            Store::I8(dense) => dense.save(&mut writer)?,
+            Store::F16(dense) => dense.save(&mut writer)?,
             Store::Sparse(sparse) => {
                 writer.section(ROW_ENDS, 0, &sparse.ends)?;
                 writer.section(COORDINATES, 0, &sparse.columns)?;
@@ -115,7 +117,7 @@ impl Index {
             return Err(segment.corrupt("its description has another length"));
         };
         let limit = u64::from(u32::MAX);
-        let bounded = metric < 4 && store < 3 && dim > 0 && dim < limit && filter < 3;
+        let bounded = metric < 4 && store < KINDS.len() as u64 && dim > 0 && dim < limit && filter < 3;
         if !bounded || hashes >= limit || per_table >= limit || len > total || width > 26 {
             return Err(segment.corrupt("its description holds a number out of range"));
         }
@@ -203,6 +205,9 @@ fn open_store(segment: &Segment, store: u64, dim: usize, metric: Metric) -> Resu
     match store {
         0 => Ok(Store::F32(Dense::open(segment, dim, metric)?)),
         1 => Ok(Store::F64(Dense::open(segment, dim, metric)?)),
+        3 => Ok(Store::U8(Dense::open(segment, dim, metric)?)),
+        4 => Ok(Store::I8(Dense::open(segment, dim, metric)?)),
+        5 => Ok(Store::F16(Dense::open(segment, dim, metric)?)),
         _ => {
             let sparse = Sparse {
                 dim,
@@ -221,7 +226,7 @@ fn open_store(segment: &Segment, store: u64, dim: usize, metric: Metric) -> Resu
     }
 }
 
-impl<T: Real> Dense<T> {
+impl<T: Element> Dense<T> {
     fn save(&self, writer: &mut Writer) -> Result<()> {
         writer.section(VALUES, 0, &self.values)?;
         writer.section(NORMS, 0, &self.norms)

@@ -18,6 +18,7 @@
 pub mod buckets;
 mod codes;
 mod file;
+mod kernels;
 pub mod keys;
 pub mod probe;
 pub mod rerank;
@@ -281,6 +282,18 @@ impl Index {
                     Vectors::F64(x) => {
                         let vectors = batch.of(x, dim)?;
                         self.append(hashes.view(), Vectors::F64(&vectors), batch)?;
+                    }
+                    Vectors::U8(x) => {
+                        let vectors = batch.of(x, dim)?;
+                        self.append(hashes.view(), Vectors::U8(&vectors), batch)?;
+                    }
+                    Vectors::I8(x) => {
+                        let vectors = batch.of(x, dim)?;
+                        self.append(hashes.view(), Vectors::I8(&vectors), batch)?;
+                    }
+                    Vectors::F16(x) => {
+                        let vectors = batch.of(x, dim)?;
+                        self.append(hashes.view(), Vectors::F16(&vectors), batch)?;
                     }
                     Vectors::Sparse(ends, columns, values) => {
                         let (ends, columns, values) = rerank::gather(ends, columns, values, chosen)?;
@@ -546,7 +559,7 @@ impl Index {
     /// Queries that do not fit the index; vectors as for `add`; a radius that is NaN; k = 0.
     pub fn query(&self, queries: &Queries<'_>, vectors: Vectors<'_>, want: Want) -> Result<Hits> {
         let count = self.check_queries(queries)?;
-        let given = self.store.check(self.metric, vectors)?;
+        let given = self.store.check_queries(self.metric, vectors)?;
         if given != count {
             return Err(Error::mismatch("number of rows", format!("{given} vectors"), format!("{count} hashes")));
         }

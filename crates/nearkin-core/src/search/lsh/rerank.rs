@@ -7,28 +7,27 @@
 //! | `Cosine` | 1 - q.x / (norm q * norm x), from 0 to 2 |
 //! | `InnerProduct` | -q.x: the nearest is the largest product |
 //!
-//! **Order of summation.** Element i is added to sum i mod 32; the 32 sums are folded in halves (16, 8, 4, 2, 1). Products are
-//! rounded before they are added (no fused multiply-add). So a compiler may use vectors of any width up to 32, and
-//! every processor gives the same bits; `forms_give_the_same_bits_and_the_distance` holds that. Dense vectors are summed in their own type
-//! (`float32` or `float64`), sparse ones in `float64` in order of coordinates.
+//! Vectors of `u8` and `i8` are compared by whole numbers, exactly, those of other dense types in floating point and one order of
+//! summation (`kernels`); `forms_give_the_same_bits_and_the_distance` holds that. Distances of `float64` and sparse vectors are
+//! `float64`, all others `float32`. A `float32` query of narrower vectors is compared with what they are widened to.
+//!
+//! Sparse vectors are summed in `float64` in order of coordinates. Where products count, the query is scattered into a dense
+//! array once, if there is enough to rank: terms without a partner are zeros, so the sum of the products of a row's
+//! coordinates in their order has the same bits.
 //!
 //! Cost: d multiplications and additions per candidate, and one wait for memory unless it was asked for before: the
 //! next candidates are prefetched.
 
-use std::ops::{Add, Mul, Neg, Sub};
+use std::borrow::Cow;
 
+use super::kernels::{self, Element, cosine};
 use crate::cpu::features::Instructions;
-use crate::cpu::prefetch::prefetch_at;
-use crate::segment::{Column, Plain};
+use crate::segment::Column;
 use crate::stop::Stop;
 use crate::{Error, Result, room};
 
-/// Sums that a distance is made of.
-const LANES: usize = 32;
-/// Candidates that are asked for ahead.
-const AHEAD: usize = 6;
-/// Cache lines of each that are asked for: 2 KB. Rows lie apart, so that the processor's own prefetcher starts again with each.
-const LINES: usize = 32;
+/// Kinds of vectors, in the order of their numbers in files.
+pub(super) const KINDS: [&str; 6] = ["float32", "float64", "sparse", "uint8", "int8", "float16"];
 
 /// How near two vectors are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,157 +67,18 @@ impl Metric {
     }
 }
 
-/// A floating-point number of a vector.
-pub trait Real:
-    Plain + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + Send + Sync
-{
-    /// 0.
-    const ZERO: Self;
-    /// 1.
-    const ONE: Self;
-    /// The absolute value.
-    #[must_use]
-    fn abs(self) -> Self;
-    /// The correctly rounded square root.
-    #[must_use]
-    fn sqrt(self) -> Self;
-    /// The quotient.
-    #[must_use]
-    fn over(self, divisor: Self) -> Self;
-    /// Exactly, in double precision.
-    fn wide(self) -> f64;
-}
-
-macro_rules! real {
-    ($type:ty) => {
-        impl Real for $type {
-            const ZERO: Self = 0.0;
-            const ONE: Self = 1.0;
-            #[inline(always)]
-            fn abs(self) -> Self {
-                self.abs()
-            }
-            #[inline(always)]
-            fn sqrt(self) -> Self {
-                self.sqrt()
-            }
-            #[inline(always)]
-            fn over(self, divisor: Self) -> Self {
-                self / divisor
-            }
-            #[inline(always)]
-            fn wide(self) -> f64 {
-                f64::from(self)
-            }
-        }
-    };
-}
-real!(f32);
-real!(f64);
-
-/// Sum of `step` over the elements, in the order of the header.
-#[inline(always)]
-fn fold<T: Real>(a: &[T], b: &[T], step: impl Fn(T, T) -> T) -> T {
-    let mut sums = [T::ZERO; LANES];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for i in 0..LANES {
-            sums[i] = sums[i] + step(a[i], b[i]);
-        }
-    }
-    for (sum, (&a, &b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
-        *sum = *sum + step(a, b);
-    }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            sums[i] = sums[i] + sums[i + half];
-        }
-        half /= 2;
-    }
-    sums[0]
-}
-
-/// 1 - dot / norms, within 0 to 2.
-#[inline(always)]
-fn cosine<T: Real>(dot: T, norms: T) -> T {
-    let distance = T::ONE - dot.over(norms);
-    if distance < T::ZERO { T::ZERO } else { distance }
-}
-
-/// Appends what `distance` says of each row: the next ones are asked for meanwhile.
-#[inline(always)]
-fn each_row<T: Real>(vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>, distance: impl Fn(&[T], usize) -> T) {
-    let dim = vectors.dim;
-    let values: &[T] = &vectors.values;
-    let line = 64 / size_of::<T>();
-    let lines = dim.div_ceil(line).min(LINES);
-    for (place, &row) in rows.iter().enumerate() {
-        if let Some(&next) = rows.get(place + AHEAD) {
-            for i in 0..lines {
-                prefetch_at(values, next as usize * dim + i * line);
-            }
-        }
-        let row_values = &values[row as usize * dim..(row as usize + 1) * dim];
-        // -0 and 0 are one distance.
-        out.push((distance(row_values, row as usize).wide() + 0.0, row));
-    }
-}
-
-/// Distances of `query` to some rows, appended to `out` as `f64`. A loop for each metric: compilers do not make vectors of sums
-/// that are chosen within the loop.
-#[inline(always)]
-fn distances_body<T: Real>(metric: Metric, query: &[T], vectors: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
-    match metric {
-        Metric::L2 => {
-            each_row(
-                vectors,
-                rows,
-                out,
-                #[inline(always)]
-                |row, _| fold(query, row, |a, b| (a - b) * (a - b)).sqrt(),
-            );
-        }
-        Metric::L1 => each_row(
-            vectors,
-            rows,
-            out,
-            #[inline(always)]
-            |row, _| fold(query, row, |a, b| (a - b).abs()),
-        ),
-        Metric::Cosine => {
-            let norms: &[T] = &vectors.norms;
-            let norm = fold(query, query, |a, b| a * b).sqrt();
-            each_row(
-                vectors,
-                rows,
-                out,
-                #[inline(always)]
-                |row, number| cosine(fold(query, row, |a, b| a * b), norm * norms[number]),
-            );
-        }
-        Metric::InnerProduct => each_row(
-            vectors,
-            rows,
-            out,
-            #[inline(always)]
-            |row, _| -fold(query, row, |a, b| a * b),
-        ),
-    }
-}
-
 /// Dense vectors of one type, row after row.
-#[derive(Debug, Default)]
-pub struct Dense<T: Plain> {
+#[derive(Debug)]
+pub struct Dense<T: Element> {
     pub(crate) dim: usize,
     pub(crate) values: Column<T>,
-    /// Norm of each row; for the cosine only.
-    pub(crate) norms: Column<T>,
+    /// Norm of each row, or its square; for the cosine only.
+    pub(crate) norms: Column<T::Norm>,
 }
 
-impl<T: Real> Dense<T> {
-    fn row_of<'a>(&self, values: &'a [T], row: usize) -> &'a [T] {
-        &values[row * self.dim..][..self.dim]
+impl<T: Element> Dense<T> {
+    fn new(dim: usize) -> Self {
+        Self { dim, values: Column::default(), norms: Column::default() }
     }
 
     fn push(&mut self, metric: Metric, new: &[T], stop: &Stop) -> Result<()> {
@@ -226,8 +86,7 @@ impl<T: Real> Dense<T> {
         if metric == Metric::Cosine {
             norms = room::of(new.len() / self.dim)?;
             for rows in stop.ranges(0..new.len() / self.dim) {
-                let rows = rows.map(|row| self.row_of(new, row));
-                norms.extend(rows.map(|row| fold(row, row, |a, b| a * b).sqrt()));
+                norms.extend(rows.map(|row| T::norm(&new[row * self.dim..][..self.dim])));
             }
             stop.check()?;
         }
@@ -237,33 +96,32 @@ impl<T: Real> Dense<T> {
         Ok(())
     }
 
-    fn check(&self, metric: Metric, new: &[T]) -> Result<usize> {
-        if !new.len().is_multiple_of(self.dim) {
-            return Err(Error::parameter(
-                "X",
-                format!("{} values", new.len()),
-                format!("{} values per vector", self.dim),
-            ));
-        }
-        let stop = Stop::current();
-        for row in stop.ranges(0..new.len() / self.dim).flatten() {
-            let values = self.row_of(new, row);
-            if !values.iter().all(|value| value.wide().is_finite()) {
-                return Err(Error::input(
-                    format!("row {row}"),
-                    "it has a NaN or an infinite value; replace or drop it",
-                ));
-            }
-            if metric == Metric::Cosine {
-                let norm = fold(values, values, |a, b| a * b).sqrt();
-                if norm == T::ZERO || !norm.wide().is_finite() {
-                    return Err(no_angle(row));
-                }
-            }
-        }
-        stop.check()?;
-        Ok(new.len() / self.dim)
+    fn bytes(&self) -> usize {
+        self.values.bytes() + self.norms.bytes()
     }
+
+    fn query<'a, V>(&self, values: &'a [V], number: usize) -> &'a [V] {
+        &values[number * self.dim..(number + 1) * self.dim]
+    }
+}
+
+/// How many rows of `dim` coordinates there are, all of which have a distance.
+fn check_dense<T: Element>(dim: usize, metric: Metric, new: &[T]) -> Result<usize> {
+    if !new.len().is_multiple_of(dim) {
+        return Err(Error::parameter("X", format!("{} values", new.len()), format!("{dim} values per vector")));
+    }
+    let stop = Stop::current();
+    for row in stop.ranges(0..new.len() / dim).flatten() {
+        let values = &new[row * dim..][..dim];
+        if !values.iter().all(|value| value.is_finite()) {
+            return Err(Error::input(format!("row {row}"), "it has a NaN or an infinite value; replace or drop it"));
+        }
+        if metric == Metric::Cosine && !T::has_angle(T::norm(values)) {
+            return Err(no_angle(row));
+        }
+    }
+    stop.check()?;
+    Ok(new.len() / dim)
 }
 
 fn no_angle(row: usize) -> Error {
@@ -286,6 +144,40 @@ impl Sparse {
     pub(crate) fn row(&self, row: usize) -> (&[u32], &[f64]) {
         let (begin, end) = (self.ends[row] as usize, self.ends[row + 1] as usize);
         (&self.columns[begin..end], &self.values[begin..end])
+    }
+
+    /// The query as a dense array, if the products with so many rows outweigh its making, and there is memory.
+    fn scattered(&self, query: (&[u32], &[f64]), rows: usize) -> Option<Vec<f64>> {
+        let each = self.columns.len() / (self.ends.len() - 1).max(1);
+        // An array of zeros is made faster than rows are read.
+        if self.dim / 8 > rows.saturating_mul(each + query.0.len()) {
+            return None;
+        }
+        let mut dense: Vec<f64> = room::of(self.dim).ok()?;
+        dense.resize(self.dim, 0.0);
+        for (&column, &value) in query.0.iter().zip(query.1) {
+            dense[column as usize] = value;
+        }
+        Some(dense)
+    }
+
+    /// Calls `each` with the product of the query and each row, summed in order of coordinates.
+    fn products(&self, query: (&[u32], &[f64]), rows: &[u32], mut each: impl FnMut(f64, u32)) {
+        let Some(dense) = self.scattered(query, rows.len()) else {
+            for &row in rows {
+                each(join(query, self.row(row as usize), |a, b| a * b), row);
+            }
+            return;
+        };
+        let dense = &dense[..];
+        for &row in rows {
+            let (columns, values) = self.row(row as usize);
+            let mut sum = 0.0;
+            for (&column, &value) in columns.iter().zip(values) {
+                sum += dense[column as usize] * value;
+            }
+            each(sum, row);
+        }
     }
 }
 
@@ -315,6 +207,12 @@ pub enum Vectors<'a> {
     F32(&'a [f32]),
     /// Row after row.
     F64(&'a [f64]),
+    /// Row after row.
+    U8(&'a [u8]),
+    /// Row after row.
+    I8(&'a [i8]),
+    /// Bits of float16, row after row.
+    F16(&'a [u16]),
     /// Ends of rows with 0 before the first, coordinates, values.
     Sparse(&'a [u64], &'a [u32], &'a [f64]),
 }
@@ -355,7 +253,10 @@ impl Vectors<'_> {
         let part = number * dim..(number + 1) * dim;
         match self {
             Self::F32(values) => out.extend_from_slice(&values[part]),
-            Self::F64(values) => out.extend(values[part].iter().map(|&value| value as f32)),
+            Self::F64(values) => out.extend(values[part].iter().map(|&value| value.single())),
+            Self::U8(values) => out.extend(values[part].iter().map(|&value| value.single())),
+            Self::I8(values) => out.extend(values[part].iter().map(|&value| value.single())),
+            Self::F16(values) => out.extend(values[part].iter().map(|&value| value.single())),
             Self::Sparse(ends, columns, values) => {
                 let part = ends[number] as usize..ends[number + 1] as usize;
                 scatter((&columns[part.clone()], &values[part]), dim, out);
@@ -367,6 +268,9 @@ impl Vectors<'_> {
         match self {
             Self::F32(_) => "float32",
             Self::F64(_) => "float64",
+            Self::U8(_) => "uint8",
+            Self::I8(_) => "int8",
+            Self::F16(_) => "float16",
             Self::Sparse(..) => "sparse",
         }
     }
@@ -379,12 +283,18 @@ pub enum Store {
     F32(Dense<f32>),
     /// `float64` rows.
     F64(Dense<f64>),
+    /// `uint8` rows.
+    U8(Dense<u8>),
+    /// `int8` rows.
+    I8(Dense<i8>),
+    /// `float16` rows, as their bits.
+    F16(Dense<u16>),
     /// Sparse rows.
     Sparse(Sparse),
 }
 
 impl Store {
-    /// An empty store of "float32", "float64" or "sparse" vectors of `dim` coordinates.
+    /// An empty store of "float32", "float64", "uint8", "int8", "float16" or "sparse" vectors of `dim` coordinates.
     ///
     /// # Errors
     /// No coordinate, more than 2^32 - 1, another kind.
@@ -393,8 +303,11 @@ impl Store {
             return Err(Error::parameter("dimension", dim, "1 to 2**32 - 2"));
         }
         match kind {
-            "float32" => Ok(Self::F32(Dense { dim, values: Column::default(), norms: Column::default() })),
-            "float64" => Ok(Self::F64(Dense { dim, values: Column::default(), norms: Column::default() })),
+            "float32" => Ok(Self::F32(Dense::new(dim))),
+            "float64" => Ok(Self::F64(Dense::new(dim))),
+            "uint8" => Ok(Self::U8(Dense::new(dim))),
+            "int8" => Ok(Self::I8(Dense::new(dim))),
+            "float16" => Ok(Self::F16(Dense::new(dim))),
             "sparse" => Ok(Self::Sparse(Sparse {
                 dim,
                 ends: vec![0].into(),
@@ -402,15 +315,18 @@ impl Store {
                 values: Column::default(),
                 norms: Column::default(),
             })),
-            _ => Err(Error::parameter("vectors", kind, "\"float32\", \"float64\" or \"sparse\"")),
+            _ => Err(Error::parameter("vectors", kind, KINDS.join(", "))),
         }
     }
 
-    /// "float32", "float64" or "sparse".
+    /// "float32", "float64", "uint8", "int8", "float16" or "sparse".
     pub fn kind(&self) -> &'static str {
         match self {
             Self::F32(_) => "float32",
             Self::F64(_) => "float64",
+            Self::U8(_) => "uint8",
+            Self::I8(_) => "int8",
+            Self::F16(_) => "float16",
             Self::Sparse(_) => "sparse",
         }
     }
@@ -420,6 +336,9 @@ impl Store {
         match self {
             Self::F32(dense) => dense.dim,
             Self::F64(dense) => dense.dim,
+            Self::U8(dense) => dense.dim,
+            Self::I8(dense) => dense.dim,
+            Self::F16(dense) => dense.dim,
             Self::Sparse(sparse) => sparse.dim,
         }
     }
@@ -429,6 +348,9 @@ impl Store {
         match self {
             Self::F32(dense) => dense.values.len() / dense.dim,
             Self::F64(dense) => dense.values.len() / dense.dim,
+            Self::U8(dense) => dense.values.len() / dense.dim,
+            Self::I8(dense) => dense.values.len() / dense.dim,
+            Self::F16(dense) => dense.values.len() / dense.dim,
             Self::Sparse(sparse) => sparse.ends.len().saturating_sub(1),
         }
     }
@@ -441,8 +363,11 @@ impl Store {
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::F32(dense) => dense.values.bytes() + dense.norms.bytes(),
-            Self::F64(dense) => dense.values.bytes() + dense.norms.bytes(),
+            Self::F32(dense) => dense.bytes(),
+            Self::F64(dense) => dense.bytes(),
+            Self::U8(dense) => dense.bytes(),
+            Self::I8(dense) => dense.bytes(),
+            Self::F16(dense) => dense.bytes(),
             Self::Sparse(sparse) => {
                 sparse.ends.bytes() + sparse.columns.bytes() + sparse.values.bytes() + sparse.norms.bytes()
             }
@@ -456,8 +381,11 @@ impl Store {
     /// not ascend.
     pub fn check(&self, metric: Metric, new: Vectors<'_>) -> Result<usize> {
         match (self, new) {
-            (Self::F32(dense), Vectors::F32(values)) => dense.check(metric, values),
-            (Self::F64(dense), Vectors::F64(values)) => dense.check(metric, values),
+            (Self::F32(_), Vectors::F32(values)) => check_dense(self.dim(), metric, values),
+            (Self::F64(_), Vectors::F64(values)) => check_dense(self.dim(), metric, values),
+            (Self::U8(_), Vectors::U8(values)) => check_dense(self.dim(), metric, values),
+            (Self::I8(_), Vectors::I8(values)) => check_dense(self.dim(), metric, values),
+            (Self::F16(_), Vectors::F16(values)) => check_dense(self.dim(), metric, values),
             (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
                 let ascending = ends.windows(2).all(|pair| pair[0] <= pair[1]);
                 if ends.first() != Some(&0)
@@ -499,11 +427,25 @@ impl Store {
         }
     }
 
+    /// How many queries `new` holds: vectors as for `check`, or of `float32` where narrower ones are kept.
+    ///
+    /// # Errors
+    /// As for `check`.
+    pub(crate) fn check_queries(&self, metric: Metric, new: Vectors<'_>) -> Result<usize> {
+        match (self, new) {
+            (Self::U8(_) | Self::I8(_) | Self::F16(_), Vectors::F32(values)) => check_dense(self.dim(), metric, values),
+            _ => self.check(metric, new),
+        }
+    }
+
     /// Row `row` as `float32`, in place of what `out` holds.
     pub fn widen(&self, row: usize, out: &mut Vec<f32>) {
         match self {
             Self::F32(dense) => Vectors::F32(&dense.values).widen(dense.dim, row, out),
             Self::F64(dense) => Vectors::F64(&dense.values).widen(dense.dim, row, out),
+            Self::U8(dense) => Vectors::U8(&dense.values).widen(dense.dim, row, out),
+            Self::I8(dense) => Vectors::I8(&dense.values).widen(dense.dim, row, out),
+            Self::F16(dense) => Vectors::F16(&dense.values).widen(dense.dim, row, out),
             Self::Sparse(sparse) => {
                 Vectors::Sparse(&sparse.ends, &sparse.columns, &sparse.values).widen(sparse.dim, row, out);
             }
@@ -518,6 +460,9 @@ impl Store {
         match (self, new) {
             (Self::F32(dense), Vectors::F32(values)) => dense.push(metric, values, stop),
             (Self::F64(dense), Vectors::F64(values)) => dense.push(metric, values, stop),
+            (Self::U8(dense), Vectors::U8(values)) => dense.push(metric, values, stop),
+            (Self::I8(dense), Vectors::I8(values)) => dense.push(metric, values, stop),
+            (Self::F16(dense), Vectors::F16(values)) => dense.push(metric, values, stop),
             (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
                 let mut norms = Vec::new();
                 if metric == Metric::Cosine {
@@ -555,38 +500,71 @@ impl Store {
         out: &mut Vec<(f64, u32)>,
     ) {
         match (self, queries) {
-            (Self::F32(dense), Vectors::F32(values)) => {
-                let query = &values[number * dense.dim..(number + 1) * dense.dim];
+            (Self::F32(dense), Vectors::F32(values)) => instructions.run(
+                #[inline(always)]
+                || kernels::floating(metric, dense.query(values, number), dense, |x| x, |x| x, rows, out),
+            ),
+            (Self::F64(dense), Vectors::F64(values)) => instructions.run(
+                #[inline(always)]
+                || kernels::floating(metric, dense.query(values, number), dense, |x| x, |x| x, rows, out),
+            ),
+            (Self::U8(dense), Vectors::U8(values)) => instructions.run(
+                #[inline(always)]
+                || kernels::whole(metric, dense.query(values, number), dense, rows, out),
+            ),
+            (Self::I8(dense), Vectors::I8(values)) => instructions.run(
+                #[inline(always)]
+                || kernels::whole(metric, dense.query(values, number), dense, rows, out),
+            ),
+            (Self::U8(dense), Vectors::F32(values)) => instructions.run(
+                #[inline(always)]
+                || widened(metric, dense.query(values, number), dense, rows, out),
+            ),
+            (Self::I8(dense), Vectors::F32(values)) => instructions.run(
+                #[inline(always)]
+                || widened(metric, dense.query(values, number), dense, rows, out),
+            ),
+            (Self::F16(dense), Vectors::F32(_) | Vectors::F16(_)) => {
+                let query = if let Vectors::F32(values) = queries {
+                    Cow::Borrowed(dense.query(values, number))
+                } else {
+                    let mut query = Vec::new();
+                    queries.widen(dense.dim, number, &mut query);
+                    Cow::Owned(query)
+                };
                 instructions.run(
                     #[inline(always)]
-                    || distances_body(metric, query, dense, rows, out),
-                );
-            }
-            (Self::F64(dense), Vectors::F64(values)) => {
-                let query = &values[number * dense.dim..(number + 1) * dense.dim];
-                instructions.run(
-                    #[inline(always)]
-                    || distances_body(metric, query, dense, rows, out),
+                    || widened(metric, &query, dense, rows, out),
                 );
             }
             (Self::Sparse(sparse), Vectors::Sparse(ends, columns, values)) => {
                 let part = ends[number] as usize..ends[number + 1] as usize;
                 let query = (&columns[part.clone()], &values[part]);
-                let norm = norm_of(query.1);
-                for &row in rows {
-                    let other = sparse.row(row as usize);
-                    let distance = match metric {
-                        Metric::L2 => join(query, other, |a, b| (a - b) * (a - b)).sqrt(),
-                        Metric::L1 => join(query, other, |a, b| (a - b).abs()),
-                        Metric::Cosine => cosine(join(query, other, |a, b| a * b), norm * sparse.norms[row as usize]),
-                        Metric::InnerProduct => -join(query, other, |a, b| a * b),
-                    };
-                    out.push((distance + 0.0, row));
+                let joined = |row: u32, both: fn(f64, f64) -> f64| join(query, sparse.row(row as usize), both);
+                // -0 and 0 are one distance.
+                match metric {
+                    Metric::L2 => {
+                        out.extend(rows.iter().map(|&row| (joined(row, |a, b| (a - b) * (a - b)).sqrt() + 0.0, row)));
+                    }
+                    Metric::L1 => out.extend(rows.iter().map(|&row| (joined(row, |a, b| (a - b).abs()) + 0.0, row))),
+                    Metric::Cosine => {
+                        let (norm, norms): (_, &[f64]) = (norm_of(query.1), &sparse.norms);
+                        sparse.products(query, rows, |dot, row| {
+                            out.push((cosine(dot, norm * norms[row as usize]) + 0.0, row));
+                        });
+                    }
+                    Metric::InnerProduct => sparse.products(query, rows, |dot, row| out.push((-dot + 0.0, row))),
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Distances in `float32` to rows of a narrower type.
+#[inline(always)]
+fn widened<T: Element>(metric: Metric, query: &[f32], kept: &Dense<T>, rows: &[u32], out: &mut Vec<(f64, u32)>) {
+    kernels::floating(metric, query, kept, T::single, T::length, rows, out);
 }
 
 #[cfg(test)]
@@ -611,6 +589,9 @@ mod tests {
         match kind {
             "float32" => store.push(metric, Vectors::F32(rows), &Stop::default()),
             "float64" => store.push(metric, Vectors::F64(&wide), &Stop::default()),
+            "uint8" => store.push(metric, Vectors::U8(&bytes(rows)), &Stop::default()),
+            "int8" => store.push(metric, Vectors::I8(&signed(rows)), &Stop::default()),
+            "float16" => store.push(metric, Vectors::F16(&halves(rows)), &Stop::default()),
             _ => {
                 let (ends, columns, values) = sparse(dim, &wide);
                 store.push(metric, Vectors::Sparse(&ends, &columns, &values), &Stop::default())
@@ -618,6 +599,21 @@ mod tests {
         }
         .expect("appended");
         store
+    }
+
+    fn bytes(values: &[f32]) -> Vec<u8> {
+        values.iter().map(|&value| value as u8).collect()
+    }
+
+    fn signed(values: &[f32]) -> Vec<i8> {
+        values.iter().map(|&value| value as i8).collect()
+    }
+
+    /// Bits of float16 numbers, each of which is one.
+    fn halves(values: &[f32]) -> Vec<u16> {
+        let all: std::collections::HashMap<u32, u16> =
+            (0..=u16::MAX).filter(|bits| bits.is_finite()).map(|bits| (bits.single().to_bits(), bits)).collect();
+        values.iter().map(|value| all[&value.to_bits()]).collect()
     }
 
     fn sparse(dim: usize, rows: &[f64]) -> (Vec<u64>, Vec<u32>, Vec<f64>) {
@@ -680,10 +676,87 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn narrow_vectors_give_the_same_bits_and_the_distance(dim in 1usize..140, seed: u64, metric in 0usize..4) {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                state >> 57
+            };
+            let (metric, wanted): (Metric, Vec<u32>) = (Metric::ALL[metric], vec![8, 0, 3, 3, 1, 2, 4, 5, 6, 7]);
+            for kind in ["uint8", "int8", "float16"] {
+                // Sums of the squares of 140 of them are below 2^24: exact in `float32` too.
+                let least = if kind == "uint8" { 0.0 } else { -60.0 };
+                let mut numbers = |count: usize| -> Vec<f32> {
+                    (0..count).map(|i| if i % dim == 0 { 1.0 } else { next() as f32 + least }).collect()
+                };
+                let (mut rows, mut query) = (numbers(dim * 9), numbers(dim));
+                if kind == "float16" {
+                    rows.iter_mut().chain(&mut query).for_each(|x| *x /= 64.0);
+                }
+                let store = filled(kind, metric, dim, &rows);
+                let single = filled("float32", metric, dim, &rows);
+                let (narrow_u, narrow_i) = (bytes(&query), signed(&query));
+                let narrow_f = if kind == "float16" { halves(&query) } else { Vec::new() };
+                let own = match kind {
+                    "uint8" => Vectors::U8(&narrow_u),
+                    "int8" => Vectors::I8(&narrow_i),
+                    _ => Vectors::F16(&narrow_f),
+                };
+                let wide: Vec<f64> = query.iter().map(|&x| f64::from(x)).collect();
+                let mut expected = Vec::new();
+                single.distances(Instructions::Portable, metric, Vectors::F32(&query), 0, &wanted, &mut expected);
+                for instructions in Instructions::available() {
+                    let (mut mixed, mut found) = (Vec::new(), Vec::new());
+                    store.distances(instructions, metric, Vectors::F32(&query), 0, &wanted, &mut mixed);
+                    prop_assert_eq!(&expected, &mixed, "{} {:?}", kind, metric);
+                    store.distances(instructions, metric, own, 0, &wanted, &mut found);
+                    if kind == "float16" {
+                        prop_assert_eq!(&expected, &found);
+                    }
+                    for &(distance, row) in &found {
+                        let other: Vec<f64> =
+                            rows[row as usize * dim..(row as usize + 1) * dim].iter().map(|&x| f64::from(x)).collect();
+                        let model = exact(metric, &wide, &other);
+                        // Whole numbers are rounded once, at the end.
+                        let bound = if kind == "float16" { 1e-4 } else { 1e-7 };
+                        prop_assert!((distance - model).abs() <= bound * (1.0 + model.abs()), "{metric:?} {kind} {distance} {model}");
+                        prop_assert_eq!(distance, f64::from(distance as f32));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_scattered_query_gives_the_bits_of_a_join(
+            seed: u64, dim in 1usize..300, zeros in 1u64..15, rows in 1usize..40,
+        ) {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                if state >> 60 < zeros { 0.0 } else { (state >> 40) as f64 / 1e6 - 8.0 }
+            };
+            let values: Vec<f64> = (0..(rows + 1) * dim).map(|i| if i % dim == 0 { 1.0 } else { next() }).collect();
+            let Store::Sparse(store) = filled("sparse", Metric::Cosine, dim, &values[dim..].iter().map(|&x| x as f32).collect::<Vec<_>>())
+            else { unreachable!("a sparse store") };
+            let (_, columns, values) = sparse(dim, &values[..dim]);
+            let query = (&columns[..], &values[..]);
+            for times in [1, 500] {
+                let wanted: Vec<u32> = (0..rows as u32).cycle().take(rows * times).collect();
+                store.products(query, &wanted, |found, row| {
+                    let expected = join(query, store.row(row as usize), |a, b| a * b);
+                    assert_eq!(expected.to_bits(), found.to_bits());
+                });
+            }
+            prop_assert!(store.scattered(query, 500 * rows).is_some());
+        }
+    }
+
     #[test]
     fn a_row_is_widened_to_float32_whatever_it_is_kept_as() {
-        let rows: Vec<f32> = [[1.5, 0.0, -2.0], [0.25, 3.0, 0.0]].concat();
-        for kind in ["float32", "float64", "sparse"] {
+        let rows: Vec<f32> = [[1.0, 0.0, 2.0], [5.0, 3.0, 0.0]].concat();
+        for kind in KINDS {
             let store = filled(kind, Metric::L2, 3, &rows);
             let mut out = vec![7.0; 5];
             for row in [1, 0] {
@@ -704,6 +777,17 @@ mod tests {
         assert!(store.check(Metric::Cosine, Vectors::F32(&[0.0, 0.0])).is_err());
         assert!(store.check(Metric::L2, Vectors::F32(&[0.0, 0.0])).is_ok());
         assert!(store.check(Metric::L2, Vectors::F64(&[0.0, 0.0])).is_err());
+        let store = Store::new("uint8", 2).expect("a store");
+        assert!(store.check(Metric::Cosine, Vectors::U8(&[0, 0])).is_err());
+        assert!(store.check(Metric::L2, Vectors::F32(&[0.0, 0.0])).is_err());
+        assert_eq!(1, store.check_queries(Metric::L2, Vectors::F32(&[0.5, 0.0])).expect("a query"));
+        assert!(store.check_queries(Metric::L2, Vectors::F32(&[0.5, f32::NAN])).is_err());
+        assert!(store.check_queries(Metric::L2, Vectors::I8(&[0, 0])).is_err());
+        let store = Store::new("float16", 2).expect("a store");
+        // An infinity, a NaN, the largest number.
+        assert!(store.check(Metric::L2, Vectors::F16(&[0, 0x7c00])).is_err());
+        assert!(store.check(Metric::L2, Vectors::F16(&[0xfe00, 0])).is_err());
+        assert_eq!(1, store.check(Metric::Cosine, Vectors::F16(&[0, 0xfbff])).expect("a row"));
         let store = Store::new("sparse", 4).expect("a store");
         assert!(store.check(Metric::L2, Vectors::Sparse(&[0, 2], &[1, 0], &[1.0, 1.0])).is_err());
         assert!(store.check(Metric::L2, Vectors::Sparse(&[0, 1], &[4], &[1.0])).is_err());
@@ -718,11 +802,11 @@ mod tests {
             assert_eq!(metric, Metric::parse(metric.name()).expect("its name"));
         }
         assert!(Metric::parse("euclid").is_err());
-        for kind in ["float32", "float64", "sparse"] {
+        for kind in KINDS {
             let store = Store::new(kind, 3).expect("a store");
             assert_eq!((kind, 3, 0, true), (store.kind(), store.dim(), store.len(), store.is_empty()));
         }
-        assert!(Store::new("float16", 3).is_err());
+        assert!(Store::new("int16", 3).is_err());
         assert!(Store::new("float32", 0).is_err());
         assert!(Store::new("sparse", u32::MAX as usize).is_err());
     }

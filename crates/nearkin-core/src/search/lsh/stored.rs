@@ -5,7 +5,8 @@
 //! for the other. Cost: a copy of d values per row; d operations per distance.
 
 use super::Index;
-use super::rerank::{Dense, Real, Store, Vectors};
+use super::kernels::Element;
+use super::rerank::{Dense, Store, Vectors};
 use crate::cpu::features::Instructions;
 use crate::{Error, Result, room};
 
@@ -16,6 +17,12 @@ pub enum Owned {
     F32(Vec<f32>),
     /// Row after row.
     F64(Vec<f64>),
+    /// Row after row.
+    U8(Vec<u8>),
+    /// Row after row.
+    I8(Vec<i8>),
+    /// Bits of float16, row after row.
+    F16(Vec<u16>),
     /// Ends of rows with 0 before the first, coordinates, values.
     Sparse(Vec<u64>, Vec<u32>, Vec<f64>),
 }
@@ -26,12 +33,15 @@ impl Owned {
         match self {
             Self::F32(values) => Vectors::F32(values),
             Self::F64(values) => Vectors::F64(values),
+            Self::U8(values) => Vectors::U8(values),
+            Self::I8(values) => Vectors::I8(values),
+            Self::F16(values) => Vectors::F16(values),
             Self::Sparse(ends, columns, values) => Vectors::Sparse(ends, columns, values),
         }
     }
 }
 
-fn dense<T: Real>(from: &Dense<T>, rows: &[u32]) -> Result<Vec<T>> {
+fn dense<T: Element>(from: &Dense<T>, rows: &[u32]) -> Result<Vec<T>> {
     let mut values = room::of(rows.len() * from.dim)?;
     for &row in rows {
         values.extend_from_slice(&from.values[row as usize * from.dim..(row as usize + 1) * from.dim]);
@@ -48,6 +58,9 @@ impl Store {
         Ok(match self {
             Self::F32(from) => Owned::F32(dense(from, rows)?),
             Self::F64(from) => Owned::F64(dense(from, rows)?),
+            Self::U8(from) => Owned::U8(dense(from, rows)?),
+            Self::I8(from) => Owned::I8(dense(from, rows)?),
+            Self::F16(from) => Owned::F16(dense(from, rows)?),
             Self::Sparse(from) => {
                 let (mut ends, mut columns, mut values) = (room::of(rows.len() + 1)?, Vec::new(), Vec::new());
                 ends.push(0);
@@ -114,6 +127,8 @@ mod tests {
         let mut index = Index::with_buckets(metric, layout, Store::new(kind, DIM).expect("a store"));
         let hashes = vec![0; values.len() / DIM];
         let narrow: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+        let whole: Vec<i8> = values.iter().map(|&value| value as i8).collect();
+        let halves: Vec<u16> = values.iter().map(|&value| half(value)).collect();
         let (mut ends, mut columns, mut numbers) = (vec![0], Vec::new(), Vec::new());
         for row in values.chunks_exact(DIM) {
             for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
@@ -125,10 +140,21 @@ mod tests {
         let vectors = match kind {
             "float32" => Vectors::F32(&narrow),
             "float64" => Vectors::F64(values),
+            "int8" => Vectors::I8(&whole),
+            "float16" => Vectors::F16(&halves),
             _ => Vectors::Sparse(&ends, &columns, &numbers),
         };
         index.add(NewIds::Rows, Hashes::Ints(&hashes), vectors, Existing::Error).expect("added");
         index
+    }
+
+    /// The bits of a float16 between -8 and 8 that is a multiple of 0.5.
+    fn half(value: f64) -> u16 {
+        (0..=u16::MAX).find(|bits| bits.is_finite() && f64::from(bits.single()) == value).expect("a float16")
+    }
+
+    fn wide<T: Element>(values: &[T]) -> Vec<Vec<f64>> {
+        values.chunks_exact(DIM).map(|row| row.iter().map(|value| f64::from(value.single())).collect()).collect()
     }
 
     /// The rows of `Owned` as plain numbers.
@@ -138,6 +164,9 @@ mod tests {
                 values.chunks_exact(DIM).map(|row| row.iter().map(|&value| f64::from(value)).collect()).collect()
             }
             Owned::F64(values) => values.chunks_exact(DIM).map(<[f64]>::to_vec).collect(),
+            Owned::U8(values) => wide(values),
+            Owned::I8(values) => wide(values),
+            Owned::F16(values) => wide(values),
             Owned::Sparse(ends, columns, values) => ends
                 .windows(2)
                 .map(|pair| {
@@ -160,7 +189,7 @@ mod tests {
             most in 0usize..25,
         ) {
             let values: Vec<f64> = numbers[..numbers.len() / DIM * DIM].iter().map(|&n| f64::from(n) - 4.0).collect();
-            for kind in ["float32", "float64", "sparse"] {
+            for kind in ["float32", "float64", "sparse", "int8", "float16"] {
                 let mut index = index(kind, Metric::L2, &values);
                 index.remove(Keys::Ints(&gone), true).expect("removed");
                 let (rows, vectors) = index.stored(start, most).expect("room");
@@ -181,11 +210,11 @@ mod tests {
             numbers in proptest::collection::vec(1u8..9, DIM..12 * DIM),
             pairs in proptest::collection::vec((0usize..12, 0usize..12), 0..20),
         ) {
-            let values: Vec<f64> = numbers[..numbers.len() / DIM * DIM].iter().map(|&n| f64::from(n) - 4.5).collect();
+            let values: Vec<f64> = numbers[..numbers.len() / DIM * DIM].iter().map(|&n| f64::from(n) - 10.0).collect();
             let count = values.len() / DIM;
             let (left, right): (Vec<u32>, Vec<u32>) =
                 pairs.iter().map(|&(a, b)| ((a % count) as u32, (b % count) as u32)).unzip();
-            for kind in ["float32", "float64", "sparse"] {
+            for kind in ["float32", "float64", "sparse", "int8", "float16"] {
                 for metric in Metric::ALL {
                     let index = index(kind, metric, &values);
                     let found = index.apart(&left, &right).expect("rows of the index");
