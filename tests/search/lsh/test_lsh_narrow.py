@@ -96,7 +96,8 @@ def test_what_is_added_later_becomes_the_type_of_the_index(dtype: str, tmp_path:
         found = other.nearest(X, 3)
         assert (expected.ids.tolist(), expected.distances.tolist()) == (found.ids.tolist(), found.distances.tolist())
         other.add([91], X[:1])
-        assert [(91, 0.0)] == [tuple(hit) for hit in other.nearest(X[:1], 1)[0]]
+        nearest = other.nearest(X[:1], 1)
+        assert ([91], [0.0]) == (nearest.ids.tolist(), nearest.distances.tolist())
 
 
 @pytest.mark.parametrize("metric", ["l2", "l1", "cosine"])
