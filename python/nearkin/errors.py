@@ -150,6 +150,10 @@ class ConvergenceWarning(UserWarning):
     """A fit that stopped before it reached its tolerances; what it learned is usable."""
 
 
+class LongVectorsWarning(UserWarning):
+    """Inner products of vectors of which a few are much longer than the others; little of the others is found."""
+
+
 def printable(text: str, *, keep: str = "") -> str:
     r"""A text that any terminal takes: lone surrogates, control and formatting characters escaped.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.errors import ParameterError
+from nearkin.errors import LongVectorsWarning, ParameterError
 from nearkin.families import (
     ITQ,
     BitSampling,
@@ -187,3 +189,32 @@ def test_effort_of_one_call_goes_with_the_filter() -> None:
     for settings, effort in ((codes, (5, None)), (tables, (None, 5)), (codes, (None, 0)), (tables, (0, None))):
         with pytest.raises(ParameterError):
             with_effort(settings, *effort)
+
+
+@pytest.mark.parametrize("tuned", [False, True])
+def test_a_few_very_long_vectors_are_told_once_for_inner_products(tuned: bool) -> None:
+    """At more than four times the median norm, of the longest vector or of max_norm; no other metric asks for norms."""
+    long = X / np.linalg.norm(X, axis=1, keepdims=True)
+
+    def make(**options: Any) -> nk.LSHIndex:
+        return nk.LSHIndex(Hyperplane(64), metric="inner_product", **options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(long)
+        make(max_norm=4.0).fit(long)
+        make(max_norm=4.0).fit(np.vstack([long, np.zeros((500, 8))]))
+        make().fit(np.zeros((3, 8)))
+        long[0] *= 5
+        nk.LSHIndex(Hyperplane(64)).fit(long)
+    for options, found in (
+        ({}, "the longest vector has the norm 5, 5 times"),
+        ({"max_norm": 7.0}, "max_norm is 7, 7 ti"),
+    ):
+        index = make(**options)
+        act = partial(index.tune, recall=0.5, k=2) if tuned else index.fit
+        with pytest.warns(LongVectorsWarning, match=found) as told:
+            act(long)
+        assert 1 == len(told)
+        assert __file__ == told[0].filename
+        assert "1 of 300" in str(told[0].message)

@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import LongVectorsWarning, bad_parameter, check_count, warn_caller
 from nearkin.families.base import Family
 from nearkin.search.lsh.forms import Hashed, Metric
-from nearkin.vectors.rows import Rows
+from nearkin.vectors.rows import Floats, Rows
 
 Filter: TypeAlias = Literal["auto", "buckets", "codes"]
 CodeRank: TypeAlias = Literal["hamming", "spherical"]
@@ -31,6 +31,9 @@ _SCAN_WORDS = 1 << 22
 """Words of codes up to which `filter="auto"` scans them: about a millisecond per query."""
 _CODES_BITS = 1024
 """Widest code that is scanned."""
+_FAR = 4.0
+"""Largest norm over the median one above which inner products are warned of: with codes of 256 bits, 400 of 8,000 rows
+ranked, the recall on `20news_lsa96` is 0.98 at 2, 0.90 at 4, 0.77 at 8 and 0.59 at 64."""
 _NUM_TABLES, _NUM_PROBES, _NUM_CANDIDATES = 16, 16, 200
 """What is chosen without data."""
 
@@ -196,18 +199,36 @@ def _check_counts(given: Given) -> None:
 
 def longest(given: Given, metric: Metric, rows: Rows) -> float | None:
     """The M of inner products, given or the norm of the longest row; None for other metrics."""
-    length = float(rows.norms().max())
+    norms = rows.norms()
     if metric != "inner_product":
         return None
     if given.max_norm is None:
-        return length or 1.0
+        length = float(norms.max()) or 1.0
+        _warn_of_long(given, norms, length)
+        return length
     try:
         number = float(given.max_norm)
     except (TypeError, ValueError):
         number = math.nan
     if not 0 < number < math.inf:
         raise bad_parameter("max_norm", repr(given.max_norm), "a number above 0")
+    _warn_of_long(given, norms, number)
     return number
+
+
+def _warn_of_long(given: Given, norms: Floats, max_norm: float) -> None:
+    """Warn where the largest norm is far above that of most rows, which then look alike to every query."""
+    middle = float(np.median(norms[norms > 0])) if norms.any() else max_norm
+    if max_norm <= _FAR * middle or given.rank not in ("hamming", "spherical"):
+        return
+    name = "the longest vector has the norm" if given.max_norm is None else "max_norm is"
+    above = int((norms > _FAR * middle).sum())
+    warn_caller(
+        f"{name} {max_norm:.6g}, {max_norm / middle:.3g} times the median norm {middle:.6g}: hashes tell little of "
+        "inner products of shorter vectors, and few of their neighbours are found; normalise vectors, or leave out "
+        f"those longer than {_FAR:g} times the median ({above} of {len(norms)}) and rank them apart",
+        LongVectorsWarning,
+    )
 
 
 def settle(given: Given, metric: Metric, max_norm: float | None, hashed: Hashed) -> Settings:
