@@ -50,6 +50,26 @@ def test_the_wanted_recall_is_reached_on_other_queries(family: Any, options: dic
         assert options["num_probes"] == index.settings_.num_probes
 
 
+@pytest.mark.parametrize("wanted", [0.8, 0.9, 0.97])
+def test_no_more_is_ranked_than_the_recall_needs(wanted: float) -> None:
+    """The lower bound of the measured recall lies just above the wish."""
+    X = clustered(11, 3000) + 0.3
+    settings = nk.LSHIndex(Hyperplane(128, center=True), filter="codes", metric="l2").tune(X, recall=wanted)
+    assert settings.tuning is not None
+    # 31 rows are ranked at 0.8, and each is one step.
+    assert wanted <= settings.tuning.least_recall < wanted + 0.015
+    assert settings.num_candidates == settings.tuning.expected_candidates
+
+
+def test_no_more_tables_or_probes_are_taken_than_the_recall_needs() -> None:
+    """The lower bound of the measured recall lies as near to the wish as a table more or less allows."""
+    X = clustered(12, 2000) + 0.3
+    index = nk.LSHIndex(PStable(), hashes_per_table=6)
+    tuning = index.tune(X, recall=0.9).tuning
+    assert tuning is not None
+    assert 0.9 <= tuning.least_recall < 0.94
+
+
 @pytest.mark.filterwarnings("ignore::nearkin.errors.ConvergenceWarning")
 def test_codes_by_spherical_distance_are_tuned() -> None:
     """The expected recall counts ranks of the order that is used; it is within 0.1 of the measured one."""

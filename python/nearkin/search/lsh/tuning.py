@@ -12,9 +12,10 @@ which at T = 1 is the law 1 − (1 − p^h)^L with p^h measured instead of assum
 from the distances' histogram and a law; families without a law have none). The L that reaches the recall follows for
 each (h, T); of those whose tables fit the memory the one of shortest expected time wins. A scan of codes is
 compared with them where the family gives bits: the m that holds the wanted share of neighbours is read from their ranks
-among the sampled codes. Finally the index is built and its recall measured on the queries; if that, less two standard
-errors of the mean over queries, falls short, m, T or L grow until it does not: the recall of other queries varies about
-the same mean.
+among the sampled codes. Finally the index is built and its recall measured on up to 1,000 queries; if that, less two
+standard errors of the mean over queries, falls short, m, T or L grow until it does not: the recall of other queries
+varies about the same mean. Then m or T is bisected down to the least that still holds, which needs no other index, and
+before that L, with up to three others.
 
 Expected times are sums of the constants below, measured on one machine; on others they cost time, never recall.
 
@@ -43,7 +44,15 @@ from nearkin.search.results import SearchResult
 from nearkin.vectors.rows import Floats, Ints, Rows, Vectors
 
 _QUERIES = 200
-"""Rows that serve as queries."""
+"""Rows that serve as queries of the sampled tables and codes."""
+_MEASURED = 1000
+"""The most rows that serve as queries of the index that was made, and more than as many as above."""
+_COORDINATES = 1 << 33
+"""Coordinates of rows that are compared at most to find the neighbours of more than 200 queries: some seconds."""
+_FITS = 3
+"""The most further indexes that are made to find the least number of tables."""
+_FINE = 0.02
+"""Share of the effort to which it is bisected."""
 _RANDOM = 2000
 """Random rows that stand for all."""
 _ERRORS = 2.0
@@ -54,15 +63,23 @@ _PROBES = (1, 8, 32, 128)
 _MARGIN = 0.02
 """What the expected recall is asked for above the wanted one: the sample is finite."""
 
-# Nanoseconds, one thread of a server core of 2024 (bench/vectors.py).
+# Nanoseconds of one query alone, one thread of a server core of 2024, of sift, mnist, gist and lsa.
+_NS_HASH = 0.3
+"""One coordinate of a projection."""
+_NS_MARGIN = 60.0
+"""Margin and alternatives of one function, where there is more than one probe."""
+_NS_PROBING = 25_000.0
+"""Preparing probes, once per query."""
 _NS_PROBE = 120.0
 """Making one probe and looking it up."""
 _NS_CANDIDATE = 25.0
-"""Fetching a candidate."""
-_NS_STEP = 0.12
-"""One coordinate of a candidate, or of a projection."""
-_NS_WORD = 0.35
+"""Fetching a candidate from a bucket, or from the nearest codes."""
+_NS_STEP = 0.25
+"""One coordinate of a candidate that is ranked."""
+_NS_WORD = 0.1
 """One word of a scanned code."""
+_NS_CODE = 0.3
+"""Selecting among the codes, each row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +129,12 @@ class Sample:
     """`(n_queries,)`: their places."""
     nearest: Ints
     """`(n_queries, k)`: places of the true neighbours of each."""
-    distances: Floats
-    """`(n_queries, k)`: their distances, ascending."""
     others: Ints
     """Places of random rows."""
+    measured: Ints
+    """Places of all rows that the recall is measured with, among them `queries`."""
+    limits: Floats
+    """The distance of the k-th true neighbour of each of these."""
 
     @cached_property
     def hashed(self) -> Hashed:
@@ -156,11 +175,9 @@ def tune(given: Given, rows: Rows, wish: Wish, make: Callable[[Plan, Sample], Ma
         )
     plan = min(plans, key=lambda plan: plan.nanoseconds)
     made = make(plan, sample)
-    while True:
-        shares = _measured(made, sample)
-        measured = float(shares.mean())
-        least = measured - _ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
-        longer = None if least >= wish.recall else _longer(plan, len(rows), given, wish, made.family_)
+    measured, least = _measured(made, sample, wish.k)
+    while least < wish.recall:
+        longer = _longer(plan, len(rows), given, wish, made.family_)
         if longer is None:
             break
         if longer.settings.filter == "codes":
@@ -169,6 +186,10 @@ def tune(given: Given, rows: Rows, wish: Wish, make: Callable[[Plan, Sample], Ma
         else:
             made = make(longer, sample)
         plan = longer
+        measured, least = _measured(made, sample, wish.k)
+    else:
+        made, plan, measured, least = _of_fewer_tables(make, made, sample, wish, plan, (measured, least))
+        plan, measured, least = _lowered(made, sample, wish, plan, (measured, least))
     tuning = Tuning(
         recall=wish.recall,
         k=wish.k,
@@ -197,22 +218,83 @@ def _sampled(given: Given, rows: Rows, wish: Wish) -> Sample:
         reason = "fewer than two rows are not zero, so there are no queries to measure with"
         raise InputError(f"X: {reason}", place="X", reason=reason)
     rng = np.random.default_rng(wish.seed)
-    queries = np.sort(rng.choice(asking, min(_QUERIES, n // 2, len(asking)), replace=False)).astype(np.int64)
-    nearest, distances = true_neighbours(rows, queries, metric, k)
+    # Differences of the Manhattan distance take several times as long as products.
+    most = _COORDINATES // (n * rows.d) // (8 if metric == "l1" else 1)
+    count = min(max(_QUERIES, min(_MEASURED, most)), n // 2, len(asking))
+    drawn = rng.choice(asking, count, replace=False).astype(np.int64)
     others = np.sort(rng.choice(n, min(_RANDOM, n), replace=False)).astype(np.int64)
-    return Sample(given, metric, max_norm, rows, queries, nearest, distances, others)
+    queries, measured = np.sort(drawn[:_QUERIES]), np.sort(drawn)
+    nearest, distances = true_neighbours(rows, measured, metric, k)
+    own = np.searchsorted(measured, queries)
+    return Sample(given, metric, max_norm, rows, queries, nearest[own], others, measured, distances[:, -1])
 
 
-def _measured(index: Searcher, sample: Sample) -> Floats:
-    """For each of the queries, which are rows of the index, the share of its true neighbours that is found."""
-    k = sample.nearest.shape[1]
-    far = sample.distances[:, -1]
+def _measured(index: Searcher, sample: Sample, k: int) -> tuple[float, float]:
+    """The share of true neighbours that is found of queries, which are rows of the index, and its lower bound."""
+    far = sample.limits
     limit = far + 1e-5 * np.abs(far) + 1e-12
-    hits = index.nearest(plain(sample.rows.take(sample.queries)), k + 1)
+    hits = index.nearest(plain(sample.rows.take(sample.measured)), k + 1)
     good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=len(far))
     # Each row finds itself, or an equal one in its place.
     shares: Floats = np.minimum(np.maximum(good - 1, 0), k) / k
-    return shares
+    mean = float(shares.mean())
+    return mean, mean - _ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
+
+
+def _of_fewer_tables(
+    make: Callable[[Plan, Sample], Made],
+    made: Made,
+    sample: Sample,
+    wish: Wish,
+    plan: Plan,
+    reached: tuple[float, float],
+) -> tuple[Made, Plan, float, float]:
+    """The index, or one of fewer tables whose recall still holds; a given number of tables stays."""
+    high, low = plan.settings.num_tables, 0
+    if plan.settings.filter == "codes" or sample.given.num_tables is not None:
+        return made, plan, *reached
+    # What is missed falls by the same factor with each table.
+    middle = math.ceil(high * math.log(1 - wish.recall) / math.log(max(1 - reached[1], 1e-6)))
+    for _ in range(_FITS):
+        middle = min(max(middle, low + 1), high - 1)
+        if high - low < 2:
+            break
+        size = plan.bytes / plan.settings.num_tables * middle
+        fewer = replace(plan, settings=replace(plan.settings, num_tables=middle), bytes=size)
+        other = make(fewer, sample)
+        found = _measured(other, sample, wish.k)
+        if found[1] >= wish.recall:
+            made, plan, reached, high = other, fewer, found, middle
+        else:
+            low = middle
+        middle = (low + high) // 2
+    return made, plan, *reached
+
+
+def _lowered(
+    made: Searcher, sample: Sample, wish: Wish, plan: Plan, reached: tuple[float, float]
+) -> tuple[Plan, float, float]:
+    """The least candidates of codes, or probes of tables, whose recall still holds; the given ones stay."""
+    name = "num_candidates" if plan.settings.filter == "codes" else "num_probes"
+    if getattr(sample.given, name) is not None:
+        return plan, *reached
+    high: int = getattr(plan.settings, name)
+    # A row that is asked for is a candidate itself.
+    low = wish.k if name == "num_candidates" else 0
+    while high - low > max(1, int(_FINE * high)):
+        middle = (low + high) // 2
+        made.settings_ = replace(made.settings_, **{name: middle})  # type: ignore[arg-type]  # A whole number.
+        found = _measured(made, sample, wish.k)
+        if found[1] >= wish.recall:
+            high, reached = middle, found
+        else:
+            low = middle
+    made.settings_ = replace(made.settings_, **{name: high})  # type: ignore[arg-type]
+    settings = replace(plan.settings, **{name: high})  # type: ignore[arg-type]
+    if name == "num_candidates":
+        bits, d, n = plan.family.num_hashes, sample.rows.d, len(sample.rows)
+        plan = replace(plan, candidates=float(high), nanoseconds=_cost_of_codes(bits, d, n, high))
+    return replace(plan, settings=settings), *reached
 
 
 def _longer(plan: Plan, n: int, given: Given, wish: Wish, family: Family) -> Plan | None:
@@ -266,10 +348,25 @@ def _plans_of_codes(sample: Sample, wish: Wish) -> list[Plan]:
         if given.num_candidates < wanted:
             return []
         wanted = given.num_candidates
-    cost = bits * rows.d * _NS_STEP + n * words * _NS_WORD + wanted * (_NS_CANDIDATE + rows.d * _NS_STEP)
+    cost = _cost_of_codes(bits, rows.d, n, wanted)
     reached = float(np.mean(ranks <= wanted))
     settings = of_codes(given, sample.metric, sample.max_norm, wanted)
     return [Plan(given.family, settings, reached, float(wanted), cost, 8.0 * words * n)]
+
+
+def _cost_of_codes(bits: int, d: int, n: int, ranked: int) -> float:
+    """Expected nanoseconds of a query that scans codes."""
+    scan = n * (-(-bits // 64) * _NS_WORD + _NS_CODE)
+    return bits * d * _NS_HASH + scan + ranked * (_NS_CANDIDATE + d * _NS_STEP)
+
+
+def _cost_of_tables(tables: int, h: int, probes: int, d: int, candidates: float) -> float:
+    """Expected nanoseconds of a query that looks into tables."""
+    functions = tables * h
+    probing = functions * _NS_MARGIN + _NS_PROBING if probes > 1 else 0.0
+    return (
+        functions * d * _NS_HASH + probing + tables * probes * _NS_PROBE + candidates * (_NS_CANDIDATE + d * _NS_STEP)
+    )
 
 
 def _quotients(differ: Floats, common: npt.NDArray[np.float32] | Ints) -> Floats:
@@ -311,7 +408,7 @@ def _plan_of_tables(
 ) -> Plan | None:
     """The tables of h hashes and this many probes that reach the recall; None if none do within the limits."""
     given, rows = sample.given, sample.rows
-    n, step = len(rows), rows.d * _NS_STEP
+    n = len(rows)
     near, random = np.minimum(near, 1 - 1e-12), np.minimum(random, 1 - 1e-12)
     wanted = min(wish.recall + _MARGIN, (1 + wish.recall) / 2)
     tables = _tables_for(near, wanted, given.num_tables or wish.max_tables)
@@ -323,7 +420,7 @@ def _plan_of_tables(
         return None
     reached = float(np.mean(-np.expm1(tables * np.log1p(-near))))
     candidates = n * float(np.mean(-np.expm1(tables * np.log1p(-random))))
-    cost = tables * h * step + tables * probes * _NS_PROBE + candidates * (_NS_CANDIDATE + step)
+    cost = _cost_of_tables(tables, h, probes, rows.d, candidates)
     settings = of_tables(given, sample.metric, sample.max_norm, tables, h, probes)
     return Plan(family, settings, reached, candidates, cost, size)
 
