@@ -1,7 +1,11 @@
-"""Nearest neighbours of real vectors: nearkin's index beside brute force, LSH libraries and a graph, one thread, CPU
-time.
+"""Nearest neighbours of real vectors: nearkin's index beside brute force, graphs, LSH libraries and quantized codes.
 
-    python bench/vectors.py --data ../shared/data [--part probes|tune|real|growth] [--quick] [--render]
+    python bench/vectors.py --data ../shared/data [--part curves|million|probes|tune|real|growth] [--quick] [--report]
+
+`curves` is what people get: recall against seconds of the clock, single queries from Python and batches, all peers in
+one run, as installed and with one thread (`vectors_curves.py`, `vectors_peers.py`; pictures by
+`tools/plot_vectors_curves.py`). `million` is the same over a million descriptors of pictures (`vectors_million.py`),
+and runs only when it is asked for. The other parts take one thread and CPU time.
 
 Recall@10 counts a row whose distance is at most the tenth true one. Every index is asked one query at a time and in
 one batch; microseconds are CPU time of the process per query. Parts: `probes` (tables that one and many probes need),
@@ -19,6 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import gc
+import importlib.metadata
 import subprocess
 import sys
 import time
@@ -32,6 +37,7 @@ import numpy as np
 
 import common
 import nearkin as nk
+import vectors_curves
 from common import ROOT, arguments, latest, save, splice, table
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
@@ -316,6 +322,51 @@ def tune(data: Path, quick: bool) -> list[Any]:
 
 
 PARTS: dict[str, Callable[[Path, bool], Any]] = {"probes": probes, "tune": tune, "real": real, "growth": growth}
+MANY = 1_000_000
+"""Rows of the part `million`."""
+
+
+def curves(given: Any, names: list[str]) -> None:
+    """Recall against time, as users run it; a set that is measured is saved."""
+    found: dict[str, Any] = {}
+    for name in names:
+        threads = given.threads or list(vectors_curves.THREADS)
+        found[name] = vectors_curves.measured(given.data, name, given.rounds, given.queries, threads, given.quick)
+        if not given.quick:
+            keep("million" if name == str(MANY) else "curves", found)
+
+
+def keep(part: str, found: Any) -> None:
+    """Saves a part beside what the last run has of the rest, and writes the page."""
+    packages = ("numpy", "faiss-cpu", "hnswlib", "usearch", "scikit-learn", "nearpy")
+    versions = common.versions(*(package for package in packages if installed(package)))
+    results = common.with_last("vectors", "results", {part: found})
+    order = ["curves", "million", *PARTS]
+    print(save("vectors", {"results": {key: results[key] for key in order if key in results}}, versions=versions))
+    render(latest("vectors"))
+
+
+def installed(package: str) -> bool:
+    """Whether a package is there."""
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def render_curves(results: dict[str, Any], page: Path, file: str) -> None:
+    """The pictures, and a table for each set and each number of threads."""
+    command = [sys.executable, ROOT / "tools" / "plot_vectors_curves.py", page.parent / "img", file]
+    subprocess.run(command, check=True)
+    parts = []
+    for name, found in results.items():
+        parts.append(f"**{name}**, {found['n']:,} × {found['d']}\n\n![Recall against time](img/vectors-{name}.svg)")
+        for threads in vectors_curves.THREADS:
+            if threads in found:
+                rows = table(vectors_curves.HEAD, vectors_curves.summary(found[threads]))
+                parts.append(f"{threads.capitalize()}:\n\n{rows}")
+    splice(page, "vectors-curves", "\n\n".join(parts))
 
 
 def render(run: dict[str, Any]) -> None:
@@ -340,6 +391,8 @@ def render(run: dict[str, Any]) -> None:
             for line in lines
         ]
 
+    if many := {**results.get("curves", {}), **results.get("million", {})}:
+        render_curves(many, page, run["file"])
     if "real" in results:
         parts = [
             f"**{name}**, {found['n']:,} × {found['d']}\n\n" + table(head, body(found["lines"]))
@@ -368,23 +421,26 @@ def render(run: dict[str, Any]) -> None:
 def main() -> None:
     given = arguments(
         __doc__,
-        ("--part", {"choices": list(PARTS), "default": None}),
+        ("--part", {"choices": ["curves", "million", *PARTS], "default": None}),
         ("--quick", {"action": "store_true"}),
+        ("--sets", {"choices": list(SETS), "nargs": "+", "default": list(SETS), "help": "of curves"}),
+        ("--threads", {"choices": list(vectors_curves.THREADS), "nargs": "+", "help": "of curves"}),
+        ("--rounds", {"type": int, "default": 5, "help": "of curves"}),
+        ("--queries", {"type": int, "default": 1000, "help": "of curves: at most so many"}),
     )
     if given.report is not None:
         render(latest("vectors", given.report))
         return
+    if given.part in (None, "curves"):
+        curves(given, given.sets)
+    if given.part == "million":
+        curves(given, [str(MANY)])
     nk.set_num_threads(1)
-    versions = common.versions("numpy", "faiss-cpu", "scikit-learn", "nearpy")
     for name, part in PARTS.items():
         if given.part in (None, name):
             found = part(given.data, given.quick)
-            if given.quick:
-                continue
-            results = common.with_last("vectors", "results", {name: found})
-            results = {key: results[key] for key in PARTS if key in results}
-            print(save("vectors", {"results": results}, versions=versions))
-            render(latest("vectors"))
+            if not given.quick:
+                keep(name, found)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 `measured` starts a child process for each set and each number of threads. "As installed" is what every package takes
 by itself; for "one thread" the environment says so to all of them (`OMP_NUM_THREADS=1` and the like), and those that
 read none are told. A child builds all indexes, then goes through all of them and all knobs in rounds, so that a machine
-that slows down slows all; of each figure the lowest of the rounds is kept, in seconds of the clock. `at` reads from a
+that slows down slows all; the lowest of the rounds is kept, in seconds of the clock. `at` reads from a
 curve the time at a recall: of the points that no other beats in both, log time is interpolated linearly.
 """
 
@@ -25,8 +25,8 @@ import numpy as np
 
 SETS = {"sift": "vec_sift_bsds", "gist": "vec_cifar10_gist512", "mnist": "vec_mnist10k", "lsa": "vec_20news_lsa96"}
 K = (10, 100)
-SINGLE = 100
-"""Queries that are asked one by one in a round."""
+SINGLE, AT_ONCE = 120, 20
+"""Queries that are asked one by one in a round, and how many of them are timed together."""
 RECALLS = (0.95, 0.99)
 ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 THREADS: dict[str, dict[str, str]] = {"as installed": {}, "one thread": ONE}
@@ -111,16 +111,19 @@ def curves(X: Any, Q: Any, true: Any, rounds: int) -> list[dict[str, Any]]:
                 # More of it changes nothing.
                 if recall > 0.9995:
                     break
-    single = Q[:SINGLE]
+    parts = [Q[at : at + AT_ONCE, None] for at in range(0, min(SINGLE, len(Q)), AT_ONCE)]
+    lowest = [np.full(len(parts), np.inf) for _ in points]
     for _ in range(rounds):
-        for point, index in points:
-            if point["single_us"] != math.inf and point["single_us"] > 1e6 * SLOW:
+        gc.collect()
+        for (point, index), low in zip(points, lowest, strict=True):
+            if math.inf > low[0] > SLOW * AT_ONCE:
                 continue
             k, knob, ask = point["k"], point["knob"], index.ask
-            gc.collect()
-            ask(knob, single[:1], k)
-            alone = clock(lambda ask=ask, knob=knob, k=k: [ask(knob, q, k) for q in single[:, None]])
-            point["single_us"] = min(point["single_us"], round(1e6 * alone / len(single), 1))
+            ask(knob, Q[:1], k)
+            for place, part in enumerate(parts):
+                each = clock(lambda ask=ask, knob=knob, k=k, part=part: [ask(knob, q, k) for q in part])
+                low[place] = min(low[place], each)
+            point["single_us"] = round(1e6 * float(low.sum()) / sum(map(len, parts)), 1)
             batch = clock(lambda ask=ask, knob=knob, k=k: ask(knob, Q, k))
             point["batch_us"] = min(point["batch_us"], round(1e6 * batch / len(Q), 1))
     return lines
@@ -149,15 +152,16 @@ def at(points: list[dict[str, Any]], wanted: float, key: str, k: int = 10) -> fl
     return math.exp((1 - share) * math.log(quick) + share * math.log(slow))
 
 
-def measured(data: Path, names: list[str], rounds: int, quick: bool) -> dict[str, Any]:
-    """All sets with all numbers of threads, each in a child."""
+def measured(data: Path, name: str, rounds: int, queries: int, threads: list[str], quick: bool) -> dict[str, Any]:
+    """A set with each number of threads, in children."""
+    environment = {name: value for name, value in os.environ.items() if name not in ONE}
     out: dict[str, Any] = {}
-    for name in names:
-        for threads, variables in THREADS.items():
-            command = [sys.executable, __file__, str(data), name, "--rounds", str(rounds), *(["--quick"] * quick)]
-            done = subprocess.run(command, env={**os.environ, **variables}, stdout=subprocess.PIPE, check=True)
-            found = json.loads(done.stdout)
-            out.setdefault(name, {"n": found["n"], "d": found["d"]})[threads] = found["lines"]
+    for each in threads:
+        command = [sys.executable, __file__, str(data), name, "--rounds", str(rounds), "--queries", str(queries)]
+        command += ["--quick"] * quick
+        done = subprocess.run(command, env={**environment, **THREADS[each]}, stdout=subprocess.PIPE, check=True)
+        found = json.loads(done.stdout)
+        out |= {"n": found["n"], "d": found["d"], "queries": found["queries"], each: found["lines"]}
     return out
 
 
@@ -189,6 +193,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("name")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") == "1":
@@ -196,8 +201,9 @@ def main() -> None:
 
         nk.set_num_threads(1)
     X, Q, true = rows_of(given.data, given.name, given.quick)
+    Q, true = Q[: given.queries], true[: given.queries]
     lines = curves(X, Q, true, 1 if given.quick else given.rounds)
-    print(json.dumps({"n": len(X), "d": X.shape[1], "lines": lines}))
+    print(json.dumps({"n": len(X), "d": X.shape[1], "queries": len(Q), "lines": lines}))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ import nearkin as nk
 EF = (10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 FACTORS = (1, 2, 4, 8, 16, 32, 64, 128)
 LISTS = (1, 2, 4, 8, 16, 32, 64, 128)
-WANTED = (0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995)
+TUNED = (0.9, 0.95, 0.99)
+WANTED = (0.8, 0.9, 0.95, 0.97, 0.99)
 
 
 @dataclass
@@ -53,15 +54,15 @@ def ids_of(hits: Any) -> list[Any]:
 
 
 def nearkins(X: Any) -> Maker:
-    """Indexes of nearkin. Its knob is the recall that `tune` is asked for; each recall is an index of its own."""
+    """Indexes of nearkin. Its knob is the recall that is asked for; each recall is an index of its own."""
 
-    def of(make: Callable[[float], Any]) -> Callable[[], Index]:
+    def of(make: Callable[[float], Any], wanted: Sequence[float] = TUNED) -> Callable[[], Index]:
         def build() -> Index:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", nk.errors.ConvergenceWarning)
-                made = {recall: make(recall) for recall in WANTED}
+                made = {recall: make(recall) for recall in wanted}
             size = size_of(lambda path: made[0.95].save(path))
-            return Index(WANTED, lambda recall, Q, k: ids_of(made[recall].nearest(Q, k)), size)
+            return Index(wanted, lambda recall, Q, k: ids_of(made[recall].nearest(Q, k)), size)
 
         return build
 
@@ -87,7 +88,7 @@ def nearkins(X: Any) -> Maker:
     # Recalls are a setting of this form, which needs no tuning.
     for kind in ("codes", "cells"):
         if estimates(kind):
-            yield f"nearkin estimate, {kind}", of(lambda recall, kind=kind: estimating(kind, recall).fit(X))
+            yield f"nearkin estimate, {kind}", of(lambda recall, kind=kind: estimating(kind, recall).fit(X), WANTED)
 
 
 def tuned(index: Any, X: Any, recall: float) -> Any:
@@ -99,7 +100,7 @@ def tuned(index: Any, X: Any, recall: float) -> Any:
 def estimating(kind: str, recall: float) -> Any:
     """An index whose candidates are ranked by estimated distances."""
     options: dict[str, Any] = {"rank": "estimate", "recall": recall, "filter": kind, "metric": "l2"}
-    return nk.LSHIndex(nk.families.Hyperplane(orthogonal="hadamard"), **options)  # type: ignore[arg-type]
+    return nk.LSHIndex(nk.families.Hyperplane(None, orthogonal="hadamard"), **options)  # type: ignore[arg-type]
 
 
 def estimates(kind: str) -> bool:

@@ -1,0 +1,56 @@
+"""Draws recall against time of all indexes, a picture for each set: docs/img/vectors-SET.svg.
+
+    python tools/plot_vectors_curves.py docs/img [FILE]
+
+Points are the curves of the newest run of `bench/vectors.py --part curves`, or of FILE in `bench/runs/`. Needs
+matplotlib (the `docs` dependency group).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("svg")
+
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    """Draw."""
+    mpl.rcParams.update(
+        {"svg.hashsalt": "nearkin", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    )
+    sys.path.insert(0, str(ROOT / "bench"))
+    from common import latest
+    from vectors_curves import THREADS, front
+
+    folder = Path(sys.argv[1])
+    results = latest("vectors", sys.argv[2] if len(sys.argv) > 2 else "")["results"]
+    for name, found in {**results.get("curves", {}), **results.get("million", {})}.items():
+        modes = [each for each in THREADS if each in found]
+        panels = [(each, key) for each in modes for key in ("single_us", "batch_us")]
+        figure, axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 4.8), layout="constrained", squeeze=False)
+        for axis, (threads, key) in zip(axes[0], panels, strict=True):
+            for place, line in enumerate(found[threads]):
+                points = front([point for point in line["points"] if point["k"] == 10], key)
+                own = line["name"].startswith("nearkin")
+                style = {"linewidth": 2.4 if own else 1.1, "marker": "o" if own else ".", "color": f"C{place % 10}"}
+                label = line["name"] if axis is axes[0][0] else None
+                axis.plot(*zip(*points, strict=True), label=label, linestyle="-" if place < 10 else "--", **style)
+            what = "one query at a time" if key == "single_us" else "all queries in a batch"
+            axis.set(title=f"{what}, {threads}", xlabel="recall@10", yscale="log", xlim=(0.8, 1.002))
+            axis.grid(alpha=0.25)
+        axes[0][0].set(ylabel="microseconds per query")
+        figure.suptitle(f"{name}: {found['n']:,} × {found['d']}")
+        figure.legend(loc="outside lower center", ncols=5, frameon=False)
+        figure.savefig(folder / f"vectors-{name}.svg", metadata={"Date": None})
+        plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
