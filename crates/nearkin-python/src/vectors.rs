@@ -8,7 +8,7 @@ use nearkin_core::Error;
 use nearkin_core::families::cross_polytope::Polytope;
 use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
-use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Quantity, Sparse, Unsure};
+use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse, Unsure};
 use nearkin_core::vectors::random;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyMemoryError;
@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{IntoPython, to_python};
-use crate::threads::{detached, detached_if};
+use crate::threads::{detached, detached_if, detached_unless};
 
 type Array<T> = Py<PyArray1<T>>;
 
@@ -190,27 +190,98 @@ fn all_products(py: Python<'_>, x: Matrix<'_>, a: Matrix<'_>) -> PyResult<Array<
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
-/// Writes packed bits x·a + offset > 0 of a few rows, computed in the fixed order by the calling thread, to `out`; gives
-/// the norm of each row, with errors as of `row_norms`.
+/// Offsets, norms and slacks of the rows of a matrix.
+struct FewFunctions<'py> {
+    offset: PyReadonlyArray1<'py, f64>,
+    norms: PyReadonlyArray1<'py, f64>,
+    slack: PyReadonlyArray1<'py, f64>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for FewFunctions<'py> {
+    type Error = PyErr;
+
+    fn extract(value: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (offset, norms, slack) = value.extract()?;
+        Ok(Self { offset, norms, slack })
+    }
+}
+
+impl FewFunctions<'_> {
+    fn check(&self, count: usize) -> PyResult<Functions<'_>> {
+        let functions =
+            Functions { offset: self.offset.as_slice()?, norms: self.norms.as_slice()?, slack: self.slack.as_slice()? };
+        same("offset", functions.offset.len(), count)?;
+        same("norms", functions.norms.len(), count)?;
+        same("slack", functions.slack.len(), count)?;
+        Ok(functions)
+    }
+}
+
+/// Whether the calling thread makes the codes of n rows with m functions by itself.
+fn is_few(n: usize, m: usize, d: usize) -> bool {
+    !projection::worth_threads(n, n * m.max(d)) && n.saturating_mul(m).saturating_mul(d) <= 1 << 22
+}
+
+/// Writes packed bits x·a + offset > 0 of a few rows to `out`; bounds of the norms of the rows, as `row_norm_bounds`.
 #[pyfunction]
-fn exact_sign_codes(
+fn few_sign_codes(
     py: Python<'_>,
     x: Matrix<'_>,
     first: usize,
     a: Matrix<'_>,
-    offset: PyReadonlyArray1<'_, f64>,
+    functions: FewFunctions<'_>,
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
     let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (offset, out) = (offset.as_slice()?, out.as_slice_mut()?);
+    let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
     same("x", d, columns)?;
-    same("offset", offset.len(), m)?;
     same("out", out.len(), n * m.div_ceil(64))?;
-    let found = with!(x, |x| with!(a, |a| py.detach(|| {
-        projection::exact_signs(x, a, offset, d, out);
-        x.chunks(d.max(1)).enumerate().map(|(row, x)| Ok(projection::norms(x, d, first + row)?[0])).collect()
-    })));
-    let found: nearkin_core::Result<Vec<f64>> = found;
+    let found = with!(x, |x| with!(a, |a| detached_unless(py, is_few(n, m, d), || {
+        projection::few_signs(x, a, (d, first), functions, out)
+    })?));
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+/// As `few_sign_codes`, bits x·a + offset within `half` of a whole number.
+#[pyfunction]
+fn few_band_codes(
+    py: Python<'_>,
+    x: Matrix<'_>,
+    first: usize,
+    a: Matrix<'_>,
+    functions: FewFunctions<'_>,
+    half: PyReadonlyArray1<'_, f64>,
+    mut out: PyReadwriteArray2<'_, u64>,
+) -> PyResult<Array<f64>> {
+    let ((n, d), (m, columns)) = (x.shape(), a.shape());
+    let (functions, half, out) = (functions.check(m)?, half.as_slice()?, out.as_slice_mut()?);
+    same("x", d, columns)?;
+    same("half", half.len(), m)?;
+    same("out", out.len(), n * m.div_ceil(64))?;
+    let found = with!(x, |x| with!(a, |a| detached_unless(py, is_few(n, m, d), || {
+        projection::few_bands(x, a, (d, first), functions, half, out)
+    })?));
+    Ok(found.into_python()?.into_pyarray(py).unbind())
+}
+
+/// As `few_sign_codes`, keys floor((x·a + offset) / width).
+#[pyfunction]
+fn few_floor_codes(
+    py: Python<'_>,
+    x: Matrix<'_>,
+    first: usize,
+    a: Matrix<'_>,
+    functions: FewFunctions<'_>,
+    width: f64,
+    mut out: PyReadwriteArray2<'_, i64>,
+) -> PyResult<Array<f64>> {
+    let ((n, d), (m, columns)) = (x.shape(), a.shape());
+    let (functions, out) = (functions.check(m)?, out.as_slice_mut()?);
+    same("x", d, columns)?;
+    same("out", out.len(), n * m)?;
+    let found = with!(x, |x| with!(a, |a| detached_unless(py, is_few(n, m, d), || {
+        projection::few_floors(x, a, (d, first), functions, width, out)
+    })?));
     Ok(found.into_python()?.into_pyarray(py).unbind())
 }
 
@@ -512,9 +583,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(column_means_csr, module)?)?;
     module.add_function(wrap_pyfunction!(draw_matrix, module)?)?;
     module.add_function(wrap_pyfunction!(draw_orthonormal, module)?)?;
-    module.add_function(wrap_pyfunction!(exact_sign_codes, module)?)?;
     module.add_function(wrap_pyfunction!(exact_values, module)?)?;
     module.add_function(wrap_pyfunction!(exact_values_csr, module)?)?;
+    module.add_function(wrap_pyfunction!(few_band_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(few_floor_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(few_sign_codes, module)?)?;
     module.add_function(wrap_pyfunction!(floor_codes, module)?)?;
     module.add_function(wrap_pyfunction!(read_family, module)?)?;
     module.add_function(wrap_pyfunction!(row_norm_bounds, module)?)?;

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin import theory
-from nearkin._core import draw_matrix, floor_codes
+from nearkin._core import draw_matrix, few_floor_codes, floor_codes
 from nearkin.errors import InputError, bad_parameter
 from nearkin.families.base import (
     Codes,
@@ -173,6 +173,10 @@ class PStable(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         keys = np.empty((len(rows), self.hashes), np.int64)
+        if rows.values is not None and self._projection.are_few(rows):
+            functions = (self.offset_, *self._projection.functions[1:])
+            few_floor_codes(rows.values, rows.first, self.directions_, functions, self.width_, keys)
+            return keys
         for place, batch in self._projection.batches(rows):
             norms, out = batch.norm_bounds(), keys[place]
 

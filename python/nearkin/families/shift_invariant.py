@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin import theory
-from nearkin._core import band_codes, draw_matrix, set_bits
+from nearkin._core import band_codes, draw_matrix, few_band_codes, set_bits
 from nearkin.errors import bad_parameter
 from nearkin.families.base import (
     Codes,
@@ -146,6 +146,10 @@ class ShiftInvariant(Family):
 
     def _transform(self, rows: Rows) -> Codes:
         words = np.empty((len(rows), -(-self.bits // 64)), np.uint64)
+        if rows.values is not None and self._projection.are_few(rows):
+            functions = (self.phase_, *self._projection.functions[1:])
+            few_band_codes(rows.values, rows.first, self.turns_, functions, self.half_, words)
+            return words
         for place, batch in self._projection.batches(rows):
             norms, out = batch.norm_bounds(), words[place]
 

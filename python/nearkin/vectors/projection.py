@@ -3,8 +3,8 @@
 A code is defined by the product x·a in `float64` in one fixed order (core: `project`). The product that BLAS gives, in
 the type of the rows, differs from it by at most 2 γ ‖x‖ ‖a‖, γ = n u / (1 − n u), n = terms + 8, u = 2^-24 or 2^-53.
 Where the decision lies nearer to its boundary than that, it is made again from the exact product; where more than 2% of
-a `float32` batch are unsure (vectors far from the origin), the whole batch is multiplied in `float64` first. Bits of a
-few dense rows are made from exact products at once: that costs less than BLAS and the check.
+a `float32` batch are unsure (vectors far from the origin), the whole batch is multiplied in `float64` first. Codes of a
+few dense rows are made by the core alone, which costs less than a call of BLAS.
 
 The bound assumes IEEE arithmetic of the rows' type in any order, fused or not, with or without subnormal numbers; it
 does not hold for products of lower precision (TF32, bfloat16).
@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nearkin._core import exact_sign_codes, num_threads, row_norms, set_bits
+from nearkin._core import few_sign_codes, num_threads, row_norms, set_bits
 from nearkin._core import sign_codes as _core_sign_codes
 from nearkin.vectors.rows import Floats, Ints, Matrix, Rows
 
@@ -30,8 +30,9 @@ Kernel: TypeAlias = Callable[[Rows, Matrix], tuple[Ints, Ints]]
 
 _UNSURE = 0.02
 """Share of unsure places of a batch above which `float64` products are cheaper than exact ones one by one."""
-_FEW = 1 << 17
-"""Multiplications up to which rows are multiplied exactly at once; one row always is."""
+_FEW, _FEW_WIDE = 1 << 19, 1 << 17
+"""Multiplications up to which the core makes the codes of rows by itself, by matrices of `float32` and of `float64`; it
+always does of one row."""
 _BATCH = 1 << 18
 """Products, and values of rows, in a batch: both stay in the cache of the processor."""
 _BATCHES = 1 << 24
@@ -71,6 +72,17 @@ class Projection:
     @cached_property
     def _transposed_wide(self) -> Matrix:
         return np.ascontiguousarray(self.matrix.T, np.float64)
+
+    @cached_property
+    def functions(self) -> tuple[Floats, Floats, Floats]:
+        """Offsets, norms, and what else is uncertain, as the core takes them for `are_few` rows."""
+        flushed = self.matrix.shape[1] * 2.0**-126 * (1.0 + self.norms)
+        return self.offset, self.norms, 4 * 2.0**-53 * np.abs(self.offset) + flushed
+
+    def are_few(self, rows: Rows) -> bool:
+        """Whether the core makes the codes of these rows by itself."""
+        most = _FEW if self.matrix.dtype == np.float32 else _FEW_WIDE
+        return rows.values is not None and (len(rows) == 1 or len(rows) * self.matrix.size <= most)
 
     def batches(self, rows: Rows) -> Iterator[tuple[slice, Rows]]:
         """Slices of the rows, and these rows."""
@@ -124,14 +136,13 @@ class Projection:
         `check` is given each batch and upper bounds of the norms of its rows, 0 for zeros alone.
         """
         words = np.empty((len(rows), -(-len(self.matrix) // 64)), np.uint64)
+        if rows.values is not None and self.are_few(rows):
+            norms = few_sign_codes(rows.values, rows.first, self.matrix, self.functions, words)
+            if check is not None:
+                check(rows, norms)
+            return words
         for place, batch in self.batches(rows):
-            out = words[place]
-            if batch.values is not None and (len(batch) == 1 or len(batch) * self.matrix.size <= _FEW):
-                norms = exact_sign_codes(batch.values, batch.first, self.matrix, self.offset, out)
-                if check is not None:
-                    check(batch, norms)
-                continue
-            norms = batch.norm_bounds()
+            out, norms = words[place], batch.norm_bounds()
             if check is not None:
                 check(batch, norms)
 

@@ -62,17 +62,13 @@ class Rows:
     """The values as they were given, where that type is narrower than `float32`."""
 
     def __len__(self) -> int:
-        return int(self._shape[0])
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        given = self.values if self.values is not None else self.csr
-        return given.shape  # type: ignore[union-attr]
+        return len(self.values) if self.values is not None else int(self.csr.shape[0])  # type: ignore[union-attr]
 
     @property
     def d(self) -> int:
         """Dimension."""
-        return int(self._shape[1])
+        given = self.values if self.values is not None else self.csr
+        return int(given.shape[1])  # type: ignore[union-attr]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -88,6 +84,8 @@ class Rows:
 
     def part(self, start: int, stop: int) -> Rows:
         """Rows start to stop, exclusive."""
+        if start == 0 and stop >= len(self):
+            return self
         if self.values is not None:
             narrow = None if self.narrow is None else self.narrow[start:stop]
             return Rows(self.values[start:stop], None, self.first + start, narrow)

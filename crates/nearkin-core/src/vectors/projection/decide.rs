@@ -42,9 +42,9 @@ pub struct Bound<'a> {
 pub type Unsure = (Vec<i64>, Vec<i64>);
 
 /// The bits of [`signs`], of [`bands`], the keys of [`floors`].
-const SIGN: u8 = 0;
-const BAND: u8 = 1;
-const FLOOR: u8 = 2;
+pub(super) const SIGN: u8 = 0;
+pub(super) const BAND: u8 = 1;
+pub(super) const FLOOR: u8 = 2;
 
 /// What the kernels know of a row and of all columns.
 #[derive(Clone, Copy)]
@@ -335,6 +335,9 @@ fn one_row<P: Real, const KIND: u8>(
 
 const ROWS_A_TASK: usize = 256;
 
+/// Rows from which on preparing [`Columns`] pays.
+const QUICK_ROWS: usize = 4;
+
 /// What the kernels share: factor and offsets of the value, and the bound of its error.
 #[derive(Debug, Clone, Copy)]
 pub struct Affine<'a> {
@@ -348,7 +351,7 @@ pub struct Affine<'a> {
     pub bound: Bound<'a>,
 }
 
-fn run<P: Real, const KIND: u8>(
+pub(super) fn run<P: Real, const KIND: u8>(
     products: &[P],
     affine: Affine<'_>,
     (half, width): (&[f64], f64),
@@ -359,7 +362,7 @@ fn run<P: Real, const KIND: u8>(
     let words = if KIND == FLOOR { 0 } else { m.div_ceil(64) };
     let a_row = if KIND == FLOOR { m } else { 0 };
     #[cfg(target_arch = "x86_64")]
-    let quick = Columns::of::<P>(affine, half);
+    let quick = if products.len() / m < QUICK_ROWS { None } else { Columns::of::<P>(affine, half) };
     let task = |number: usize, products: &[P], codes: &mut [u64], keys: &mut [i64]| {
         let (mut unsure, mut places) = (Vec::new(), Vec::new());
         for (i, products) in products.chunks_exact(m).enumerate() {

@@ -13,8 +13,7 @@
 //! (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1, with Cauchy–Schwarz for Σ|xₖ aₖ|; twice,
 //! for the fixed order's own error). Each kernel here turns products into codes and returns the places whose decision
 //! lies within τ of a boundary, or whose product is not finite; the caller computes those anew with [`exact`]. The
-//! kernels are in `decide`. A few rows are multiplied here at once ([`exact_signs`]): that costs less than BLAS and the
-//! check.
+//! kernels are in `decide`. A few rows are multiplied here at once, which costs less than BLAS (`few`).
 //!
 //! What is [`worth_threads`] goes to the pool that the caller is in; all else is done by the calling thread.
 //!
@@ -22,6 +21,7 @@
 //! `tests/families/test_same_bits.py`.
 
 mod decide;
+mod few;
 
 use rayon::prelude::*;
 
@@ -32,6 +32,7 @@ use crate::room;
 use crate::stop::Stop;
 use crate::{Error, Result};
 pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
+pub use few::{Functions, few_bands, few_floors, few_signs};
 
 /// `f32` or `f64`.
 pub trait Real: Copy + Send + Sync + 'static + sealed::Sealed {
@@ -280,18 +281,6 @@ pub fn all_products<X: Real, A: Real>(x: &[X], a: &[A], d: usize) -> Result<Vec<
         out.chunks_mut(m.max(1)).zip(x.chunks(d)).for_each(|(out, x)| dots(x, a, out));
     }
     Ok(out)
-}
-
-/// Packed bits xᵢ·aⱼ + offset[j] > 0 of rows, in the fixed order, into `codes`.
-pub fn exact_signs<X: Real, A: Real>(x: &[X], a: &[A], offset: &[f64], d: usize, codes: &mut [u64]) {
-    let mut products = vec![0.0; offset.len()];
-    for (x, codes) in x.chunks_exact(d.max(1)).zip(codes.chunks_exact_mut(offset.len().div_ceil(64).max(1))) {
-        dots(x, a, &mut products);
-        codes.fill(0);
-        for (j, (product, offset)) in products.iter().zip(offset).enumerate() {
-            codes[j / 64] |= u64::from(product + offset > 0.0) << (j % 64);
-        }
-    }
 }
 
 /// As [`all_products`], of sparse rows.
@@ -638,13 +627,6 @@ mod tests {
             let expected: Vec<f64> = (0..45).map(|at| dot(&x[at / 9 * d..][..d], &a[at % 9 * d..][..d])).collect();
             assert_eq!(expected, all_products(&x, &a, d).expect("products"));
             assert_eq!(expected, all_products(&wide, &a, d).expect("products"));
-            let offset: Vec<f64> = (0..9).map(|j| f64::from(j - 4)).collect();
-            let mut codes = [u64::MAX; 5];
-            exact_signs(&x, &a, &offset, d, &mut codes);
-            for at in 0..45 {
-                let expected = u64::from(expected[at] + offset[at % 9] > 0.0);
-                assert_eq!(expected, codes[at / 9] >> (at % 9) & 1);
-            }
             assert_eq!(expected, all_products_sparse(&sparse, &a).expect("products"));
             let rows: Vec<i64> = (0..45).map(|at| at / 9).collect();
             let columns: Vec<i64> = (0..45).map(|at| at % 9).collect();
