@@ -64,8 +64,10 @@ _MARGIN = 0.02
 """What the expected recall is asked for above the wanted one: the sample is finite."""
 
 # Nanoseconds of one query alone, one thread of a server core of 2024, of sift, mnist, gist and lsa.
-_NS_HASH = 0.3
-"""One coordinate of a projection."""
+_NS_HASH = 0.1
+"""One coordinate of a projection that decides a code."""
+_NS_EXACT = 0.3
+"""One coordinate of a projection whose margin counts, where there is more than one probe."""
 _NS_MARGIN = 60.0
 """Margin and alternatives of one function, where there is more than one probe."""
 _NS_PROBING = 25_000.0
@@ -363,10 +365,9 @@ def _cost_of_codes(bits: int, d: int, n: int, ranked: int) -> float:
 def _cost_of_tables(tables: int, h: int, probes: int, d: int, candidates: float) -> float:
     """Expected nanoseconds of a query that looks into tables."""
     functions = tables * h
-    probing = functions * _NS_MARGIN + _NS_PROBING if probes > 1 else 0.0
-    return (
-        functions * d * _NS_HASH + probing + tables * probes * _NS_PROBE + candidates * (_NS_CANDIDATE + d * _NS_STEP)
-    )
+    exact = functions * (d * _NS_EXACT + _NS_MARGIN) + _NS_PROBING
+    hashing = exact if probes > 1 else functions * d * _NS_HASH
+    return hashing + tables * probes * _NS_PROBE + candidates * (_NS_CANDIDATE + d * _NS_STEP)
 
 
 def _quotients(differ: Floats, common: npt.NDArray[np.float32] | Ints) -> Floats:
