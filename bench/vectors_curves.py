@@ -108,8 +108,8 @@ def curves(X: Any, Q: Any, true: Any, rounds: int) -> list[dict[str, Any]]:
                 point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
                 line["points"].append(point)
                 points.append((point, index))
-                # More of it changes nothing.
-                if recall > 0.9995:
+                # More of it changes nothing; of two knobs the other begins anew.
+                if recall > 0.9995 and not isinstance(knob, tuple):
                     break
     parts = [Q[at : at + AT_ONCE, None] for at in range(0, min(SINGLE, len(Q)), AT_ONCE)]
     lowest = [np.full(len(parts), np.inf) for _ in points]
