@@ -26,7 +26,7 @@ const LANES: usize = 32;
 /// Candidates that are asked for ahead.
 const AHEAD: usize = 6;
 /// Cache lines of each that are asked for: 2 KB. Rows lie apart, so that the processor's own prefetcher starts again with each.
-const LINES: usize = 32;
+pub(super) const LINES: usize = 32;
 /// Squares of differences of bytes whose sum is below 2^31.
 const SUMMED: usize = 1 << 14;
 

@@ -20,8 +20,9 @@
 
 use std::borrow::Cow;
 
-use super::kernels::{self, Element, cosine};
+use super::kernels::{self, Element, LINES, cosine};
 use crate::cpu::features::Instructions;
+use crate::cpu::prefetch::prefetch_at;
 use crate::segment::Column;
 use crate::stop::Stop;
 use crate::{Error, Result, room};
@@ -170,15 +171,46 @@ impl Sparse {
             return;
         };
         let dense = &dense[..];
-        for &row in rows {
-            let (columns, values) = self.row(row as usize);
-            let mut sum = 0.0;
-            for (&column, &value) in columns.iter().zip(values) {
-                sum += dense[column as usize] * value;
+        let lines = (self.columns.len() / (self.ends.len() - 1).max(1)).div_ceil(16).min(LINES / 4);
+        // The next rows are asked for.
+        let ask = |place: usize| {
+            if let Some(&next) = rows.get(place) {
+                let begin = self.ends[next as usize] as usize;
+                for line in 0..lines {
+                    prefetch_at(&self.columns, begin + 16 * line);
+                    prefetch_at(&self.values, begin + 16 * line);
+                    prefetch_at(&self.values, begin + 16 * line + 8);
+                }
             }
-            each(sum, row);
+        };
+        let (fours, rest) = rows.as_chunks::<4>();
+        for (number, four) in fours.iter().enumerate() {
+            (0..4).for_each(|i| ask(4 * (number + 1) + i));
+            // Four sums at once, since each addition waits for the one before.
+            let parts = four.map(|row| self.row(row as usize));
+            let common = parts.iter().map(|part| part.0.len()).min().unwrap_or(0);
+            let heads = parts.map(|(columns, values)| (&columns[..common], &values[..common]));
+            let mut sums = [0.0; 4];
+            for i in 0..common {
+                for (sum, (columns, values)) in sums.iter_mut().zip(&heads) {
+                    *sum += dense[columns[i] as usize] * values[i];
+                }
+            }
+            for ((sum, (columns, values)), &row) in sums.into_iter().zip(parts).zip(four) {
+                each(dot(sum, dense, &columns[common..], &values[common..]), row);
+            }
+        }
+        for &row in rest {
+            let (columns, values) = self.row(row as usize);
+            each(dot(0.0, dense, columns, values), row);
         }
     }
+}
+
+/// The sum and the products of a sparse row's values, added in their order.
+#[inline(always)]
+fn dot(sum: f64, dense: &[f64], columns: &[u32], values: &[f64]) -> f64 {
+    columns.iter().zip(values).fold(sum, |sum, (&column, &value)| sum + dense[column as usize] * value)
 }
 
 /// Sum of `both` over the coordinates of two sparse vectors, in their order; a missing value is 0.

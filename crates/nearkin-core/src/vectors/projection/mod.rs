@@ -147,8 +147,13 @@ fn sums<const N: usize, X: Real, A: Real>(x: &[X], a: [&[A]; N], term: impl Fn(f
         let x = &x[at..at + 8];
         for (sums, a) in sums.iter_mut().zip(&a) {
             let a = &a[at..at + 8];
+            // Compilers make vectors of two plain loops, not of one.
+            let mut terms = [0.0; 8];
             for lane in 0..8 {
-                sums[lane] += term(x[lane].wide(), a[lane].wide());
+                terms[lane] = term(x[lane].wide(), a[lane].wide());
+            }
+            for lane in 0..8 {
+                sums[lane] += terms[lane];
             }
         }
     }
