@@ -9,7 +9,7 @@ use nearkin_core::families::cross_polytope::Polytope;
 use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
 use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse, Unsure};
-use nearkin_core::vectors::random;
+use nearkin_core::vectors::{hadamard, random};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -121,6 +121,32 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
         Ok(values)
     })?;
     Ok(values.into_python()?.into_pyarray(py).unbind())
+}
+
+/// Coordinates of vectors under rotations that no matrix holds.
+#[pyclass(frozen, module = "nearkin._core")]
+struct Rotations(hadamard::Rotations);
+
+#[pymethods]
+impl Rotations {
+    #[new]
+    fn new(seed: u64, stream: u64, bits: usize, dimension: usize) -> PyResult<Self> {
+        Ok(Self(hadamard::Rotations::new(seed, stream, bits, dimension).into_python()?))
+    }
+
+    /// Words of the signs of x - mean, flat.
+    fn codes(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<u64>> {
+        let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
+        let found = with!(x, |x| detached_if(py, many, || self.0.codes(x, mean))?);
+        Ok(found.into_python()?.into_pyarray(py).unbind())
+    }
+
+    /// The coordinates of x - mean, flat.
+    fn products(&self, py: Python<'_>, x: Matrix<'_>, mean: PyReadonlyArray1<'_, f64>) -> PyResult<Array<f64>> {
+        let (mean, many) = (mean.as_slice()?, x.shape().0 > 1);
+        let found = with!(x, |x| detached_if(py, many, || self.0.products(x, mean))?);
+        Ok(found.into_python()?.into_pyarray(py).unbind())
+    }
 }
 
 /// The norm of each row; a row with values that are no finite numbers is an error.
@@ -576,6 +602,7 @@ fn read_family(py: Python<'_>, path: PathBuf) -> PyResult<(String, Vec<Py<PyByte
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PolytopeCore>()?;
+    module.add_class::<Rotations>()?;
     module.add_function(wrap_pyfunction!(all_products, module)?)?;
     module.add_function(wrap_pyfunction!(all_products_csr, module)?)?;
     module.add_function(wrap_pyfunction!(band_codes, module)?)?;

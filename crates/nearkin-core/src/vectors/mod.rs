@@ -1,4 +1,5 @@
 //! Dense vectors: random parameters drawn by counter, and projections decided exactly.
 
+pub mod hadamard;
 pub mod projection;
 pub mod random;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use nearkin_core::Error;
 use nearkin_core::search::lsh::{
-    Alternatives, Candidates, Effort, HashKind, Hashes, Hits, Index, Metric, Owned, Queries, Store, TableLayout,
+    Alternatives, Candidates, Drawn, Effort, HashKind, Hashes, Hits, Index, Metric, Owned, Queries, Store, TableLayout,
     Vectors, Want,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -173,6 +173,56 @@ impl LshCore {
         let store = Store::new(vectors, dimension).into_python()?;
         let index = Index::with_codes(Metric::parse(metric).into_python()?, bits, store).into_python()?;
         Ok(Self::of(index))
+    }
+
+    /// An index of rotation codes, in the space of the vectors that are to be added first.
+    #[staticmethod]
+    #[allow(clippy::type_complexity, reason = "where the rotation comes from")]
+    fn rotation(
+        py: Python<'_>,
+        metric: &str,
+        vectors: &str,
+        dimension: usize,
+        drawn: (u64, u64),
+        cells: Option<usize>,
+        first: VectorArray<'_>,
+    ) -> PyResult<Self> {
+        let store = Store::new(vectors, dimension).into_python()?;
+        let metric = Metric::parse(metric).into_python()?;
+        let (drawn, first) = (Drawn { seed: drawn.0, stream: drawn.1 }, first.view()?);
+        let index = detached(py, || Index::with_rotation(metric, drawn, cells, store, first))?.into_python()?;
+        Ok(Self::of(index))
+    }
+
+    /// Coordinates and cells of rotation codes; None of another index.
+    fn rotated(&self, py: Python<'_>) -> PyResult<Option<(usize, usize)>> {
+        self.index.about(py, |index| Ok(index.rotation()))
+    }
+
+    /// offsets, ids, distances of the k nearest, or of those within a radius, by estimates.
+    #[pyo3(signature = (vectors, deviations, probes, k=None, radius=None))]
+    fn estimated(
+        &self,
+        py: Python<'_>,
+        vectors: VectorArray<'_>,
+        deviations: f64,
+        probes: usize,
+        k: Option<usize>,
+        radius: Option<f64>,
+    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
+        let want = match (k, radius) {
+            (_, Some(radius)) => Want::Within(radius),
+            (k, None) => Want::Nearest(k.unwrap_or(0)),
+        };
+        let effort = Effort::Estimate { deviations, probes };
+        let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, effort };
+        let vectors = vectors.view()?;
+        let (hits, ids) = self.ask_about(py, vectors, |index| {
+            let hits: Hits = index.query(&queries, vectors, want)?;
+            let ids = FoundIds::of(index.rows(), &hits.rows);
+            Ok((hits, ids))
+        })?;
+        Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
     }
 
     /// Opens a saved index; also the note that was saved with it.

@@ -9,6 +9,7 @@ use super::buckets::BucketRun;
 use super::codes::Codes;
 use super::kernels::Element;
 use super::rerank::{Dense, KINDS, Sparse};
+use super::rotation::Rotated;
 use super::{Filter, HashKind, Index, Metric, Store, TableLayout};
 use crate::room;
 use crate::search::rows::Rows;
@@ -45,6 +46,7 @@ impl Index {
         let empty;
         let (filter, hashes, per_table, run) = match &self.filter {
             Filter::Codes(codes) => (2, codes.bits, 0, None),
+            Filter::Rotation(rotated) => (3, rotated.size(), 0, None),
             Filter::Buckets { layout, runs } => {
                 let run = if let Some(run) = runs.first() {
                     run
@@ -74,6 +76,7 @@ impl Index {
         self.rows.save_ids(&mut writer)?;
         match (&self.filter, run) {
             (Filter::Codes(codes), _) => writer.section(CODES, 0, &codes.values)?,
+            (Filter::Rotation(rotated), _) => rotated.save(&mut writer)?,
             (Filter::Buckets { .. }, Some((layout, run))) => {
                 writer.section(COLUMNS, 0, layout.columns())?;
                 writer.section(BASES, 0, &run.bases)?;
@@ -117,7 +120,7 @@ impl Index {
             return Err(segment.corrupt("its description has another length"));
         };
         let limit = u64::from(u32::MAX);
-        let bounded = metric < 4 && store < KINDS.len() as u64 && dim > 0 && dim < limit && filter < 3;
+        let bounded = metric < 4 && store < KINDS.len() as u64 && dim > 0 && dim < limit && filter < 4;
         if !bounded || hashes >= limit || per_table >= limit || len > total || width > 26 {
             return Err(segment.corrupt("its description holds a number out of range"));
         }
@@ -125,7 +128,11 @@ impl Index {
         let total = total as usize;
         let metric = Metric::ALL[metric as usize];
         let shape = (total, hashes as usize, per_table as usize, len as usize);
-        let filter = open_filter(&segment, filter, shape, width as u32)?;
+        let filter = if filter == 3 {
+            Filter::Rotation(Box::new(Rotated::open(&segment, metric, dim as usize, total)?))
+        } else {
+            open_filter(&segment, filter, shape, width as u32)?
+        };
         if let Filter::Codes(codes) = &filter
             && codes.values.len() != Codes::size(total, codes.words)
         {
@@ -149,6 +156,7 @@ impl Index {
         let sound = match &self.filter {
             Filter::Buckets { runs, .. } => runs.iter().all(|run| run.is_sound(self.rows.total())),
             Filter::Codes(_) => true,
+            Filter::Rotation(rotated) => rotated.is_sound(self.rows.total())?,
         };
         if sound && self.store.is_sound() {
             return Ok(());

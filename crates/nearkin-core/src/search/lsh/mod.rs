@@ -6,6 +6,8 @@
 //! - *buckets*: L tables of k hashes each (`keys`, `buckets`); a query looks up T buckets per table, those that near
 //!   vectors are most likely in (`probe`). For a vector whose hash equals the query's with probability p, one table
 //!   finds it with p^k at T = 1, and the index with 1 - (1 - p^k)^L (Indyk & Motwani 1998; Datar et al. 2004).
+//! - *rotation*: one bit for each coordinate of a random rotation, an estimate of the distance and its bound; ranking stops by
+//!   the bound (`rotation`).
 //! - *codes*: all bits of each vector, scanned for the m nearest by Hamming or spherical Hamming distance, ties by row.
 //!
 //! What the filter gives, each row once and dead rows never, is ranked by the true distance (`rerank`), ties by id. There is
@@ -22,6 +24,7 @@ mod kernels;
 pub mod keys;
 pub mod probe;
 pub mod rerank;
+mod rotation;
 mod spherical;
 mod stored;
 
@@ -42,10 +45,14 @@ use keys::mix;
 pub use keys::{HashKind, Hashes, TableLayout};
 use probe::{Alternative, Change, Prober};
 pub use rerank::{Metric, Store, Vectors};
+pub use rotation::Drawn;
+use rotation::Rotated;
 pub use stored::Owned;
 
 /// Most probes of a table.
 pub const MAX_PROBES: usize = 1 << 20;
+/// Most standard deviations that a bound lies below its estimate.
+pub const MAX_DEVIATIONS: f64 = 40.0;
 /// Queries of one task of a code scan: enough that a tile of rows is read for many.
 const CHUNK: usize = 64;
 /// Candidates that are scored between two looks at the stop.
@@ -58,6 +65,8 @@ enum Filter {
     Buckets { layout: TableLayout, runs: Vec<BucketRun> },
     /// Scanned codes.
     Codes(Codes),
+    /// Rotation codes.
+    Rotation(Box<Rotated>),
 }
 
 /// Other values of each hash of a batch of queries, `per_hash` for each, in any order.
@@ -80,6 +89,13 @@ pub enum Effort {
     Codes(usize),
     /// This many rows with the nearest codes by spherical Hamming distance.
     Spherical(usize),
+    /// Rows whose bound on the distance, this many standard deviations below the estimate, can't be ruled out.
+    Estimate {
+        /// ε, 0 or more.
+        deviations: f64,
+        /// Cells that are visited, where there are cells.
+        probes: usize,
+    },
 }
 
 /// A batch of queries.
@@ -164,6 +180,21 @@ struct Scratch {
     scored: Vec<(f64, u32)>,
 }
 
+impl Hits {
+    /// Of each query its matches in order.
+    fn of(found: Vec<Vec<(f64, u32)>>) -> Result<Self> {
+        let total = found.iter().map(Vec::len).sum();
+        let mut hits = Self { offsets: room::of(found.len() + 1)?, rows: room::of(total)?, distances: room::of(total)? };
+        hits.offsets.push(0);
+        for scored in found {
+            hits.rows.extend(scored.iter().map(|&(_, row)| row));
+            hits.distances.extend(scored.iter().map(|&(distance, _)| distance));
+            hits.offsets.push(hits.rows.len() as i64);
+        }
+        Ok(hits)
+    }
+}
+
 impl Index {
     /// An empty index of bucket tables.
     pub fn with_buckets(metric: Metric, layout: TableLayout, store: Store) -> Self {
@@ -179,6 +210,30 @@ impl Index {
             return Err(Error::parameter("bits", bits, format!("1 to {}", crate::cpu::popcount::MAX_BITS)));
         }
         Ok(Self::of(metric, Filter::Codes(Codes::new(bits)), store))
+    }
+
+    /// An empty index of rotation codes, in the space of the vectors that are to be added first: of about `cells` cells, or flat.
+    ///
+    /// # Errors
+    /// A metric without a bound; more than 2^16 dimensions; bad vectors; the call is stopped, or there is no memory.
+    pub fn with_rotation(
+        metric: Metric,
+        drawn: Drawn,
+        cells: Option<usize>,
+        store: Store,
+        vectors: Vectors<'_>,
+    ) -> Result<Self> {
+        let count = store.check(metric, vectors)?;
+        let rotated = Rotated::new(metric, drawn, cells, store.dim(), vectors, count)?;
+        Ok(Self::of(metric, Filter::Rotation(Box::new(rotated)), store))
+    }
+
+    /// Coordinates and cells of rotation codes; none of a flat scan.
+    pub fn rotation(&self) -> Option<(usize, usize)> {
+        match &self.filter {
+            Filter::Rotation(rotated) => Some((rotated.size(), rotated.num_cells())),
+            _ => None,
+        }
     }
 
     fn of(metric: Metric, filter: Filter, store: Store) -> Self {
@@ -215,6 +270,7 @@ impl Index {
         let filter = match &self.filter {
             Filter::Buckets { runs, .. } => runs.iter().map(BucketRun::bytes).sum(),
             Filter::Codes(codes) => codes.values.bytes(),
+            Filter::Rotation(rotated) => rotated.bytes(),
         };
         (filter, self.store.bytes(), self.rows.bytes())
     }
@@ -241,6 +297,7 @@ impl Index {
                 Ok(fps.len() / words)
             }
             (Filter::Codes(_), Hashes::Ints(_)) => Err(Error::mismatch("kind of hashes", "Ints", "Bits")),
+            (Filter::Rotation(_), _) => Err(Error::mismatch("filter", "hashes", "none, since codes are made of vectors")),
         }
     }
 
@@ -257,7 +314,7 @@ impl Index {
         existing: Existing,
     ) -> Result<usize> {
         let given = self.store.check(self.metric, vectors)?;
-        let hashed = self.count(hashes)?;
+        let hashed = if matches!(self.filter, Filter::Rotation(_)) { given } else { self.count(hashes)? };
         if hashed != given {
             return Err(Error::mismatch("number of rows", format!("{given} vectors"), format!("{hashed} hashes")));
         }
@@ -310,9 +367,15 @@ impl Index {
     fn append(&mut self, hashes: Hashes<'_>, vectors: Vectors<'_>, batch: Batch<'_>) -> Result<()> {
         let stop = &Stop::current();
         let rows = &self.rows;
+        let first = batch.first;
+        let alive = |row| rows.is_alive(row) && !batch.replaces(row);
+        let mut prepared = None;
         let made = match &mut self.filter {
+            Filter::Rotation(rotated) => {
+                prepared = Some(rotated.prepare(vectors, batch.count, first, alive, stop)?);
+                None
+            }
             Filter::Buckets { layout, runs } => {
-                let alive = |row| rows.is_alive(row) && !batch.replaces(row);
                 let mut run = BucketRun::build(layout, hashes, batch.count, batch.first as u32, stop)?;
                 let mut keep = runs.len();
                 while let Some(last) = runs[..keep].last().filter(|last| last.len <= 2 * run.len) {
@@ -335,6 +398,11 @@ impl Index {
                 runs.push(run);
             }
             (Filter::Codes(codes), _, Hashes::Bits(new)) => codes.push(new),
+            (Filter::Rotation(rotated), ..) => {
+                if let Some(prepared) = prepared {
+                    rotated.commit(prepared, first);
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -351,8 +419,11 @@ impl Index {
     /// Merges all runs into one without dead rows. Where it is stopped the index holds what it held, in more runs.
     fn compact(&mut self) -> Result<()> {
         let (rows, stop) = (&self.rows, &Stop::current());
+        let alive = |row| rows.is_alive(row);
+        if let Filter::Rotation(rotated) = &mut self.filter {
+            rotated.compact(alive, stop)?;
+        }
         if let Filter::Buckets { layout, runs } = &mut self.filter {
-            let alive = |row| rows.is_alive(row);
             while let [.., before, last] = &runs[..] {
                 let merged = before.merge(last, alive, stop)?;
                 runs.truncate(runs.len() - 2);
@@ -368,6 +439,10 @@ impl Index {
     }
 
     fn check_queries(&self, queries: &Queries<'_>) -> Result<usize> {
+        if matches!(self.filter, Filter::Rotation(_)) {
+            let allowed = "nearest or search: with rank=\"estimate\" they depend on what is wanted";
+            return Err(Error::parameter("candidates", "without k or a radius", allowed));
+        }
         let count = self.count(queries.hashes)?;
         match (&self.filter, queries.effort) {
             (Filter::Buckets { layout, .. }, Effort::Probes(probes)) => {
@@ -413,6 +488,8 @@ impl Index {
     ) -> Result<Vec<T>> {
         let stop = &Stop::current();
         let found = match &self.filter {
+            // Its queries have an answer of their own.
+            Filter::Rotation(_) => Vec::new(),
             Filter::Buckets { layout, runs } => {
                 let one = |scratch: &mut Scratch, number: usize| {
                     let met = self.walk(layout, runs, queries, number, scratch, stop)?;
@@ -434,7 +511,7 @@ impl Index {
                     let found = match queries.effort {
                         Effort::Codes(wanted) => codes.nearest(kernel, fps, wanted, alive, stop)?,
                         Effort::Spherical(wanted) => codes.nearest_spherical(kernel, fps, wanted, alive, stop)?,
-                        Effort::Probes(_) => Vec::new(),
+                        Effort::Probes(_) | Effort::Estimate { .. } => Vec::new(),
                     };
                     let each = found.into_iter().enumerate().map(|(place, rows)| {
                         stop.check()?;
@@ -558,17 +635,20 @@ impl Index {
     /// # Errors
     /// Queries that do not fit the index; vectors as for `add`; a radius that is NaN; k = 0.
     pub fn query(&self, queries: &Queries<'_>, vectors: Vectors<'_>, want: Want) -> Result<Hits> {
-        let count = self.check_queries(queries)?;
-        let given = self.store.check_queries(self.metric, vectors)?;
-        if given != count {
-            return Err(Error::mismatch("number of rows", format!("{given} vectors"), format!("{count} hashes")));
-        }
         match want {
             Want::Nearest(0) => return Err(Error::parameter("k", 0, "1 or more")),
             Want::Within(radius) if radius.is_nan() => {
                 return Err(Error::parameter("radius", radius, "a number"));
             }
             _ => {}
+        }
+        if let (Filter::Rotation(rotated), Effort::Estimate { deviations, probes }) = (&self.filter, queries.effort) {
+            return self.estimated(rotated, rotation::Effort { deviations, probes }, vectors, want);
+        }
+        let count = self.check_queries(queries)?;
+        let given = self.store.check_queries(self.metric, vectors)?;
+        if given != count {
+            return Err(Error::mismatch("number of rows", format!("{given} vectors"), format!("{count} hashes")));
         }
         let instructions = Instructions::best();
         let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
@@ -591,15 +671,31 @@ impl Index {
             scored.sort_unstable_by(order);
             room::copied(scored)
         })?;
-        let total = found.iter().map(Vec::len).sum();
-        let mut hits = Hits { offsets: room::of(count + 1)?, rows: room::of(total)?, distances: room::of(total)? };
-        hits.offsets.push(0);
-        for scored in found {
-            hits.rows.extend(scored.iter().map(|&(_, row)| row));
-            hits.distances.extend(scored.iter().map(|&(distance, _)| distance));
-            hits.offsets.push(hits.rows.len() as i64);
+        Hits::of(found)
+    }
+
+    /// What rotation codes answer.
+    fn estimated(
+        &self,
+        rotated: &Rotated,
+        effort: rotation::Effort,
+        vectors: Vectors<'_>,
+        want: Want,
+    ) -> Result<Hits> {
+        if !(effort.deviations >= 0.0 && effort.deviations <= MAX_DEVIATIONS) {
+            return Err(Error::parameter("deviations", effort.deviations, format!("0 to {MAX_DEVIATIONS}")));
         }
-        Ok(hits)
+        let count = self.store.check_queries(self.metric, vectors)?;
+        let asked = rotation::Asked {
+            store: &self.store,
+            rows: &self.rows,
+            metric: self.metric,
+            vectors,
+            count,
+            want,
+            effort,
+        };
+        rotated.answer(&asked)
     }
 
     /// For each table, how many buckets have 1, 2 to 3, 4 to 7, ... rows, dead ones that were not merged away included; runs

@@ -1,0 +1,156 @@
+//! Ranking that stops by the bound: which rows are ranked, and what is left of them.
+//!
+//! The rows with the least bounds are ranked first: the k-th of their distances is the limit. From then on a row is ranked where its
+//! bound is not above the limit, which is renewed after 8, 16, 32, … blocks and fixed in between, so that what is ranked depends on
+//! no batch, width of register or thread.
+
+use super::super::Want;
+use super::super::rerank::{Metric, Store, Vectors};
+use super::cells::Part;
+use super::codes::Tables;
+use super::kernels::BLOCK;
+use super::space::Space;
+use crate::cpu::features::Instructions;
+use crate::search::rows::Rows;
+use crate::{Result, room};
+
+/// Blocks before the limit is renewed for the first time.
+pub(super) const FIRST_ROUND: usize = 8;
+
+/// Rows that are ranked first.
+pub(super) fn first_ranked(k: usize) -> usize {
+    k.saturating_mul(2).saturating_add(4)
+}
+
+/// Memory that queries use one after another.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) point: Vec<f32>,
+    pub(super) tables: Tables,
+    pub(super) bounds: Vec<f32>,
+    pub(super) least: Vec<f32>,
+    pub(super) chosen: Chosen,
+    pub(super) near: Vec<(f32, u32)>,
+    pub(super) picked: Vec<u32>,
+    pub(super) parts: Vec<Part>,
+    pub(super) scored: Vec<(f64, u32)>,
+}
+
+impl Scratch {
+    /// Bytes that it keeps.
+    pub(super) fn bytes(&self) -> usize {
+        4 * (self.bounds.capacity() + self.least.capacity() + self.point.capacity())
+    }
+}
+
+/// Places of the least bounds.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    groups: Vec<f32>,
+    pub(super) places: Vec<(f32, u32)>,
+}
+
+impl Chosen {
+    /// Finds the places of the `wanted` least bounds that count, or of all there are, in order of place; ties by place.
+    pub(super) fn find(&mut self, bounds: &[f32], least: &[f32], wanted: usize, counts: impl Fn(usize) -> bool) -> Result<()> {
+        let mut asked = wanted.max(1);
+        loop {
+            // Groups of blocks, some times as many as are wanted: the wanted-th of their minima is no less than the wanted-th bound.
+            let blocks = (least.len() / asked.saturating_mul(8)).max(1);
+            self.groups.clear();
+            room::more(&mut self.groups, least.len().div_ceil(blocks))?;
+            self.groups.extend(least.chunks(blocks).map(|some| some.iter().copied().fold(f32::INFINITY, f32::min)));
+            let limit = if asked < self.groups.len() {
+                *self.groups.select_nth_unstable_by(asked - 1, f32::total_cmp).1
+            } else {
+                f32::INFINITY
+            };
+            self.places.clear();
+            for (block, &low) in least.iter().enumerate() {
+                if low <= limit {
+                    for (row, &bound) in bounds[block * BLOCK..(block + 1) * BLOCK].iter().enumerate() {
+                        let place = block * BLOCK + row;
+                        if bound <= limit && bound < f32::INFINITY && counts(place) {
+                            if self.places.len() == self.places.capacity() {
+                                room::more(&mut self.places, BLOCK)?;
+                            }
+                            self.places.push((bound, place as u32));
+                        }
+                    }
+                }
+            }
+            if self.places.len() >= wanted || limit == f32::INFINITY {
+                break;
+            }
+            asked = asked.saturating_mul(4);
+        }
+        if self.places.len() > wanted && wanted > 0 {
+            let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+            self.places.select_nth_unstable_by(wanted - 1, order);
+            self.places.truncate(wanted);
+        }
+        self.places.sort_unstable_by_key(|&(_, place)| place);
+        Ok(())
+    }
+}
+
+/// One query among the rows of an index.
+pub(super) struct Hunt<'a> {
+    pub(super) space: &'a Space,
+    pub(super) store: &'a Store,
+    pub(super) rows: &'a Rows,
+    pub(super) metric: Metric,
+    pub(super) vectors: Vectors<'a>,
+    pub(super) number: usize,
+    pub(super) want: Want,
+    pub(super) instructions: Instructions,
+}
+
+impl Hunt<'_> {
+    #[inline]
+    pub(super) fn is_alive(&self, row: u32) -> bool {
+        self.rows.num_dead() == 0 || self.rows.is_alive(row)
+    }
+
+    /// Ranks rows, which are alive and were not ranked; rows that can't be wanted any more go.
+    pub(super) fn rank(&self, picked: &[u32], scored: &mut Vec<(f64, u32)>) -> Result<()> {
+        room::more(scored, picked.len())?;
+        self.store.distances(self.instructions, self.metric, self.vectors, self.number, picked, scored);
+        match self.want {
+            Want::Nearest(k) if k < scored.len() => {
+                scored.select_nth_unstable_by(k - 1, |a, b| self.order(a, b));
+                scored.truncate(k);
+            }
+            Want::Nearest(_) => {}
+            Want::Within(radius) => scored.retain(|&(distance, _)| distance <= radius),
+        }
+        Ok(())
+    }
+
+    fn order(&self, a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {
+        a.0.total_cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1))
+    }
+
+    /// The largest bound that a row to be ranked may have.
+    pub(super) fn limit(&self, scored: &[(f64, u32)]) -> f32 {
+        match self.want {
+            Want::Nearest(k) if scored.len() < k => f32::INFINITY,
+            // Behind `rank` the last of k is the farthest.
+            Want::Nearest(k) => {
+                let far = if scored.len() == k {
+                    scored.iter().map(|hit| hit.0).fold(f64::NEG_INFINITY, f64::max)
+                } else {
+                    scored[k - 1].0
+                };
+                self.space.limit(far)
+            }
+            Want::Within(radius) => self.space.limit(radius),
+        }
+    }
+
+    /// What was found, nearest first, ties by id.
+    pub(super) fn sorted(&self, scored: &mut [(f64, u32)]) -> Result<Vec<(f64, u32)>> {
+        scored.sort_unstable_by(|a, b| self.order(a, b));
+        room::copied(scored)
+    }
+}

@@ -1,0 +1,370 @@
+//! Bounds of all rows of some blocks: sums of table entries that codes name, looked up by byte shuffles.
+//!
+//! A block holds 32 rows. Table t has the 16 sums ±y₀ ±y₁ ±y₂ ±y₃ of the four coordinates from 4 t on, in steps, none above 31, so
+//! that eight entries add up in 8 bits, and those of 2,048 tables in 16. For each table a block has 16 bytes: byte b names the
+//! entry of row b in its low half, that of row b + 16 in its high half. So one shuffle of 16 bytes looks up 16 rows; wider
+//! registers look up several tables at once, and integer sums are the same in any order.
+//!
+//! ```text
+//! t = sum * step + low        e = t + width * reach        bound = (offset + factor * e) + base
+//! ```
+//! in single precision, each operation rounded by itself: every form gives the same bits.
+
+#[cfg(target_arch = "aarch64")]
+use crate::cpu::features::Neon;
+use crate::cpu::features::{Avx2, Avx512};
+
+/// Rows of a block.
+pub(super) const BLOCK: usize = 32;
+/// Bytes that a table takes in a block, and entries of a table.
+pub(super) const TABLE: usize = 16;
+/// Largest entry.
+pub(super) const STEPS: f32 = 31.0;
+/// Entries that add up in 8 bits.
+const NARROW: usize = 8;
+/// Tables whose entries add up in 16 bits.
+const SEGMENT: usize = 2048;
+
+/// What a block is asked about.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// Sixteen entries for each table.
+    pub(super) table: &'a [u8],
+    pub(super) step: f32,
+    pub(super) low: f32,
+    pub(super) reach: f32,
+    pub(super) base: f32,
+}
+
+/// The rows of some blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks<'a> {
+    /// As many bytes a block as the table has entries.
+    pub(super) codes: &'a [u8],
+    /// `BLOCK` a block.
+    pub(super) offsets: &'a [f32],
+    /// `BLOCK` a block.
+    pub(super) factors: &'a [f32],
+    /// `BLOCK` a block.
+    pub(super) widths: &'a [u8],
+}
+
+/// Which instructions look up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernel {
+    /// One row after another.
+    Scalar,
+    /// Two tables at once.
+    Avx2(Avx2),
+    /// Four tables at once.
+    Avx512(Avx512),
+    /// One table.
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+}
+
+impl Kernel {
+    /// All that this processor runs, slowest first.
+    #[cfg(test)]
+    pub(super) fn available() -> Vec<Self> {
+        let found = [Some(Self::Scalar), Avx2::detect().map(Self::Avx2), Avx512::detect().map(Self::Avx512)];
+        #[cfg(target_arch = "aarch64")]
+        let found = found.into_iter().chain([Neon::detect().map(Self::Neon)]);
+        found.into_iter().flatten().collect()
+    }
+
+    /// The fastest that this processor runs.
+    #[inline]
+    pub(super) fn best() -> Self {
+        #[cfg(target_arch = "aarch64")]
+        if let Some(proof) = Neon::detect() {
+            return Self::Neon(proof);
+        }
+        match (Avx512::detect(), Avx2::detect()) {
+            (Some(proof), _) => Self::Avx512(proof),
+            (None, Some(proof)) => Self::Avx2(proof),
+            (None, None) => Self::Scalar,
+        }
+    }
+
+    /// Writes the bound of each row, and the least of each block.
+    ///
+    /// # Panics
+    /// Where the lengths do not fit each other.
+    pub(super) fn bounds(self, blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        let (count, size) = (least.len(), question.table.len());
+        let rows = count * BLOCK;
+        assert!(size.is_multiple_of(TABLE * 16), "whole registers of tables");
+        assert!(blocks.codes.len() == count * size && out.len() == rows, "codes and bounds of each block");
+        assert!(blocks.offsets.len() == rows && blocks.factors.len() == rows && blocks.widths.len() == rows, "whole blocks");
+        match self {
+            Self::Scalar => scalar(blocks, question, out, least),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the proof is held, and the lengths were checked above.
+            Self::Avx2(_) => unsafe { x86::avx2(blocks, question, out, least) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx512(_) => unsafe { x86::avx512(blocks, question, out, least) },
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2(_) | Self::Avx512(_) => scalar(blocks, question, out, least),
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            Self::Neon(_) => unsafe { arm::neon(blocks, question, out, least) },
+        }
+    }
+}
+
+/// The bounds of a block from the sums of its rows; the least of them.
+#[inline(always)]
+fn finish(blocks: &Blocks<'_>, at: usize, question: &Question<'_>, sums: &[i32; BLOCK], out: &mut [f32]) -> f32 {
+    let rows = at..at + BLOCK;
+    let (offsets, factors) = (&blocks.offsets[rows.clone()], &blocks.factors[rows.clone()]);
+    let (widths, out) = (&blocks.widths[rows.clone()], &mut out[rows]);
+    let mut low = [f32::INFINITY; 8];
+    for i in 0..BLOCK {
+        let t = sums[i] as f32 * question.step + question.low;
+        let e = t + f32::from(widths[i]) * question.reach;
+        let bound = (offsets[i] + factors[i] * e) + question.base;
+        out[i] = bound;
+        low[i % 8] = if bound < low[i % 8] { bound } else { low[i % 8] };
+    }
+    low.into_iter().fold(f32::INFINITY, f32::min)
+}
+
+fn scalar(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+    for (number, (codes, least)) in blocks.codes.chunks_exact(question.table.len()).zip(least).enumerate() {
+        let mut sums = [0_i32; BLOCK];
+        for (codes, table) in codes.chunks_exact(TABLE).zip(question.table.chunks_exact(TABLE)) {
+            for (row, &code) in codes.iter().enumerate() {
+                sums[row] += i32::from(table[usize::from(code & 15)]);
+                sums[row + TABLE] += i32::from(table[usize::from(code >> 4)]);
+            }
+        }
+        *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    #[allow(clippy::wildcard_imports, reason = "intrinsics by their names")]
+    use std::arch::x86_64::*;
+
+    use super::{BLOCK, Blocks, NARROW, Question, SEGMENT, TABLE, finish};
+
+    /// # Safety
+    /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn avx512(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        const TABLES: usize = 4;
+        let size = question.table.len();
+        let nibble = _mm512_set1_epi8(15);
+        let low_bytes = _mm512_set1_epi16(255);
+        let [step, low, reach, base] =
+            [question.step, question.low, question.reach, question.base].map(|value| _mm512_set1_ps(value));
+        for (number, least) in least.iter_mut().enumerate() {
+            let mut sums = [_mm512_setzero_si512(); 2];
+            for from in (0..size).step_by(SEGMENT * TABLE) {
+                let until = (from + SEGMENT * TABLE).min(size);
+                let zero = _mm512_setzero_si512();
+                let (mut even, mut odd) = ([zero; 2], [zero; 2]);
+                for group in (from..until).step_by(TABLES * NARROW * TABLE) {
+                    let mut narrow = [zero; 2];
+                    for at in (group..(group + TABLES * NARROW * TABLE).min(until)).step_by(TABLES * TABLE) {
+                        // SAFETY: the block has `size` bytes, of which 64 from `at` on are read, and so has the table.
+                        let (code, table) = unsafe {
+                            let codes = blocks.codes.as_ptr().add(number * size + at);
+                            (_mm512_loadu_si512(codes.cast()), _mm512_loadu_si512(question.table.as_ptr().add(at).cast()))
+                        };
+                        let high = _mm512_and_si512(_mm512_srli_epi16::<4>(code), nibble);
+                        narrow[0] =
+                            _mm512_add_epi8(narrow[0], _mm512_shuffle_epi8(table, _mm512_and_si512(code, nibble)));
+                        narrow[1] = _mm512_add_epi8(narrow[1], _mm512_shuffle_epi8(table, high));
+                    }
+                    for half in 0..2 {
+                        even[half] = _mm512_add_epi16(even[half], _mm512_and_si512(narrow[half], low_bytes));
+                        odd[half] = _mm512_add_epi16(odd[half], _mm512_srli_epi16::<8>(narrow[half]));
+                    }
+                }
+                for half in 0..2 {
+                    let (even, odd) = (fold(even[half]), fold(odd[half]));
+                    let rows = _mm256_set_m128i(_mm_unpackhi_epi16(even, odd), _mm_unpacklo_epi16(even, odd));
+                    sums[half] = _mm512_add_epi32(sums[half], _mm512_cvtepu16_epi32(rows));
+                }
+            }
+            let mut lowest = _mm512_set1_ps(f32::INFINITY);
+            for (half, &sum) in sums.iter().enumerate() {
+                let row = number * BLOCK + half * TABLE;
+                // SAFETY: rows of this block, whose values the caller has checked to be there.
+                unsafe {
+                    let width = _mm512_cvtepu8_epi32(_mm_loadu_si128(blocks.widths.as_ptr().add(row).cast()));
+                    let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), step), low);
+                    let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), reach));
+                    let factor = _mm512_loadu_ps(blocks.factors.as_ptr().add(row));
+                    let offset = _mm512_loadu_ps(blocks.offsets.as_ptr().add(row));
+                    let bound = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), base);
+                    _mm512_storeu_ps(out.as_mut_ptr().add(row), bound);
+                    lowest = _mm512_min_ps(lowest, bound);
+                }
+            }
+            *least = _mm512_reduce_min_ps(lowest);
+        }
+    }
+
+    /// The sum of the four quarters, 16 bits each.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    fn fold(values: __m512i) -> __m128i {
+        let half = _mm256_add_epi16(_mm512_castsi512_si256(values), _mm512_extracti64x4_epi64::<1>(values));
+        _mm_add_epi16(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
+    }
+
+    /// # Safety
+    /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) unsafe fn avx2(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        const TABLES: usize = 2;
+        let size = question.table.len();
+        let nibble = _mm256_set1_epi8(15);
+        let low_bytes = _mm256_set1_epi16(255);
+        for (number, least) in least.iter_mut().enumerate() {
+            let mut sums = [0_i32; BLOCK];
+            for from in (0..size).step_by(SEGMENT * TABLE) {
+                let until = (from + SEGMENT * TABLE).min(size);
+                let zero = _mm256_setzero_si256();
+                let (mut even, mut odd) = ([zero; 2], [zero; 2]);
+                for group in (from..until).step_by(TABLES * NARROW * TABLE) {
+                    let mut narrow = [zero; 2];
+                    for at in (group..(group + TABLES * NARROW * TABLE).min(until)).step_by(TABLES * TABLE) {
+                        // SAFETY: the block has `size` bytes, of which 32 from `at` on are read, and so has the table.
+                        let (code, table) = unsafe {
+                            let codes = blocks.codes.as_ptr().add(number * size + at);
+                            (_mm256_loadu_si256(codes.cast()), _mm256_loadu_si256(question.table.as_ptr().add(at).cast()))
+                        };
+                        let high = _mm256_and_si256(_mm256_srli_epi16::<4>(code), nibble);
+                        narrow[0] =
+                            _mm256_add_epi8(narrow[0], _mm256_shuffle_epi8(table, _mm256_and_si256(code, nibble)));
+                        narrow[1] = _mm256_add_epi8(narrow[1], _mm256_shuffle_epi8(table, high));
+                    }
+                    for half in 0..2 {
+                        even[half] = _mm256_add_epi16(even[half], _mm256_and_si256(narrow[half], low_bytes));
+                        odd[half] = _mm256_add_epi16(odd[half], _mm256_srli_epi16::<8>(narrow[half]));
+                    }
+                }
+                for half in 0..2 {
+                    let add = |values: __m256i| {
+                        _mm_add_epi16(_mm256_castsi256_si128(values), _mm256_extracti128_si256::<1>(values))
+                    };
+                    let (even, odd) = (add(even[half]), add(odd[half]));
+                    let rows = [_mm_unpacklo_epi16(even, odd), _mm_unpackhi_epi16(even, odd)];
+                    for (part, rows) in rows.into_iter().enumerate() {
+                        let at = half * TABLE + part * 8;
+                        // SAFETY: eight of the 32 sums.
+                        unsafe {
+                            let sum = sums.as_mut_ptr().add(at).cast();
+                            _mm256_storeu_si256(
+                                sum,
+                                _mm256_add_epi32(_mm256_loadu_si256(sum), _mm256_cvtepu16_epi32(rows)),
+                            );
+                        }
+                    }
+                }
+            }
+            *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    #[allow(clippy::wildcard_imports, reason = "intrinsics by their names")]
+    use std::arch::aarch64::*;
+
+    use super::{BLOCK, Blocks, NARROW, Question, SEGMENT, TABLE, finish};
+
+    /// # Safety
+    /// Lengths as `Kernel::bounds` checks them.
+    #[target_feature(enable = "neon")]
+    pub(super) unsafe fn neon(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
+        let size = question.table.len();
+        let nibble = vdupq_n_u8(15);
+        for (number, least) in least.iter_mut().enumerate() {
+            let mut sums = [0_i32; BLOCK];
+            for from in (0..size).step_by(SEGMENT * TABLE) {
+                let until = (from + SEGMENT * TABLE).min(size);
+                // Rows 0 to 7, 8 to 15, 16 to 23, 24 to 31.
+                let mut wide = [vdupq_n_u16(0); 4];
+                for group in (from..until).step_by(NARROW * TABLE) {
+                    let mut narrow = [vdupq_n_u8(0); 2];
+                    for at in (group..(group + NARROW * TABLE).min(until)).step_by(TABLE) {
+                        // SAFETY: the block has `size` bytes, of which 16 from `at` on are read, and so has the table.
+                        let (code, table) = unsafe {
+                            let codes = blocks.codes.as_ptr().add(number * size + at);
+                            (vld1q_u8(codes), vld1q_u8(question.table.as_ptr().add(at)))
+                        };
+                        narrow[0] = vaddq_u8(narrow[0], vqtbl1q_u8(table, vandq_u8(code, nibble)));
+                        narrow[1] = vaddq_u8(narrow[1], vqtbl1q_u8(table, vshrq_n_u8::<4>(code)));
+                    }
+                    for half in 0..2 {
+                        wide[2 * half] = vaddw_u8(wide[2 * half], vget_low_u8(narrow[half]));
+                        wide[2 * half + 1] = vaddw_high_u8(wide[2 * half + 1], narrow[half]);
+                    }
+                }
+                for (part, wide) in wide.into_iter().enumerate() {
+                    let mut rows = [0_u16; 8];
+                    // SAFETY: eight sums.
+                    unsafe { vst1q_u16(rows.as_mut_ptr(), wide) };
+                    for (sum, row) in sums[8 * part..].iter_mut().zip(rows) {
+                        *sum += i32::from(row);
+                    }
+                }
+            }
+            *least = finish(&blocks, number * BLOCK, &question, &sums, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn all_forms_give_the_bits_of_the_plain_sum(seed: u64, pieces in 0usize..9, blocks in 0usize..5) {
+            let size = [64, 128, 192, 256, 512, 1024, 8192, 8256, 16384][pieces];
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state >> 33) as u32
+            };
+            let table: Vec<u8> = (0..4 * size).map(|_| (next() % 32) as u8).collect();
+            let codes: Vec<u8> = (0..blocks * 4 * size).map(|_| next() as u8).collect();
+            let widths: Vec<u8> = (0..blocks * BLOCK).map(|_| next() as u8).collect();
+            let mut real = |count: usize| -> Vec<f32> { (0..count).map(|_| next() as f32 / 1e9 - 1.0).collect() };
+            let (offsets, factors, numbers) = (real(blocks * BLOCK), real(blocks * BLOCK), real(4));
+            let question =
+                Question { table: &table, step: numbers[0], low: numbers[1], reach: numbers[2], base: numbers[3] };
+            let rows = Blocks { codes: &codes, offsets: &offsets, factors: &factors, widths: &widths };
+            let mut expected = Vec::new();
+            for row in 0..blocks * BLOCK {
+                let (block, place) = (row / BLOCK, row % BLOCK);
+                let sum: u32 = (0..size / 4).map(|t| {
+                    let code = codes[(block * size / 4 + t) * 16 + place % 16] >> (4 * (place / 16)) & 15;
+                    u32::from(table[t * 16 + usize::from(code)])
+                }).sum();
+                let e = (sum as f32 * numbers[0] + numbers[1]) + f32::from(widths[row]) * numbers[2];
+                expected.push(((offsets[row] + factors[row] * e) + numbers[3]).to_bits());
+            }
+            for kernel in Kernel::available() {
+                let (mut out, mut least) = (vec![0.0; blocks * BLOCK], vec![0.0; blocks]);
+                kernel.bounds(rows, question, &mut out, &mut least);
+                let bits: Vec<u32> = out.iter().map(|bound| bound.to_bits()).collect();
+                prop_assert_eq!(&expected, &bits, "{:?}", kernel);
+                for (bounds, least) in out.chunks_exact(BLOCK).zip(least) {
+                    prop_assert_eq!(bounds.iter().copied().fold(f32::INFINITY, f32::min), least);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Rotation codes: one bit per rotated coordinate, an estimate of the distance, and ranking that stops by its bound.
+//!
+//! `space` places and rotates vectors, `codes` encodes rows and asks for bounds, `kernels` computes them, `hunt` ranks. Codes are
+//! scanned flat, all of them, or in *cells* around random rows (`cells`), of which a query visits the nearest.
+//!
+//! **Law.** A row is lost only where its bound lies above its own distance, since the limit is never below the k-th distance. For a
+//! random rotation that has at most the probability P(ε) (`codes`): for any rows and any query a flat search finds each true
+//! neighbour with probability 1 - P(ε) at least. Cells have no such law; what they lose is measured.
+//!
+//! **Cost.** Flat: n D / 4 look-ups, 16 to 64 in one instruction, then d steps per row that is ranked.
+
+mod cells;
+mod codes;
+mod file;
+mod hunt;
+mod kernels;
+mod space;
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::rerank::{Metric, Store, Vectors};
+use super::{Hits, Want};
+use crate::cpu::features::Instructions;
+use crate::search::rows::Rows;
+use crate::stop::Stop;
+use crate::vectors::hadamard::Hadamard;
+use crate::{Error, Result, room};
+use cells::Cells;
+use codes::{Ask, Encoded, Numbers, RotationCodes, factor_and_width, rounded_down, sign};
+use hunt::{FIRST_ROUND, Hunt, Scratch, first_ranked};
+use kernels::{BLOCK, Kernel};
+use space::{Space, far};
+
+/// Rows that one task encodes.
+const CHUNK: usize = 256;
+/// Bytes that a query leaves for the next at most.
+const KEPT: usize = 1 << 24;
+
+/// Where the rotation comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drawn {
+    /// Seed of its signs.
+    pub seed: u64,
+    /// Stream of its signs.
+    pub stream: u64,
+}
+
+/// How rows with codes are found.
+#[derive(Debug)]
+enum Layout {
+    /// All of them; a row's place is its number.
+    Flat(RotationCodes),
+    /// Those of the cells nearest to the query.
+    Cells(Box<Cells>),
+}
+
+/// Rotation codes of the rows of an index.
+#[derive(Debug)]
+pub(crate) struct Rotated {
+    drawn: Drawn,
+    space: Space,
+    layout: Layout,
+    /// Memory of queries that were answered.
+    idle: Mutex<Vec<Scratch>>,
+}
+
+/// How much work a query does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    /// ε.
+    pub(super) deviations: f64,
+    /// Cells that are visited; nothing where there are none.
+    pub(super) probes: usize,
+}
+
+/// What becomes rows.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    encoded: Encoded,
+    /// Cells that were merged with what is new.
+    merged: Option<Box<Cells>>,
+}
+
+/// What queries are asked of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) store: &'a Store,
+    pub(super) rows: &'a Rows,
+    pub(super) metric: Metric,
+    pub(super) vectors: Vectors<'a>,
+    pub(super) count: usize,
+    pub(super) want: Want,
+    pub(super) effort: Effort,
+}
+
+impl Rotated {
+    /// No rows, in the space of the vectors that are to be added first; `cells` cells around some of them, drawn by the seed, or
+    /// none for a flat scan.
+    ///
+    /// # Errors
+    /// A metric without a bound; more than 2^16 dimensions; vectors out of range; the call is stopped, or there is no memory.
+    pub(super) fn new(
+        metric: Metric,
+        drawn: Drawn,
+        cells: Option<usize>,
+        dim: usize,
+        vectors: Vectors<'_>,
+        count: usize,
+    ) -> Result<Self> {
+        check(metric, cells.is_some())?;
+        let rotation = Hadamard::new(drawn.seed, drawn.stream, 0, dim)?;
+        let size = rotation.size();
+        let space = Space::of(metric, rotation, dim, vectors, count)?;
+        let layout = match cells {
+            None => Layout::Flat(RotationCodes::new(size)),
+            Some(wanted) => Layout::Cells(Box::new(Cells::of(&space, drawn.seed, wanted, vectors, count)?)),
+        };
+        Ok(Self { drawn, space, layout, idle: Mutex::default() })
+    }
+
+    /// Coordinates of the codes.
+    pub(super) fn size(&self) -> usize {
+        self.space.rotation.size()
+    }
+
+    /// Cells, none of a flat scan.
+    pub(super) fn num_cells(&self) -> usize {
+        match &self.layout {
+            Layout::Flat(_) => 0,
+            Layout::Cells(cells) => cells.len(),
+        }
+    }
+
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let layout = match &self.layout {
+            Layout::Flat(codes) => codes.bytes(),
+            Layout::Cells(cells) => cells.bytes(),
+        };
+        layout + self.space.rotation.bytes() + 4 * self.space.centre.len()
+    }
+
+    /// What `commit` appends.
+    ///
+    /// # Errors
+    /// A vector out of range; the call is stopped, or there is no memory.
+    pub(super) fn prepare(
+        &mut self,
+        vectors: Vectors<'_>,
+        count: usize,
+        first: usize,
+        alive: impl Fn(u32) -> bool,
+        stop: &Stop,
+    ) -> Result<Prepared> {
+        let encoded = self.encode(vectors, count, stop)?;
+        let merged = match &mut self.layout {
+            Layout::Flat(codes) => {
+                codes.reserve(count, stop)?;
+                None
+            }
+            Layout::Cells(cells) => cells.prepare(&encoded, first, alive, stop)?.map(Box::new),
+        };
+        Ok(Prepared { encoded, merged })
+    }
+
+    /// Appends what was prepared, from row `first` on.
+    pub(super) fn commit(&mut self, prepared: Prepared, first: usize) {
+        let Prepared { encoded, merged } = prepared;
+        match (&mut self.layout, merged) {
+            (Layout::Flat(codes), _) => {
+                let words = codes.size / 64;
+                for (signs, numbers) in encoded.signs.chunks_exact(words).zip(&encoded.numbers) {
+                    codes.push(signs, *numbers);
+                }
+            }
+            (Layout::Cells(cells), Some(merged)) => *cells = merged,
+            (Layout::Cells(cells), None) => cells.push(&encoded, first),
+        }
+    }
+
+    /// Cells in one piece, without dead rows.
+    ///
+    /// # Errors
+    /// The call is stopped, or there is no memory; nothing has changed.
+    pub(super) fn compact(&mut self, alive: impl Fn(u32) -> bool, stop: &Stop) -> Result<()> {
+        if let Layout::Cells(cells) = &mut self.layout {
+            let merged = cells.merged(&Encoded::default(), 0, alive, stop)?;
+            **cells = merged;
+        }
+        Ok(())
+    }
+
+    fn encode(&self, vectors: Vectors<'_>, count: usize, stop: &Stop) -> Result<Encoded> {
+        let words = self.size() / 64;
+        let instructions = Instructions::best();
+        let kernel = Kernel::best();
+        let parts = room::tried((0..count.div_ceil(CHUNK)).into_par_iter().map(|chunk| {
+            stop.check()?;
+            let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(count);
+            let mut encoded = Encoded {
+                signs: room::zeros::<u64>(rows.len() * words)?,
+                numbers: room::of(rows.len())?,
+                cells: Vec::new(),
+            };
+            let mut scratch = Scratch::default();
+            for (place, row) in rows.enumerate() {
+                vectors.widen(self.space.dim, row, &mut scratch.point);
+                let placed = self.space.place(instructions, &mut scratch.point);
+                let placed = placed.ok_or_else(|| far(format!("row {row}")))?;
+                let signs = &mut encoded.signs[place * words..(place + 1) * words];
+                let numbers = match &self.layout {
+                    Layout::Flat(_) => flat_numbers(&self.space, placed, &scratch.point, instructions, signs),
+                    Layout::Cells(cells) => {
+                        let cell = cells.nearest_cell(kernel, instructions, placed, &mut scratch)?;
+                        if encoded.cells.is_empty() {
+                            encoded.cells = room::of(CHUNK)?;
+                        }
+                        encoded.cells.push(cell);
+                        cells.numbers(cell, &mut scratch.point, instructions, signs)
+                    }
+                };
+                encoded.numbers.push(numbers);
+            }
+            Ok(encoded)
+        }))?;
+        stop.check()?;
+        let mut all = Encoded {
+            signs: room::of(count * words)?,
+            numbers: room::of(count)?,
+            cells: room::of(if self.num_cells() > 0 { count } else { 0 })?,
+        };
+        for part in parts {
+            all.signs.extend(part.signs);
+            all.numbers.extend(part.numbers);
+            all.cells.extend(part.cells);
+        }
+        Ok(all)
+    }
+
+    /// Answers all queries.
+    ///
+    /// # Errors
+    /// A vector out of range; the call is stopped, or there is no memory.
+    pub(super) fn answer(&self, asked: &Asked<'_>) -> Result<Hits> {
+        let stop = &Stop::current();
+        let one = |scratch: &mut Borrowed<'_>, number: usize| {
+            stop.check()?;
+            self.answer_one(asked, number, &mut scratch.own)
+        };
+        let found = if asked.count == 1 {
+            vec![one(&mut self.borrow(), 0)?]
+        } else {
+            room::tried((0..asked.count).into_par_iter().map_init(|| self.borrow(), one))?
+        };
+        stop.check()?;
+        Hits::of(found)
+    }
+
+    fn answer_one(&self, asked: &Asked<'_>, number: usize, scratch: &mut Scratch) -> Result<Vec<(f64, u32)>> {
+        let instructions = Instructions::best();
+        asked.vectors.widen(self.space.dim, number, &mut scratch.point);
+        let placed = self.space.place(instructions, &mut scratch.point).ok_or_else(|| far(format!("row {number}")))?;
+        scratch.tables.fill(instructions, &scratch.point)?;
+        scratch.scored.clear();
+        let hunt = Hunt {
+            space: &self.space,
+            store: asked.store,
+            rows: asked.rows,
+            metric: asked.metric,
+            vectors: asked.vectors,
+            number,
+            want: asked.want,
+            instructions,
+        };
+        match &self.layout {
+            Layout::Flat(codes) => {
+                let (base, square) = (self.space.base(placed), placed.square);
+                scan(codes, &hunt, (base, square, asked.effort.deviations as f32), scratch)?;
+            }
+            Layout::Cells(cells) => cells.search(&hunt, placed, asked.effort, scratch)?,
+        }
+        hunt.sorted(&mut scratch.scored)
+    }
+
+    fn borrow(&self) -> Borrowed<'_> {
+        let own = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        Borrowed { own, idle: &self.idle }
+    }
+}
+
+/// Scratch memory that goes back when it was used.
+struct Borrowed<'a> {
+    own: Scratch,
+    idle: &'a Mutex<Vec<Scratch>>,
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        if self.own.bytes() <= KEPT {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < idle.capacity() || idle.try_reserve(1).is_ok() {
+                idle.push(std::mem::take(&mut self.own));
+            }
+        }
+    }
+}
+
+/// Whether a metric has a bound.
+pub(super) fn check(metric: Metric, cells: bool) -> Result<()> {
+    match metric {
+        Metric::L1 => Err(Error::parameter("metric", "\"l1\"", "\"l2\", \"cosine\" or \"inner_product\" with rank=\"estimate\"")),
+        Metric::InnerProduct if cells => {
+            Err(Error::parameter("filter", "\"cells\"", "\"codes\" for the metric \"inner_product\""))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The numbers of a row that is seen from the mean.
+fn flat_numbers(
+    space: &Space,
+    placed: space::Placed,
+    point: &[f32],
+    instructions: Instructions,
+    signs: &mut [u64],
+) -> Numbers {
+    let (square, sum, _) = instructions.run(
+        #[inline(always)]
+        || sign(point, None, signs),
+    );
+    let (factor, width) = factor_and_width(square, sum, point.len());
+    if space.metric == Metric::InnerProduct {
+        let offset = rounded_down(-placed.along, placed.along.abs());
+        return Numbers { offset, factor: -factor, width };
+    }
+    Numbers { offset: rounded_down(square, square), factor: -2.0 * factor, width }
+}
+
+/// Searches all codes: bounds of all, the least of them ranked, then what the limit leaves.
+fn scan(
+    codes: &RotationCodes,
+    hunt: &Hunt<'_>,
+    (base, square, deviations): (f32, f32, f32),
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let Scratch { tables, bounds, least, chosen, picked, scored, .. } = scratch;
+    let ask = Ask { tables, square, base, deviations };
+    let blocks = codes.blocks();
+    room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
+    room::resize(least, least.len().max(blocks), 0.0)?;
+    let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
+    codes.bounds(Kernel::best(), 0..blocks, &ask, bounds, least);
+    if let Want::Nearest(k) = hunt.want {
+        chosen.find(bounds, least, first_ranked(k), |place| hunt.is_alive(place as u32))?;
+        picked.clear();
+        room::more(picked, chosen.places.len())?;
+        picked.extend(chosen.places.iter().map(|&(_, row)| row));
+        for &row in picked.iter() {
+            bounds[row as usize] = f32::INFINITY;
+        }
+        hunt.rank(picked, scored)?;
+    }
+    let (mut from, mut round) = (0, FIRST_ROUND);
+    while from < blocks {
+        let until = (from + round).min(blocks);
+        let limit = hunt.limit(scored);
+        picked.clear();
+        for block in from..until {
+            if least[block] <= limit {
+                room::more(picked, BLOCK)?;
+                for (place, &bound) in bounds[block * BLOCK..(block + 1) * BLOCK].iter().enumerate() {
+                    let row = (block * BLOCK + place) as u32;
+                    if bound <= limit && bound < f32::INFINITY && hunt.is_alive(row) {
+                        picked.push(row);
+                    }
+                }
+            }
+        }
+        if !picked.is_empty() {
+            hunt.rank(picked, scored)?;
+        }
+        (from, round) = (until, round * 2);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
