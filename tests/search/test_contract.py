@@ -104,8 +104,8 @@ def digests() -> Case:
     )
 
 
-def vectors(dtype: str) -> Case:
-    """Vectors under hash functions so wide that everything is a candidate: then results are exact, too."""
+def vectors(dtype: str, found_by: Literal["buckets", "codes", "cells"] = "buckets") -> Case:
+    """Vectors under hash functions so wide, or bounds so low, that all are candidates: then results are exact, too."""
     points = (
         np.random.default_rng(2).integers(-4, 5, (COUNT, 3)).astype(np.float32 if dtype == "float32" else np.float64)
     )
@@ -117,11 +117,13 @@ def vectors(dtype: str) -> Case:
     table = np.sqrt(((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2))
 
     def make() -> nk.LSHIndex:
-        family = nk.families.PStable(width=1e9, seed=1)
-        return nk.LSHIndex(family, 1, hashes_per_table=1)
+        if found_by == "buckets":
+            return nk.LSHIndex(nk.families.PStable(width=1e9, seed=1), 1, hashes_per_table=1)
+        family = nk.families.Hyperplane(None, orthogonal="hadamard", seed=1)
+        return nk.LSHIndex(family, filter=found_by, rank="estimate", metric="l2", recall=0.9999999)
 
     return Case(
-        f"vectors-{dtype}",
+        f"vectors-{dtype}-{found_by}",
         make,
         given_points,
         4.0,
@@ -138,6 +140,8 @@ CASES = [
     bands(64),
     digests(),
     *(vectors(dtype) for dtype in ("float32", "float64", "sparse")),
+    vectors("float32", "codes"),
+    vectors("float32", "cells"),
 ]
 
 

@@ -7,20 +7,20 @@ through the origin tell vectors apart by direction alone: they see neither the n
 a corner of space, as histograms and images do, have small angles everywhere; centring them spreads the bits.
 
 With `orthogonal` the a_j of each block of d are made orthonormal: each bit has the same law, bits of a block are
-dependent, and the estimate of θ varies less. With `orthogonal="hadamard"` they are the rows of a structured rotation, three
-rounds of random signs and a Hadamard transform (core: `vectors::hadamard`): no matrix is stored, and D bits cost 3 D log D
-additions, D the least power of two not below d, 64 at least. That the law holds for these is measured, on natural and adverse
-vectors, where for the others it is proved.
+dependent, and the estimate of θ varies less. With `orthogonal="hadamard"` they are the rows of a structured rotation,
+three rounds of random signs and a Hadamard transform (core: `vectors::hadamard`): no matrix is stored, and D bits
+cost 3 D log D additions, D the least power of two not below d, 64 at least. That the law holds for these is measured,
+on natural and adverse vectors, where for the others it is proved.
 
-Cost: d multiplications per bit, or 3 log D additions. Sources: Charikar (STOC 2002), section 3; Ji, Li, Yan, Zhang and Tian
-(NIPS 2012) for orthogonal blocks; Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS 2015), section 5, for three
-rounds.
+Cost: d multiplications per bit, or 3 log D additions. Sources: Charikar (STOC 2002), section 3; Ji, Li, Yan, Zhang
+and Tian (NIPS 2012) for orthogonal blocks; Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS 2015), section 5,
+for three rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ from nearkin.families.base import (
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Matrix, Rows
 
-_NORMALS, _ORTHOGONAL, _HADAMARD = 1, 2, 3
+_NORMALS, _ORTHOGONAL, ROTATION = 1, 2, 3
 """Streams of the seed."""
 _LEAST, _MOST = 64, 1 << 16
 """Coordinates of the smallest and the largest rotation."""
@@ -57,13 +57,13 @@ class Hyperplane(Family):
     Parameters
     ----------
     bits : int or None, default 64
-        Number of planes, 1 to 65,536; `HammingIndex` takes up to 1,024. None, with `orthogonal="hadamard"` alone: those of one
-        rotation, the least power of two not below d, 64 at least; known once the family is fitted.
+        Number of planes, 1 to 65,536; `HammingIndex` takes up to 1,024. None, with `orthogonal="hadamard"` alone:
+        those of one rotation, the least power of two not below d, 64 at least; known once the family is fitted.
     center : bool, default False
         Whether planes go through the mean of the fitted vectors instead of the origin.
     orthogonal : bool or "hadamard", default False
-        Whether the normals of each block of d planes are orthonormal; "hadamard" for structured ones, which no matrix stores, of
-        vectors of up to 65,536 values.
+        Whether the normals of each block of d planes are orthonormal; "hadamard" for structured ones, which no matrix
+        stores, of vectors of up to 65,536 values.
     seed : int, default 0
         0 to 2**64 - 1.
 
@@ -174,9 +174,19 @@ class Hyperplane(Family):
 
     def _derive(self) -> None:
         if self.is_structured:
-            self._rotations = Rotations(self.seed, _HADAMARD, self.num_hashes, self.dimension_)
+            self._rotations = Rotations(self.seed, ROTATION, self.num_hashes, self.dimension_)
         else:
             self._projection = Projection(self.normals_, self.offset_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What `pickle` and `copy` keep: everything but the core's rotations, which follow from the parameters."""
+        return {name: value for name, value in vars(self).items() if name != "_rotations"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The inverse."""
+        vars(self).update(state)
+        if self.is_structured and hasattr(self, "dimension_"):
+            self._derive()
 
     def _batches(self, rows: Rows) -> Iterator[tuple[slice, Matrix]]:
         """Dense rows, some at a time."""

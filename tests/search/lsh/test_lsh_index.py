@@ -25,6 +25,7 @@ from nearkin.errors import (
     ParameterError,
 )
 from nearkin.families import CrossPolytope, Hyperplane, PStable, SphericalHash, spherical_hamming
+from nearkin.vectors.rows import as_rows
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -198,7 +199,7 @@ def test_adding_and_removing_leaves_what_a_new_index_would_hold(data: st.DataObj
     assert {ids[i] for i in there} == {key for key in ids if key in index}
     new = nk.LSHIndex(index.family, metric="l2", **options)
     new.__dict__.update({key: value for key, value in index.__dict__.items() if key != "_core"})
-    new._core = new._make_core()
+    new._core = new._make_core(as_rows(X))
     new.add([ids[i] for i in there], X[there])
     for left, right in (
         (index.nearest(Q, 4), new.nearest(Q, 4)),

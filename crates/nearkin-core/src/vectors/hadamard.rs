@@ -167,12 +167,19 @@ impl Rotations {
             return Err(Error::parameter("bits", bits, "1 or more"));
         }
         let size = size_of_rotation(dim)?;
-        let rotations = room::tried_in_turn((0..bits.div_ceil(size)).map(|number| Hadamard::new(seed, stream, number, dim)))?;
+        let rotations =
+            room::tried_in_turn((0..bits.div_ceil(size)).map(|number| Hadamard::new(seed, stream, number, dim)))?;
         Ok(Self { dim, bits, rotations })
     }
 
     /// Calls `put` with all coordinates of x - mean, in double precision.
-    fn each<T: Copy + Into<f64>>(&self, x: &[T], mean: &[f64], buffer: &mut Vec<f64>, mut put: impl FnMut(usize, &[f64])) {
+    fn each<T: Copy + Into<f64>>(
+        &self,
+        x: &[T],
+        mean: &[f64],
+        buffer: &mut Vec<f64>,
+        mut put: impl FnMut(usize, &[f64]),
+    ) {
         let instructions = Instructions::best();
         for (number, rotation) in self.rotations.iter().enumerate() {
             buffer.clear();

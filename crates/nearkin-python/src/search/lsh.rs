@@ -10,6 +10,7 @@ use nearkin_core::search::lsh::{
     Alternatives, Candidates, Drawn, Effort, HashKind, Hashes, Hits, Index, Metric, Owned, Queries, Store, TableLayout,
     Vectors, Want,
 };
+use nearkin_core::vectors::random::normal_quantile;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -374,6 +375,13 @@ impl LshCore {
     }
 }
 
+/// How many standard deviations a bound lies below an estimate that loses a true neighbour with at most 1 - recall.
+#[pyfunction]
+fn deviations_of_recall(recall: f64) -> f64 {
+    normal_quantile(recall.clamp(0.5, 1.0 - f64::EPSILON))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(deviations_of_recall, module)?)?;
     module.add_class::<LshCore>()
 }

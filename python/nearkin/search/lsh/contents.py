@@ -15,12 +15,15 @@ from nearkin.families.base import Family
 from nearkin.search.copies import CopiedByFile
 from nearkin.search.ids import Existing, Ids, check_existing, new_ids
 from nearkin.search.lsh.file import save
-from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_queries, as_stored, flat, hashed_form
+from nearkin.search.lsh.forms import Hashed, Metric, Stored, as_queries, as_stored, flat, hashed_form, plain
 from nearkin.search.lsh.settings import CodeRank, Filter, Given, Settings
 from nearkin.vectors.rows import Rows, Vectors
 
 Hashes: TypeAlias = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
 """Words of bits or integers of rows, one row after the other."""
+
+
+_NO_HASHES: Hashes = np.zeros(0, np.uint64)
 
 
 class Contents(CopiedByFile):
@@ -35,6 +38,8 @@ class Contents(CopiedByFile):
     rank: CodeRank
     metric: Metric | None
     max_norm: float | None
+    _recall: float | None
+    num_cells: int | None
     family_: Family
     settings_: Settings
     dimension_: int
@@ -44,7 +49,8 @@ class Contents(CopiedByFile):
     @property
     def given(self) -> Given:
         """The parameters as they were given to the constructor, which no fit changes."""
-        return Given(**{field.name: getattr(self, field.name) for field in fields(Given)})
+        names = {field.name: "_recall" if field.name == "recall" else field.name for field in fields(Given)}
+        return Given(**{name: getattr(self, own) for name, own in names.items()})
 
     def _held(self) -> LshCore:
         return self._fitted()
@@ -61,6 +67,8 @@ class Contents(CopiedByFile):
         return as_queries(Q, self.vectors_, self.dimension_, "Q")
 
     def _hashed_form(self, rows: Rows, *, query: bool = False) -> Hashed:
+        if self.settings_.rank == "estimate":
+            return plain(rows)
         return hashed_form(rows, self.settings_.metric, self.settings_.max_norm, query=query)
 
     def _hashes(self, hashed: Hashed) -> Hashes:
@@ -70,7 +78,9 @@ class Contents(CopiedByFile):
 
     def _insert(self, rows: Rows, hashed: Hashed, ids: Ids | None, existing: Existing = "error") -> int:
         core = self._fitted()
-        hashes, vectors = self._hashes(hashed), flat(rows)
+        # Rotation codes are made of the vectors by the core.
+        hashes = _NO_HASHES if self.settings_.rank == "estimate" else self._hashes(hashed)
+        vectors = flat(rows)
         return core.add(new_ids(ids), hashes, vectors, check_existing(existing))
 
     def add(self, ids: Ids | None, X: Vectors, *, existing: Existing = "error") -> int:

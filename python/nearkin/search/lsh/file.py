@@ -19,8 +19,12 @@ from nearkin.families.base import Family, restore, unfitted
 from nearkin.search.lsh.forms import Stored
 from nearkin.search.lsh.settings import Given, Settings, Tuning, check, of_family
 
-_GIVEN = ("num_tables", "hashes_per_table", "num_probes", "filter", "num_candidates", "metric", "rank")
-_SETTINGS = ("filter", "num_tables", "hashes_per_table", "num_probes", "num_candidates", "rank")
+_GIVEN = (
+    "num_tables", "hashes_per_table", "num_probes", "filter", "num_candidates", "metric", "rank", "recall", "num_cells",
+)  # fmt: skip
+_SETTINGS = (
+    "filter", "num_tables", "hashes_per_table", "num_probes", "num_candidates", "rank", "recall", "num_cells",
+)  # fmt: skip
 
 
 class Opened(NamedTuple):
@@ -39,7 +43,7 @@ def save(core: LshCore, place: str, given: Given, settings: Settings, family: Fa
     text, arrays = family.parts()
     about = {
         "family": json.loads(text),
-        "bits": given.family.num_hashes,
+        "bits": family.num_hashes,
         "settings": {name: getattr(settings, name) for name in _SETTINGS},
         "given": {name: getattr(given, name) for name in _GIVEN},
         "given_family": given.family.description(),
@@ -62,7 +66,8 @@ def open_file(place: str) -> Opened:
     try:
         about, arrays = _parts(note)
         metric, vectors, dimension, *_ = core.info()
-        hashed = dimension + (metric == "inner_product")
+        lifted = metric == "inner_product" and about["settings"].get("rank") != "estimate"
+        hashed = dimension + lifted
         # Before functions of another dimension are drawn, which may need any amount of memory.
         if about["family"]["dimension"] != hashed:
             raise ValueError("its hash functions are not those of its vectors")
@@ -109,7 +114,7 @@ def _settings(about: dict[str, Any], given: Given, fitted: Family) -> Settings:
     settings = Settings(
         **about["settings"],
         metric=metric,
-        max_norm=float(about["max_norm"]) if metric == "inner_product" else None,
+        max_norm=float(about["max_norm"]) if metric == "inner_product" and given.rank != "estimate" else None,
         chosen=tuple(str(name) for name in chosen),
         tuning=None if tuning is None else Tuning(**tuning),
     )
@@ -119,11 +124,17 @@ def _settings(about: dict[str, Any], given: Given, fitted: Family) -> Settings:
 
 def _check_settings(settings: Settings, fitted: Family) -> None:
     """Settings are what a constructor may be given, with 0 for what the filter does not have."""
-    tables = (settings.num_tables, settings.hashes_per_table, settings.num_probes)
-    codes = (settings.num_candidates,)
-    used, unused = (tables, codes) if settings.filter == "buckets" else (codes, tables)
-    if settings.filter not in ("buckets", "codes") or not all(used) or any(unused):
+    counts = {
+        "buckets": ("num_tables", "hashes_per_table", "num_probes"),
+        "codes": () if settings.rank == "estimate" else ("num_candidates",),
+        "cells": ("num_probes", "num_cells"),
+    }
+    used = counts.get(settings.filter, ("filter",))
+    named = ("num_tables", "hashes_per_table", "num_probes", "num_candidates", "num_cells")
+    if any(bool(getattr(settings, name)) != (name in used) for name in named) or settings.filter not in counts:
         raise ValueError("its counts are not those of its filter")
+    if (settings.recall is None) == (settings.rank == "estimate"):
+        raise ValueError("its recall is not that of its rank")
     stored: dict[str, Any] = {name: getattr(settings, name) or None for name in _SETTINGS}
     check(Given(family=fitted, **stored))
     if settings.max_norm is not None and not 0 < settings.max_norm < math.inf:

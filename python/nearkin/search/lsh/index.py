@@ -1,10 +1,12 @@
 """Nearest neighbours of vectors by locality-sensitive hashing: hashes find candidates, true distances rank them.
 
-`LSHIndex` takes a family of hash functions and finds candidates in one of two ways, its *filter*:
+`LSHIndex` takes a family of hash functions and finds candidates in one of three ways, its *filter*:
 
 - `buckets`: L hash tables, each keyed by k hashes. A query looks into T buckets per table, the ones most likely to hold
   near vectors (multi-probe [2]_). A row whose hashes equal the query's with probability p is found with probability
   1 - (1 - p^k)^L at T = 1 [1]_.
+- `cells`: rows lie in cells around random rows, and a query visits the T nearest cells. Their rows have rotation codes
+  (`rank="estimate"`) [4]_, which may also be scanned flat.
 - `codes`: one binary code per row; a query takes the m rows whose codes are nearest by Hamming distance. Up to a few
   hundred thousand rows, this scan is faster than looking up enough tables.
 
@@ -18,6 +20,9 @@ References
 .. [2] Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, "Multi-Probe LSH: Efficient Indexing for High-Dimensional
    Similarity Search", VLDB 2007, section 4.
 .. [3] B. Neyshabur, N. Srebro, "On Symmetric and Asymmetric LSHs for Inner Product Search", ICML 2015, section 4.
+.. [4] J. Gao, C. Long, "RaBitQ: Quantizing High-Dimensional Vectors with a Theoretical Error Bound for Approximate
+Nearest
+   Neighbor Search", SIGMOD 2024, section 3.
 """
 
 from __future__ import annotations
@@ -33,10 +38,12 @@ import numpy.typing as npt
 from nearkin._core import LshCore
 from nearkin.errors import bad_parameter
 from nearkin.families.base import Family
+from nearkin.families.hyperplane import ROTATION, rotation_size
 from nearkin.search.ids import Ids, check_ids
 from nearkin.search.lsh.file import open_file
-from nearkin.search.lsh.forms import Hashed, Metric, hashed_form, stored_as
+from nearkin.search.lsh.forms import Hashed, Metric, flat, hashed_form, plain, stored_as
 from nearkin.search.lsh.links import Links
+from nearkin.search.lsh.queries import effort_of
 from nearkin.search.lsh.settings import (
     CodeRank,
     Filter,
@@ -74,16 +81,20 @@ class LSHIndex(Links):
         k. More hashes make smaller buckets. By default about one random row falls into a bucket: k = ln n / -ln p,
         where p is the share of hashes that two rows of the data have in common.
     num_probes : int, optional
-        T, buckets looked up per table, the query's own first. Default 16, or 1 for a family without margins.
-    filter : {"auto", "buckets", "codes"}, default="auto"
-        How candidates are found; see the top of the module. "auto" scans codes if the family gives bits, no table
-        parameter was given, and the codes fit into 2**22 words of 64 bits (1,000,000 codes of 256 bits). Otherwise it
-        builds tables.
+        T, buckets looked up per table, the query's own first. Default 16, or 1 for a family without margins. With
+        `filter="cells"`: cells visited, by default one in sixteen, 16 at least.
+    filter : {"auto", "buckets", "codes", "cells"}, default="auto"
+        How candidates are found; see the top of the module. With `rank="estimate"`, "auto" scans the codes of up to
+        65,536 rows, and visits cells of more, but for inner products. Else it scans codes if the family gives bits,
+        no table parameter was given, and the codes fit into 2**22 words of 64 bits (1,000,000 codes of 256 bits).
+        Otherwise it builds tables.
     num_candidates : int, optional
         For codes: how many of the nearest codes are ranked by true distance, 1 or more. Default 200.
-    rank : {"hamming", "spherical"}, default="hamming"
+    rank : {"hamming", "spherical", "estimate"}, default="hamming"
         For codes: the distance between them. "hamming" counts the bits that differ; "spherical" divides that by the
-        number of set bits in common and is meant for `SphericalHash`.
+        number of set bits in common and is meant for `SphericalHash`. "estimate", with the family
+        `Hyperplane(bits=None, orthogonal="hadamard")`, estimates the true distance with a bound and ranks while the
+        bound allows a nearer one; nothing is tuned.
     metric : {"l2", "l1", "cosine", "inner_product"}, optional
         The true distance; by default the one that the family approximates. "l2" and "l1" are the Euclidean and the
         Manhattan distance, "cosine" is 1 - cos, and "inner_product" is the negative inner product. For the last, the
@@ -91,7 +102,14 @@ class LSHIndex(Links):
         [q / |q|, 0] [3]_.
     max_norm : float, optional
         M of "inner_product"; vectors added later may not be longer. Default: the norm of the longest vector given to
-        `fit`.
+        `fit`. None with `rank="estimate"`, which needs none.
+    recall : float, optional
+        With `rank="estimate"`: share of the true neighbours that a scan of all codes finds at least, on average over
+        rotations, by the law of the bound and for any data; 0.5 to below 1, default 0.95. More is found. What cells
+        leave out comes off it.
+    num_cells : int, optional
+        With `filter="cells"`: cells, around rows drawn by the seed of the family. Default: one for 128 rows, of a
+        million one for 256.
 
     Attributes
     ----------
@@ -141,6 +159,8 @@ class LSHIndex(Links):
         rank: CodeRank = "hamming",
         metric: Metric | None = None,
         max_norm: float | None = None,
+        recall: float | None = None,
+        num_cells: int | None = None,
     ) -> None:
         self.family = family
         self.num_tables = num_tables
@@ -151,6 +171,9 @@ class LSHIndex(Links):
         self.rank: CodeRank = rank
         self.metric = metric
         self.max_norm = max_norm
+        # `recall` is a method.
+        self._recall = recall
+        self.num_cells = num_cells
         self._core: LshCore | None = None
 
     # -- making
@@ -177,11 +200,11 @@ class LSHIndex(Links):
         InputError
             No rows; NaN or infinite values; zero vectors where angles count. The index is unchanged after any error.
         """
-        given = self.given
-        metric = check(given)
         rows = as_rows(X, least=1)
+        metric = check(self.given)
+        given = self.given.of_dimension(rows.d)
         max_norm = longest(given, metric, rows)
-        hashed = hashed_form(rows, metric, max_norm)
+        hashed = plain(rows) if given.rank == "estimate" else hashed_form(rows, metric, max_norm)
         self._become(self._made(given.family, settle(given, metric, max_norm, hashed), rows, hashed, ids))
         return self
 
@@ -191,7 +214,7 @@ class LSHIndex(Links):
         made.family_ = _fit_family(family, settings, hashed)
         made.settings_ = of_family(settings, made.family_)
         made.dimension_, made.vectors_ = rows.d, stored_as(rows)
-        made._core = made._make_core()
+        made._core = made._make_core(rows)
         made._insert(rows, hashed, ids)
         return made
 
@@ -272,17 +295,24 @@ class LSHIndex(Links):
         (True, ('num_probes',))
         """
         wish = Wish(recall=recall, k=k, memory=memory, max_tables=max_tables, seed=seed)
-        given = self.given
-        check(given)
+        check(self.given)
         rows = as_rows(X, least=1)
+        given = self.given.of_dimension(rows.d)
+        if given.rank == "estimate":
+            allowed = '"hamming" or "spherical" for tune; rank="estimate" needs none: give recall='
+            raise bad_parameter("rank", '"estimate"', allowed)
         # Asked for once, since more than one index may be made.
         keys = None if ids is None else check_ids(ids)
 
         self._become(tune(given, rows, wish, partial(self._of_plan, rows, keys)))
         return self.settings_
 
-    def _make_core(self) -> LshCore:
+    def _make_core(self, rows: Rows) -> LshCore:
         settings, family = self.settings_, self.family_
+        if settings.rank == "estimate":
+            seed = (family.seed, ROTATION)
+            cells = settings.num_cells or None
+            return LshCore.rotation(settings.metric, self.vectors_, self.dimension_, seed, cells, flat(rows))
         if settings.filter == "codes":
             return LshCore.codes(settings.metric, self.vectors_, self.dimension_, family.num_hashes)
         layout = family.hash_layout(settings.num_tables, settings.hashes_per_table)
@@ -331,6 +361,17 @@ class LSHIndex(Links):
             "chosen": settings.chosen,
             "tuning": None if settings.tuning is None else asdict(settings.tuning),
         }
+        if settings.rank == "estimate":
+            rotated = core.rotated() or (0, 0)
+            return out | {
+                "bits": rotated[0],
+                "rank": settings.rank,
+                "codes_promise": settings.recall,
+                "deviations": effort_of(settings)[0],
+                "num_cells": rotated[1],
+                "num_probes": settings.num_probes,
+                "cells_measured": None if settings.tuning is None else settings.tuning.measured_recall,
+            }
         if settings.filter == "codes":
             return out | {
                 "bits": self.family_.num_hashes,
@@ -372,6 +413,9 @@ class LSHIndex(Links):
         """
         self._fitted()
         settings = self.settings_
+        if settings.rank == "estimate":
+            allowed = "recall(), which measures; the codes promise settings_.recall, cells nothing"
+            raise bad_parameter("rank", '"estimate"', allowed)
         if settings.filter == "codes":
             raise bad_parameter("filter", '"codes"', '"buckets"; recall() measures an index of codes')
         return self.family_.table_probability(values, settings.num_tables, settings.hashes_per_table)
@@ -383,6 +427,7 @@ class LSHIndex(Links):
         *,
         num_probes: int | None = None,
         num_candidates: int | None = None,
+        recall: float | None = None,
         tolerance: float = 1e-5,
     ) -> float:
         """Measured recall of `nearest`: the share of the true k nearest whose distance is found.
@@ -394,6 +439,8 @@ class LSHIndex(Links):
             Distances of the true k nearest, ascending, by the index's metric.
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        recall : float, optional
+            As for `nearest`.
         tolerance : float, default=1e-5
             A match counts if its distance is at most the k-th true one, plus this share of it: another row at the same
             distance is as good, and sums of other programs round differently.
@@ -414,7 +461,7 @@ class LSHIndex(Links):
         if true.ndim != 2 or true.shape[1] == 0:
             raise bad_parameter("distances", f"an array of shape {true.shape}", "shape (n_queries, k)")
         k = true.shape[1]
-        hits = self.nearest(Q, k, num_probes=num_probes, num_candidates=num_candidates)
+        hits = self.nearest(Q, k, num_probes=num_probes, num_candidates=num_candidates, recall=recall)
         if len(hits) != len(true):
             raise bad_parameter("distances", f"{len(true)} rows", f"one for each of {len(hits)} queries")
         limit = true[:, -1] + tolerance * np.abs(true[:, -1])
@@ -463,7 +510,11 @@ class LSHIndex(Links):
 
 def _fit_family(family: Family, settings: Settings, hashed: Hashed) -> Family:
     """The fitted hash functions for settings."""
-    if settings.filter == "codes":
+    if settings.rank == "estimate":
+        bits, size = family.num_hashes, rotation_size(hashed.shape[1])
+        if bits != size:
+            raise bad_parameter("bits", bits, f'None, or {size} for vectors of {hashed.shape[1]}, with rank="estimate"')
+    if settings.filter in ("codes", "cells"):
         return family.resized(family.num_hashes).fit(hashed)
     k = settings.hashes_per_table
     if family.kind == "bits" and k > 64:

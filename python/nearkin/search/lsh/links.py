@@ -24,7 +24,7 @@ from nearkin.errors import bad_parameter
 from nearkin.progress import ShowProgress, reporting, ticker
 from nearkin.search.ids import IdArray
 from nearkin.search.lsh.forms import flat, from_flat
-from nearkin.search.lsh.queries import Queries, check_radius
+from nearkin.search.lsh.queries import Queries, check_radius, effort_of
 from nearkin.search.lsh.settings import Settings, with_effort
 from nearkin.search.results import Clusters, Linkage, Pairs
 from nearkin.vectors.rows import Floats, Ints, Rows
@@ -214,6 +214,8 @@ class Links(Queries):
 
     def _near(self, rows: Ints, vectors: Rows, limit: float, settings: Settings) -> tuple[Ints, IdArray, Floats]:
         """Offsets, ids and distances of what is within a distance of some of the vectors."""
+        if settings.rank == "estimate":
+            return self._fitted().estimated(flat(vectors), *effort_of(settings), radius=limit)
         return self._fitted().search(*self._asked(vectors, settings), flat(vectors), limit)
 
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from nearkin._core import deviations_of_recall
 from nearkin.errors import bad_parameter, check_count
 from nearkin.progress import ShowProgress
 from nearkin.search.ids import IdArray
@@ -33,6 +34,7 @@ class Queries(Contents):
         *,
         num_probes: int | None = None,
         num_candidates: int | None = None,
+        recall: float | None = None,
         progress: ShowProgress = None,
     ) -> SearchResult:
         """The k nearest of each query's candidates; of those at the last distance, the smallest ids.
@@ -45,6 +47,8 @@ class Queries(Contents):
             1 or more. A query with fewer candidates has fewer matches.
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        recall : float, optional
+            With `rank="estimate"`: what the bound promises in this call, 0.5 to below 1.
         progress : bool or function, optional
             True shows a bar in a terminal or a notebook; a function is called with "search", queries done and all. The
             queries are then asked some thousand at a time, each time of the index as it is.
@@ -63,11 +67,13 @@ class Queries(Contents):
         """
         core = self._fitted()
         k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
-        settings = with_effort(self.settings_, num_probes, num_candidates)
+        settings = with_effort(self.settings_, num_probes, num_candidates, recall)
         rows = self._query_form(Q)
 
         def nearest(start: int, stop: int) -> SearchResult:
             some = rows.part(start, stop)
+            if settings.rank == "estimate":
+                return self._result(core.estimated(flat(some), *effort_of(settings), k=k))
             return self._result(core.nearest(*self._asked(some, settings), flat(some), k))
 
         return ask(nearest, len(rows), progress)
@@ -79,6 +85,7 @@ class Queries(Contents):
         *,
         num_probes: int | None = None,
         num_candidates: int | None = None,
+        recall: float | None = None,
         progress: ShowProgress = None,
     ) -> SearchResult:
         """The candidates of each query within a distance, nearest first, ties by id.
@@ -90,6 +97,8 @@ class Queries(Contents):
             Largest distance that counts, inclusive; in units of the metric (negative products for "inner_product").
         num_probes, num_candidates : int, optional
             Used for this call instead of the index's own.
+        recall : float, optional
+            With `rank="estimate"`: what the bound promises in this call, 0.5 to below 1.
         progress : bool or function, optional
             As for `nearest`.
 
@@ -107,11 +116,13 @@ class Queries(Contents):
         """
         core = self._fitted()
         limit = check_radius(radius)
-        settings = with_effort(self.settings_, num_probes, num_candidates)
+        settings = with_effort(self.settings_, num_probes, num_candidates, recall)
         rows = self._query_form(Q)
 
         def search(start: int, stop: int) -> SearchResult:
             some = rows.part(start, stop)
+            if settings.rank == "estimate":
+                return self._result(core.estimated(flat(some), *effort_of(settings), radius=limit))
             return self._result(core.search(*self._asked(some, settings), flat(some), limit))
 
         return ask(search, len(rows), progress)
@@ -134,6 +145,9 @@ class Queries(Contents):
         """
         core = self._fitted()
         settings = with_effort(self.settings_, num_probes, num_candidates)
+        if settings.rank == "estimate":
+            allowed = "nearest or search: what is ranked by estimates depends on what is wanted"
+            raise bad_parameter("candidates", 'of rank="estimate"', allowed)
         offsets, ids, met = core.candidates(*self._asked(self._query_form(Q), settings))
         return Candidates(offsets, ids, met)
 
@@ -164,6 +178,11 @@ class Queries(Contents):
             hashes = np.ascontiguousarray(probes.values, dtype=np.int64).reshape(-1)
             others = np.ascontiguousarray(probes.others, dtype=np.int64).reshape(-1)
         return hashes, (count, others, costs), settings.num_probes, None
+
+
+def effort_of(settings: Settings) -> tuple[float, int]:
+    """How many standard deviations the bound lies below the estimate, and how many cells are visited."""
+    return deviations_of_recall(settings.recall or 0.0), settings.num_probes
 
 
 def check_radius(radius: float) -> float:

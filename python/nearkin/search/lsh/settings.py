@@ -16,11 +16,12 @@ import numpy as np
 
 from nearkin.errors import LongVectorsWarning, bad_parameter, check_count, warn_caller
 from nearkin.families.base import Family
+from nearkin.families.hyperplane import Hyperplane, rotation_size
 from nearkin.search.lsh.forms import Hashed, Metric
 from nearkin.vectors.rows import Floats, Rows
 
-Filter: TypeAlias = Literal["auto", "buckets", "codes"]
-CodeRank: TypeAlias = Literal["hamming", "spherical"]
+Filter: TypeAlias = Literal["auto", "buckets", "codes", "cells"]
+CodeRank: TypeAlias = Literal["hamming", "spherical", "estimate"]
 
 METRICS = ("l2", "l1", "cosine", "inner_product")
 _NATURAL: dict[str, Metric] = {"cosine": "cosine", "l2": "l2", "l1": "l1", "hamming": "l1", "kernel": "l2"}
@@ -36,6 +37,10 @@ _FAR = 4.0
 ranked, the recall on `20news_lsa96` is 0.98 at 2, 0.90 at 4, 0.77 at 8 and 0.59 at 64."""
 _NUM_TABLES, _NUM_PROBES, _NUM_CANDIDATES = 16, 16, 200
 """What is chosen without data."""
+_RECALL = 0.95
+"""The recall of estimates where none is given."""
+_FLAT_ROWS = 1 << 16
+"""Rows up to which `filter="auto"` scans all rotation codes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +51,11 @@ class Given:
     ----------
     family : Family
     num_tables, hashes_per_table, num_probes, num_candidates : int or None
-    filter : {"auto", "buckets", "codes"}
+    num_cells : int or None
+    filter : {"auto", "buckets", "codes", "cells"}
         "auto" is open.
-    rank : {"hamming", "spherical"}
+    rank : {"hamming", "spherical", "estimate"}
+    recall : float or None
     metric : {"l2", "l1", "cosine", "inner_product"} or None
     max_norm : float or None
     """
@@ -62,11 +69,20 @@ class Given:
     rank: CodeRank = "hamming"
     metric: Metric | None = None
     max_norm: float | None = None
+    recall: float | None = None
+    num_cells: int | None = None
 
     @property
     def has_tables(self) -> bool:
         """Whether any parameter of tables was given."""
         return (self.num_tables, self.hashes_per_table, self.num_probes) != (None, None, None)
+
+    def of_dimension(self, dimension: int) -> Given:
+        """The same, with a number of functions that follows from the dimension, where that is open."""
+        family = self.family
+        if isinstance(family, Hyperplane) and family.bits is None:
+            return replace(self, family=family.resized(rotation_size(dimension)))
+        return self
 
 
 @dataclass(frozen=True)
@@ -109,13 +125,19 @@ class Settings:
 
     Attributes
     ----------
-    filter : {"buckets", "codes"}
-    num_tables, hashes_per_table, num_probes : int
-        L, k and T; 0 for codes.
+    filter : {"buckets", "codes", "cells"}
+    num_tables, hashes_per_table : int
+        L and k; 0 without tables.
+    num_probes : int
+        T, buckets of a table or cells that a query visits; 0 for codes.
     num_candidates : int
-        Rows with the nearest codes that are ranked; 0 for buckets.
-    rank : {"hamming", "spherical"}
+        Rows with the nearest codes that are ranked; 0 for buckets and estimates.
+    rank : {"hamming", "spherical", "estimate"}
         What makes codes near.
+    recall : float or None
+        What the bound of estimates promises of the codes; None for other ranks.
+    num_cells : int
+        Cells; 0 without them.
     metric : {"l2", "l1", "cosine", "inner_product"}
         The true distance.
     max_norm : float or None
@@ -128,7 +150,7 @@ class Settings:
         What `tune` expected and measured; None after `fit`.
     """
 
-    filter: Literal["buckets", "codes"]
+    filter: Literal["buckets", "codes", "cells"]
     num_tables: int = 0
     hashes_per_table: int = 0
     num_probes: int = 0
@@ -137,6 +159,8 @@ class Settings:
     metric: Metric = "l2"
     max_norm: float | None = None
     width: float | None = None
+    recall: float | None = None
+    num_cells: int = 0
     chosen: tuple[str, ...] = ()
     tuning: Tuning | None = None
 
@@ -149,7 +173,13 @@ class Settings:
     def _shown(self) -> list[str]:
         """Names of settings that apply to the filter, the metric and the family."""
         tables, codes = ["num_tables", "hashes_per_table", "num_probes"], ["num_candidates", "rank"]
-        other = codes if self.filter == "buckets" else tables
+        cells = ["num_cells"]
+        if self.filter == "buckets":
+            other = codes + cells
+        elif self.filter == "cells":
+            other = ["num_tables", "hashes_per_table", "num_candidates"]
+        else:
+            other = tables + cells + (["num_candidates"] if self.rank == "estimate" else [])
         values = [(field.name, getattr(self, field.name)) for field in fields(self)]
         return [name for name, value in values if name not in other and value is not None]
 
@@ -164,13 +194,21 @@ def check(given: Given) -> Metric:
         raise bad_parameter("family", repr(family), "a family of nearkin.families, such as Hyperplane()")
     if family.kind == "features":
         raise bad_parameter("family", family.name, "a family of bits or keys; features have no buckets")
-    if given.filter not in ("auto", "buckets", "codes"):
-        raise bad_parameter("filter", repr(given.filter), '"auto", "buckets" or "codes"')
+    if given.filter not in ("auto", "buckets", "codes", "cells"):
+        raise bad_parameter("filter", repr(given.filter), '"auto", "buckets", "codes" or "cells"')
     if given.filter == "codes" and family.kind != "bits":
         raise bad_parameter("filter", '"codes"', f'"buckets": {family.name} gives integers, not bits')
+    if given.rank not in ("hamming", "spherical", "estimate"):
+        raise bad_parameter("rank", repr(given.rank), '"hamming", "spherical" or "estimate"')
+    if given.rank == "estimate":
+        _check_estimate(given)
+    else:
+        for name in ("recall", "num_cells"):
+            if getattr(given, name) is not None:
+                raise bad_parameter(name, getattr(given, name), f'None without rank="estimate"; it is {given.rank!r}')
+        if given.filter == "cells":
+            raise bad_parameter("filter", '"cells"', '"buckets" or "codes" without rank="estimate"')
     _check_counts(given)
-    if given.rank not in ("hamming", "spherical"):
-        raise bad_parameter("rank", repr(given.rank), '"hamming" or "spherical"')
     if given.rank == "spherical" and (given.filter == "buckets" or family.kind != "bits"):
         raise bad_parameter("rank", '"spherical"', '"hamming" for an index of buckets, which ranks no codes')
     metric = given.metric
@@ -181,6 +219,45 @@ def check(given: Given) -> Metric:
     if metric == "inner_product" and family.distance != "cosine":
         raise bad_parameter("metric", '"inner_product"', "it with a family of the cosine, such as Hyperplane()")
     return metric
+
+
+def _check_estimate(given: Given) -> None:
+    """Check what an index that ranks by estimates was given."""
+    family = given.family
+    if not (isinstance(family, Hyperplane) and family.orthogonal == "hadamard"):
+        allowed = '"hamming", or "estimate" with the family Hyperplane(bits=None, orthogonal="hadamard")'
+        raise bad_parameter("rank", '"estimate"', allowed)
+    if given.filter == "buckets":
+        raise bad_parameter("filter", '"buckets"', '"codes" or "cells" with rank="estimate"')
+    if given.num_candidates is not None:
+        allowed = 'None with rank="estimate": how many are ranked follows from the bound; give recall='
+        raise bad_parameter("num_candidates", given.num_candidates, allowed)
+    for name in ("num_tables", "hashes_per_table", "max_norm"):
+        if getattr(given, name) is not None:
+            raise bad_parameter(name, getattr(given, name), 'None with rank="estimate"')
+    if given.filter != "cells":
+        for name in ("num_cells", "num_probes"):
+            if getattr(given, name) is not None:
+                raise bad_parameter(name, getattr(given, name), 'None without filter="cells"')
+    elif given.metric == "inner_product":
+        raise bad_parameter("filter", '"cells"', '"codes" for the metric "inner_product"')
+    if given.num_cells is not None:
+        check_count("num_cells", given.num_cells, 1, 1 << 24, f"1 to {1 << 24}")
+    if given.recall is not None:
+        check_recall(given.recall)
+    if given.metric == "l1":
+        raise bad_parameter("metric", '"l1"', '"l2", "cosine" or "inner_product" with rank="estimate"')
+
+
+def check_recall(recall: float) -> float:
+    """What a bound may promise."""
+    try:
+        number = float(recall)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0.5 <= number < 1:
+        raise bad_parameter("recall", recall, "a number from 0.5 to below 1")
+    return number
 
 
 def _check_counts(given: Given) -> None:
@@ -200,7 +277,7 @@ def _check_counts(given: Given) -> None:
 def longest(given: Given, metric: Metric, rows: Rows) -> float | None:
     """The M of inner products, given or the norm of the longest row; None for other metrics."""
     norms = rows.norms()
-    if metric != "inner_product":
+    if metric != "inner_product" or given.rank == "estimate":
         return None
     if given.max_norm is None:
         length = float(norms.max()) or 1.0
@@ -235,6 +312,8 @@ def settle(given: Given, metric: Metric, max_norm: float | None, hashed: Hashed)
     """The settings: what was given, and values from the data for the rest."""
     n = hashed.shape[0]
     family = given.family
+    if given.rank == "estimate":
+        return of_estimates(given, metric, n)
     few = n * -(-family.num_hashes // 64) <= _SCAN_WORDS and family.num_hashes <= _CODES_BITS
     scan = family.kind == "bits" and not given.has_tables and few
     if given.filter == "codes" or (given.filter == "auto" and scan):
@@ -263,6 +342,31 @@ def of_codes(given: Given, metric: Metric, max_norm: float | None, num_candidate
     )
 
 
+def of_estimates(given: Given, metric: Metric, n: int) -> Settings:
+    """Settings of rotation codes, of n rows."""
+    recall = _RECALL if given.recall is None else check_recall(given.recall)
+    cells = given.filter == "cells" or (given.filter == "auto" and n > _FLAT_ROWS and metric != "inner_product")
+    if not cells:
+        chosen = _chosen(given, metric, ("filter", "recall"))
+        return Settings("codes", rank="estimate", metric=metric, recall=recall, chosen=chosen)
+    num_cells = given.num_cells or _cells(n)
+    num_probes = given.num_probes or max(16, num_cells // 16)
+    return Settings(
+        "cells",
+        num_probes=num_probes,
+        rank="estimate",
+        metric=metric,
+        recall=recall,
+        num_cells=num_cells,
+        chosen=_chosen(given, metric, ("filter", "num_probes", "recall", "num_cells")),
+    )
+
+
+def _cells(n: int) -> int:
+    """Cells of n rows: n / 128 of few, n / 256 of a million and more."""
+    return max(1, round(n / min(256, max(128, 128 * math.sqrt(math.sqrt(n / (1 << 16)))))))
+
+
 def of_tables(
     given: Given, metric: Metric, max_norm: float | None, num_tables: int, hashes_per_table: int, num_probes: int
 ) -> Settings:
@@ -276,7 +380,7 @@ def of_tables(
 def _chosen(given: Given, metric: Metric, names: tuple[str, ...]) -> tuple[str, ...]:
     """Which of these, and of metric, largest norm and width, were not given."""
     if metric == "inner_product":
-        names = (*names, "max_norm")
+        names = names if given.rank == "estimate" else (*names, "max_norm")
     open_names = [name for name in (*names, "metric") if getattr(given, name) in (None, "auto")]
     if getattr(given.family, "width", None) == "auto":
         open_names.append("width")
@@ -308,7 +412,9 @@ def _selective(family: Family, hashed: Hashed) -> int:
     return min(most, max(1, math.ceil(math.log(n) / -math.log(max(equal, 1e-9)))))
 
 
-def with_effort(settings: Settings, num_probes: int | None, num_candidates: int | None) -> Settings:
+def with_effort(
+    settings: Settings, num_probes: int | None, num_candidates: int | None, recall: float | None = None
+) -> Settings:
     """The settings with other values for one call."""
     if num_probes is not None:
         if settings.filter == "codes":
@@ -317,9 +423,15 @@ def with_effort(settings: Settings, num_probes: int | None, num_candidates: int 
     if num_candidates is not None:
         if settings.filter == "buckets":
             raise bad_parameter("num_candidates", num_candidates, "None for an index of buckets")
+        if settings.rank == "estimate":
+            raise bad_parameter("num_candidates", num_candidates, 'None with rank="estimate"; give recall=')
         settings = replace(
             settings, num_candidates=check_count("num_candidates", num_candidates, 1, 1 << 32, "1 or more")
         )
+    if recall is not None:
+        if settings.rank != "estimate":
+            raise bad_parameter("recall", recall, 'None without rank="estimate"; give num_probes= or num_candidates=')
+        settings = replace(settings, recall=check_recall(recall))
     return settings
 
 
@@ -327,6 +439,12 @@ def why(given: Given, settings: Settings, words: int) -> str:
     """The reason for the filter; `words` of 64 bits would be scanned."""
     if given.filter != "auto":
         return f'filter="{given.filter}" was given'
+    if settings.rank == "estimate":
+        if settings.filter == "cells":
+            return f"more than {_FLAT_ROWS:,} rows, of which cells leave most out"
+        if settings.metric == "inner_product":
+            return "cells are near by distance, not by inner product"
+        return f"{_FLAT_ROWS:,} rows or fewer are scanned faster than cells are chosen"
     if settings.tuning is not None:
         return f"the shortest expected time of {settings.tuning.choices} choices that reach the recall"
     if settings.filter == "codes":

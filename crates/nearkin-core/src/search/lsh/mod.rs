@@ -184,7 +184,8 @@ impl Hits {
     /// Of each query its matches in order.
     fn of(found: Vec<Vec<(f64, u32)>>) -> Result<Self> {
         let total = found.iter().map(Vec::len).sum();
-        let mut hits = Self { offsets: room::of(found.len() + 1)?, rows: room::of(total)?, distances: room::of(total)? };
+        let mut hits =
+            Self { offsets: room::of(found.len() + 1)?, rows: room::of(total)?, distances: room::of(total)? };
         hits.offsets.push(0);
         for scored in found {
             hits.rows.extend(scored.iter().map(|&(_, row)| row));
@@ -297,7 +298,9 @@ impl Index {
                 Ok(fps.len() / words)
             }
             (Filter::Codes(_), Hashes::Ints(_)) => Err(Error::mismatch("kind of hashes", "Ints", "Bits")),
-            (Filter::Rotation(_), _) => Err(Error::mismatch("filter", "hashes", "none, since codes are made of vectors")),
+            (Filter::Rotation(_), _) => {
+                Err(Error::mismatch("filter", "hashes", "none, since codes are made of vectors"))
+            }
         }
     }
 
@@ -675,26 +678,13 @@ impl Index {
     }
 
     /// What rotation codes answer.
-    fn estimated(
-        &self,
-        rotated: &Rotated,
-        effort: rotation::Effort,
-        vectors: Vectors<'_>,
-        want: Want,
-    ) -> Result<Hits> {
+    fn estimated(&self, rotated: &Rotated, effort: rotation::Effort, vectors: Vectors<'_>, want: Want) -> Result<Hits> {
         if !(effort.deviations >= 0.0 && effort.deviations <= MAX_DEVIATIONS) {
             return Err(Error::parameter("deviations", effort.deviations, format!("0 to {MAX_DEVIATIONS}")));
         }
         let count = self.store.check_queries(self.metric, vectors)?;
-        let asked = rotation::Asked {
-            store: &self.store,
-            rows: &self.rows,
-            metric: self.metric,
-            vectors,
-            count,
-            want,
-            effort,
-        };
+        let asked =
+            rotation::Asked { store: &self.store, rows: &self.rows, metric: self.metric, vectors, count, want, effort };
         rotated.answer(&asked)
     }
 

@@ -446,7 +446,8 @@ impl Cells {
             let own = self.starts[cell] as usize * BLOCK..self.starts[cell + 1] as usize * BLOCK;
             let later = &self.later[cell];
             let old = own.map(|place| (&self.codes, place, self.rows[place]));
-            for (from, place, row) in old.chain(later.rows.iter().enumerate().map(|(at, &row)| (&later.codes, at, row))) {
+            for (from, place, row) in old.chain(later.rows.iter().enumerate().map(|(at, &row)| (&later.codes, at, row)))
+            {
                 if stays(row) {
                     let numbers = from.get(place, &mut signs);
                     codes.put(at, &signs, numbers);

@@ -176,7 +176,9 @@ impl RotationCodes {
     /// Whether each number is one that a row may have.
     pub(super) fn is_sound(&self) -> bool {
         let numbers = self.offsets.iter().zip(self.factors.iter());
-        numbers.into_iter().all(|(offset, factor)| !offset.is_nan() && *offset > f32::NEG_INFINITY && factor.is_finite())
+        numbers
+            .into_iter()
+            .all(|(offset, factor)| !offset.is_nan() && *offset > f32::NEG_INFINITY && factor.is_finite())
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -241,7 +243,14 @@ impl RotationCodes {
 
     /// Writes the bounds of the rows of some blocks, and the least of each block.
     #[inline]
-    pub(super) fn bounds(&self, kernel: Kernel, blocks: Range<usize>, ask: &Ask<'_>, out: &mut [f32], least: &mut [f32]) {
+    pub(super) fn bounds(
+        &self,
+        kernel: Kernel,
+        blocks: Range<usize>,
+        ask: &Ask<'_>,
+        out: &mut [f32],
+        least: &mut [f32],
+    ) {
         let bytes = Self::bytes_of_block(self.size);
         let rows = blocks.start * BLOCK..blocks.end * BLOCK;
         let some = Blocks {

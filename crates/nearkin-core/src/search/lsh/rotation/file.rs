@@ -57,8 +57,7 @@ impl Rotated {
             Layout::Cells(cells) => (cells.codes.used, cells.placed),
         };
         let exponent = u64::from(self.space.scale.to_bits() >> 23 & 255) + EXPONENT - 127;
-        let about =
-            [self.drawn.seed, self.drawn.stream, exponent, used as u64, placed as u64, self.num_cells() as u64];
+        let about = [self.drawn.seed, self.drawn.stream, exponent, used as u64, placed as u64, self.num_cells() as u64];
         writer.section(ROTATION, 0, &about)?;
         writer.section(CENTRE, 0, &self.space.centre)?;
         match &self.layout {

@@ -52,7 +52,13 @@ pub(super) struct Chosen {
 
 impl Chosen {
     /// Finds the places of the `wanted` least bounds that count, or of all there are, in order of place; ties by place.
-    pub(super) fn find(&mut self, bounds: &[f32], least: &[f32], wanted: usize, counts: impl Fn(usize) -> bool) -> Result<()> {
+    pub(super) fn find(
+        &mut self,
+        bounds: &[f32],
+        least: &[f32],
+        wanted: usize,
+        counts: impl Fn(usize) -> bool,
+    ) -> Result<()> {
         let mut asked = wanted.max(1);
         loop {
             // Groups of blocks, some times as many as are wanted: the wanted-th of their minima is no less than the wanted-th bound.

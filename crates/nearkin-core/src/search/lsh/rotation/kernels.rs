@@ -96,7 +96,10 @@ impl Kernel {
         let rows = count * BLOCK;
         assert!(size.is_multiple_of(TABLE * 16), "whole registers of tables");
         assert!(blocks.codes.len() == count * size && out.len() == rows, "codes and bounds of each block");
-        assert!(blocks.offsets.len() == rows && blocks.factors.len() == rows && blocks.widths.len() == rows, "whole blocks");
+        assert!(
+            blocks.offsets.len() == rows && blocks.factors.len() == rows && blocks.widths.len() == rows,
+            "whole blocks"
+        );
         match self {
             Self::Scalar => scalar(blocks, question, out, least),
             #[cfg(target_arch = "x86_64")]
@@ -173,7 +176,10 @@ mod x86 {
                         // SAFETY: the block has `size` bytes, of which 64 from `at` on are read, and so has the table.
                         let (code, table) = unsafe {
                             let codes = blocks.codes.as_ptr().add(number * size + at);
-                            (_mm512_loadu_si512(codes.cast()), _mm512_loadu_si512(question.table.as_ptr().add(at).cast()))
+                            (
+                                _mm512_loadu_si512(codes.cast()),
+                                _mm512_loadu_si512(question.table.as_ptr().add(at).cast()),
+                            )
                         };
                         let high = _mm512_and_si512(_mm512_srli_epi16::<4>(code), nibble);
                         narrow[0] =
@@ -238,7 +244,10 @@ mod x86 {
                         // SAFETY: the block has `size` bytes, of which 32 from `at` on are read, and so has the table.
                         let (code, table) = unsafe {
                             let codes = blocks.codes.as_ptr().add(number * size + at);
-                            (_mm256_loadu_si256(codes.cast()), _mm256_loadu_si256(question.table.as_ptr().add(at).cast()))
+                            (
+                                _mm256_loadu_si256(codes.cast()),
+                                _mm256_loadu_si256(question.table.as_ptr().add(at).cast()),
+                            )
                         };
                         let high = _mm256_and_si256(_mm256_srli_epi16::<4>(code), nibble);
                         narrow[0] =
@@ -282,8 +291,7 @@ mod arm {
     use super::{BLOCK, Blocks, NARROW, Question, SEGMENT, TABLE, finish};
 
     /// # Safety
-    /// Lengths as `Kernel::bounds` checks them.
-    #[target_feature(enable = "neon")]
+    /// Lengths as `Kernel::bounds` checks them; every processor of the architecture has the instructions.
     pub(super) unsafe fn neon(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
         let size = question.table.len();
         let nibble = vdupq_n_u8(15);

@@ -310,7 +310,9 @@ impl Drop for Borrowed<'_> {
 /// Whether a metric has a bound.
 pub(super) fn check(metric: Metric, cells: bool) -> Result<()> {
     match metric {
-        Metric::L1 => Err(Error::parameter("metric", "\"l1\"", "\"l2\", \"cosine\" or \"inner_product\" with rank=\"estimate\"")),
+        Metric::L1 => {
+            Err(Error::parameter("metric", "\"l1\"", "\"l2\", \"cosine\" or \"inner_product\" with rank=\"estimate\""))
+        }
         Metric::InnerProduct if cells => {
             Err(Error::parameter("filter", "\"cells\"", "\"codes\" for the metric \"inner_product\""))
         }

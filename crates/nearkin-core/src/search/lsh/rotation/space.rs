@@ -70,10 +70,15 @@ impl Space {
     ///
     /// # Errors
     /// A vector out of the range of single precision; the call is stopped, or there is no memory.
-    pub(super) fn of(metric: Metric, rotation: Hadamard, dim: usize, vectors: Vectors<'_>, count: usize) -> Result<Self> {
+    pub(super) fn of(
+        metric: Metric,
+        rotation: Hadamard,
+        dim: usize,
+        vectors: Vectors<'_>,
+        count: usize,
+    ) -> Result<Self> {
         let size = rotation.size();
-        let mut space =
-            Self { metric, dim, rotation, scale: 1.0, centre: room::zeros(size)?, centre_square: 0.0 };
+        let mut space = Self { metric, dim, rotation, scale: 1.0, centre: room::zeros(size)?, centre_square: 0.0 };
         if count == 0 {
             return Ok(space);
         }
@@ -195,6 +200,7 @@ impl Space {
 
 /// A vector that codes can't see.
 pub(super) fn far(place: String) -> Error {
-    let reason = "its length is out of the range of single precision, or 1e15 times that of typical vectors; scale or drop it";
+    let reason =
+        "its length is out of the range of single precision, or 1e15 times that of typical vectors; scale or drop it";
     Error::input(place, reason)
 }

@@ -121,7 +121,13 @@ fn the_law_holds_for_many_rotations() {
     let signs: Vec<f32> = (0..dim).map(|i| [1.0, -1.0, 1.0][i % 3]).collect();
     let some = gaussian(1, dim);
     let near: Vec<f32> = some.iter().zip(gaussian(2, dim)).map(|(a, b)| a + 0.3 * b).collect();
-    let cases = [(gaussian(3, dim), gaussian(4, dim)), (hot(0), hot(1)), (hot(3), signs.clone()), (some, near), (signs, hot(0))];
+    let cases = [
+        (gaussian(3, dim), gaussian(4, dim)),
+        (hot(0), hot(1)),
+        (hot(3), signs.clone()),
+        (some, near),
+        (signs, hot(0)),
+    ];
     for (case, (row, query)) in cases.iter().enumerate() {
         for (deviations, share) in [(0.674_489_75, 0.25), (1.281_551_57, 0.1), (2.326_347_87, 0.01)] {
             let (trials, mut lost) = (4000, 0);

@@ -1,0 +1,213 @@
+"""Ranking by estimates: what the law promises, brute force where nothing is lost, every door, every refusal."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nearkin as nk
+from nearkin.errors import InputError, ParameterError
+from nearkin.families import CrossPolytope, Hyperplane
+
+METRICS = ("l2", "cosine", "inner_product")
+
+
+def hadamard(seed: int = 0, bits: int | None = None) -> Hyperplane:
+    return Hyperplane(bits, orthogonal="hadamard", seed=seed)
+
+
+def index(**given: Any) -> nk.LSHIndex:
+    return nk.LSHIndex(hadamard(given.pop("seed", 0)), rank="estimate", **given)
+
+
+def grouped(seed: int, n: int, d: int) -> Any:
+    """Rows around twelve points, away from the origin."""
+    rng = np.random.default_rng(seed)
+    centres = 2 * rng.standard_normal((12, d)) + 3
+    return (centres[rng.integers(0, 12, n)] + 0.6 * rng.standard_normal((n, d))).astype(np.float32)
+
+
+def apart(X: Any, Q: Any, metric: str) -> Any:
+    """Distances of all queries to all rows."""
+    X, Q = np.asarray(X, np.float64), np.asarray(Q, np.float64)
+    if metric == "inner_product":
+        return -Q @ X.T
+    if metric == "cosine":
+        X, Q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X, Q))
+        return np.maximum(1 - Q @ X.T, 0)
+    return np.sqrt(np.maximum(((Q[:, None] - X[None]) ** 2).sum(axis=2), 0))
+
+
+def share(found: nk.LSHIndex, X: Any, Q: Any, k: int, metric: str, **given: Any) -> float:
+    return found.recall(Q, np.sort(apart(X, Q, metric), axis=1)[:, :k], tolerance=1e-4, **given)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("wanted", [0.5, 0.9, 0.99])
+def test_codes_deliver_what_their_law_promises_on_any_data(metric: Any, wanted: float) -> None:
+    rng = np.random.default_rng(3)
+    sets = {
+        "grouped": (grouped(1, 3000, 40), grouped(1, 3030, 40)[3000:]),
+        "gaussian": (rng.standard_normal((3000, 48)), rng.standard_normal((30, 48))),
+        "signs": (rng.choice([-1.0, 1.0], (3000, 24)), rng.choice([-1.0, 1.0], (30, 24))),
+        "one-hots": (np.eye(64)[rng.integers(0, 64, 3000)] + 1e-3 * rng.random((3000, 64)), np.eye(64)[:30] + 0.01),
+    }
+    for name, (X, Q) in sets.items():
+        recalls = [share(index(metric=metric, recall=wanted, seed=s).fit(X), X, Q, 10, metric) for s in range(4)]
+        assert wanted <= np.mean(recalls), name
+
+
+@pytest.mark.parametrize("filter", ["codes", "cells"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_with_a_low_bound_and_all_cells_nothing_is_lost(metric: Any, filter: Any) -> None:
+    if (metric, filter) == ("inner_product", "cells"):
+        pytest.skip("refused")
+    X, Q = grouped(2, 900, 20), grouped(5, 20, 20)
+    given = {"num_cells": 9, "num_probes": 9} if filter == "cells" else {}
+    made = index(metric=metric, filter=filter, recall=1 - 1e-12, **given).fit(X)
+    truth = apart(X, Q, metric)
+    hits = made.nearest(Q, k=7)
+    np.testing.assert_allclose(hits.distances.reshape(20, 7), np.sort(truth, axis=1)[:, :7], rtol=1e-3, atol=2e-5)
+    radius = float(np.quantile(truth, 0.02))
+    within = made.search(Q, radius)
+    assert (truth <= radius - 1e-4).sum() <= len(within.ids) <= (truth <= radius + 1e-4).sum()
+
+
+def test_answers_depend_on_no_batch_and_survive_a_file_and_a_pickle(tmp_path: Path) -> None:
+    X, Q = grouped(1, 2000, 70), grouped(7, 40, 70)
+    for options in ({"filter": "codes"}, {"filter": "cells", "num_cells": 20, "num_probes": 3}):
+        made = index(metric="l2", recall=0.8, **options).fit(X)
+        hits = made.nearest(Q, k=5)
+        singles = [made.nearest(Q[i : i + 1], k=5) for i in range(len(Q))]
+        assert hits.ids.tolist() == [i for single in singles for i in single.ids]
+        made.save(tmp_path / "index", overwrite=True)
+        opened = nk.LSHIndex.open(tmp_path / "index")
+        opened.verify()
+        assert made.settings_ == opened.settings_
+        assert repr(made.given) == repr(opened.given)
+        for other in (opened, pickle.loads(pickle.dumps(made))):  # noqa: S301 it is our own
+            assert hits.ids.tolist() == other.nearest(Q, k=5).ids.tolist()
+            other.add(None, Q)
+            assert list(range(2000, 2040)) == other.nearest(Q, k=1).ids.tolist()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=30), st.sampled_from(["codes", "cells"]))
+def test_additions_and_removals_are_seen_at_once(steps: list[tuple[int, bool]], filter: Any) -> None:
+    X = grouped(4, 200, 12)
+    given = {"num_cells": 5, "num_probes": 5} if filter == "cells" else {}
+    made = index(metric="l2", filter=filter, recall=1 - 1e-12, **given).fit(X[:50], [f"first-{i}" for i in range(50)])
+    held = {f"first-{i}": X[i] for i in range(50)}
+    for number, (amount, removes) in enumerate(steps):
+        if removes:
+            names = list(held)[: amount // 3]
+            made.remove(names)
+            for name in names:
+                del held[name]
+        else:
+            rows = X[(np.arange(amount) + number * 7) % 200]
+            names = [f"{number}-{i}" for i in range(amount)]
+            made.add(names, rows)
+            held |= dict(zip(names, rows, strict=True))
+        assert len(held) == len(made)
+    if held:
+        truth = np.sort(apart(np.array(list(held.values())), X[:3], "l2"), axis=1)[:, :4]
+        np.testing.assert_allclose(made.nearest(X[:3], k=4).distances.reshape(3, -1), truth, rtol=1e-3, atol=1e-4)
+
+
+def test_pairs_and_clusters_are_those_of_the_distances() -> None:
+    X = grouped(6, 300, 10)
+    truth = apart(X, X, "l2")
+    radius = float(np.quantile(truth, 0.01))
+    made = index(metric="l2", recall=1 - 1e-12).fit(X)
+    pairs = made.pairs(radius)
+    expected = np.argwhere(np.triu(truth <= radius, 1))
+    assert len(expected) == len(pairs.left)
+    assert expected.tolist() == np.column_stack([pairs.left, pairs.right]).tolist()
+    assert sum(len(cluster) for cluster in made.clusters(radius, linkage="connected")) == len(np.unique(expected))
+
+
+def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
+    few = index(metric="l2").fit(grouped(1, 100, 8))
+    assert ("codes", 0, 0.95) == (few.settings_.filter, few.settings_.num_cells, few.settings_.recall)
+    assert "65,536 rows or fewer" in few.explain()["why"]
+    X = grouped(1, 66000, 4)
+    many = index(metric="l2").fit(X)
+    assert "cells" == many.settings_.filter
+    explained = many.explain()
+    assert many.settings_.num_cells == explained["num_cells"] > 400
+    assert 0.95 == explained["codes_promise"]
+    assert explained["cells_measured"] is None
+    products = index(metric="inner_product").fit(X)
+    assert "codes" == products.settings_.filter
+    assert "not by inner product" in products.explain()["why"]
+    assert "recall=0.95" in repr(few.settings_)
+    assert "num_tables" not in repr(many.settings_)
+
+
+def test_inner_products_need_no_longest_vector() -> None:
+    X, Q = grouped(3, 2000, 30), grouped(8, 20, 30)
+    X[:3] *= 200
+    made = index(metric="inner_product", recall=0.99).fit(X)
+    assert made.settings_.max_norm is None
+    assert 0.99 <= share(made, X, Q, 10, "inner_product")
+    made.add(None, 1000 * X[:1])
+    assert 2000 in made.nearest(np.abs(Q[:1]), k=5).ids
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"family": Hyperplane(64)}, "orthogonal"),
+        ({"family": CrossPolytope()}, "orthogonal"),
+        ({"filter": "buckets"}, '"codes" or "cells"'),
+        ({"num_candidates": 100}, "give recall="),
+        ({"num_tables": 3}, "None with rank"),
+        ({"max_norm": 3.0}, "None with rank"),
+        ({"num_cells": 3}, 'filter="cells"'),
+        ({"num_probes": 3}, 'filter="cells"'),
+        ({"filter": "cells", "metric": "inner_product"}, "inner_product"),
+        ({"metric": "l1"}, "inner_product"),
+        ({"recall": 0.3}, "0.5 to below 1"),
+        ({"recall": 1.0}, "0.5 to below 1"),
+        ({"recall": "much"}, "0.5 to below 1"),
+        ({"filter": "cells", "num_cells": 0}, "1 to"),
+        ({"rank": "hamming", "recall": 0.9}, 'rank="estimate"'),
+        ({"rank": "hamming", "filter": "cells"}, 'rank="estimate"'),
+        ({"rank": "estimates"}, '"estimate"'),
+        ({"family": hadamard(bits=128)}, "64 for vectors of 8"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(given: dict[str, Any], words: str) -> None:
+    X = grouped(1, 50, 8)
+    options: dict[str, Any] = {"family": hadamard(), "rank": "estimate"} | given
+    with pytest.raises(ParameterError, match=words):
+        nk.LSHIndex(**options).fit(X)
+
+
+def test_calls_that_have_no_answer_say_which_has() -> None:
+    X = grouped(1, 50, 8)
+    made = index(metric="l2").fit(X)
+    with pytest.raises(ParameterError, match="nearest or search"):
+        made.candidates(X)
+    with pytest.raises(ParameterError, match=r"recall\(\), which measures"):
+        made.expected_recall([0.9])
+    with pytest.raises(ParameterError, match="give recall="):
+        made.nearest(X, num_candidates=3)
+    with pytest.raises(ParameterError, match="codes"):
+        made.nearest(X, num_probes=3)
+    with pytest.raises(ParameterError, match=r"0\.5 to below 1"):
+        made.nearest(X, recall=2.0)
+    with pytest.raises(ParameterError, match="num_probes="):
+        nk.LSHIndex(Hyperplane(64)).fit(X).nearest(X, recall=0.9)
+    with pytest.raises(InputError, match="single precision"):
+        made.add(None, np.full((1, 8), 1e30, np.float32))
+    assert 50 == len(made)
+    more = made.nearest(X, k=3, recall=0.999)
+    assert more.distances.sum() <= made.nearest(X, k=3, recall=0.5).distances.sum()
