@@ -34,6 +34,14 @@ fuzz_target!(init: alone(), |input: &[u8]| {
             }
         }
     }
+    if index.store().dim() <= DIM && index.rotation().is_some() {
+        let point = vec![1.0f32; index.store().dim()];
+        let effort = Effort::Estimate { deviations: 1.0, probes: 3 };
+        let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, effort };
+        for want in [Want::Nearest(2), Want::Within(1.0)] {
+            let _ = guarded(index.segment(), || index.query(&queries, Vectors::F32(&point), want));
+        }
+    }
     let _ = guarded(index.segment(), || Ok(index.stored(0, 4)));
     let _ = guarded(index.segment(), || Ok(index.histogram()));
     let _ = guarded(None, || index.verify());

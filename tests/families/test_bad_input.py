@@ -127,6 +127,8 @@ def test_equal_vectors_are_refused_where_nothing_can_be_learned(family: Family) 
         Hyperplane(8.5),  # type: ignore[arg-type]
         Hyperplane(8, seed=-1),
         Hyperplane(8, center=1),  # type: ignore[arg-type]
+        Hyperplane(None),
+        Hyperplane(8, orthogonal="hadamar"),  # type: ignore[arg-type]
         PStable("l3"),  # type: ignore[arg-type]
         PStable(width=0.0),
         PStable(width=float("nan")),

@@ -30,6 +30,8 @@ from nearkin.families import (
 FAMILIES: dict[str, Family] = {
     "hyperplane": Hyperplane(70, seed=1),
     "hyperplane-centred": Hyperplane(64, center=True, orthogonal=True, seed=2),
+    "hyperplane-hadamard": Hyperplane(None, center=True, orthogonal="hadamard", seed=2),
+    "hyperplane-hadamards": Hyperplane(200, orthogonal="hadamard", seed=2),
     "pstable-l2": PStable("l2", 2.0, 21, seed=3),
     "pstable-l1": PStable("l1", hashes=21, seed=4),
     "cross-polytope": CrossPolytope(5, seed=5),

@@ -463,8 +463,10 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
     X = clustered(17, 40, dtype=np.float32)
     path, bad = tmp_path / "index", tmp_path / "bad"
     rng = np.random.default_rng(1)
-    for options in ({"num_tables": 2, "hashes_per_table": 3}, {"filter": "codes"}):
-        nk.LSHIndex(Hyperplane(bits=32), metric="l2", **options).fit(X, [f"id {i}" for i in range(40)]).save(path)
+    cells = {"filter": "cells", "rank": "estimate", "num_cells": 3}
+    for options in ({"num_tables": 2, "hashes_per_table": 3}, {"filter": "codes"}, cells, {"rank": "estimate"}):
+        family = Hyperplane(None, orthogonal="hadamard") if "rank" in options else Hyperplane(bits=32)
+        nk.LSHIndex(family, metric="l2", **options).fit(X, [f"id {i}" for i in range(40)]).save(path)
         whole = path.read_bytes()
         for end in (0, 10, 63, 200, len(whole) // 2, len(whole) - 1):
             bad.write_bytes(whole[:end])
@@ -489,7 +491,7 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
         nk.HammingIndex.open(path)
 
 
-@pytest.mark.parametrize("name", ["buckets", "codes"])
+@pytest.mark.parametrize("name", ["buckets", "codes", "rotation", "cells"])
 def test_files_of_version_1_are_opened_for_ever(name: str, tmp_path: Path) -> None:
     """Fixtures written when the format was made; `tools/make_golden.py` does not write them again."""
     path = tmp_path / "index"
@@ -520,9 +522,12 @@ def write_fixtures() -> None:
     made: dict[str, dict[str, Any]] = {
         "buckets": {"num_tables": 3, "hashes_per_table": 4},
         "codes": {"filter": "codes"},
+        "rotation": {"filter": "codes", "rank": "estimate"},
+        "cells": {"filter": "cells", "rank": "estimate", "num_cells": 4, "num_probes": 2},
     }
     for name, options in made.items():
-        index = nk.LSHIndex(Hyperplane(bits=48, seed=5), metric="l2", **options).fit(X, [f"v{i}" for i in range(50)])
+        family = Hyperplane(None, orthogonal="hadamard", seed=5) if "rank" in options else Hyperplane(bits=48, seed=5)
+        index = nk.LSHIndex(family, metric="l2", **options).fit(X, [f"v{i}" for i in range(50)])
         index.remove(["v7"])
         index.save(FIXTURES / f"lsh-{name}-v1.nks")
         (FIXTURES / f"lsh-{name}-v1.txt").write_text(shown(index.nearest(X[:3], 2)))
