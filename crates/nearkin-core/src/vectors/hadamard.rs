@@ -3,7 +3,7 @@
 //! ```text
 //! P = (H S₃ H S₂ H S₁) / D^(3/2)        D = the least power of two >= d, 64 at least; H_ij = (-1)^popcount(i & j)
 //! ```
-//! x is padded with zeros from d to D, and S_r multiplies by signs: bit 63 of the word of (seed, stream, row = 3 m + r, column) for
+//! x is padded with zeros from d to D, and `S_r` multiplies by signs: bit 63 of the word of (seed, stream, row = 3 m + r, column) for
 //! rotation m, set for -1. P is orthogonal for any signs, so lengths and angles stay. Coordinates of Px vary as those of a
 //! uniformly random rotation do; fewer rounds show the axes of x.
 //!
@@ -154,7 +154,7 @@ const CHUNK: usize = 64;
 pub struct Rotations {
     dim: usize,
     bits: usize,
-    rotations: Vec<Hadamard>,
+    all: Vec<Hadamard>,
 }
 
 impl Rotations {
@@ -169,7 +169,7 @@ impl Rotations {
         let size = size_of_rotation(dim)?;
         let rotations =
             room::tried_in_turn((0..bits.div_ceil(size)).map(|number| Hadamard::new(seed, stream, number, dim)))?;
-        Ok(Self { dim, bits, rotations })
+        Ok(Self { dim, bits, all: rotations })
     }
 
     /// Calls `put` with all coordinates of x - mean, in double precision.
@@ -181,7 +181,7 @@ impl Rotations {
         mut put: impl FnMut(usize, &[f64]),
     ) {
         let instructions = Instructions::best();
-        for (number, rotation) in self.rotations.iter().enumerate() {
+        for (number, rotation) in self.all.iter().enumerate() {
             buffer.clear();
             buffer.extend(x.iter().zip(mean).map(|(&value, &mean)| value.into() - mean));
             buffer.resize(rotation.size, 0.0);
@@ -205,7 +205,7 @@ impl Rotations {
         let mut out = room::filled(U::default(), x.len() / self.dim * width)?;
         let one = |(out, x): (&mut [U], &[T])| {
             stop.check()?;
-            let mut buffer = room::of(self.rotations.first().map_or(0, Hadamard::size))?;
+            let mut buffer = room::of(self.all.first().map_or(0, Hadamard::size))?;
             for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(self.dim)) {
                 self.each(x, mean, &mut buffer, |from, values| put(out, from, values));
             }
@@ -308,7 +308,7 @@ mod tests {
             assert_eq!((rows * bits, rows * bits.div_ceil(64)), (products.len(), codes.len()));
             for (row, products) in products.chunks_exact(bits).enumerate() {
                 for (bit, &product) in products.iter().enumerate() {
-                    let rotation = Hadamard::new(3, 3, bit / rotations.rotations[0].size(), dim).expect("a rotation");
+                    let rotation = Hadamard::new(3, 3, bit / rotations.all[0].size(), dim).expect("a rotation");
                     let mut values: Vec<f64> = x[row * dim..][..dim].iter().zip(&mean).map(|(x, m)| x - m).collect();
                     values.resize(rotation.size(), 0.0);
                     rotation.rotate(Instructions::best(), &mut values);

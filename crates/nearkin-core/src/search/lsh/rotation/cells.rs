@@ -1,6 +1,6 @@
 //! Cells around random rows: codes of what is left behind the nearest centre, and the search of the nearest cells.
 //!
-//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it. A row x of cell j has the code of P(x - c_j). One
+//! C rows are drawn by the seed, and each moves to the mean of the rows nearest to it. A row x of cell j has the code of `P(x - c_j)`. One
 //! table per query serves all cells: with y = P(q - c) and the signs of the row,
 //!
 //! ```text
@@ -47,7 +47,7 @@ pub(super) struct Later {
 /// Cells and the codes of their rows.
 #[derive(Debug)]
 pub(crate) struct Cells {
-    /// P(c_j - c), one after the other.
+    /// `P(c_j - c)`, one after the other.
     pub(super) centres: Column<f32>,
     pub(super) centre_codes: RotationCodes,
     /// First block of each cell, and the end of the last.

@@ -13,7 +13,7 @@
 //! the mean of its rounding errors is added to the sum; its variance V joins that of the estimate: ‖y‖² becomes
 //! ‖y‖² + V / w₀², where no w is below w₀.
 //!
-//! Memory: D/8 + 9 bytes a row. Source: J. Gao and C. Long, "RaBitQ", SIGMOD 2024, lemmas B.1 to B.3; tables by shuffles as in
+//! Memory: D/8 + 9 bytes a row. Source: J. Gao and C. Long, "`RaBitQ`", SIGMOD 2024, lemmas B.1 to B.3; tables by shuffles as in
 //! F. André, A.-M. Kermarrec and N. Le Scouarnec, "Quicker ADC", 2019.
 
 use std::ops::Range;
