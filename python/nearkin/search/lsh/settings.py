@@ -295,6 +295,9 @@ def longest(given: Given, metric: Metric, rows: Rows) -> float | None:
 
 def _warn_of_long(given: Given, norms: Floats, max_norm: float) -> None:
     """Warn where the largest norm is far above that of most rows, which then look alike to every query."""
+    # Few rows are all ranked.
+    if len(norms) <= _NUM_CANDIDATES:
+        return
     middle = float(np.median(norms[norms > 0])) if norms.any() else max_norm
     if max_norm <= _FAR * middle or given.rank not in ("hamming", "spherical"):
         return
