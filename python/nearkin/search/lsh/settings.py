@@ -305,8 +305,8 @@ def _warn_of_long(given: Given, norms: Floats, max_norm: float) -> None:
     above = int((norms > _FAR * middle).sum())
     warn_caller(
         f"{name} {max_norm:.6g}, {max_norm / middle:.3g} times the median norm {middle:.6g}: hashes tell little of "
-        "inner products of shorter vectors, and few of their neighbours are found; normalise vectors, or leave out "
-        f"those longer than {_FAR:g} times the median ({above} of {len(norms)}) and rank them apart",
+        "inner products of shorter vectors, and few of their neighbours are found; use rank='estimate', normalise "
+        f"vectors, or leave out those longer than {_FAR:g} times the median ({above} of {len(norms)})",
         LongVectorsWarning,
     )
 
