@@ -102,7 +102,17 @@ macro_rules! real {
             type Norm = Self;
             #[inline(always)]
             fn norm(row: &[Self]) -> Self {
-                fold(row, row, |x| x, |x| x, |a, b| a * b).sqrt()
+                fold(
+                    row,
+                    row,
+                    #[inline(always)]
+                    |x| x,
+                    #[inline(always)]
+                    |x| x,
+                    #[inline(always)]
+                    |a, b| a * b,
+                )
+                .sqrt()
             }
             fn has_angle(norm: Self) -> bool {
                 norm != 0.0 && norm.is_finite()
@@ -170,7 +180,15 @@ impl Element for u16 {
     type Norm = f32;
     #[inline(always)]
     fn norm(row: &[Self]) -> f32 {
-        fold(row, row, Self::single, Self::single, |a, b| a * b).sqrt()
+        fold(
+            row,
+            row,
+            Self::single,
+            Self::single,
+            #[inline(always)]
+            |a, b| a * b,
+        )
+        .sqrt()
     }
     fn has_angle(norm: f32) -> bool {
         f32::has_angle(norm)
@@ -294,14 +312,35 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
             rows,
             out,
             #[inline(always)]
-            |row, _| fold(query, row, |x| x, &wide, |a, b| (a - b) * (a - b)).sqrt(),
+            |row, _| {
+                fold(
+                    query,
+                    row,
+                    #[inline(always)]
+                    |x| x,
+                    &wide,
+                    #[inline(always)]
+                    |a, b| (a - b) * (a - b),
+                )
+                .sqrt()
+            },
         ),
         Metric::L1 => each_row(
             kept,
             rows,
             out,
             #[inline(always)]
-            |row, _| fold(query, row, |x| x, &wide, |a, b| Real::abs(a - b)),
+            |row, _| {
+                fold(
+                    query,
+                    row,
+                    #[inline(always)]
+                    |x| x,
+                    &wide,
+                    #[inline(always)]
+                    |a, b| Real::abs(a - b),
+                )
+            },
         ),
         Metric::Cosine => {
             let norms: &[T::Norm] = &kept.norms;
@@ -311,7 +350,20 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
                 rows,
                 out,
                 #[inline(always)]
-                |row, number| cosine(fold(query, row, |x| x, &wide, |a, b| a * b), norm * length(norms[number])),
+                |row, number| {
+                    cosine(
+                        fold(
+                            query,
+                            row,
+                            #[inline(always)]
+                            |x| x,
+                            &wide,
+                            #[inline(always)]
+                            |a, b| a * b,
+                        ),
+                        norm * length(norms[number]),
+                    )
+                },
             );
         }
         Metric::InnerProduct => each_row(
@@ -319,7 +371,17 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
             rows,
             out,
             #[inline(always)]
-            |row, _| -fold(query, row, |x| x, &wide, |a, b| a * b),
+            |row, _| {
+                -fold(
+                    query,
+                    row,
+                    #[inline(always)]
+                    |x| x,
+                    &wide,
+                    #[inline(always)]
+                    |a, b| a * b,
+                )
+            },
         ),
     }
 }
@@ -333,7 +395,15 @@ pub(super) fn whole<T: Whole>(metric: Metric, query: &[T], kept: &Dense<T>, rows
             rows,
             out,
             #[inline(always)]
-            |row, _| (sum(query, row, |a, b| a.apart(b) * a.apart(b)) as f64).sqrt() as f32,
+            |row, _| {
+                (sum(
+                    query,
+                    row,
+                    #[inline(always)]
+                    |a, b| a.apart(b) * a.apart(b),
+                ) as f64)
+                    .sqrt() as f32
+            },
         ),
         Metric::L1 => each_row(
             kept,

@@ -534,11 +534,35 @@ impl Store {
         match (self, queries) {
             (Self::F32(dense), Vectors::F32(values)) => instructions.run(
                 #[inline(always)]
-                || kernels::floating(metric, dense.query(values, number), dense, |x| x, |x| x, rows, out),
+                || {
+                    kernels::floating(
+                        metric,
+                        dense.query(values, number),
+                        dense,
+                        #[inline(always)]
+                        |x| x,
+                        #[inline(always)]
+                        |x| x,
+                        rows,
+                        out,
+                    );
+                },
             ),
             (Self::F64(dense), Vectors::F64(values)) => instructions.run(
                 #[inline(always)]
-                || kernels::floating(metric, dense.query(values, number), dense, |x| x, |x| x, rows, out),
+                || {
+                    kernels::floating(
+                        metric,
+                        dense.query(values, number),
+                        dense,
+                        #[inline(always)]
+                        |x| x,
+                        #[inline(always)]
+                        |x| x,
+                        rows,
+                        out,
+                    );
+                },
             ),
             (Self::U8(dense), Vectors::U8(values)) => instructions.run(
                 #[inline(always)]
