@@ -149,13 +149,18 @@ def _lsh(about: Mapping[str, Any], name: str) -> Contents:
     if tuning is not None:
         figures.append(("recall", f"{tuning['measured_recall']:.3f}", f"measured; wanted {tuning['recall']:g}"))
         told = f"{_count(tuning['expected_candidates'])} candidates"
-        figures.append(("a query", f"{tuning['expected_microseconds']:,.0f} µs", f"expected; {told}"))
+        time = tuning["expected_microseconds"]
+        if time is not None:
+            figures.append(("a query", f"{time:,.0f} µs", f"expected; {told}"))
     said = [f"Family: {about['family']}.", f"Why: {about['why']}."]
     if about["chosen"]:
         said.append(f"Chosen by the index: {', '.join(about['chosen'])}.")
     ranked = None if tuning is None else tuning["expected_candidates"]
     sections = [Section("What a query does", charts=(stages("Stages of a query", "", [_lsh_stages(about, ranked)]),))]
-    if about["filter"] != "codes":
+    if about.get("codes_promise") is not None:
+        note = f"{about['deviations']:.2f} standard deviations below the estimate"
+        figures.append(("promised by the codes", f"{about['codes_promise']:.3f}", note))
+    if "bucket_sizes" in about:
         rows = [
             (str(1 << at) if at == 0 else f"{1 << at}–{(2 << at) - 1}", float(count))
             for at, count in enumerate(about["bucket_sizes"])
@@ -169,6 +174,16 @@ def _lsh_stages(about: Mapping[str, Any], ranked: float | None) -> list[Stage]:
     start = Stage("query", "1 vector", f"{about['dimension']} dimensions")
     last = "k nearest" if ranked is None else f"k nearest of {_count(ranked)}"
     end = Stage("rank", last, f"by the exact distance, {about['metric']}")
+    if about.get("rank") == "estimate":
+        hashed = Stage("rotate", f"{about['bits']} coordinates", "and look-up tables of them")
+        if about["num_cells"]:
+            cells = Stage(
+                "choose cells", f"{about['num_probes']:,} of {about['num_cells']:,}", "the nearest by distance"
+            )
+            scanned = Stage("compute bounds", f"of {about['vectors']:,} codes those of the cells", "")
+            return [start, hashed, cells, scanned, _by_bound(about)]
+        scanned = Stage("compute bounds", f"of {about['vectors']:,} codes", "")
+        return [start, hashed, scanned, _by_bound(about)]
     if about["filter"] == "codes":
         scanned = Stage("compare codes", f"{about['vectors']:,} codes", f"by {about['rank']} distance")
         kept = Stage("keep the nearest", f"{about['num_candidates']:,} candidates", "")
@@ -177,6 +192,10 @@ def _lsh_stages(about: Mapping[str, Any], ranked: float | None) -> list[Stage]:
     hashed = Stage("hash", f"{tables * hashes:,} values", f"{tables} tables of {hashes}")
     looked = Stage("look up", f"{tables * probes:,} buckets", f"{probes} of each table")
     return [start, hashed, looked, end]
+
+
+def _by_bound(about: Mapping[str, Any]) -> Stage:
+    return Stage("rank", "while a bound is below the k-th distance", f"by the exact distance, {about['metric']}")
 
 
 def _bands(about: Mapping[str, Any], name: str) -> Contents:

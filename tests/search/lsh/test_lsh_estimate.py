@@ -151,6 +151,58 @@ def test_auto_scans_codes_of_few_rows_and_visits_cells_of_many() -> None:
     assert "num_tables" not in repr(many.settings_)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"filter": "codes"}, {"filter": "cells"}, {"filter": "cells", "num_cells": 30}, {"metric": "inner_product"}],
+)
+def test_tuning_reaches_the_recall_with_no_more_than_it_needs(given: dict[str, Any], tmp_path: Path) -> None:
+    X, Q = grouped(1, 6000, 24), grouped(1, 6300, 24)[6000:]
+    given = {"metric": "l2"} | given
+    made = index(**given)
+    for wanted in (0.8, 0.95):
+        settings_ = made.tune(X, recall=wanted, k=10)
+        tuning = settings_.tuning
+        assert tuning is not None
+        assert wanted <= tuning.least_recall <= tuning.measured_recall
+        assert tuning.expected_microseconds is None
+        assert wanted - 0.02 <= share(made, X, Q, 10, given["metric"])
+        # The least promise, or the fewest cells, of which there are not many.
+        if (settings_.recall or 0) > 0.5:
+            assert tuning.least_recall <= wanted + 0.02
+        elif given.get("filter") == "cells":
+            assert tuning.least_recall <= wanted + 0.06
+        assert tuning.measured_recall == made.explain()["cells_measured"]
+    made.save(tmp_path / "index")
+    opened = nk.LSHIndex.open(tmp_path / "index")
+    assert made.settings_ == opened.settings_
+    assert "recall" in made.settings_.chosen
+
+
+def test_tuning_keeps_what_was_given_and_names_what_is_too_small() -> None:
+    X = grouped(2, 3000, 16)
+    made = index(metric="l2", filter="cells", num_probes=4, recall=0.9)
+    settings_ = made.tune(X, recall=0.99)
+    assert (4, 0.9) == (settings_.num_probes, settings_.recall)
+    assert settings_.tuning is not None
+    assert settings_.tuning.least_recall < 0.99
+    with pytest.raises(ParameterError, match="bytes or more"):
+        index(metric="l2").tune(X, memory=1000)
+    assert index(metric="l2").tune(X, seed=3) == index(metric="l2").tune(X, seed=3)
+
+
+def test_the_plan_of_an_index_is_shown() -> None:
+    pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
+    from nearkin.report.plan import plan_page
+
+    X = grouped(2, 600, 16)
+    for filter in ("codes", "cells"):  # noqa: A001 the name of the parameter
+        made = index(metric="l2", filter=filter)
+        made.tune(X, recall=0.9)
+        page = plan_page(made.explain())
+        assert "promised by the codes" in page
+        assert ("choose cells" in page) == (filter == "cells")
+
+
 def test_inner_products_need_no_longest_vector() -> None:
     X, Q = grouped(3, 2000, 30), grouped(8, 20, 30)
     X[:3] *= 200

@@ -57,6 +57,7 @@ from nearkin.search.lsh.settings import (
     why,
 )
 from nearkin.search.lsh.tuning import Plan, Sample, Wish, tune
+from nearkin.search.lsh.tuning_estimates import tune_estimates
 from nearkin.search.results import Candidates
 from nearkin.search.saved import Origin
 from nearkin.vectors.rows import Rows, Vectors, as_rows
@@ -244,8 +245,9 @@ class LSHIndex(Links):
         Some rows serve as queries, and their true neighbours are found by brute force. For each number of hashes and
         probes (and each width, for p-stable keys with `width="auto"`), sampled tables show how often neighbours meet,
         from which the number of tables that reaches the recall follows. Of all choices within the memory the fastest
-        wins; a scan of codes competes with them. The index is then built and its recall measured, and it grows until
-        the recall is reached. Parameters given to the constructor are kept.
+        wins; a scan of codes competes with them. With `rank="estimate"` the least promise and the fewest cells are
+        found whose measured recall is the wanted one. The index is then built and its recall measured, and it grows
+        until the recall is reached. Parameters given to the constructor are kept.
 
         Parameters
         ----------
@@ -298,13 +300,11 @@ class LSHIndex(Links):
         check(self.given)
         rows = as_rows(X, least=1)
         given = self.given.of_dimension(rows.d)
-        if given.rank == "estimate":
-            allowed = '"hamming" or "spherical" for tune; rank="estimate" needs none: give recall='
-            raise bad_parameter("rank", '"estimate"', allowed)
         # Asked for once, since more than one index may be made.
         keys = None if ids is None else check_ids(ids)
 
-        self._become(tune(given, rows, wish, partial(self._of_plan, rows, keys)))
+        tuned = tune_estimates if given.rank == "estimate" else tune
+        self._become(tuned(given, rows, wish, partial(self._of_plan, rows, keys)))
         return self.settings_
 
     def _make_core(self, rows: Rows) -> LshCore:
@@ -325,6 +325,10 @@ class LSHIndex(Links):
             settings.hashes_per_table,
             np.ascontiguousarray(layout, dtype=np.uint32).ravel(),
         )
+
+    def bytes_of_filter(self) -> int:
+        """Bytes of tables or codes in memory."""
+        return self._fitted().info()[4]
 
     def __repr__(self) -> str:
         state = f"{len(self)} vectors, {self.settings_}" if self._core is not None else "not fitted"

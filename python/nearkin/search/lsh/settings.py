@@ -95,16 +95,16 @@ class Tuning:
         The wanted share of the true k nearest.
     k : int
     expected_recall : float
-        Estimated from the sample on which the choice was made.
+        Estimated from the sample on which the choice was made; of estimates, what the codes promise.
     measured_recall : float
         Of the index that was made, on rows of its own.
     least_recall : float
         The measured one less two of its standard errors; below `recall` only where nothing within the limits reached
         it.
     expected_candidates : float
-        Rows that are ranked per query.
-    expected_microseconds : float
-        Per query, on one thread of the machine of the benchmarks.
+        Rows that are ranked per query; of estimates, rows whose bounds are computed.
+    expected_microseconds : float or None
+        Per query, on one thread of the machine of the benchmarks; None for estimates.
     choices : int
         How many choices reached the recall by the sample.
     """
@@ -115,7 +115,7 @@ class Tuning:
     measured_recall: float
     least_recall: float
     expected_candidates: float
-    expected_microseconds: float
+    expected_microseconds: float | None
     choices: int
 
 

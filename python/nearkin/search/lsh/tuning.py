@@ -145,6 +145,8 @@ class Sample:
 
     def form(self, rows: Rows, *, query: bool = False) -> Hashed:
         """Some rows as a family sees them."""
+        if self.given.rank == "estimate":
+            return plain(rows)
         return hashed_form(rows, self.metric, self.max_norm, query=query)
 
 
@@ -157,13 +159,16 @@ class Searcher(Protocol):
     def nearest(self, Q: Vectors, k: int = 10) -> SearchResult:
         """As for `LSHIndex`."""
 
+    def bytes_of_filter(self) -> int:
+        """Bytes of tables or codes."""
+
 
 Made = TypeVar("Made", bound=Searcher)
 
 
 def tune(given: Given, rows: Rows, wish: Wish, make: Callable[[Plan, Sample], Made]) -> Made:
     """What `LSHIndex.tune` does: the index that reaches the recall, as `make` makes it of a plan."""
-    sample = _sampled(given, rows, wish)
+    sample = sampled(given, rows, wish)
     plans: list[Plan] = []
     scannable = given.family.kind == "bits" and given.family.num_hashes <= 1024
     if scannable and given.filter != "buckets" and not given.has_tables:
@@ -177,7 +182,7 @@ def tune(given: Given, rows: Rows, wish: Wish, make: Callable[[Plan, Sample], Ma
         )
     plan = min(plans, key=lambda plan: plan.nanoseconds)
     made = make(plan, sample)
-    measured, least = _measured(made, sample, wish.k)
+    mean, least = measured(made, sample, wish.k)
     while least < wish.recall:
         longer = _longer(plan, len(rows), given, wish, made.family_)
         if longer is None:
@@ -188,15 +193,15 @@ def tune(given: Given, rows: Rows, wish: Wish, make: Callable[[Plan, Sample], Ma
         else:
             made = make(longer, sample)
         plan = longer
-        measured, least = _measured(made, sample, wish.k)
+        mean, least = measured(made, sample, wish.k)
     else:
-        made, plan, measured, least = _of_fewer_tables(make, made, sample, wish, plan, (measured, least))
-        plan, measured, least = _lowered(made, sample, wish, plan, (measured, least))
+        made, plan, mean, least = _of_fewer_tables(make, made, sample, wish, plan, (mean, least))
+        plan, mean, least = _lowered(made, sample, wish, plan, (mean, least))
     tuning = Tuning(
         recall=wish.recall,
         k=wish.k,
         expected_recall=plan.recall,
-        measured_recall=measured,
+        measured_recall=mean,
         least_recall=least,
         expected_candidates=plan.candidates,
         expected_microseconds=plan.nanoseconds / 1000,
@@ -206,7 +211,7 @@ def tune(given: Given, rows: Rows, wish: Wish, make: Callable[[Plan, Sample], Ma
     return made
 
 
-def _sampled(given: Given, rows: Rows, wish: Wish) -> Sample:
+def sampled(given: Given, rows: Rows, wish: Wish) -> Sample:
     """Queries, their true neighbours and random rows."""
     metric = check(given)
     n, k = len(rows), wish.k
@@ -231,14 +236,16 @@ def _sampled(given: Given, rows: Rows, wish: Wish) -> Sample:
     return Sample(given, metric, max_norm, rows, queries, nearest[own], others, measured, distances[:, -1])
 
 
-def _measured(index: Searcher, sample: Sample, k: int) -> tuple[float, float]:
+def measured(index: Searcher, sample: Sample, k: int) -> tuple[float, float]:
     """The share of true neighbours that is found of queries, which are rows of the index, and its lower bound."""
     far = sample.limits
     limit = far + 1e-5 * np.abs(far) + 1e-12
-    hits = index.nearest(plain(sample.rows.take(sample.measured)), k + 1)
+    asked = sample.rows.take(sample.measured)
+    hits = index.nearest(plain(asked), k + 1)
     good = np.bincount(hits.queries[hits.distances <= limit[hits.queries]], minlength=len(far))
-    # Each row finds itself, or an equal one in its place.
-    shares: Floats = np.minimum(np.maximum(good - 1, 0), k) / k
+    # Each row finds itself, or an equal one in its place; by inner product only where it is long enough.
+    own = -(asked.norms() ** 2) if sample.metric == "inner_product" else np.zeros(len(far))
+    shares: Floats = np.minimum(np.maximum(good - (own <= limit), 0), k) / k
     mean = float(shares.mean())
     return mean, mean - _ERRORS * float(shares.std(ddof=1)) / math.sqrt(len(shares))
 
@@ -264,7 +271,7 @@ def _of_fewer_tables(
         size = plan.bytes / plan.settings.num_tables * middle
         fewer = replace(plan, settings=replace(plan.settings, num_tables=middle), bytes=size)
         other = make(fewer, sample)
-        found = _measured(other, sample, wish.k)
+        found = measured(other, sample, wish.k)
         if found[1] >= wish.recall:
             made, plan, reached, high = other, fewer, found, middle
         else:
@@ -286,7 +293,7 @@ def _lowered(
     while high - low > max(1, int(_FINE * high)):
         middle = (low + high) // 2
         made.settings_ = replace(made.settings_, **{name: middle})  # type: ignore[arg-type]  # A whole number.
-        found = _measured(made, sample, wish.k)
+        found = measured(made, sample, wish.k)
         if found[1] >= wish.recall:
             high, reached = middle, found
         else:

@@ -301,7 +301,7 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
     metric: Metric,
     query: &[Q],
     kept: &Dense<T>,
-    wide: impl Fn(T) -> Q,
+    wide: impl Fn(T) -> Q + Copy,
     length: impl Fn(T::Norm) -> Q,
     rows: &[u32],
     out: &mut Vec<(f64, u32)>,
@@ -318,7 +318,7 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
                     row,
                     #[inline(always)]
                     |x| x,
-                    &wide,
+                    wide,
                     #[inline(always)]
                     |a, b| (a - b) * (a - b),
                 )
@@ -336,7 +336,7 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
                     row,
                     #[inline(always)]
                     |x| x,
-                    &wide,
+                    wide,
                     #[inline(always)]
                     |a, b| Real::abs(a - b),
                 )
@@ -357,7 +357,7 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
                             row,
                             #[inline(always)]
                             |x| x,
-                            &wide,
+                            wide,
                             #[inline(always)]
                             |a, b| a * b,
                         ),
@@ -377,7 +377,7 @@ pub(super) fn floating<T: Element, Q: Real + Element<Norm = Q>>(
                     row,
                     #[inline(always)]
                     |x| x,
-                    &wide,
+                    wide,
                     #[inline(always)]
                     |a, b| a * b,
                 )
