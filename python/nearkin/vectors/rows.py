@@ -225,9 +225,10 @@ def _as_csr(matrix: Sparse, name: str) -> csr_array | csr_matrix:
     if csr is not matrix:
         check_sparse(csr, name)
     dtype = _float_type(csr.dtype, name)
-    if len(csr.indices) != len(csr.data) or len(csr.indices) != int(csr.indptr[-1]):
-        csr = csr.copy()
-        csr.prune()
+    count = int(csr.indptr[-1])
+    if len(csr.indices) != count or len(csr.data) != count:
+        # SciPy copies no matrix with more values than places.
+        csr = type(csr)((csr.data[:count], csr.indices[:count], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
