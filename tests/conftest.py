@@ -95,7 +95,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     here = Path(__file__).parent
     places = {here / name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    # An engine ends a session that nobody asks for twenty minutes: all that ask it come one after another.
+    engines = here / "spark"
+    items.sort(key=lambda item: (engines not in item.path.parents, places.get(item.path, len(places))))
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):
             item.add_marker("shared")

@@ -9,8 +9,10 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -22,7 +24,7 @@ from sessions import java
 
 import nearkin as nk
 from command import Done, call, run, write_jsonl
-from nearkin.cli.engine import Engine, address_of, engine_named, session_of, told_by_engine
+from nearkin.cli.engine import Engine, _stop, address_of, engine_named, session_of, told_by_engine
 from nearkin.errors import EngineError, ParameterError
 
 __all__ = ["java"]
@@ -453,6 +455,21 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
         child.wait()
     assert (130, b"", b"nearkin: interrupted\n") == (child.returncode, out, err)
     assert ["a.pq"] == names(tmp_path)
+
+
+def test_a_session_whose_server_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its client may wait for ever for what an interrupt has cut off, and at the end of the process once more."""
+    monkeypatch.setattr("nearkin.cli.engine._GONE_SECONDS", 0.05)
+    ends: list[Any] = []
+    monkeypatch.setattr("atexit.unregister", ends.append)
+    never = threading.Event()
+    client = SimpleNamespace(_on_exit=lambda: None)
+    session = SimpleNamespace(client=client, stop=never.wait, release_session_on_close=True)
+    _stop(session, told=False)
+    assert [client._on_exit] == ends
+    assert not session.release_session_on_close
+    assert "nearkin-stop" in [thread.name for thread in threading.enumerate()]
+    never.set()
 
 
 def test_a_swallowed_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

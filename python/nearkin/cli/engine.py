@@ -6,6 +6,7 @@ with `--master` runs its driver in a Java process that ends with this one; `--re
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -33,6 +34,8 @@ _MASTER = re.compile(_LOCAL.pattern + r"|spark://.+|k8s://.+|yarn")
 _REMOTE_PORT = 15002
 _SECONDS = 10.0
 """For which a server has to take a connection."""
+_GONE_SECONDS = 1.0
+"""For which the end of a session is waited for whose server is gone."""
 _SAIL_RETRIES = 3
 _REMOTE_RETRIES = 6
 """About a minute; pyspark itself tries for ten, and a server of this process that has ended never comes back."""
@@ -270,10 +273,25 @@ def _silence(address: tuple[str, int]) -> str:
 
 
 def _stop(session: Any, *, told: bool = True) -> None:
-    """Close a session, whose server is told or not; an engine that is gone has been told of before."""
-    session.release_session_on_close = told
-    with suppress(Exception):
-        session.stop()
+    """Close a session, whose server is told or not; an engine that is gone has been told of before.
+
+    gRPC waits without a limit for calls that an interrupt has cut off. Where the server is gone nothing is left to
+    wait for.
+    """
+
+    def stop() -> None:
+        with suppress(Exception):
+            session.stop()
+
+    if told:
+        stop()
+        return
+    session.release_session_on_close = False
+    # At the end of the process the client would ask the server once more.
+    atexit.unregister(getattr(session.client, "_on_exit", None))
+    stopping = threading.Thread(target=stop, name="nearkin-stop", daemon=True)
+    stopping.start()
+    stopping.join(_GONE_SECONDS)
 
 
 def _builder(engine: str) -> Any:
