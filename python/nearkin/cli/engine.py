@@ -288,7 +288,9 @@ def _stop(session: Any, *, told: bool = True) -> None:
         return
     session.release_session_on_close = False
     # At the end of the process the client would ask the server once more.
-    atexit.unregister(getattr(session.client, "_on_exit", None))
+    asked = getattr(session.client, "_on_exit", None)
+    if asked is not None:
+        atexit.unregister(asked)
     stopping = threading.Thread(target=stop, name="nearkin-stop", daemon=True)
     stopping.start()
     stopping.join(_GONE_SECONDS)
