@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: faults sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs fuzz newcomer clean
+.PHONY: faults sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -117,9 +117,18 @@ demo: setup
 	$(BIN)/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --report --overwrite
 	head -n 2 demo-out/clusters.jsonl
 
-docs: setup
+# The site, in the folder site; a link or an anchor that leads nowhere is an error. `docs-serve` shows it while pages are written.
+docs: $(VENV)/.tools
 	$(BIN)/python -m pip install --quiet --group docs
-	$(BIN)/mkdocs build --strict
+	PYTHONPATH=tools/site $(BIN)/zensical build --strict --clean
+
+docs-serve: $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet --group docs
+	PYTHONPATH=tools/site $(BIN)/zensical serve
+
+# Each page of the site in Chromium, on a wide and on a narrow window: links, pictures, requests, errors, width.
+docs-check: docs $(VENV)/.chromium
+	$(BIN)/python tools/check_site.py
 
 # Every attack in full: each fault of the file system for every saver, every flipped bit, signals, threads and writers at
 # once for longer; a hundred kills of the service, a million calls of sixteen clients.
@@ -227,4 +236,4 @@ bench-ssdeep: setup
 	touch $@
 
 clean:
-	rm -rf target fuzz/target $(VENV) .venv-pybind .venv-spark-rivals .venv-text-dedup site demo-out
+	rm -rf target fuzz/target $(VENV) .venv-pybind .venv-spark-rivals .venv-text-dedup site .cache demo-out

@@ -63,6 +63,17 @@ def test_every_page_is_in_the_menu() -> None:
     assert sorted(menu) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
 
 
+def test_every_public_name_has_a_page_of_reference() -> None:
+    """tools/write_reference.py knows all names of the package, and its pages are written."""
+    import nearkin as nk
+
+    pages = {page.stem.replace("-", ".") for page in (ROOT / "docs" / "reference").glob("*.md")}
+    names = {*nk.__all__, *(f"families.{name}" for name in nk.families.__all__)} - {"__version__", "families", "theory"}
+    # Part of other pages, or of a module's.
+    names -= {"families.MinHash", "families.SimHash", "families.Probes", "families.datasketch_signature"}
+    assert set() == names - pages
+
+
 def test_no_file_holds_the_marks_of_a_conflict() -> None:
     """Text that two changes left behind in one place is neither's."""
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()

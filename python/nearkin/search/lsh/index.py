@@ -99,8 +99,8 @@ class LSHIndex(Links):
     metric : {"l2", "l1", "cosine", "inner_product"}, optional
         The true distance; by default the one that the family approximates. "l2" and "l1" are the Euclidean and the
         Manhattan distance, "cosine" is 1 - cos, and "inner_product" is the negative inner product. For the last, the
-        family must approximate the cosine: vectors are hashed as [x / M, sqrt(1 - |x / M|^2)] and queries as
-        [q / |q|, 0] [3]_.
+        family must approximate the cosine: vectors are hashed as `[x / M, sqrt(1 - |x / M|^2)]` and queries
+        as `[q / |q|, 0]` [3]_.
     max_norm : float, optional
         M of "inner_product"; vectors added later may not be longer. Default: the norm of the longest vector given to
         `fit`. None with `rank="estimate"`, which needs none.

@@ -1,0 +1,150 @@
+"""Opens every page of the built site in Chromium, on a wide and on a narrow window, and says what is wrong.
+
+    make docs && python tools/check_site.py [--pictures FOLDER] [FOLDER of the site]
+
+Wrong is: a page wider than its window, an error or warning in the console, a request that fails or goes to another
+host, a picture that does not load, a link to a page or an anchor that is not there, a formula that is not MathML.
+With `--pictures` each page is photographed, too. Needs playwright and Debian's chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import threading
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+WIDTHS = (1280, 390)
+HOST = "http://site.test/"
+
+
+class Page(HTMLParser):
+    """The links and the anchors of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Called for each element."""
+        given = dict(attrs)
+        if given.get("id"):
+            self.anchors.add(str(given["id"]))
+        if tag == "a" and given.get("href"):
+            self.links.append(str(given["href"]))
+
+
+def broken_links(site: Path) -> list[str]:
+    """Links within the site that lead nowhere."""
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    found = []
+    for path, page in pages.items():
+        base = HOST + str(path.relative_to(site))
+        for link in page.links:
+            url, anchor = urldefrag(urljoin(base, link))
+            if not url.startswith(HOST):
+                continue
+            target = site / unquote(urlsplit(url).path).lstrip("/")
+            target = target / "index.html" if target.is_dir() else target
+            there = target.exists() and (not anchor or target not in pages or unquote(anchor) in pages[target].anchors)
+            if not there and path.name != "404.html":
+                found.append(f"{path.relative_to(site)}: {link} leads nowhere")
+    return found
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server that prints nothing."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Called for each request."""
+
+
+FAULTS = """() => {
+    const found = [];
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth > width)
+        found.push(`is ${document.documentElement.scrollWidth} wide in a window of ${width}`);
+    for (const image of document.images)
+        if (image.complete && image.naturalWidth === 0) found.push(`picture ${image.getAttribute("src")} is missing`);
+    for (const text of document.querySelectorAll("article p, article li, article td"))
+        if (/(^|\\s)\\$[^\\s$][^$]*[\\\\^_][^$]*\\$/.test(text.textContent) && !text.querySelector("code"))
+            found.push(`formula is text: ${text.textContent.slice(0, 60)}`);
+    return found;
+}"""
+
+
+def faults_in_browser(site: Path, pictures: Path | None) -> list[str]:
+    """What is wrong with pages when they are looked at."""
+    from playwright.sync_api import sync_playwright
+
+    program = next((path for name in PROGRAMS if (path := shutil.which(name))), None)
+    if program is None:
+        raise SystemExit("chromium is not installed (Debian: apt-get install chromium)")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    root = f"http://127.0.0.1:{server.server_port}/"
+    found: list[str] = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for width in WIDTHS:
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            where = [""]
+
+            def wrong(what: str, where: list[str] = where, width: int = width) -> None:
+                found.append(f"{where[0] or 'index'} at {width}: {what}")
+
+            page.on("console", lambda m, wrong=wrong: m.type in ("error", "warning") and wrong(f"console: {m.text}"))
+            page.on("pageerror", lambda error, wrong=wrong: wrong(f"script: {error}"))
+            page.on(  # what was still loading when the next page was opened has not failed
+                "requestfailed",
+                lambda request, wrong=wrong: (
+                    request.failure == "net::ERR_ABORTED" or wrong(f"{request.failure}: {request.url}")
+                ),
+            )
+            page.on(
+                "request",
+                lambda request, wrong=wrong: (
+                    request.url.startswith((root, "data:", "blob:")) or wrong(f"asks {request.url}")
+                ),
+            )
+            for path in sorted(site.rglob("index.html")):
+                where[0] = str(path.parent.relative_to(site)).removeprefix(".")
+                page.goto(root + (where[0] + "/" if where[0] else ""))
+                page.evaluate("document.querySelectorAll('img').forEach(image => image.loading = 'eager')")
+                page.wait_for_load_state("networkidle") if pictures else None
+                for fault in page.evaluate(FAULTS):
+                    wrong(fault)
+                if pictures:
+                    name = (where[0] or "index").replace("/", "-")
+                    page.screenshot(path=pictures / f"{name}-{width}.png", full_page=True)
+            page.close()
+        browser.close()
+    server.shutdown()
+    return found
+
+
+def main() -> int:
+    """Prints each fault in a line; 1 if there is one."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("site", type=Path, nargs="?", default=ROOT / "site")
+    parser.add_argument("--pictures", type=Path)
+    given = parser.parse_args()
+    if given.pictures:
+        given.pictures.mkdir(parents=True, exist_ok=True)
+    found = [*broken_links(given.site), *faults_in_browser(given.site, given.pictures)]
+    print("\n".join(found) or f"no faults on {len(list(given.site.rglob('index.html')))} pages")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
