@@ -197,6 +197,7 @@ bench: quality .venv-pybind/.built
 	$(BIN)/python bench/hamming.py --data $(DATA)
 	$(BIN)/python bench/families.py --data $(DATA)
 	$(BIN)/python bench/vectors.py --data $(DATA)
+	$(BIN)/python bench/crossover.py
 	$(MAKE) --no-print-directory bench-ssdeep
 
 # The tables of docs/quality.md alone.

@@ -1,0 +1,70 @@
+"""What the pictures of the documentation share: colours, sizes, and SVG that is the same on every run.
+
+Letters stay letters, so files are small and are read by screen readers; the reader's font is used.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("svg")
+
+from matplotlib import pyplot as plt
+
+TEAL, AMBER, BLUE, RED, GREY, PALE = "#0f766e", "#b45309", "#1d4ed8", "#b91c1c", "#6b7280", "#d1d5db"
+COLOURS = (TEAL, AMBER, BLUE, RED, GREY)
+MOST = 60_000
+"""Bytes of a picture."""
+
+plt.rcParams.update(
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "nearkin",
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.edgecolor": GREY,
+        "axes.titlesize": 10.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.prop_cycle": mpl.cycler(color=COLOURS),
+        "axes.grid": True,
+        "grid.color": "#eceff1",
+        "grid.linewidth": 0.8,
+        "axes.axisbelow": True,
+        "legend.frameon": False,
+        "lines.linewidth": 1.8,
+        "path.simplify_threshold": 0.3,
+    }
+)
+
+
+def panels(columns: int = 1, *, height: float = 3.2, width: float = 8.2, **options: Any) -> tuple[Any, Any]:
+    """A figure and its panels, side by side."""
+    figure, axes = plt.subplots(1, columns, figsize=(width, height), layout="constrained", **options)
+    return figure, axes
+
+
+def plain(*axes: Any) -> None:
+    """Panels without scales, for drawings; one unit is as long on both axes."""
+    for panel in axes:
+        panel.set_axis_off()
+        panel.set_aspect("equal")
+
+
+def write(figure: Any, path: Path, title: str) -> None:
+    """Saves a picture with what it shows in words."""
+    figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})
+    plt.close(figure)
+    text = path.read_text(encoding="utf-8")
+    # A tenth of a point is enough for places; what is to be read stays.
+    text = re.sub(r"<[^!?>]*>", lambda tag: re.sub(r"(?<=\d\.\d)\d+", "", tag[0]), text)
+    text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    path.write_text(text, encoding="utf-8")
+    if len(text) > MOST:
+        raise SystemExit(f"{path} has {len(text):,} bytes; draw fewer points, {MOST:,} are enough")
