@@ -1,0 +1,177 @@
+"""Draws the pictures of the pages of the guide: docs/img/dedup.svg, minhash.svg, bands.svg, tune.svg and quality.svg.
+
+    python tools/plot_concepts.py docs/img [NAME ...]
+
+Figures are those of runs on the sample corpus (`samples/licences.jsonl.gz`), made when the picture is drawn. Needs
+matplotlib (the `docs` dependency group).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import FancyBboxPatch, Rectangle
+
+import nearkin as nk
+from drawing import AMBER, BLUE, GREY, PALE, TEAL, panels, write
+from nearkin import theory
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@cache
+def licences() -> list[str]:
+    """The texts of the sample corpus."""
+    with gzip.open(ROOT / "samples" / "licences.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in lines]
+
+
+def dedup() -> Any:
+    """The stages, with what is left after each on the sample corpus."""
+    summary = nk.dedup(licences(), threshold=0.8).summary
+    texts, kept = summary["documents"], summary["kept"]
+    copies = summary["removed_by_reason"].get("exact", 0)
+    matched = round(summary["verified"] * summary["verified_precision"])
+    stages = (
+        ("1 Hash", f"{texts:,}", "fingerprints"),
+        ("2 Collapse", f"{texts - copies:,}", "distinct contents"),
+        ("3 Search", f"{summary['candidates']:,}", "candidates"),
+        ("4 Verify", f"{matched:,}", f"of {summary['verified']:,} verified match"),
+        ("5 Cluster, keep", f"{kept:,}", f"kept, {texts - kept:,} removed"),
+    )
+    figure, panel = panels(1, height=1.75, width=9)
+    panel.set_axis_off()
+    panel.set(xlim=(0, 50), ylim=(0, 9))
+    for number, (name, count, what) in enumerate(stages):
+        left = 10 * number + 0.3
+        shape = FancyBboxPatch(
+            (left, 0.6), 8.5, 7.6, boxstyle="round,pad=0,rounding_size=0.6", facecolor=TEAL, alpha=0.1, edgecolor=TEAL
+        )
+        panel.add_patch(shape)
+        panel.text(left + 4.25, 6.5, name, ha="center", weight="bold", color=TEAL)
+        panel.text(left + 4.25, 3.7, count, ha="center", fontsize=15)
+        panel.text(left + 4.25, 1.7, what, ha="center", fontsize=8.5, color=GREY)
+        if number < 4:
+            panel.annotate(
+                "", (left + 9.9, 4.4), (left + 8.7, 4.4), arrowprops={"arrowstyle": "-|>", "color": GREY, "lw": 1.2}
+            )
+    return figure, "Five stages of a deduplication, with what is left of 7,053 licence texts after each"
+
+
+def minhash() -> Any:
+    """Features of two texts on the line of hash values, for eight functions."""
+    figure, panel = panels(1, height=3.3, width=8.2)
+    rng = np.random.default_rng(13)
+    shared, left, right = 6, 2, 2
+    kinds = ["both"] * shared + ["A alone"] * left + ["B alone"] * right
+    colours = {"both": TEAL, "A alone": BLUE, "B alone": AMBER}
+    equal = 0
+    for row in range(8):
+        values = rng.random(len(kinds))
+        panel.plot([0, 1], [row, row], color=PALE, linewidth=1, zorder=0)
+        for kind, value in zip(kinds, values, strict=True):
+            panel.plot(value, row, "o", color=colours[kind], markersize=6)
+        least = kinds[int(values.argmin())]
+        equal += least == "both"
+        panel.plot(values.min(), row, "o", markersize=13, markerfacecolor="none", color=colours[least])
+        says = "equal" if least == "both" else "differs"
+        panel.text(1.03, row, says, va="center", color=colours["both"] if least == "both" else GREY)
+    for kind, colour in colours.items():
+        panel.plot([], [], "o", color=colour, label=f"feature of {kind}" if kind == "both" else f"of {kind}")
+    panel.legend(loc="upper center", bbox_to_anchor=(0.45, 1.16), ncols=3)
+    panel.set(xlim=(-0.02, 1.16), ylim=(7.6, -0.6), yticks=range(8), xticks=[0, 1], xlabel="hash of a feature")
+    panel.set_yticklabels([f"h{'₁₂₃₄₅₆₇₈'[row]}" for row in range(8)])
+    panel.grid(visible=False)
+    panel.spines["left"].set_visible(False)
+    return figure, f"The smallest hash decides: {equal} of 8 values are equal, the Jaccard similarity is 6 of 10"
+
+
+def bands() -> Any:
+    """Two signatures cut into bands, of which one is equal."""
+    figure, panel = panels(1, height=1.7, width=8.6)
+    panel.set_axis_off()
+    panel.set(xlim=(-3.4, 34.3), ylim=(-1.6, 3.6))
+    rng = np.random.default_rng(3)
+    same = rng.random(32) < 0.72
+    same[12:16], same[5], same[18], same[25], same[30], same[2], same[9] = True, *[False] * 6
+    for at in range(32):
+        place = at + at // 4 * 0.25
+        for row in range(2):
+            face = TEAL if same[at] else (PALE if row else "#e8c07d")
+            panel.add_patch(Rectangle((place, row * 1.3 + 0.3), 0.86, 1, facecolor=face))
+    start = 12 + 3 * 0.25
+    panel.add_patch(Rectangle((start - 0.12, 0.15), 4.1, 2.6, fill=False, edgecolor=AMBER, linewidth=2))
+    panel.text(start + 2, -0.75, "equal in the whole band: a candidate", ha="center", color=AMBER)
+    panel.text(-3.1, 1.95, "signature a", va="center", fontsize=9)
+    panel.text(-3.1, 0.75, "signature b", va="center", fontsize=9)
+    panel.text(0, 3.15, "8 bands of 4 rows; dark values are equal", fontsize=9, color=GREY)
+    return figure, "Two signatures of 32 values in eight bands of four, of which one is equal"
+
+
+def tune() -> Any:
+    """Recall, its interval and candidates by radius, as `nk.tune` measures them on a part of the sample corpus."""
+    tuned = nk.tune(licences()[::5], threshold=0.8, recall=0.99, bits=[128])
+    rows = [row for row in tuned.curve.rows() if 6 <= row["radius"] <= 48]
+    radius = [row["radius"] for row in rows]
+    figure, (recall, cost) = panels(2)
+    recall.fill_between(
+        radius, [row["recall_low"] for row in rows], [row["recall_high"] for row in rows], color=TEAL, alpha=0.2, lw=0
+    )
+    recall.plot(radius, [row["recall"] for row in rows])
+    recall.axhline(0.99, color=GREY, linestyle=":")
+    advised = next(iter(tuned.settings.rows()))["radius"]
+    for panel in (recall, cost):
+        panel.axvline(advised, color=AMBER, linestyle="--")
+        panel.set_xlabel("radius, of 128 bits")
+    recall.set(ylim=(0, 1.03), title="Recall of pairs of 0.8 and more, with its interval")
+    recall.text(advised + 0.6, 0.05, f"advised: {advised}", color=AMBER)
+    cost.semilogy(radius, [row["candidates_per_document"] for row in rows])
+    cost.set(title="Candidates per document")
+    return figure, "Recall and candidates by radius, measured on every fifth licence text; the advised radius"
+
+
+def quality() -> Any:
+    """Distance and similarity of pairs of the sample corpus, beside the law."""
+    texts = licences()
+    rng = np.random.default_rng(5)
+    prints = nk.fingerprint(texts, "char:4|binary|xxh3|simhash:128")
+    index = nk.HammingIndex(bits=128)
+    index.add(None, prints)
+    pairs = index.pairs(52)
+    left, right = np.asarray(pairs.left), np.asarray(pairs.right)
+    drawn = rng.choice(len(left), 6000, replace=False)
+    alike = nk.similarity(texts, left[drawn].tolist(), right[drawn].tolist(), recipe="char:4|binary|xxh3|simhash:128")
+    apart = np.asarray(pairs.distances)[drawn]
+    keep: list[int] = []
+    for low in np.arange(0.45, 1.0, 0.05):  # as many of each similarity
+        keep.extend(np.flatnonzero((alike >= low) & (alike < low + 0.05))[:30])
+    figure, panel = panels(1, height=3.6, width=7)
+    similarity = np.linspace(0.45, 1, 56)
+    p = np.array([theory.simhash_difference(float(j)) for j in similarity])
+    middle, spread = 128 * p, 2.576 * np.sqrt(128 * p * (1 - p))
+    panel.fill_between(
+        similarity, middle - spread, middle + spread, color=TEAL, alpha=0.15, lw=0, label="99% by the law"
+    )
+    panel.plot(similarity, middle, color=TEAL, linewidth=1.2)
+    panel.plot(alike[keep], apart[keep], "o", markersize=2.6, color=BLUE, alpha=0.6, label="pairs of licence texts")
+    panel.axhline(30, color=AMBER, linestyle="--")
+    panel.text(0.455, 30.8, "radius 30", color=AMBER)
+    panel.axvline(0.8, color=GREY, linestyle=":")
+    panel.text(0.803, 49, "threshold 0.8", color=GREY)
+    panel.set(xlabel="Jaccard similarity", ylabel="differing bits of 128", xlim=(0.45, 1.005), ylim=(-1, 54))
+    panel.legend(loc="lower left")
+    return figure, "Differing bits against similarity: pairs above the threshold lie within the radius"
+
+
+if __name__ == "__main__":
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
+    for draw in (dedup, minhash, bands, tune, quality):
+        if not wanted or draw.__name__ in wanted:
+            figure, title = draw()
+            write(figure, folder / f"{draw.__name__}.svg", title)
