@@ -134,12 +134,22 @@ def test_values_are_those_of_the_definition(features: list[str], num_perm: int, 
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_parts_change_no_value(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many products are held at once."""
-    features = [str(i) for i in range(50)]
-    expected = datasketch_signature([features], 8, scheme=scheme)  # type: ignore[arg-type]
-    monkeypatch.setattr(datasketch, "_PART", 20)
-    assert expected.tolist() == datasketch_signature([features], 8, scheme=scheme).tolist()  # type: ignore[arg-type]
+@pytest.mark.parametrize("count", [255, 256, 257, 600])
+def test_chunks_change_no_value(scheme: str, count: int) -> None:
+    """The kernel takes 256 features at once and 32 functions; what is left over counts as well."""
+    features = [str(i) for i in range(count)]
+    expected = definition({feature.encode() for feature in features}, 33, 1, scheme)
+    assert expected == datasketch_signature([features], 33, scheme=scheme)[0].tolist()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_batches_change_no_value(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many features are held at once; documents without features lie between them."""
+    documents = [[str(j) for j in range(i % 4)] for i in range(40)]
+    expected = datasketch_signature(documents, 8, scheme=scheme)  # type: ignore[arg-type]
+    for batch in (1, 2, 7):
+        monkeypatch.setattr(datasketch, "_BATCH", batch)
+        assert expected.tolist() == datasketch_signature(documents, 8, scheme=scheme).tolist()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -18,30 +18,33 @@ for the affine schemes num_perm numbers below 2^(w − 1), doubled and made odd,
 overestimates the similarity of large sets. Signatures of one scheme, seed and `num_perm` compare with
 `nearkin.minhash_similarity` and go into a `BandIndex`; for new data take nearkin's own schemes.
 
+Kernel: `crates/nearkin-core/src/families/datasketch.rs`. The package's own calls are in `nearkin.compat.datasketch`.
+
 Source: the documentation of datasketch 2.0 (Zhu), which names schemes and hash. Tests: bit for bit against the
 package, and golden values of it (`tests/families/test_datasketch.py`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from typing import Generic, Literal, TypeAlias, TypeVar, get_args
+from functools import lru_cache
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import bad_parameter
+from nearkin._core import DatasketchCore
+from nearkin.errors import bad_parameter, check_count
 
 DatasketchScheme = Literal["affine32", "affine64", "legacy"]
 
-_Numbers: TypeAlias = NDArray[np.uint32 | np.uint64]
-_Width = TypeVar("_Width", np.uint32, np.uint64)
+Numbers: TypeAlias = NDArray[np.uint32 | np.uint64]
+"""Values of a signature, or numbers of its functions."""
 
 _MOST = 1 << 16
 """Largest number of values."""
-_PART = 1 << 20
-"""Products that are held at once."""
+_BATCH = 1 << 16
+"""Features that are held at once."""
 
 
 def datasketch_signature(
@@ -50,7 +53,7 @@ def datasketch_signature(
     *,
     seed: int = 1,
     scheme: DatasketchScheme = "affine32",
-) -> _Numbers:
+) -> Numbers:
     """Signatures equal to those of `datasketch.MinHash` after an update with each feature.
 
     Parameters
@@ -79,82 +82,113 @@ def datasketch_signature(
     >>> datasketch_signature([["red", "wine"]], 4).tolist()
     [[369563923, 1281264749, 461210151, 957686273]]
     """
-    if scheme not in get_args(DatasketchScheme):
-        raise bad_parameter("scheme", repr(scheme), "affine32, affine64 or legacy")
-    for name, value, least, most in (("num_perm", num_perm, 1, _MOST), ("seed", seed, 0, (1 << 32) - 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise bad_parameter(name, repr(value), f"{least} to {most}")
-    function: _Legacy | _Affine[np.uint32] | _Affine[np.uint64]
+    num_perm = check_count("num_perm", num_perm, 1, _MOST, f"1 to {_MOST}")
+    functions = kernel(check_scheme(scheme), num_perm, seed)
+    parts: list[Numbers] = []
+    ends, features = [0], list[bytes]()
+    for document in documents:
+        if isinstance(document, (str, bytes)):
+            raise bad_parameter("documents", repr(document), "lists of features")
+        features.extend(feature if isinstance(feature, bytes) else feature.encode() for feature in document)
+        ends.append(len(features))
+        if len(features) >= _BATCH:
+            parts.append(functions.signatures_given(np.array(ends, np.int64), features))
+            ends, features = [0], []
+    parts.append(functions.signatures_given(np.array(ends, np.int64), features))
+    return np.concatenate(parts).reshape(-1, num_perm)
+
+
+def check_scheme(scheme: object) -> DatasketchScheme:
+    """The scheme of this name.
+
+    Parameters
+    ----------
+    scheme : str
+
+    Raises
+    ------
+    ParameterError
+        There is none.
+    """
+    for name in get_args(DatasketchScheme):
+        if scheme == name:
+            return name  # type: ignore[no-any-return]
+    raise bad_parameter("scheme", repr(scheme), "affine32, affine64 or legacy")
+
+
+def value_type(scheme: DatasketchScheme) -> type[np.uint32] | type[np.uint64]:
+    """The type of a value.
+
+    Parameters
+    ----------
+    scheme : {"affine32", "affine64", "legacy"}
+    """
+    return np.uint32 if scheme == "affine32" else np.uint64
+
+
+def largest(scheme: DatasketchScheme) -> int:
+    """The largest value, which stands for no feature.
+
+    Parameters
+    ----------
+    scheme : {"affine32", "affine64", "legacy"}
+    """
+    return (1 << 64) - 1 if scheme == "affine64" else (1 << 32) - 1
+
+
+@lru_cache(maxsize=64)
+def permutations(scheme: DatasketchScheme, num_perm: int, seed: int) -> Numbers:
+    """The numbers of the functions that a seed draws.
+
+    Parameters
+    ----------
+    scheme : {"affine32", "affine64", "legacy"}
+    num_perm : int
+    seed : int
+        0 to 2^32 - 1.
+
+    Returns
+    -------
+    (2, num_perm) of the scheme's type
+        Factors and terms; read-only.
+
+    Raises
+    ------
+    ParameterError
+        For a seed out of its range.
+    """
+    seed = check_count("seed", seed, 0, (1 << 32) - 1, f"0 to {(1 << 32) - 1}")
+    random = np.random.RandomState(seed)
+    numbers: Numbers
     if scheme == "legacy":
-        function = _Legacy(num_perm, seed)
-    elif scheme == "affine32":
-        function = _Affine(num_perm, seed, np.uint32)
+        prime = (1 << 61) - 1
+        drawn = [random.randint(1 - i % 2, prime, dtype=np.uint64) for i in range(2 * num_perm)]
+        numbers = np.ascontiguousarray(np.array(drawn, np.uint64).reshape(num_perm, 2).T)
     else:
-        function = _Affine(num_perm, seed, np.uint64)
-    rows = [function.signature(_hashes(document, function.size)) for document in documents]
-    return np.array(rows, function.type).reshape(-1, num_perm)
+        kind = value_type(scheme)
+        width = 8 * np.dtype(kind).itemsize
+        halves = random.randint(0, 1 << (width - 1), num_perm, dtype=kind)
+        terms = random.randint(0, 1 << width, num_perm, dtype=kind)
+        numbers = np.stack([halves * kind(2) + kind(1), terms])
+    numbers.flags.writeable = False
+    return numbers
 
 
-def _hashes(document: Iterable[str | bytes], size: int) -> NDArray[np.uint64]:
-    """The first `size` bytes of each feature's SHA-1."""
-    if isinstance(document, (str, bytes)):
-        raise bad_parameter("documents", repr(document), "lists of features")
-    encoded = (feature if isinstance(feature, bytes) else feature.encode() for feature in document)
-    digests = b"".join(hashlib.sha1(feature, usedforsecurity=False).digest()[:size] for feature in encoded)
-    return np.unique(np.frombuffer(digests, f"<u{size}").astype(np.uint64))
+@lru_cache(maxsize=64)
+def kernel(scheme: DatasketchScheme, num_perm: int, seed: int) -> DatasketchCore:
+    """The compiled functions that a seed draws.
 
+    Parameters
+    ----------
+    scheme : {"affine32", "affine64", "legacy"}
+    num_perm : int
+    seed : int
+        0 to 2^32 - 1.
 
-class _Affine(Generic[_Width]):
-    """a fmix(h) + b, modulo two to the width."""
-
-    def __init__(self, num_perm: int, seed: int, kind: type[_Width]) -> None:
-        self.type: type[_Width] = kind
-        self.size = np.dtype(kind).itemsize
-        width = 8 * self.size
-        random = np.random.RandomState(seed)
-        halves = random.randint(0, 1 << (width - 1), num_perm, dtype=self.type)
-        self.a = halves * self.type(2) + self.type(1)
-        self.b: NDArray[_Width] = random.randint(0, 1 << width, num_perm, dtype=self.type)
-        # Shifts and factors of MurmurHash3's finalisers.
-        shifts, factors = (
-            ((16, 13, 16), (0x85EBCA6B, 0xC2B2AE35))
-            if width == 32
-            else ((33, 33, 33), (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
-        )
-        self.shifts = [self.type(shift) for shift in shifts]
-        self.factors = [self.type(factor) for factor in factors]
-
-    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[_Width]:
-        least = np.full(len(self.a), np.iinfo(self.type).max, self.type)
-        mixed = hashes.astype(self.type)
-        for shift, factor in zip(self.shifts, self.factors, strict=False):
-            mixed = (mixed ^ (mixed >> shift)) * factor
-        mixed ^= mixed >> self.shifts[2]
-        for part in _parts(mixed, len(self.a)):
-            np.minimum(least, (self.a * part[:, None] + self.b).min(axis=0), out=least)
-        return least
-
-
-class _Legacy:
-    """(a h + b) folded to 61 and then to 32 bits."""
-
-    size = 4
-    type = np.uint64
-
-    def __init__(self, num_perm: int, seed: int) -> None:
-        self.prime = np.uint64((1 << 61) - 1)
-        random = np.random.RandomState(seed)
-        drawn = [random.randint(1 - i % 2, self.prime, dtype=np.uint64) for i in range(2 * num_perm)]
-        self.a, self.b = np.array(drawn[0::2], np.uint64), np.array(drawn[1::2], np.uint64)
-
-    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        most = np.uint64((1 << 32) - 1)
-        least = np.full(len(self.a), most, np.uint64)
-        for part in _parts(hashes, len(self.a)):
-            np.minimum(least, ((self.a * part[:, None] + self.b) % self.prime & most).min(axis=0), out=least)
-        return least
-
-
-def _parts(hashes: NDArray[_Width], num_perm: int) -> Iterable[NDArray[_Width]]:
-    step = max(1, _PART // num_perm)
-    return (hashes[start : start + step] for start in range(0, len(hashes), step))
+    Raises
+    ------
+    ParameterError
+        For a seed out of its range.
+    """
+    factors, terms = permutations(scheme, num_perm, seed).astype(np.uint64)
+    return DatasketchCore(scheme, factors, terms)

@@ -2,6 +2,7 @@
 //! says how texts become either.
 
 pub mod cross_polytope;
+pub mod datasketch;
 pub mod minhash;
 pub mod recipe;
 pub mod simhash;

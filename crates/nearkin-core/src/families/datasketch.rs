@@ -1,0 +1,370 @@
+//! The permutations of the `PyPI` package datasketch: sets of features → signatures with its values.
+//!
+//! A feature's hash h is the first 4 bytes (8 for `affine64`) of the SHA-1 of its bytes, little-endian, or any number that the
+//! caller gives. Value i of a set is the smallest of its features' values:
+//!
+//! | scheme | value i of h | type |
+//! |---|---|---|
+//! | `affine32` | aᵢ fmix32(h) + bᵢ mod 2^32 | 32 bits |
+//! | `affine64` | aᵢ fmix64(h) + bᵢ mod 2^64 | 64 bits |
+//! | `legacy` | ((aᵢ h + bᵢ mod 2^64) mod (2^61 − 1)) mod 2^32 | 64 bits, of which 32 are used |
+//!
+//! where fmix is the finaliser of `MurmurHash3` (Appleby). aᵢ and bᵢ come from the caller, since NumPy draws them
+//! (`python/nearkin/families/datasketch.py`). A set without features has the largest value everywhere.
+//!
+//! Cost: |A| · k for a set A and k values; the minima of 32 functions are in registers at once. Tests: the formulas in plain
+//! integers, and the package itself, in `tests/families/test_datasketch.py`.
+
+use rayon::prelude::*;
+use sha1::{Digest, Sha1};
+
+use crate::cpu::features::Instructions;
+use crate::stop::Stop;
+use crate::{Error, Result, room};
+
+/// Functions whose minima are in registers at once.
+const LANES: usize = 32;
+
+/// Features that are hashed at once.
+const CHUNK: usize = 256;
+
+/// 2^61 − 1, a Mersenne prime.
+const PRIME: u64 = (1 << 61) - 1;
+
+/// How h becomes value i.
+trait Scheme {
+    type Value: Copy + Ord + Default + Send + Sync;
+    const LARGEST: Self::Value;
+    /// The hash in a SHA-1.
+    fn of_digest(digest: &[u8; 20]) -> Self::Value;
+    /// The hash in a number that the caller gives.
+    fn of_number(number: u64) -> Self::Value;
+    /// What the functions are applied to.
+    fn mixed(hash: Self::Value) -> Self::Value;
+    /// The value of a function.
+    fn value(mixed: Self::Value, a: Self::Value, b: Self::Value) -> Self::Value;
+}
+
+fn first_four(digest: &[u8; 20]) -> u32 {
+    u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]])
+}
+
+struct Affine32;
+
+impl Scheme for Affine32 {
+    type Value = u32;
+    const LARGEST: u32 = u32::MAX;
+
+    #[inline(always)]
+    fn of_digest(digest: &[u8; 20]) -> u32 {
+        first_four(digest)
+    }
+
+    #[inline(always)]
+    fn of_number(number: u64) -> u32 {
+        number as u32
+    }
+
+    #[inline(always)]
+    fn mixed(mut h: u32) -> u32 {
+        h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
+        h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
+        h ^ h >> 16
+    }
+
+    #[inline(always)]
+    fn value(mixed: u32, a: u32, b: u32) -> u32 {
+        a.wrapping_mul(mixed).wrapping_add(b)
+    }
+}
+
+struct Affine64;
+
+impl Scheme for Affine64 {
+    type Value = u64;
+    const LARGEST: u64 = u64::MAX;
+
+    #[inline(always)]
+    fn of_digest(digest: &[u8; 20]) -> u64 {
+        u64::from(first_four(digest))
+            | u64::from(u32::from_le_bytes([digest[4], digest[5], digest[6], digest[7]])) << 32
+    }
+
+    #[inline(always)]
+    fn of_number(number: u64) -> u64 {
+        number
+    }
+
+    #[inline(always)]
+    fn mixed(mut h: u64) -> u64 {
+        h = (h ^ h >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        h = (h ^ h >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        h ^ h >> 33
+    }
+
+    #[inline(always)]
+    fn value(mixed: u64, a: u64, b: u64) -> u64 {
+        a.wrapping_mul(mixed).wrapping_add(b)
+    }
+}
+
+struct Legacy;
+
+impl Scheme for Legacy {
+    type Value = u64;
+    const LARGEST: u64 = u32::MAX as u64;
+
+    #[inline(always)]
+    fn of_digest(digest: &[u8; 20]) -> u64 {
+        first_four(digest).into()
+    }
+
+    #[inline(always)]
+    fn of_number(number: u64) -> u64 {
+        number
+    }
+
+    #[inline(always)]
+    fn mixed(hash: u64) -> u64 {
+        hash
+    }
+
+    #[inline(always)]
+    fn value(mixed: u64, a: u64, b: u64) -> u64 {
+        let product = a.wrapping_mul(mixed).wrapping_add(b);
+        // 2^61 is 1 modulo the prime; the sum is below 2^61 + 7.
+        let folded = (product & PRIME) + (product >> 61);
+        let rest = if folded >= PRIME { folded - PRIME } else { folded };
+        rest & u64::from(u32::MAX)
+    }
+}
+
+/// aᵢ and bᵢ of k functions.
+struct Functions<S: Scheme> {
+    num_perm: usize,
+    /// Padded to whole registers, as are the terms.
+    factors: Vec<S::Value>,
+    terms: Vec<S::Value>,
+    instructions: Instructions,
+}
+
+impl<S: Scheme> Functions<S> {
+    fn new(factors: &[S::Value], terms: &[S::Value]) -> Result<Self> {
+        if factors.is_empty() || factors.len() != terms.len() {
+            return Err(Error::mismatch("number of factors and of terms", factors.len(), terms.len()));
+        }
+        let padded = |values: &[S::Value]| {
+            let mut all = room::of(values.len().next_multiple_of(LANES))?;
+            all.extend_from_slice(values);
+            all.resize(values.len().next_multiple_of(LANES), S::Value::default());
+            Ok(all)
+        };
+        Ok(Self {
+            num_perm: factors.len(),
+            factors: padded(factors)?,
+            terms: padded(terms)?,
+            instructions: Instructions::best(),
+        })
+    }
+
+    /// Signatures of sets: set d has the items from `offsets[d]` to `offsets[d + 1]`, whose hashes `hash` gives.
+    fn signatures(&self, offsets: &[i64], hash: impl Fn(usize) -> S::Value + Sync) -> Result<Vec<S::Value>> {
+        let mut out = room::filled(S::LARGEST, (offsets.len() - 1) * self.num_perm)?;
+        let stop = &Stop::current();
+        out.par_chunks_mut(self.num_perm).enumerate().with_min_len(4).for_each(|(d, out)| {
+            let mut mixed = [S::Value::default(); CHUNK];
+            let items = offsets[d] as usize..offsets[d + 1] as usize;
+            for start in items.clone().step_by(CHUNK) {
+                if stop.is_set() {
+                    return;
+                }
+                let mixed = &mut mixed[..CHUNK.min(items.end - start)];
+                for (i, x) in mixed.iter_mut().enumerate() {
+                    *x = S::mixed(hash(start + i));
+                }
+                self.instructions.run(
+                    #[inline(always)]
+                    || self.minima(mixed, out),
+                );
+            }
+        });
+        Ok(out)
+    }
+
+    /// Takes features into the minima of one set.
+    #[inline(always)]
+    fn minima(&self, mixed: &[S::Value], least: &mut [S::Value]) {
+        let functions = self.factors.chunks_exact(LANES).zip(self.terms.chunks_exact(LANES));
+        for ((a, b), least) in functions.zip(least.chunks_mut(LANES)) {
+            let (Ok(a), Ok(b)) = (<&[S::Value; LANES]>::try_from(a), <&[S::Value; LANES]>::try_from(b)) else { return };
+            let mut held = [S::LARGEST; LANES];
+            held[..least.len()].copy_from_slice(least);
+            for &x in mixed {
+                for i in 0..LANES {
+                    held[i] = held[i].min(S::value(x, a[i], b[i]));
+                }
+            }
+            least.copy_from_slice(&held[..least.len()]);
+        }
+    }
+}
+
+/// Signatures of any scheme, one after the other.
+pub enum Values {
+    /// Those of `affine32`.
+    Narrow(Vec<u32>),
+    /// Those of the others.
+    Wide(Vec<u64>),
+}
+
+enum Kind {
+    Affine32(Functions<Affine32>),
+    Affine64(Functions<Affine64>),
+    Legacy(Functions<Legacy>),
+}
+
+/// The functions of a scheme.
+pub struct Permutations(Kind);
+
+impl Permutations {
+    /// The functions with these factors aᵢ and terms bᵢ.
+    ///
+    /// # Errors
+    /// An unknown scheme; no numbers, or unequally many; for `affine32` numbers of more than 32 bits; there is no memory.
+    pub fn new(scheme: &str, factors: &[u64], terms: &[u64]) -> Result<Self> {
+        let narrow = |values: &[u64]| {
+            let wide = values.iter().find(|&&value| value > u64::from(u32::MAX));
+            match wide {
+                Some(value) => Err(Error::parameter("permutations", value, "numbers below 2^32 with affine32")),
+                None => room::collected(values.iter().map(|&value| value as u32)),
+            }
+        };
+        Ok(Self(match scheme {
+            "affine32" => Kind::Affine32(Functions::new(&narrow(factors)?, &narrow(terms)?)?),
+            "affine64" => Kind::Affine64(Functions::new(factors, terms)?),
+            "legacy" => Kind::Legacy(Functions::new(factors, terms)?),
+            other => return Err(Error::parameter("scheme", other, "affine32, affine64 or legacy")),
+        }))
+    }
+
+    /// Signatures of sets of features: set d has `features[offsets[d]..offsets[d + 1]]`, feature j the bytes
+    /// `bytes[ends[j]..ends[j + 1]]`.
+    ///
+    /// # Errors
+    /// Offsets that do not belong to the features; there is no memory.
+    ///
+    /// # Panics
+    /// If `ends` do not belong to `bytes`.
+    pub fn features(&self, offsets: &[i64], ends: &[usize], bytes: &[u8]) -> Result<Values> {
+        check(offsets, ends.len() - 1)?;
+        let digest = |j: usize| <[u8; 20]>::from(Sha1::digest(&bytes[ends[j]..ends[j + 1]]));
+        self.signatures(
+            offsets,
+            |j| Affine32::of_digest(&digest(j)),
+            |j| Affine64::of_digest(&digest(j)),
+            |j| Legacy::of_digest(&digest(j)),
+        )
+    }
+
+    /// Signatures of sets of hashes: set d has `hashes[offsets[d]..offsets[d + 1]]`, of which `affine32` takes the lower 32
+    /// bits.
+    ///
+    /// # Errors
+    /// Offsets that do not belong to the hashes; there is no memory.
+    pub fn hashes(&self, offsets: &[i64], hashes: &[u64]) -> Result<Values> {
+        check(offsets, hashes.len())?;
+        self.signatures(
+            offsets,
+            |j| Affine32::of_number(hashes[j]),
+            |j| Affine64::of_number(hashes[j]),
+            |j| Legacy::of_number(hashes[j]),
+        )
+    }
+
+    fn signatures(
+        &self,
+        offsets: &[i64],
+        affine32: impl Fn(usize) -> u32 + Sync,
+        affine64: impl Fn(usize) -> u64 + Sync,
+        legacy: impl Fn(usize) -> u64 + Sync,
+    ) -> Result<Values> {
+        Ok(match &self.0 {
+            Kind::Affine32(functions) => Values::Narrow(functions.signatures(offsets, affine32)?),
+            Kind::Affine64(functions) => Values::Wide(functions.signatures(offsets, affine64)?),
+            Kind::Legacy(functions) => Values::Wide(functions.signatures(offsets, legacy)?),
+        })
+    }
+}
+
+/// Offsets begin at 0, never fall, and end with the items.
+fn check(offsets: &[i64], items: usize) -> Result<()> {
+    let whole = offsets.first() == Some(&0) && offsets.last() == Some(&(items as i64));
+    if whole && offsets.windows(2).all(|pair| pair[0] <= pair[1]) {
+        return Ok(());
+    }
+    Err(Error::parameter("offsets", format!("{} numbers", offsets.len()), "where each set begins, and the end"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wide(values: Values) -> Vec<u64> {
+        match values {
+            Values::Narrow(values) => values.into_iter().map(u64::from).collect(),
+            Values::Wide(values) => values,
+        }
+    }
+
+    #[test]
+    fn legacy_values_are_those_of_plain_division() {
+        let numbers = [0, 1, PRIME - 1, PRIME, PRIME + 1, 2 * PRIME, u64::MAX - 7, u64::MAX];
+        for &a in &numbers {
+            for &b in &numbers {
+                for &h in &numbers {
+                    let expected = a.wrapping_mul(h).wrapping_add(b) % PRIME & 0xffff_ffff;
+                    assert_eq!(expected, Legacy::value(h, a, b));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_count_of_functions_gives_the_first_ones() {
+        let factors: Vec<u64> = (0..70).map(|i| 2 * i + 1).collect();
+        let terms: Vec<u64> = (0..70).map(|i| i * i).collect();
+        for scheme in ["affine32", "affine64", "legacy"] {
+            let of = |k: usize| {
+                let family = Permutations::new(scheme, &factors[..k], &terms[..k]).unwrap();
+                wide(family.features(&[0, 2, 2, 3], &[0, 1, 3, 3], b"abc").unwrap())
+            };
+            let all = of(70);
+            for k in [1, 31, 32, 33, 64] {
+                let found = of(k);
+                for d in 0..3 {
+                    assert_eq!(all[70 * d..70 * d + k], found[k * d..k * d + k]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_without_features_has_the_largest_values() {
+        for (scheme, largest) in [("affine32", 0xffff_ffff_u64), ("affine64", u64::MAX), ("legacy", 0xffff_ffff)] {
+            let family = Permutations::new(scheme, &[1, 3], &[5, 7]).unwrap();
+            assert_eq!(vec![largest; 2], wide(family.hashes(&[0, 0], &[]).unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(Permutations::new("other", &[1], &[1]).is_err());
+        assert!(Permutations::new("affine32", &[1 << 32], &[1]).is_err());
+        assert!(Permutations::new("affine64", &[1], &[]).is_err());
+        assert!(Permutations::new("affine64", &[], &[]).is_err());
+        let family = Permutations::new("affine64", &[1], &[1]).unwrap();
+        for offsets in [&[][..], &[0], &[1, 2], &[0, 2, 1, 3], &[0, 2]] {
+            assert!(family.hashes(offsets, &[1, 2, 3]).is_err());
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `DatasketchCore`: the permutations of datasketch ([`nearkin_core::families::datasketch`]). Nothing about hashing is decided here.
+
+use nearkin_core::families::datasketch::{Permutations, Values};
+use nearkin_core::room;
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::errors::IntoPython;
+use crate::threads::detached_unless;
+
+/// Products that the calling thread computes by itself: some ten microseconds.
+const FEW: usize = 1 << 18;
+
+/// The functions of a scheme; `nearkin.families.datasketch` draws their numbers.
+#[pyclass(frozen, module = "nearkin._core")]
+struct DatasketchCore {
+    permutations: Permutations,
+    num_perm: usize,
+}
+
+fn array_of(py: Python<'_>, values: Values) -> Py<PyAny> {
+    match values {
+        Values::Narrow(values) => values.into_pyarray(py).into_any().unbind(),
+        Values::Wide(values) => values.into_pyarray(py).into_any().unbind(),
+    }
+}
+
+#[pymethods]
+impl DatasketchCore {
+    #[new]
+    fn new(scheme: &str, factors: PyReadonlyArray1<'_, u64>, terms: PyReadonlyArray1<'_, u64>) -> PyResult<Self> {
+        let (factors, terms) = (factors.as_slice()?, terms.as_slice()?);
+        let permutations = Permutations::new(scheme, factors, terms).into_python()?;
+        Ok(Self { permutations, num_perm: factors.len() })
+    }
+
+    /// Signatures of sets of features.
+    fn signatures_given(
+        &self,
+        py: Python<'_>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        features: &Bound<'_, PyList>,
+    ) -> PyResult<Py<PyAny>> {
+        let (mut ends, mut bytes) = (room::of(features.len() + 1).into_python()?, Vec::new());
+        ends.push(0);
+        for feature in features {
+            room::append(&mut bytes, feature.cast::<PyBytes>()?.as_bytes()).into_python()?;
+            ends.push(bytes.len());
+        }
+        let offsets = offsets.as_slice()?;
+        let few = features.len().saturating_mul(self.num_perm) <= FEW && bytes.len() <= FEW;
+        let found = detached_unless(py, few, || self.permutations.features(offsets, &ends, &bytes))?.into_python()?;
+        Ok(array_of(py, found))
+    }
+
+    /// Signatures of sets of hashes.
+    fn signatures_hashed(
+        &self,
+        py: Python<'_>,
+        offsets: PyReadonlyArray1<'_, i64>,
+        hashes: PyReadonlyArray1<'_, u64>,
+    ) -> PyResult<Py<PyAny>> {
+        let (offsets, hashes) = (offsets.as_slice()?, hashes.as_slice()?);
+        let few = hashes.len().saturating_mul(self.num_perm) <= FEW;
+        let found = detached_unless(py, few, || self.permutations.hashes(offsets, hashes))?.into_python()?;
+        Ok(array_of(py, found))
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<DatasketchCore>()
+}
