@@ -1,10 +1,11 @@
 """datasketch by its own names: `from nearkin.compat.datasketch import MinHash, MinHashLSH`.
 
-Names, arguments, values and chosen parameters are those of datasketch 2.0; what differs stands in the header of each module,
-and `docs/migrate/datasketch.md` goes through it call by call. `loads` and `load` read pickles of datasketch's own objects.
+Names, arguments, values and chosen parameters are those of datasketch 2.0; what differs stands in the header of each
+module, and `docs/migrate/datasketch.md` goes through it call by call. `loads` and `load` read pickles of datasketch's
+own objects.
 
-Not here: `HyperLogLogPlusPlus`, `bBitMinHash`, `HNSW`, `MinHashLSHBloom`, the asynchronous indexes, and storage in Redis or
-Cassandra.
+Not here: `HyperLogLogPlusPlus`, `bBitMinHash`, `HNSW`, `MinHashLSHBloom`, the asynchronous indexes, and storage in
+Redis or Cassandra.
 """
 
 from __future__ import annotations

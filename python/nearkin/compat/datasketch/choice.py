@@ -3,15 +3,15 @@
     error(b, r) = w_p ∫ found(x) dx over what is not wanted + w_n ∫ (1 − found(x)) dx over what is
     found(x) = 1 − (1 − s(x)^r)^b
 
-`MinHashLSH` takes the similarity s(x) = x, wanted from the threshold on. `MinHashLSHEnsemble` takes the containment x of
-a query of q features in a set of at most u: s(x) = x / (1 + u/q − x), x up to min(1, u/q). Of equal errors the first pair
-counts, by b and then by r.
+`MinHashLSH` takes the similarity s(x) = x, wanted from the threshold on. `MinHashLSHEnsemble` takes the containment x
+of a query of q features in a set of at most u: s(x) = x / (1 + u/q − x), x up to min(1, u/q). Of equal errors the first
+pair counts, by b and then by r.
 
 datasketch integrates by QUADPACK with an error of about 10^-8; here Gauss and Legendre's rule with k/2 + 1 nodes is
-exact, since the integrands of a similarity are polynomials up to degree k. The choice is the same unless two pairs are equal within that error:
-`tests/compat/test_datasketch.py` compares them. Where false positives weigh nothing the error falls with every band, until
-1 − found(x) is rounded to 0, and the first such pair counts: there QUADPACK's first step is computed as it does it, with
-the 21 nodes of Gauss and Kronrod.
+exact, since the integrands of a similarity are polynomials up to degree k. The choice is the same unless two pairs are
+equal within that error: `tests/compat/test_datasketch.py` compares them. Where false positives weigh nothing the error
+falls with every band, until 1 − found(x) is rounded to 0, and the first such pair counts: there QUADPACK's first step
+is computed as it does it, with the 21 nodes of Gauss and Kronrod.
 
 Source of the nodes: Piessens, de Doncker-Kapenga, Überhuber, Kahaner, "QUADPACK" (1983), routine QK21.
 """
@@ -85,7 +85,11 @@ def check_threshold(threshold: float) -> float:
 
 @lru_cache(maxsize=256)
 def choose(
-    threshold: float, num_perm: int, weights: tuple[float, float], most_rows: int | None = None, ratio: float | None = None
+    threshold: float,
+    num_perm: int,
+    weights: tuple[float, float],
+    most_rows: int | None = None,
+    ratio: float | None = None,
 ) -> tuple[int, int]:
     """The bands and rows with the smallest error.
 
@@ -131,7 +135,9 @@ class _Integral:
     def __init__(self, low: float, high: float, ratio: float | None, rows: npt.NDArray[np.int64]) -> None:
         self.low, self.high, self.ratio = low, high, ratio
         self.length = high - low
-        nodes, self.shares = np.polynomial.legendre.leggauss(_NODES if ratio is None and len(rows) > 2 * _NODES else max(64, len(rows) // 2 + 1))
+        nodes, self.shares = np.polynomial.legendre.leggauss(
+            _NODES if ratio is None and len(rows) > 2 * _NODES else max(64, len(rows) // 2 + 1)
+        )
         x = self.length / 2 * nodes + (high + low) / 2
         s = x if ratio is None else x / (1 + ratio - x)
         self.differ: _Floats = 1 - s**rows
@@ -149,7 +155,7 @@ def _rounded(integral: _Integral, b: int, r: int) -> float:
 
     def missed(x: float) -> float:
         s = x if integral.ratio is None else x / (1 + integral.ratio - x)
-        return 1 - (1 - (1 - s ** float(r)) ** float(b))
+        return float(1 - (1 - (1 - s ** float(r)) ** float(b)))
 
     middle, half = 0.5 * (integral.low + integral.high), 0.5 * (integral.high - integral.low)
     total = _KRONROD_MIDDLE * missed(middle)

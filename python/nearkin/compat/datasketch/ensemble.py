@@ -1,19 +1,22 @@
 """`MinHashLSHEnsemble` as datasketch has it: sets that contain most of a query, whatever their sizes.
 
-The containment t = |Q ∩ X| / |Q| of a query Q of q features in a set X of x is a Jaccard similarity t / (x/q + 1 − t). Sets
-are put into partitions by size; each has an index of bands for every r of those that are chosen for ten ratios x/q, and a
-query takes, in each partition of at most u features, the b and r of u/q (`nearkin.compat.datasketch.choice`).
+The containment t = |Q ∩ X| / |Q| of a query Q of q features in a set X of x is a Jaccard similarity t / (x/q + 1 − t).
+Sets are put into partitions by size; each has an index of bands for every r of those that are chosen for ten ratios
+x/q, and a query takes, in each partition of at most u features, the b and r of u/q
+(`nearkin.compat.datasketch.choice`).
 
-The bounds of partitions minimise the expected number of candidates that only the rounding of sizes to u makes, by
-dynamic programming over the sizes that occur:
+The bounds of partitions are to minimise the expected number of candidates that only the rounding of sizes to u makes,
+by dynamic programming over the sizes that occur:
 
     cost(l, u) = Σ over sizes s from l to u of count(s) (u − s) / u
 
-Bounds, b and r are those of datasketch. What differs: sets given as a list stay in their order; sizes below 1 are refused
-in lists too. `nearkin.contains` finds texts that are inside others with sketches that grow with them.
+Bounds, b and r are those of datasketch, whose walk back from the least sum takes another sum than the one it was made
+of when there are three partitions or more: they are near the least cost, not at it. What differs: sets given as a list
+stay in their order; sizes below 1 are refused in lists too. `nearkin.contains` finds texts that are inside others with
+sketches that grow with them.
 
-Cost: n²/2 sums for n sizes. Source: Zhu, Nargesian, Pu, Miller, "LSH ensemble: Internet-scale domain search" (VLDB 2016),
-sections 4 and 5. Tests: `tests/compat/test_datasketch.py`.
+Cost: n²/2 sums for n sizes. Source: Zhu, Nargesian, Pu, Miller, "LSH ensemble: Internet-scale domain search" (VLDB
+2016), sections 4 and 5. Tests: `tests/compat/test_datasketch.py`.
 """
 
 from __future__ import annotations
@@ -115,8 +118,15 @@ class MinHashLSHEnsemble:
             [None if bound is None else int(bound) for bound in state[name]] for name in ("lowers", "uppers")
         )
         rows = {int(r) for r in self.params[:, 1]}
-        whole = all(part.keys() == rows and all(isinstance(index, MinHashLSH) for index in part.values()) for part in self.indexes)
-        if not whole or {len(self.lowers), len(self.uppers)} != {len(self.indexes)} or len(self.xqs) != len(self.params):
+        whole = all(
+            part.keys() == rows and all(isinstance(index, MinHashLSH) for index in part.values())
+            for part in self.indexes
+        )
+        if (
+            not whole
+            or {len(self.lowers), len(self.uppers)} != {len(self.indexes)}
+            or len(self.xqs) != len(self.params)
+        ):
             reason = "its partitions, bounds and parameters do not belong together"
             raise InputError(f"this pickle is not that of a MinHashLSHEnsemble: {reason}", place="state", reason=reason)
 
@@ -193,7 +203,7 @@ class MinHashLSHEnsemble:
 
 
 def partitions(sizes: npt.NDArray[Any], counts: npt.NDArray[Any], num_part: int) -> list[tuple[int, int]]:
-    """The bounds of partitions with the least cost; of equal ones those with smaller sizes on the left.
+    """The bounds of partitions as datasketch draws them; of equal ones those with smaller sizes on the left.
 
     Parameters
     ----------
@@ -220,19 +230,18 @@ def partitions(sizes: npt.NDArray[Any], counts: npt.NDArray[Any], num_part: int)
         terms = (float(sizes[u]) - sizes[: u + 1]) / float(sizes[u]) * counts[: u + 1]
         for low in range(u + 1):
             costs[low, u] = np.add.reduce(terms[low:])
-    least = costs[0]
-    splits = []
-    for parts in range(2, num_part + 1):
-        cost, split = np.zeros(n), np.zeros(n, np.int64)
+    # best[p][u]: the least cost of p partitions of the sizes up to u; 0 where there are fewer sizes than partitions.
+    best = {1: costs[0]}
+    for parts in range(2, num_part):
+        best[parts] = np.zeros(n)
         for u in range(parts - 1, n):
-            sums = least[parts - 2 : u] + costs[parts - 1 : u + 1, u]
-            best = int(np.argmin(sums))
-            cost[u], split[u] = sums[best], best + parts - 2
-        least = cost
-        splits.append(split)
+            best[parts][u] = (best[parts - 1][parts - 2 : u] + costs[parts - 1 : u + 1, u]).min()
     bounds, u = [], n - 1
-    for split in reversed(splits):
-        bounds.append((int(sizes[split[u] + 1]), int(sizes[u])))
-        u = int(split[u])
+    for parts in range(num_part, 1, -1):
+        # The last bound is the best one; the others take, as datasketch does, the cost of one partition too many.
+        left = best[parts - 1 if parts == num_part else parts]
+        split = int(np.argmin(left[parts - 2 : u] + costs[parts - 1 : u + 1, u])) + parts - 2
+        bounds.append((int(sizes[split + 1]), int(sizes[u])))
+        u = split
     bounds.append((int(sizes[0]), int(sizes[u])))
     return bounds[::-1]

@@ -1,12 +1,12 @@
 """`MinHashLSHForest` as datasketch has it: the k keys that share the longest prefixes with a query.
 
-The first k' l values of a MinHash, k' = ⌊num_perm / l⌋, are l strings of k' values, and tree i is the sorted list of all
-strings i. A query asks for prefixes of k', k' − 1, … values in all trees, until it has k keys. The keys are those that
-datasketch finds, and stand in the order in which they were found, those of long prefixes first; there they are in the
-order of a set.
+The first k' l values of a MinHash, k' = ⌊num_perm / l⌋, are l strings of k' values, and tree i is the sorted list of
+all strings i. A query asks for prefixes of k', k' − 1, … values in all trees, until it has k keys. The keys are those
+that datasketch finds, and stand in the order in which they were found, those of long prefixes first; there they are in
+the order of a set.
 
-Cost: 2 l binary searches per length of the prefix. A range of a shorter prefix holds that of the longer one, so that only
-what lies beside it is looked at.
+Cost: 2 l binary searches per length of the prefix. A range of a shorter prefix holds that of the longer one, so that
+only what lies beside it is looked at.
 
 Source: Bawa, Condie, Ganesan, "LSH forest: self-tuning indexes for similarity search" (WWW 2005), with sorted lists for
 trees. Tests: `tests/compat/test_datasketch.py`.
@@ -144,7 +144,7 @@ class MinHashLSHForest:
                     last = high = low
                 else:
                     first, last = bisect_left(tree, prefix, 0, low), high
-                last = bisect_right(tree, prefix, last, len(tree), key=lambda string: string[:length])  # noqa: B023
+                last = bisect_right(tree, prefix, last, len(tree), key=lambda string: string[:length])
                 wider.append((first, last))
                 for start, stop in ((first, low), (high, last)):
                     for string in tree[start:stop]:
@@ -177,7 +177,8 @@ class MinHashLSHForest:
         width = len(strings[0]) // self.k
         if width not in (4, 8):
             raise bad_parameter("key", repr(key), "a key whose values are those of a MinHash")
-        return np.frombuffer(b"".join(strings), f"u{width}").byteswap()
+        values: Numbers = np.frombuffer(b"".join(strings), f"u{width}").byteswap()
+        return values
 
     def is_empty(self) -> bool:
         """Whether no key can be found."""
@@ -194,7 +195,9 @@ class MinHashLSHForest:
             indexed = bool(state["sorted_hashtables"][0])
         except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
             reason = f"its state has no {error}"
-            raise InputError(f"this pickle is not that of a MinHashLSHForest: {reason}", place="state", reason=reason) from error
+            raise InputError(
+                f"this pickle is not that of a MinHashLSHForest: {reason}", place="state", reason=reason
+            ) from error
         if any(len(strings) != trees for strings in keys.values()):
             raise InputError("a key of this forest is not in all trees", place="keys", reason="trees")
         self.l, self.k, self.keys = trees, depth, keys

@@ -54,11 +54,13 @@ class NamedHash:
     """
 
     __slots__ = ("_function",)
+    _function: Callable[[Any], Any]
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         object.__setattr__(self, "_function", function)
 
     def __call__(self, feature: Any) -> Any:
+        """The function's hash of a feature."""
         return self._function(feature)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

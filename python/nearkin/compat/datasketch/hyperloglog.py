@@ -1,7 +1,7 @@
 """`HyperLogLog` as datasketch has it: an estimate of how many different features there were.
 
-m = 2^p registers: a hash of 32 bits names one by its lowest p bits, and the register holds the largest rank, which is one more
-than the zeros that the other bits begin with. Then
+m = 2^p registers: a hash of 32 bits names one by its lowest p bits, and the register holds the largest rank, which is
+one more than the zeros that the other bits begin with. Then
 
     E = α m² / Σ 2^(−register)
     count = m ln(m / empty registers)          where E is at most 5 m / 2
@@ -125,8 +125,8 @@ class HyperLogLog:
         border = 5.0 / 2.0 * self.m
         if abs(estimate - border) / border < 0.15:
             warn_caller(
-                f"the estimate {estimate:.0f} is near {border:.0f}, where HyperLogLog changes its formula and is less exact; "
-                "a larger p moves the border",
+                f"the estimate {estimate:.0f} is near {border:.0f}, where HyperLogLog changes its formula and is less "
+                "exact; a larger p moves the border",
                 UserWarning,
             )
         if estimate <= border:
@@ -158,7 +158,7 @@ class HyperLogLog:
 
     def digest(self) -> npt.NDArray[Any]:
         """A copy of the registers."""
-        return self.reg.copy()
+        return np.array(self.reg)
 
     def copy(self) -> HyperLogLog:
         """A copy that can be updated by itself."""
@@ -242,9 +242,11 @@ class HyperLogLog:
 
     def __setstate__(self, state: Any) -> None:
         # datasketch pickles the bytes alone, without the hash.
-        given = dict(state) if isinstance(state, dict) else {"reg": _registers(state), "hashfunc": sha1_hash32}
-        given["hashfunc"] = unwrapped(given["hashfunc"])
-        self.__dict__.update(HyperLogLog(**given).__dict__)
+        given: dict[str, Any] = (
+            state if isinstance(state, dict) else {"reg": _registers(state), "hashfunc": sha1_hash32}
+        )
+        made = HyperLogLog(reg=np.array(given["reg"]), hashfunc=unwrapped(given["hashfunc"]))
+        self.__dict__.update(made.__dict__)
 
 
 def _registers(buf: Any) -> _Registers:

@@ -1,11 +1,12 @@
-"""`LeanMinHash`: values, seed and scheme of a MinHash without its functions, and the bytes in which datasketch keeps them.
+"""`LeanMinHash`: values, seed and scheme of a MinHash without its functions, in the bytes of datasketch.
 
 Bytes, in the byte order and alignment of a character of `struct` ("@", "=", "<", ">", "!"):
 
 | scheme | bytes |
 |---|---|
 | `legacy` | seed (int64), number of values (int32, positive), values (uint32 each) |
-| others | seed (int64), number of values negated (int32), scheme (uint8: 1 `affine32`, 2 `affine64`), values (uint32 or uint64 each) |
+| `affine32` | seed (int64), number of values negated (int32), 1 (uint8), values (uint32 each) |
+| `affine64` | seed (int64), number of values negated (int32), 2 (uint8), values (uint64 each) |
 
 Source: the documentation of datasketch 2.0 (Zhu). Tests: bytes against the package in both directions,
 `tests/compat/test_datasketch.py`.
@@ -77,7 +78,9 @@ class LeanMinHash(MinHash):
             raise bad_parameter("minhash", None, "a MinHash, or seed, hashvalues and scheme")
         if scheme is None:
             raise bad_parameter(
-                "scheme", None, 'the scheme of the values: "affine32", "affine64", or "legacy" for datasketch before 2.0'
+                "scheme",
+                None,
+                'the scheme of the values: "affine32", "affine64", or "legacy" for datasketch before 2.0',
             )
         self._take(seed, hashvalues, scheme)
 

@@ -1,7 +1,8 @@
 """`MinHashLSH` as datasketch has it: MinHashes in bands, tables in memory, keys of any kind that can be hashed.
 
-A bucket is the bytes of a band's values, byte order reversed, as there, so that `get_counts`, `hashtables` and `hashfunc`
-see the same bytes. b and r are those that datasketch chooses (`nearkin.compat.datasketch.choice`). What differs:
+A bucket is the bytes of a band's values, byte order reversed, as there, so that `get_counts`, `hashtables` and
+`hashfunc` see the same bytes. b and r are those that datasketch chooses (`nearkin.compat.datasketch.choice`). What
+differs:
 
 - answers are in the order of bands and then of insertion; there they are in the order of a set;
 - tables lie in memory alone: a `storage_config` of another type is an error, and `nearkin.Store` is what keeps a
@@ -9,10 +10,11 @@ see the same bytes. b and r are those that datasketch chooses (`nearkin.compat.d
 - a key that `merge` brings a second time is removed from all of its buckets, not from those of the first alone;
 - values of another type than those already there are refused, not looked up in vain.
 
-Cost: b look-ups per query; a bucket of r values of 4 or 8 bytes, b of them per key. `nearkin.BandIndex` takes whole arrays
-of signatures, compares candidates in parallel and is saved as a file.
+Cost: b look-ups per query; a bucket of r values of 4 or 8 bytes, b of them per key. `nearkin.BandIndex` takes whole
+arrays of signatures, compares candidates in parallel and is saved as a file.
 
-Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4. Tests: `tests/compat/test_datasketch.py`.
+Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4. Tests:
+`tests/compat/test_datasketch.py`.
 """
 
 from __future__ import annotations

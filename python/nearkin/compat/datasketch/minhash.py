@@ -154,8 +154,8 @@ class MinHash:
                 raise bad_parameter(
                     "scheme",
                     None,
-                    'the scheme of the MinHash that the values are of: "affine32", "affine64", or "legacy" for those of '
-                    "datasketch before 2.0",
+                    'the scheme of the MinHash that the values are of: "affine32", "affine64", or "legacy" for those '
+                    "of datasketch before 2.0",
                 )
             scheme = "affine32"
         if hashobj is not None:
@@ -318,7 +318,7 @@ class MinHash:
             0 or more.
         """
         shares: npt.NDArray[np.float64] = self.hashvalues / float(largest(self.scheme))
-        return float(len(self)) / np.sum(shares) - 1.0  # type: ignore[no-any-return]  # np.float64, as there.
+        return float(len(self)) / np.sum(shares) - 1.0
 
     def merge(self, other: MinHash) -> None:
         """Makes this the MinHash of the union of both sets.
@@ -338,7 +338,7 @@ class MinHash:
 
     def digest(self) -> Numbers:
         """A copy of the values."""
-        return self.hashvalues.copy()
+        return np.array(self.hashvalues)
 
     def is_empty(self) -> bool:
         """Whether there was no feature yet."""

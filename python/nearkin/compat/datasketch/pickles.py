@@ -1,10 +1,10 @@
 """Pickles of datasketch's objects, read without running what is in them.
 
-A pickle names functions and calls them: `pickle.loads` of a file that somebody else wrote runs what they like. `loads` knows
-the names that pickles of datasketch need and no others, and each stands for something of its own here: classes for the
-classes of this package, built empty and filled by their `__setstate__`, which check what they are given; NumPy's
-constructors for functions that read plain numbers from bytes of the right length. Protocols 0 to 5 and datasketch 1.1.3 to
-2.0 are read, containers of its objects too.
+A pickle names functions and calls them: `pickle.loads` of a file that somebody else wrote runs what they like. `loads`
+knows the names that pickles of datasketch need and no others, and each stands for something of its own here: classes
+for the classes of this package, built empty and filled by their `__setstate__`, which check what they are given;
+NumPy's constructors for functions that read plain numbers from bytes of the right length. Protocols 0 to 5 and
+datasketch 1.1.3 to 2.0 are read, containers of its objects too.
 
 A hash that is no part of datasketch is found under its name in `hashfuncs`, which the caller gives.
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import IO, Any, NoReturn
 
@@ -56,7 +56,7 @@ _KINDS = "iufbSU"
 
 
 def loads(data: bytes, *, hashfuncs: Mapping[str, Callable[[Any], Any]] | None = None) -> Any:
-    """The object in a pickle of datasketch's objects, as objects of this module.
+    r"""The object in a pickle of datasketch's objects, as objects of this module.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def loads(data: bytes, *, hashfuncs: Mapping[str, Callable[[Any], Any]] | None =
     >>> from nearkin.compat.datasketch import loads
     >>> loads(pickle.dumps({"a": [1, 2]}))
     {'a': [1, 2]}
-    >>> loads(b"cos\\nsystem\\n(S'true'\\ntR.")
+    >>> loads(b"cos\nsystem\n(S'true'\ntR.")
     Traceback (most recent call last):
     nearkin.errors.InputError: this pickle asks for os.system, which is no part of datasketch's objects
     """
@@ -113,7 +113,9 @@ def load(file: IO[bytes], *, hashfuncs: Mapping[str, Callable[[Any], Any]] | Non
         ValueError,
     ) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"this is no pickle of datasketch's objects: {reason}", place="pickle", reason=reason) from error
+        raise InputError(
+            f"this is no pickle of datasketch's objects: {reason}", place="pickle", reason=reason
+        ) from error
 
 
 def _refused(reason: str) -> InputError:
@@ -124,6 +126,7 @@ class _Call:
     """A name that a pickle may call; nothing in a pickle can change it."""
 
     __slots__ = ("_call",)
+    _call: Callable[..., Any]
 
     def __init__(self, call: Callable[..., Any]) -> None:
         object.__setattr__(self, "_call", call)
@@ -159,7 +162,7 @@ class _Array(np.ndarray[Any, Any]):
     def __setstate__(self, state: Any) -> None:
         _version, shape, kind, fortran, data = state
         plain = _from_bytes(data, kind, shape, "F" if fortran else "C")
-        super().__setstate__((1, plain.shape, plain.dtype, False, plain.tobytes()))
+        super().__setstate__((1, plain.shape, plain.dtype, False, plain.tobytes()))  # type: ignore[arg-type]
 
 
 def _from_bytes(data: Any, kind: Any, shape: Any, order: str) -> Any:
@@ -175,7 +178,8 @@ def _from_bytes(data: Any, kind: Any, shape: Any, order: str) -> Any:
 
 
 def _reconstruct(*args: Any) -> _Array:
-    return _Array.__new__(_Array, (0,), np.int8)
+    empty: _Array = _Array.__new__(_Array, (0,), np.int8)
+    return empty
 
 
 def _scalar(kind: Any, data: Any) -> Any:

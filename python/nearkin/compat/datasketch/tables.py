@@ -1,7 +1,7 @@
 """The two kinds of tables of datasketch's index that lie in memory: bucket → keys, and key → its buckets.
 
-They are read as there (`table[H]`, `H in table`, `len`, `keys`, `get`, `itemcounts`), and keep the order of insertion, so
-that answers do not depend on the hashes of strings.
+They are read as there (`table[H]`, `H in table`, `len`, `keys`, `get`, `itemcounts`), and keep the order of insertion,
+so that answers do not depend on the hashes of strings.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ sketching" (ICDM 2010), algorithm 1. Tests: the law, and values against the pack
 from __future__ import annotations
 
 from collections.abc import Mapping, Sized
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -79,7 +80,7 @@ class WeightedMinHash:
 
     def digest(self) -> npt.NDArray[Any]:
         """A copy of the samples."""
-        return self.hashvalues.copy()
+        return np.array(self.hashvalues)
 
     def copy(self) -> WeightedMinHash:
         """A copy."""
@@ -253,4 +254,4 @@ def _rows(X: Any) -> list[tuple[npt.NDArray[np.int64], _Floats]]:
     rows.eliminate_zeros()
     _checked(rows.data)
     ends = rows.indptr
-    return [(rows.indices[a:b].astype(np.int64), rows.data[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [(rows.indices[a:b].astype(np.int64), rows.data[a:b]) for a, b in pairwise(ends)]
