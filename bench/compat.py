@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import common
+import numpy as np
 
 Job = tuple[int, Callable[[], Any], Callable[[], Any]]
 """How many items a job has, and what is done with them by the package and by ours."""
@@ -59,6 +60,90 @@ def simhash(data: Path) -> dict[str, Job]:
     }
 
 
+def datasketch(data: Path) -> dict[str, Job]:
+    """MinHashes of the words of texts; indexes that are built and asked."""
+    import datasketch as theirs
+
+    from nearkin.compat import datasketch as ours
+    from nearkin.compat.datasketch.choice import choose
+
+    texts = list(itertools.islice(common.pieces(common.texts(data, "en_20news"), 1000), 1000))
+    documents = [[word.encode() for word in text.split()] for text in texts]
+    near = [words[i % 7 :: 1 + i % 2] + words[: i % 5] for i, words in enumerate(documents)]
+    made = {module: module.MinHash.bulk(documents + near) for module in (theirs, ours)}
+    entries = {
+        module: [(str(i), one, len(set(words))) for i, (one, words) in enumerate(zip(row, documents + near, strict=True))]
+        for module, row in made.items()
+    }
+    weights = np.random.default_rng(7).gamma(1.0, 1.0, (200, 300))
+
+    def values(sketches: Any) -> list[list[int]]:
+        return [one.hashvalues.tolist() for one in sketches]
+
+    def updated(module: Any) -> Any:
+        sketches = [module.MinHash() for _ in documents[:100]]
+        for one, words in zip(sketches, documents, strict=False):
+            for word in words:
+                one.update(word)
+        return values(sketches)
+
+    def batches(module: Any, scheme: str) -> Any:
+        sketches = [module.MinHash(scheme=scheme) for _ in documents]
+        for one, words in zip(sketches, documents, strict=True):
+            one.update_batch(words)
+        return values(sketches)
+
+    def chosen(module: Any) -> Any:
+        choose.cache_clear()
+        return [(lsh.b, lsh.r) for lsh in (module.MinHashLSH(0.5), module.MinHashLSH(0.8))]
+
+    def built(module: Any) -> Any:
+        lsh = module.MinHashLSH(num_perm=128, params=(25, 5))
+        for key, one, _ in entries[module]:
+            lsh.insert(key, one)
+        return lsh
+
+    def grown(module: Any) -> Any:
+        forest = module.MinHashLSHForest()
+        for key, one, _ in entries[module]:
+            forest.add(key, one)
+        forest.index()
+        return forest
+
+    def contained(module: Any) -> Any:
+        ensemble = module.MinHashLSHEnsemble(0.8, num_part=8)
+        # datasketch sorts the list that it is given.
+        ensemble.index(list(entries[module]))
+        return ensemble
+
+    indexes = {module: (built(module), grown(module), contained(module)) for module in (theirs, ours)}
+    generators = {module: module.WeightedMinHashGenerator(300) for module in (theirs, ours)}
+
+    def pair(count: int, call: Callable[[Any], Any]) -> Job:
+        return count, lambda: call(theirs), lambda: call(ours)
+
+    def asked(place: int, ask: Callable[[Any, Any, int], Any]) -> Job:
+        def call(module: Any) -> Any:
+            return [sorted(ask(indexes[module][place], one, size)) for _, one, size in entries[module]]
+
+        return pair(len(documents + near), call)
+
+    return {
+        "`update(word)`": pair(sum(map(len, documents[:100])), updated),
+        "`MinHash()` and `update_batch(words)`": pair(len(documents), lambda module: batches(module, "affine32")),
+        '`MinHash(scheme="legacy")` and `update_batch`': pair(len(documents), lambda module: batches(module, "legacy")),
+        "`MinHash.bulk(documents)`": pair(len(documents), lambda module: values(module.MinHash.bulk(documents))),
+        "`MinHashLSH(threshold)`": pair(2, chosen),
+        "`lsh.insert(key, minhash)`": pair(len(documents + near), lambda module: len(built(module).get_counts()[0])),
+        "`lsh.query(minhash)`": asked(0, lambda lsh, one, size: lsh.query(one)),
+        "`forest.query(minhash, 10)`": asked(1, lambda forest, one, size: forest.query(one, 10)),
+        "`ensemble.query(minhash, size)`": asked(2, lambda ensemble, one, size: ensemble.query(one, size)),
+        "`WeightedMinHashGenerator.minhash(v)`, 300 weights": pair(
+            len(weights), lambda module: values(generators[module].minhash(row) for row in weights)
+        ),
+    }
+
+
 def hashable(texts: Any, count: int) -> list[str]:
     """The first texts that the package can hash with NumPy 2: a shingle that occurs 256 times is an error."""
     from simhash import Simhash
@@ -72,7 +157,10 @@ def hashable(texts: Any, count: int) -> list[str]:
     return list(itertools.islice(filter(known, texts), count))
 
 
-PEERS: dict[str, tuple[Callable[[Path], dict[str, Job]], list[str]]] = {"simhash": (simhash, ["simhash", "numpy"])}
+PEERS: dict[str, tuple[Callable[[Path], dict[str, Job]], list[str]]] = {
+    "datasketch": (datasketch, ["datasketch", "numpy", "scipy"]),
+    "simhash": (simhash, ["simhash", "numpy"]),
+}
 """What is measured for a peer, and the packages whose versions are noted."""
 
 

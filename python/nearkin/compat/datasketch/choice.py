@@ -9,9 +9,9 @@ pair counts, by b and then by r.
 
 datasketch integrates by QUADPACK with an error of about 10^-8; here Gauss and Legendre's rule with k/2 + 1 nodes is
 exact, since the integrands of a similarity are polynomials up to degree k. The choice is the same unless two pairs are
-equal within that error: `tests/compat/test_datasketch.py` compares them. Where false positives weigh nothing the error
-falls with every band, until 1 − found(x) is rounded to 0, and the first such pair counts: there QUADPACK's first step
-is computed as it does it, with the 21 nodes of Gauss and Kronrod.
+equal within that error: `tests/compat/test_compat_datasketch.py` compares them. Where false positives weigh nothing the
+error falls with every band, until 1 − found(x) is rounded to 0, and the first such pair counts: there QUADPACK's first
+step is computed as it does it, with the 21 nodes of Gauss and Kronrod.
 
 Source of the nodes: Piessens, de Doncker-Kapenga, Überhuber, Kahaner, "QUADPACK" (1983), routine QK21.
 """

@@ -16,7 +16,7 @@ stay in their order; sizes below 1 are refused in lists too. `nearkin.contains` 
 sketches that grow with them.
 
 Cost: n²/2 sums for n sizes. Source: Zhu, Nargesian, Pu, Miller, "LSH ensemble: Internet-scale domain search" (VLDB
-2016), sections 4 and 5. Tests: `tests/compat/test_datasketch.py`.
+2016), sections 4 and 5. Tests: `tests/compat/test_compat_datasketch.py`.
 """
 
 from __future__ import annotations

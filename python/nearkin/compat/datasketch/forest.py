@@ -9,7 +9,7 @@ Cost: 2 l binary searches per length of the prefix. A range of a shorter prefix 
 only what lies beside it is looked at.
 
 Source: Bawa, Condie, Ganesan, "LSH forest: self-tuning indexes for similarity search" (WWW 2005), with sorted lists for
-trees. Tests: `tests/compat/test_datasketch.py`.
+trees. Tests: `tests/compat/test_compat_datasketch.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from nearkin.compat.datasketch.lsh import Sketch
+from nearkin.compat.datasketch.lsh import Sketch, scheme_of
 from nearkin.errors import InputError, bad_parameter, check_count, mismatch
 from nearkin.families.datasketch import Numbers
 
@@ -202,7 +202,8 @@ class MinHashLSHForest:
             raise InputError("a key of this forest is not in all trees", place="keys", reason="trees")
         self.l, self.k, self.keys = trees, depth, keys
         self.hashranges = [(i * depth, (i + 1) * depth) for i in range(trees)]
-        self._minhash_scheme = state.get("_minhash_scheme")
+        first = next(iter(keys.values()), [b""])
+        self._minhash_scheme = scheme_of(state, len(first[0]) / depth)
         self.hashtables = [defaultdict(list) for _ in range(trees)]
         for key, strings in keys.items():
             for string, table in zip(strings, self.hashtables, strict=True):

@@ -12,7 +12,8 @@ with α = 0.673, 0.697, 0.709 for p = 4, 5, 6 and 0.7213 / (1 + 1.079 / m) above
 
 Where no register is empty the first of these is infinite in datasketch; here it is E. A pickle keeps the hash.
 `HyperLogLogPlusPlus`, whose count needs tables of its bias, is not here. Source: Flajolet, Fusy, Gandouet, Meunier,
-"HyperLogLog" (AofA 2007), figure 3. Tests: registers and counts against the package, `tests/compat/test_datasketch.py`.
+"HyperLogLog" (AofA 2007), figure 3. Tests: registers and counts against the package,
+`tests/compat/test_compat_datasketch.py`.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class HyperLogLog:
     """
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # Registers change.
+    _hash_range_bit = _BITS
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class HyperLogLog:
         float
             0 or more; near 5 m / 2 a UserWarning says that the estimate is less exact.
         """
-        estimate = self.alpha * float(self.m**2) / np.sum(2.0 ** (-self.reg))
+        estimate = self._raw()
         border = 5.0 / 2.0 * self.m
         if abs(estimate - border) / border < 0.15:
             warn_caller(
@@ -130,14 +132,22 @@ class HyperLogLog:
                 UserWarning,
             )
         if estimate <= border:
-            empty = self.m - np.count_nonzero(self.reg)
-            # Many features for few registers may leave none empty.
-            return float(self.m * np.log(self.m / float(empty))) if empty else float(estimate)
+            return self._linearcounting(self.m - int(np.count_nonzero(self.reg)))
         if estimate <= (1 << _BITS) / 30.0:
-            return float(estimate)
-        if estimate >= 1 << _BITS:
-            return math.inf
-        return float(-(1 << _BITS) * np.log(1.0 - estimate / (1 << _BITS)))
+            return estimate
+        return self._largerange_correction(estimate)
+
+    def _raw(self) -> float:
+        return float(self.alpha * float(self.m**2) / np.sum(2.0 ** (-self.reg)))
+
+    def _linearcounting(self, num_zero: int) -> float:
+        # Many features for few registers may leave none empty.
+        if not num_zero:
+            return self._raw()
+        return float(self.m * np.log(self.m / float(num_zero)))
+
+    def _largerange_correction(self, e: float) -> float:
+        return float(-(1 << _BITS) * np.log(1.0 - e / (1 << _BITS))) if e < 1 << _BITS else math.inf
 
     def merge(self, other: HyperLogLog) -> None:
         """Makes this the counter of both.

@@ -9,7 +9,7 @@ Bytes, in the byte order and alignment of a character of `struct` ("@", "=", "<"
 | `affine64` | seed (int64), number of values negated (int32), 2 (uint8), values (uint64 each) |
 
 Source: the documentation of datasketch 2.0 (Zhu). Tests: bytes against the package in both directions,
-`tests/compat/test_datasketch.py`.
+`tests/compat/test_compat_datasketch.py`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Cost: b look-ups per query; a bucket of r values of 4 or 8 bytes, b of them per 
 arrays of signatures, compares candidates in parallel and is saved as a file.
 
 Source: Leskovec, Rajaraman, Ullman, "Mining of Massive Datasets", section 3.4. Tests:
-`tests/compat/test_datasketch.py`.
+`tests/compat/test_compat_datasketch.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from nearkin.compat.datasketch.choice import check_threshold, check_weights, cho
 from nearkin.compat.datasketch.hashing import unwrapped
 from nearkin.compat.datasketch.tables import Buckets, Keys
 from nearkin.errors import InputError, ParameterError, bad_parameter, check_count, mismatch
+from nearkin.families.datasketch import check_scheme
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -342,16 +343,20 @@ class MinHashLSH:
             tables, keys = list(state["hashtables"]), state["keys"]
         except (KeyError, TypeError, ParameterError) as error:
             raise _damaged(repr(error)) from error
-        if self.b * self.r > self.h or len(tables) != self.b or not isinstance(keys, Keys):
+        whole = isinstance(keys, Keys) and all(isinstance(table, Buckets) for table in tables)
+        if self.b * self.r > self.h or len(tables) != self.b or not whole:
             raise _damaged(f"{len(tables)} tables of {self.b} bands")
-        if not all(isinstance(table, Buckets) for table in tables):
-            raise _damaged("a table that is none")
         self.hashfunc = unwrapped(state.get("hashfunc"))
         if self.hashfunc is not None and not callable(self.hashfunc):
             raise _damaged("a hashfunc that is none")
         self._begin()
-        self.hashtables, self.keys = tables, keys
-        self._minhash_scheme = state.get("_minhash_scheme")
+        self.keys = keys
+        # Tables follow from the keys, whose order is known where that in a bucket is not.
+        for key in keys:
+            for i, bucket in enumerate(keys.get(key)):
+                self.hashtables[i % self.b].insert(bucket, key)
+        first = next(iter(self.hashtables[0]), b"")
+        self._minhash_scheme = scheme_of(state, 0 if self.hashfunc else len(first) / self.r)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_asked"}
@@ -414,6 +419,22 @@ class MinHashLSHDeletionSession(_Session):
         key : hashable
         """
         self.lsh.remove(key)
+
+
+def scheme_of(state: Mapping[str, Any], width: float) -> str | None:
+    """The scheme of the MinHashes in a pickled index.
+
+    Parameters
+    ----------
+    state : mapping
+        What was pickled; versions before 2.0 of datasketch name no scheme, since there was one only.
+    width : float
+        Bytes of a value, 0 if nobody knows; a sample of a WeightedMinHash has 16.
+    """
+    known = state.get("_minhash_scheme")
+    if known is None:
+        return "legacy" if "_minhash_scheme" not in state and width == 8 else None
+    return check_scheme(known)
 
 
 def check_storage(storage_config: Mapping[str, Any] | None) -> None:

@@ -10,7 +10,7 @@ of the three schemes). What differs:
 - a seed of None, hashes and values that are no whole numbers, and a second seed's functions are refused, not rounded.
 
 Source: Broder (SEQUENCES 1997); for the count Cohen, "Size-estimation framework with applications to transitive closure
-and reachability" (JCSS 1997). Tests: `tests/compat/test_datasketch.py`, bit for bit against the package.
+and reachability" (JCSS 1997). Tests: `tests/compat/test_compat_datasketch.py`, bit for bit against the package.
 """
 
 from __future__ import annotations

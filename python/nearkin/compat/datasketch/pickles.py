@@ -10,14 +10,15 @@ A hash that is no part of datasketch is found under its name in `hashfuncs`, whi
 
 What stays: a pickle may ask for memory, as any file may that says how long it is.
 
-Source: "Restricting globals", documentation of Python's pickle. Tests: `tests/compat/test_datasketch_pickles.py`, with
-hostile pickles of every kind.
+Source: "Restricting globals", documentation of Python's pickle. Tests:
+`tests/compat/test_compat_datasketch_pickles.py`, with hostile pickles of every kind.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import IO, Any, NoReturn
@@ -51,8 +52,8 @@ _HASHES: dict[str, Callable[[Any], int]] = {
     "datasketch.hashfunc.sha1_hash32": sha1_hash32,
     "datasketch.hashfunc.sha1_hash64": sha1_hash64,
 }
-_KINDS = "iufbSU"
-"""Kinds of numbers and strings that arrays may hold."""
+_KIND = re.compile(r"[<>|=]?(?:[iuf][248]|[iub]1|[SU]\d{1,4})", re.ASCII)
+"""Numbers and strings that arrays may hold; NumPy would take more for a type."""
 
 
 def loads(data: bytes, *, hashfuncs: Mapping[str, Callable[[Any], Any]] | None = None) -> Any:
@@ -145,9 +146,9 @@ class _Type:
     """The type of an array: a name such as "u4", and its byte order, which comes as a state."""
 
     def __init__(self, name: object, *rest: object) -> None:
-        self.dtype = np.dtype(name) if isinstance(name, str) and 2 <= len(name) <= 12 else np.dtype("V")
-        if self.dtype.kind not in _KINDS:
+        if not isinstance(name, str) or not _KIND.fullmatch(name):
             raise _refused(f"has an array of type {name!r}")
+        self.dtype = np.dtype(name)
 
     def __setstate__(self, state: Any) -> None:
         order = state[1]

@@ -13,7 +13,8 @@ may not on two; values are those of datasketch on the same machine. `minhash` an
 they do there: compare only what one of them made.
 
 Cost: samples × coordinates that are not 0. Source: Ioffe, "Improved consistent sampling, weighted minhash and L1
-sketching" (ICDM 2010), algorithm 1. Tests: the law, and values against the package (`tests/compat/test_datasketch.py`).
+sketching" (ICDM 2010), algorithm 1. Tests: the law, and values against the package
+(`tests/compat/test_compat_datasketch.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy.typing as npt
 from nearkin.errors import bad_parameter, check_count, mismatch
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csr_array, csr_matrix
 
 _Floats = npt.NDArray[np.float32]
 _CELLS = 1 << 20
@@ -178,7 +179,7 @@ class WeightedMinHashGenerator:
             _least(ln_a, t, there, values[rows])
         return WeightedMinHash(self.seed, values)
 
-    def minhash_many(self, X: npt.NDArray[Any] | csr_matrix) -> list[WeightedMinHash | None]:
+    def minhash_many(self, X: npt.NDArray[Any] | csr_array | csr_matrix) -> list[WeightedMinHash | None]:
         """Samples of the rows of a matrix; None for a row of zeros.
 
         Parameters
