@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import common
 import numpy as np
+
+import common
 
 Job = tuple[int, Callable[[], Any], Callable[[], Any]]
 """How many items a job has, and what is done with them by the package and by ours."""
@@ -72,7 +73,9 @@ def datasketch(data: Path) -> dict[str, Job]:
     near = [words[i % 7 :: 1 + i % 2] + words[: i % 5] for i, words in enumerate(documents)]
     made = {module: module.MinHash.bulk(documents + near) for module in (theirs, ours)}
     entries = {
-        module: [(str(i), one, len(set(words))) for i, (one, words) in enumerate(zip(row, documents + near, strict=True))]
+        module: [
+            (str(i), one, len(set(words))) for i, (one, words) in enumerate(zip(row, documents + near, strict=True))
+        ]
         for module, row in made.items()
     }
     weights = np.random.default_rng(7).gamma(1.0, 1.0, (200, 300))

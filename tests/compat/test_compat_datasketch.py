@@ -567,7 +567,7 @@ def test_indexes_refuse_other_schemes_and_second_keys() -> None:
         lambda: index.merge(twin(other)),
     ):
         with pytest.raises(errors.MismatchError, match="scheme differs"):
-            call()  # type: ignore[no-untyped-call]
+            call()
     for again in (lambda: index.insert("a", ONE), lambda: forest.add("a", ONE)):
         with pytest.raises(errors.ParameterError, match="a key that is not yet there"):
             again()  # type: ignore[no-untyped-call]

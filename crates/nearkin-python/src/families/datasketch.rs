@@ -1,5 +1,7 @@
 //! `DatasketchCore`: the permutations of datasketch ([`nearkin_core::families::datasketch`]). Nothing about hashing is decided here.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python functions are owned by the call")]
+
 use nearkin_core::families::datasketch::{Permutations, Values};
 use nearkin_core::room;
 use numpy::{IntoPyArray, PyReadonlyArray1};

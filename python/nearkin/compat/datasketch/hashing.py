@@ -25,7 +25,7 @@ def sha1_hash32(data: bytes) -> int:
     --------
     >>> from nearkin.compat.datasketch import sha1_hash32
     >>> sha1_hash32(b"abc")
-    914955689
+    910072233
     """
     return int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest()[:4], "little")
 
