@@ -59,6 +59,13 @@ Pairs = set[tuple[int, int]]
 Rows = NDArray[np.int64]
 
 
+def one_in(share: float) -> str:
+    """A small share in words: one in this many, to two figures; a larger one in percent."""
+    if share >= 0.01:
+        return f"{share:.1%}"
+    return "none" if share == 0 else f"1 in {float(f'{1 / share:.2g}'):,.0f}"
+
+
 def load(data: Path, name: str) -> list[str]:
     """The texts of a set; of 20 Newsgroups the bodies, as its pair file has them."""
     file, first = SETS[name]
@@ -324,7 +331,7 @@ def report(run: dict[str, Any]) -> None:
                 f"{chosen['least_recall']:.1%}",
                 "" if chosen["recall_below_85"] is None else f"{chosen['recall_below_85']:.1%}",
                 f"{chosen['candidates_per_match']:.1f}",
-                f"{chosen['passing']:.1e}",
+                one_in(chosen["passing"]),
             ]
         )
     header = ["corpus", "documents", "mean length", "pairs with J ≥ 0.8", "found", "at least", "of those with J < 0.85"]
@@ -341,9 +348,9 @@ def report(run: dict[str, Any]) -> None:
                 cells = []
                 for each in sets:
                     one = row(each, weight_of, width, radius)
-                    cells.append(f"{one['recall']:.1%} / {one['candidates_per_match']:.1f}")
+                    cells.append(f"{one['recall']:.1%} / {one['candidates_per_match']:,.1f}")
                 passing = max(row(each, weight_of, width, radius)["passing"] for each in sets)
-                rows.append([f"{weight_of} {width}", radius, *cells, f"{passing:.1e}"])
+                rows.append([f"{weight_of} {width}", radius, *cells, one_in(passing)])
     common.splice(page, "grid", common.table(["weight, bits", "radius", *sets, "most random pairs"], rows))
 
     rows = []

@@ -48,18 +48,21 @@ def html_cell(value: object) -> str:
     return html.escape(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…")
 
 
-def short(value: float) -> str:
-    """A number of three digits, or as many as it takes not to show a share below 1 as 1; whole ones in full.
+def short(value: float, digits: int = 3) -> str:
+    """A number of three digits, or as many as it takes not to show a share below 1 as 1; whole ones in full, and none
+    above 1 in powers of ten.
 
     Examples
     --------
     >>> from nearkin.shown import short
     >>> short(0.206549), short(0.9996), short(1234567.8), short(120.0)
     ('0.207', '0.9996', '1,234,568', '120')
+    >>> short(1234.56, 5), short(149_123.4, 5)
+    ('1,234.6', '149,123')
     """
-    if abs(value) >= 100:
+    if abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}"
-    text = f"{value:.3g}"
+    text = f"{value:,.{digits}g}"
     return f"{value:.6g}" if text == "1" and value < 1 else text
 
 

@@ -20,7 +20,7 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
-INLINE = r"(?<![\\\w$])\$(?=[^\s$])([^$\n]*[^\s$\\])\$(?![\w$])"
+INLINE = r"(?<![\\\w$])\$(?=[^\s$])([^$]*[^\s$\\])\$(?![\w$])"
 NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
 
 

@@ -18,6 +18,7 @@ from nearkin.cli.options import (
     recipe_of,
 )
 from nearkin.cli.reading import Reading, reads
+from nearkin.shown import short
 
 _KEYWORDS_EXAMPLE = "[bold]Example[/]\n\n  nearkin keywords news.jsonl --id-column id --top 5"
 _FIT_EXAMPLE = (
@@ -49,7 +50,7 @@ def keywords(
                     say_json({"id": name, "keywords": found})
                     continue
                 for word, weight in found:
-                    say(f"{shown(name)}\t{shown(word)}\t{weight:.6g}")
+                    say(f"{shown(name)}\t{shown(word)}\t{short(weight, 6)}")
 
 
 @reads(ids=False)

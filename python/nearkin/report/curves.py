@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nearkin.report.contents import Chart
+from nearkin.shown import short
 
 WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 44, 44
@@ -432,7 +433,7 @@ def _share(value: float) -> str:
 
 
 def _count(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.3g}"
+    return short(value)
 
 
 def _number(value: float) -> str:

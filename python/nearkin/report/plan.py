@@ -15,6 +15,7 @@ from nearkin.errors import bad_parameter
 from nearkin.report.contents import Chart, Contents, Section, Table
 from nearkin.report.curves import Curve, Point, Stage, bars, columns, curves, stages
 from nearkin.report.page import render
+from nearkin.shown import short
 from nearkin.theory import banding_probability
 
 _METHODS = {
@@ -272,20 +273,20 @@ def _spark(about: Mapping[str, Any], name: str) -> Contents:
 
 
 def _count(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.3g}"
+    return short(value)
 
 
 def _nanoseconds(value: float) -> str:
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if value >= size:
-            return f"{value / size:,.3g} {unit}"
-    return f"{value:,.3g} ns"
+            return f"{short(value / size)} {unit}"
+    return f"{short(value)} ns"
 
 
 def _bytes(value: float) -> str:
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if value >= size:
-            return f"{value / size:,.3g} {unit}"
+            return f"{short(value / size)} {unit}"
     return f"{value:,.0f} bytes"
 
 

@@ -11,7 +11,7 @@ from nearkin.quality.tuning_results import Tuning
 from nearkin.report.contents import Chart, Contents, Section, Table
 from nearkin.report.curves import Curve, Point, curves, stacks
 from nearkin.report.page import render
-from nearkin.shown import count_of
+from nearkin.shown import count_of, short
 
 _MOST, _BARS = 6, 24
 """Recipes whose curves are drawn, and whose cost."""
@@ -305,7 +305,7 @@ def _percent(value: float | None) -> str:
 
 
 def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+    return "–" if value is None else short(value)
 
 
 __all__ = ["contents_of_tuning", "tuning_page"]

@@ -20,6 +20,7 @@ from typing import Any
 from nearkin.pipeline.candidates import ConfirmedCandidates, MinHashCandidates
 from nearkin.pipeline.distributed.meetings import choose_tables, seconds_by_slices, seconds_by_tables, slices_of
 from nearkin.pipeline.stages import RunOptions
+from nearkin.shown import short
 from nearkin.spark.plans import TASK_ROWS, tasks_of
 
 _COPIES = 32
@@ -71,5 +72,5 @@ def plan_of(options: RunOptions, documents: int) -> dict[str, Any]:
         "tasks": tasks_of(documents * tables, TASK_ROWS >> 2),
         "core_seconds": seconds,
         "why": f"radius {radius} of {bits} bits: {agree} of {blocks} blocks are equal, in {tables} tables; comparing "
-        f"every two would take {beside / seconds:.3g} times as long",
+        f"every two would take {short(beside / seconds)} times as long",
     }

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from nearkin._core import feature_hashes
 from nearkin.errors import bad_parameter, mismatch, printable
 from nearkin.recipe import Recipe
-from nearkin.shown import cells, padded
+from nearkin.shown import cells, padded, short
 from nearkin.steps.lines import SHOWN, html_steps, in_lines, indented, numbers, some
 
 
@@ -163,7 +163,9 @@ class SimHashSteps(TextSteps):
         for feature in self.features[:SHOWN]:
             signs = f"{feature.hash:0{self.recipe.bits}b}".replace("0", "-").replace("1", "+")
             name = padded(printable(feature.name), width)
-            lines.append(f"  {name}  {feature.count:>5}  {feature.weight:>6.5g}  {self._digits(feature.hash)}  {signs}")
+            lines.append(
+                f"  {name}  {feature.count:>5}  {short(feature.weight, 5):>6}  {self._digits(feature.hash)}  {signs}"
+            )
         if len(self.features) > SHOWN:
             lines.append(f"  … and {len(self.features) - SHOWN} more")
         return "\n".join([*lines, *self._tail()])
@@ -173,7 +175,7 @@ class SimHashSteps(TextSteps):
         if self.fingerprint is None:
             yield "fingerprint  none: a text without any feature"
             return
-        yield from in_lines("sums", [f"{value:.5g}" for value in self.sums[::-1].tolist()], 16)
+        yield from in_lines("sums", [short(value, 5) for value in self.sums[::-1].tolist()], 16)
         yield f"bits         {self.bits}"
         yield f"fingerprint  {self._digits(self.fingerprint)}"
 
@@ -182,7 +184,7 @@ class SimHashSteps(TextSteps):
             [
                 feature.name,
                 str(feature.count),
-                f"{feature.weight:.5g}",
+                short(feature.weight, 5),
                 self._digits(feature.hash),
                 f"{feature.hash:0{self.recipe.bits}b}".replace("0", "−").replace("1", "+"),
             ]

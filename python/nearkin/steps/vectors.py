@@ -22,6 +22,7 @@ import numpy as np
 
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.families.base import Family
+from nearkin.shown import short
 from nearkin.steps.lines import SHOWN, html_steps, in_lines, indented, numbers, table_lines
 from nearkin.vectors.rows import Floats, Vectors
 
@@ -93,7 +94,7 @@ class VectorSteps:
 
     def _lines(self) -> Iterator[str]:
         yield f"family       {self.family!r}"
-        yield f"vector       {self.dimension:,} dimensions, {self.nonzeros:,} not 0, of length {self.norm:.5g}"
+        yield f"vector       {self.dimension:,} dimensions, {self.nonzeros:,} not 0, of length {short(self.norm, 5)}"
         yield f"projection   {self.family.terms.value}"
         yield f"value        {self.family.terms.rule}"
         yield f"margin       {self.family.terms.margin}"
@@ -197,13 +198,14 @@ class VectorStepsBeside:
 
     def _difference(self) -> list[str]:
         kind, most = self.a.family.kind, len(self.a.values)
-        lines = [f"apart        {_NAMES[self.a.family.distance]} {self.value:.5g}"]
+        lines = [f"apart        {_NAMES[self.a.family.distance]} {short(self.value, 5)}"]
         if self.product is not None:
-            return [*lines, f"product      {self.product:.5g} of the features: it estimates the kernel"]
-        if self.agreement is None:
+            return [*lines, f"product      {short(self.product, 5)} of the features: it estimates the kernel"]
+        expected, deviation = self.expected, self.deviation
+        if expected is None or deviation is None:
             lines.append("law          none: the family learns from data")
         else:
-            told = f"{self.expected:.4g} of {most} {kind} differ on average, give or take {self.deviation:.2g}"
+            told = f"{short(expected, 4)} of {most} {kind} differ on average, give or take {short(deviation, 2)}"
             lines.append(f"law          a value agrees with probability {self.agreement:.4f}: {told}")
         lines.append(f"distance     {self.distance} of {most} {kind}")
         if self.differing:
@@ -268,7 +270,7 @@ def _row(vector: Vectors) -> Any:
 
 
 def _number(value: float) -> str:
-    return "?" if math.isnan(value) else f"{value:.5g}"
+    return "?" if math.isnan(value) else short(value, 5)
 
 
 __all__ = ["VectorSteps", "VectorStepsBeside", "compared_vectors", "vector_steps"]

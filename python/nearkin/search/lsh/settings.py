@@ -18,6 +18,7 @@ from nearkin.errors import LongVectorsWarning, bad_parameter, check_count, warn_
 from nearkin.families.base import Family
 from nearkin.families.hyperplane import Hyperplane, rotation_size
 from nearkin.search.lsh.forms import Hashed, Metric
+from nearkin.shown import short
 from nearkin.vectors.rows import Floats, Rows
 
 Filter: TypeAlias = Literal["auto", "buckets", "codes", "cells"]
@@ -304,9 +305,10 @@ def _warn_of_long(given: Given, norms: Floats, max_norm: float) -> None:
     name = "the longest vector has the norm" if given.max_norm is None else "max_norm is"
     above = int((norms > _FAR * middle).sum())
     warn_caller(
-        f"{name} {max_norm:.6g}, {max_norm / middle:.3g} times the median norm {middle:.6g}: hashes tell little of "
-        "inner products of shorter vectors, and few of their neighbours are found; use rank='estimate', normalise "
-        f"vectors, or leave out those longer than {_FAR:g} times the median ({above} of {len(norms)})",
+        f"{name} {short(max_norm, 6)}, {short(max_norm / middle)} times the median norm {short(middle, 6)}: "
+        "hashes tell little of inner products of shorter vectors, and few of their neighbours are found; use "
+        "rank='estimate', normalise vectors, or leave out those longer than "
+        f"{_FAR:g} times the median ({above} of {len(norms)})",
         LongVectorsWarning,
     )
 
