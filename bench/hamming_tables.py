@@ -13,6 +13,10 @@ THEORY = common.ROOT / "docs" / "hamming-theory.md"
 GUIDE = common.ROOT / "docs" / "hamming.md"
 
 
+FILE_TIMES = (("save", 1), ("open", 1000), ("first_search", 1000), ("verify", 1))
+"""Columns of files, and by what seconds are multiplied."""
+
+
 def number(value: Any) -> str:
     """Three figures, with commas; nothing for None."""
     if value is None:
@@ -72,11 +76,15 @@ def growth(rows: list[Row]) -> str:
     ]
     header = ["method", "n", "µs per query", "bytes each", "build, s", "peak GB", "tables", "candidates"]
     files = [
-        [number(row["n"]), number(row["bytes"] / 1e9), *cells(row, ("save", "open", "first_search", "verify"))]
+        [
+            number(row["n"]),
+            number(row["bytes"] / 1e9),
+            *(number(row[each] * unit) for each, unit in FILE_TIMES),
+        ]
         for row in rows
         if row["task"] == "file"
     ]
-    names = ["n", "GB", "save, s", "open, s", "first query, s", "verify, s"]
+    names = ["n", "GB", "save, s", "open, ms", "first query, ms", "verify, s"]
     return common.table(header, lines) + "\n\n" + common.table(names, files)
 
 

@@ -251,7 +251,7 @@ def report(run: dict[str, Any]) -> None:
     rows = []
     for line in lines:
         speeds = [sets[each]["megabytes_per_cpu_second"].get(line) for each in sets]
-        rows.append([line, *("" if speed is None else f"{speed:,.4g}" for speed in speeds)])
+        rows.append([line, *("" if speed is None else common.ratio(speed) for speed in speeds)])
     header = ["MB per CPU second, one thread", *sets]
     found = common.table(header, rows) + "\n\n"
     compared = sets["English"]["ratios"]
