@@ -1,11 +1,9 @@
-"""Estimators of scikit-learn's contract: hash codes as features, and graphs of near neighbours.
+"""Vectors: hash codes as features, and graphs of near neighbours.
 
-`HashTransformer` and its children give the hash values of a family as columns for a pipeline: 0/1 or packed bits, or
+The transformers of a family give the hash values of a family as columns for a pipeline: 0/1 or packed bits, or
 integers.
 `LSHTransformer` gives the sparse graph of near neighbours that `KNeighborsClassifier`, `DBSCAN`, `SpectralClustering`,
 `TSNE` and others take with `metric="precomputed"`: an approximate and faster stand-in for `KNeighborsTransformer`.
-
-Here, and only here, scikit-learn's words are used: `n_neighbors`, `random_state`. The extra `sklearn` installs it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,259 @@
+"""Texts to features whose dot products are kernels of similarity, so that a linear model learns them.
+
+| estimator | features of a text | dot product of two texts |
+|---|---|---|
+| `SimHashVectorizer(output="signs")` | ±1/√n for each of n bits | 1 − 2 h / n, about 1 − 2 θ / π |
+| `MinHashVectorizer(output="onehot")` | 1/√k at one of 2^b places for each of k values | about J + (1 − J) / 2^b |
+
+where h is the Hamming distance of the fingerprints, θ the angle between the weighted features of the texts, J the
+Jaccard similarity of their sets; the b lowest bits of different values are equal with probability 2^-b. Both are dot
+products, and so positive definite kernels. The variance is that of a mean of n signs or k indicators: (1 − (1 − 2
+θ/π)²) / n, and at most 1 / (4 k) for `minhash:k:classic`.
+
+Nothing is fitted: a text has the same features in every pipeline. A text without features, such as an empty one, is a
+row of zeros, which is similar to nothing; bits and signatures have what nearkin gives, zeros and the largest values.
+
+Cost: the fingerprints, in parallel, and n or k numbers per text. Sources: Charikar (STOC 2002), section 3; Li and
+König, "b-bit minwise hashing" (WWW 2010); Li, Shrivastava, Moore, König, "Hashing algorithms for large-scale learning"
+(NIPS 2011), section 4. Tests: `tests/test_sklearn_texts.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nearkin.errors import MissingExtraError, bad_parameter, check_count
+from nearkin.families.minhash import DEFAULT as MINHASH
+from nearkin.families.minhash import Signatures, check_minhash, signature
+from nearkin.families.simhash import fingerprint
+from nearkin.recipe import Recipe
+from nearkin.recipe.grammar import DEFAULT as SIMHASH
+from nearkin.text.batches import Texts
+
+try:
+    from scipy.sparse import csr_matrix
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+except ImportError as error:
+    raise MissingExtraError(
+        "nearkin.sklearn needs scikit-learn, which is not installed; `pip install nearkin[sklearn]`",
+        extra="sklearn",
+        package="scikit-learn",
+    ) from error
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+    from typing_extensions import Self
+
+_MOST_BITS = 16
+"""Largest number of bits of a value that has a place each."""
+
+
+class _TextVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the vectorizers of texts share: nothing is fitted, parameters are checked by every call."""
+
+    recipe: Recipe | str | None
+
+    def _recipe(self) -> Recipe:
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        raise NotImplementedError
+
+    def fit(self, X: Texts, y: object = None) -> Self:
+        """Checks the parameters; nothing is learned.
+
+        Parameters
+        ----------
+        X : iterable of str
+            Not read.
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            A parameter that is not allowed, or texts that are one text or a table.
+        """
+        _check_texts(X)
+        _ = self._n_features_out
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _check_texts(texts: object) -> None:
+    """Refuse what would be read as other texts than were meant: the characters of one, the names of columns."""
+    if isinstance(texts, (str, bytes)):
+        raise bad_parameter("X", f"one {type(texts).__name__}", "a list of texts")
+    if isinstance(texts, Mapping) or len(getattr(texts, "shape", (0,))) != 1:
+        raise bad_parameter("X", f"a {type(texts).__name__}", "one column of texts, such as table['text']")
+
+
+class SimHashVectorizer(_TextVectorizer):
+    """SimHash fingerprints of texts as features.
+
+    Parameters
+    ----------
+    recipe : Recipe or str, default=None
+        How a text is hashed: a recipe with the family simhash, its text form or the name of a preset; None for
+        `char:4|binary|xxh3|simhash:128`. More bits are more exact.
+    output : {"signs", "bits", "packed"}, default="signs"
+        `float64` of shape (n_samples, n_bits) with ±1/√n_bits, whose dot product estimates 1 - 2 θ/π; `uint8` of 0
+        and 1; or `uint8` of shape (n_samples, ceil(n_bits / 8)) with bit i as bit i % 8 of byte i // 8.
+
+    Examples
+    --------
+    >>> from nearkin.sklearn import SimHashVectorizer
+    >>> texts = ["one two three four five", "one two three four six", "something else"]
+    >>> X = SimHashVectorizer("word:1|binary|xxh3|simhash:1024").fit_transform(texts)
+    >>> X.shape, (X @ X[0]).round(1).tolist()
+    ((3, 1024), [1.0, 0.6, 0.0])
+    """
+
+    def __init__(
+        self, recipe: Recipe | str | None = None, *, output: Literal["signs", "bits", "packed"] = "signs"
+    ) -> None:
+        self.recipe = recipe
+        self.output = output
+
+    def _recipe(self) -> Recipe:
+        recipe = Recipe.of(SIMHASH if self.recipe is None else self.recipe)
+        if recipe.family != "simhash":
+            raise bad_parameter("recipe", str(recipe), "a recipe with the family simhash, as in " + SIMHASH)
+        if self.output not in ("signs", "bits", "packed"):
+            raise bad_parameter("output", repr(self.output), '"signs", "bits" or "packed"')
+        return recipe
+
+    @property
+    def _n_features_out(self) -> int:
+        bits = self._recipe().bits
+        return -(-bits // 8) if self.output == "packed" else bits
+
+    def transform(self, X: Texts) -> npt.NDArray[np.float64] | npt.NDArray[np.uint8]:
+        """Features of texts.
+
+        Parameters
+        ----------
+        X : iterable of str, or an Arrow string array
+            None is a text without features.
+
+        Returns
+        -------
+        (n_samples, n_features) float64 or uint8
+            As `output` says.
+
+        Raises
+        ------
+        ValueError
+            A parameter that is not allowed, one text, or a table.
+        TypeError
+            A text that is no string.
+        """
+        _check_texts(X)
+        recipe = self._recipe()
+        values, counts = fingerprint(X, recipe, return_counts=True)
+        # Bit i is bit i % 64 of word i // 64, on machines of either byte order.
+        data = values.astype("<u8").view(np.uint8).reshape(len(counts), 8 * -(-recipe.bits // 64))
+        packed = data[:, : -(-recipe.bits // 8)]
+        if self.output == "packed":
+            return np.ascontiguousarray(packed)
+        bits = np.unpackbits(packed, axis=1, count=recipe.bits, bitorder="little")
+        if self.output == "bits":
+            return bits
+        signs: npt.NDArray[np.float64] = (2.0 * bits - 1.0) / np.sqrt(recipe.bits)
+        signs[counts == 0] = 0.0
+        return signs
+
+
+class MinHashVectorizer(_TextVectorizer):
+    """MinHash signatures of texts as features.
+
+    Parameters
+    ----------
+    recipe : Recipe or str, default=None
+        How a text is hashed: a recipe with the family minhash, its text form or the name of a preset; None for
+        `char:4|binary|xxh3|minhash:128:fast`. More values are more exact.
+    output : {"onehot", "signature"}, default="onehot"
+        A sparse matrix of shape (n_samples, num_perm · 2^n_bits) with 1/√num_perm at one place for each value, whose
+        dot product estimates J + (1 - J)/2^n_bits; or the values, of shape (n_samples, num_perm), `uint32` or `uint64` as
+        the recipe says.
+    n_bits : int, default=8
+        Lowest bits of a value that choose its place, 1 to 16. Only for "onehot".
+
+    Examples
+    --------
+    >>> from nearkin.sklearn import MinHashVectorizer
+    >>> texts = ["one two three four five", "one two three four six", "something else"]
+    >>> X = MinHashVectorizer("word:1|binary|xxh3|minhash:512").fit_transform(texts)
+    >>> X.shape, (X @ X[0].T).toarray().ravel().round(1).tolist()
+    ((3, 131072), [1.0, 0.7, 0.0])
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe | str | None = None,
+        *,
+        output: Literal["onehot", "signature"] = "onehot",
+        n_bits: int = 8,
+    ) -> None:
+        self.recipe = recipe
+        self.output = output
+        self.n_bits = n_bits
+
+    def _recipe(self) -> Recipe:
+        recipe = Recipe.of(MINHASH if self.recipe is None else self.recipe)
+        check_minhash(recipe)
+        if self.output not in ("onehot", "signature"):
+            raise bad_parameter("output", repr(self.output), '"onehot" or "signature"')
+        check_count("n_bits", self.n_bits, 1, _MOST_BITS, f"1 to {_MOST_BITS}")
+        return recipe
+
+    @property
+    def _n_features_out(self) -> int:
+        values = self._recipe().num_perm
+        return values << self.n_bits if self.output == "onehot" else values
+
+    def transform(self, X: Texts) -> csr_matrix | Signatures:
+        """Features of texts.
+
+        Parameters
+        ----------
+        X : iterable of str, or an Arrow string array
+            None is a text without features.
+
+        Returns
+        -------
+        csr_matrix of shape (n_samples, n_features), or (n_samples, num_perm) uint32 or uint64
+            As `output` says.
+
+        Raises
+        ------
+        ValueError
+            A parameter that is not allowed, one text, or a table.
+        TypeError
+            A text that is no string.
+        """
+        _check_texts(X)
+        recipe = self._recipe()
+        values, counts = signature(X, recipe, return_counts=True)
+        if self.output == "signature":
+            return values
+        found = values[counts > 0]
+        lowest = (found & found.dtype.type((1 << self.n_bits) - 1)).astype(np.int64)
+        places = (np.arange(recipe.num_perm) << self.n_bits) + lowest
+        ends = np.concatenate([[0], np.cumsum((counts > 0) * recipe.num_perm)])
+        share = np.full(places.size, 1.0 / np.sqrt(recipe.num_perm))
+        return csr_matrix((share, places.ravel(), ends), shape=(len(counts), self._n_features_out))
