@@ -188,8 +188,8 @@ class MinHashVectorizer(_TextVectorizer):
         `char:4|binary|xxh3|minhash:128:fast`. More values are more exact.
     output : {"onehot", "signature"}, default="onehot"
         A sparse matrix of shape (n_samples, num_perm · 2^n_bits) with 1/√num_perm at one place for each value, whose
-        dot product estimates J + (1 - J)/2^n_bits; or the values, of shape (n_samples, num_perm), `uint32` or `uint64` as
-        the recipe says.
+        dot product estimates J + (1 - J)/2^n_bits; or the values, of shape (n_samples, num_perm), `uint32` or `uint64`
+        as the recipe says.
     n_bits : int, default=8
         Lowest bits of a value that choose its place, 1 to 16. Only for "onehot".
 
