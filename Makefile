@@ -117,18 +117,23 @@ demo: setup
 	$(BIN)/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --report --overwrite
 	head -n 2 demo-out/clusters.jsonl
 
-# The site, in the folder site; a link or an anchor that leads nowhere is an error. `docs-serve` shows it while pages are written.
-docs: $(VENV)/.tools
-	$(BIN)/python -m pip install --quiet --group docs
-	PYTHONPATH=tools/site $(BIN)/zensical build --strict --clean
+# The site, in the folder site; a link or an anchor that leads nowhere is an error. `docs-serve` shows it while pages are
+# written. It reads docstrings without running anything, so nothing is compiled.
+docs: .venv-docs/.built
+	PYTHONPATH=tools/site .venv-docs/bin/zensical build --strict --clean
 
-docs-serve: $(VENV)/.tools
-	$(BIN)/python -m pip install --quiet --group docs
-	PYTHONPATH=tools/site $(BIN)/zensical serve
+docs-serve: .venv-docs/.built
+	PYTHONPATH=tools/site .venv-docs/bin/zensical serve
+
+.venv-docs/.built: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv-docs/bin/python -m pip install --quiet --group docs
+	touch $@
 
 # Each page of the site in Chromium, on a wide and on a narrow window: links, pictures, requests, errors, width.
 docs-check: docs $(VENV)/.chromium
-	$(BIN)/python tools/check_site.py
+	.venv-docs/bin/python tools/check_site.py
 
 # Every attack in full: each fault of the file system for every saver, every flipped bit, signals, threads and writers at
 # once for longer; a hundred kills of the service, a million calls of sixteen clients.
@@ -237,4 +242,4 @@ bench-ssdeep: setup
 	touch $@
 
 clean:
-	rm -rf target fuzz/target $(VENV) .venv-pybind .venv-spark-rivals .venv-text-dedup site .cache demo-out
+	rm -rf target fuzz/target $(VENV) .venv-docs .venv-pybind .venv-spark-rivals .venv-text-dedup site .cache demo-out

@@ -12,6 +12,7 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -45,6 +46,7 @@ GROUPS: dict[str, list[str]] = {
         *("theory.laws", "theory.amplification", "theory.banding", "theory.choice", "theory.hamming"),
         *("theory.simhash", "theory.containment"),
     ],
+    "In the place of other packages": ["compat.simhash", "compat.datasketch"],
     "Modules": ["ssdeep", "spark", "sklearn", "plot", "io", "report", "errors"],
     "Settings": ["num_threads", "set_num_threads"],
 }
@@ -65,7 +67,7 @@ def file_of(name: str) -> str:
 
 def modules() -> set[str]:
     """The names that are modules."""
-    return {*GROUPS["Theory"], *GROUPS["Modules"]}
+    return {*GROUPS["Theory"], *GROUPS["In the place of other packages"], *GROUPS["Modules"]}
 
 
 def summary(name: str) -> str:
@@ -75,14 +77,29 @@ def summary(name: str) -> str:
     return re.split(r"(?<=[.])\s(?=[A-Z])", paragraph)[0].rstrip(".").replace("|", r"\|")
 
 
+def public(name: str) -> list[str]:
+    """What of a module its page shows: what it hands on, what its package does of it, its exceptions."""
+    module: Any = resolve(name)
+    package: Any = import_module("nearkin." + name.rpartition(".")[0]) if "." in name else None
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    if package is not None and hasattr(package, "__all__"):
+        own = (each for each in package.__all__ if getattr(package, each) is getattr(module, each, None))
+        home = module.__name__
+        return [each for each in own if getattr(getattr(module, each), "__module__", home) == home]
+    own = [
+        each for each, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__
+    ]
+    return [each for each in own if not each.startswith("_")]
+
+
 def page(name: str) -> str:
     """The page of a name."""
     if name not in modules():
         return f"# {name.rpartition('.')[2]}\n\n::: nearkin.{name}\n"
     options = ["show_root_heading: false", "show_root_toc_entry: false", "heading_level: 2"]
-    handed_on = getattr(resolve(name), "__all__", None)
-    if handed_on:
-        options.append(f"members: [{', '.join(handed_on)}]")
+    if members := public(name):
+        options.append(f"members: [{', '.join(members)}]")
     lines = "".join(f"      {option}\n" for option in options)
     return f"# nearkin.{name}\n\n::: nearkin.{name}\n    options:\n{lines}"
 
