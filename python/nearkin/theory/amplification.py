@@ -3,6 +3,7 @@
 A table's key is k functions of collision probability p; an index has L tables:
 
     found = 1 − (1 − p^k)^L                              AND, then OR
+    AND: p^k        OR: 1 − (1 − p)^k                    steps of a cascade, each applied to the one before
     found = 1 − (1 − q)^m − m q (1 − q)^(m−1)            u-functions: tables are pairs of m halves, q = p^(k/2)
     ρ = ln p1 / ln p2                                    L grows as n^ρ where k = log_{1/p2} n
 
@@ -11,13 +12,15 @@ References
 .. [1] P. Indyk, R. Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality", STOC 1998.
 .. [2] A. Andoni, P. Indyk, "E2LSH 0.1 user manual", 2005, sections 2 and 3.
 .. [3] Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, "Multi-probe LSH", VLDB 2007, section 4.
+.. [4] J. Leskovec, A. Rajaraman, J. D. Ullman, "Mining of Massive Datasets", section 3.6.3: constructions, cascades.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +29,9 @@ from nearkin.errors import bad_parameter, check_count
 from nearkin.theory.laws import Floats, in_range
 
 _MOST = 2**62
+
+Step: TypeAlias = tuple[Literal["and", "or"], int]
+"""All of k copies of a construction, or at least one of them."""
 
 
 def amplify(p: npt.ArrayLike, hashes_per_table: int, num_tables: int = 1) -> Floats:
@@ -57,6 +63,62 @@ def amplify(p: npt.ArrayLike, hashes_per_table: int, num_tables: int = 1) -> Flo
     with np.errstate(divide="ignore"):
         found: Floats = -np.expm1(tables * np.log1p(-(p**k)))
     return found
+
+
+def cascade(p: npt.ArrayLike, steps: Iterable[Step]) -> Floats:
+    """Probability of a collision after AND- and OR-constructions in turn, each of copies of the one before.
+
+    Parameters
+    ----------
+    p : float or array
+        Collision probability of one function, 0 to 1.
+    steps : iterable of ("and", k) or ("or", k)
+        The first is applied to functions, the next to what that gives; k is 1 or more. Without steps p is returned.
+
+    Returns
+    -------
+    array
+        0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        A probability outside 0 to 1, a step of another name, or a count below 1.
+
+    Notes
+    -----
+    The steps need as many functions as the product of their counts. AND of k then OR of L is `amplify(p, k, L)`. OR is
+    AND of the complements, so p and 1 - p are carried along beside each other and both stay exact where they are tiny.
+
+    Examples
+    --------
+    OR of 4, then AND of 4, then AND and OR again: 256 functions.
+
+    >>> from nearkin.theory import cascade
+    >>> steps = [("or", 4), ("and", 4), ("and", 4), ("or", 4)]
+    >>> cascade([0.8, 0.2], steps).round(7).tolist()
+    [0.9999996, 0.0008715]
+    """
+    found = in_range("p", p, 0, 1)
+    missed: Floats = 1 - found
+    for step in steps:
+        if not isinstance(step, tuple) or len(step) != 2 or step[0] not in ("and", "or"):
+            raise bad_parameter("steps", repr(step), 'pairs such as ("and", 4) and ("or", 4)')
+        name, count = step
+        k = check_count("steps", count, 1, _MOST, "counts of 1 or more")
+        if name == "and":
+            found, missed = _all_of(found, missed, k)
+        else:
+            missed, found = _all_of(missed, found, k)
+    return found
+
+
+def _all_of(p: Floats, q: Floats, k: int) -> tuple[Floats, Floats]:
+    """p^k and 1 − p^k, where q = 1 − p."""
+    with np.errstate(divide="ignore"):
+        # Near 1 the complement says more of p than p does.
+        logs = np.where(p < 0.5, np.log(p), np.log1p(-q))
+    return np.exp(k * logs), -np.expm1(k * logs)
 
 
 def u_functions(p: npt.ArrayLike, hashes_per_table: int, m: int) -> Floats:
@@ -255,6 +317,25 @@ class Sensitivity:
             k and L, 1 or more.
         """
         near, far = amplify([self.p_near, self.p_far], hashes_per_table, num_tables)
+        return Sensitivity(self.near, self.far, float(near), float(far))
+
+    def cascaded(self, steps: Iterable[Step]) -> Sensitivity:
+        """The construction after AND- and OR-constructions in turn.
+
+        Parameters
+        ----------
+        steps : iterable of ("and", k) or ("or", k)
+            As for `cascade`.
+
+        Examples
+        --------
+        >>> from nearkin.theory import Sensitivity
+        >>> s = Sensitivity(near=0.9, far=0.5, p_near=0.8, p_far=0.2)
+        >>> found = s.cascaded([("or", 4), ("and", 4)])
+        >>> round(found.p_near, 4), round(found.p_far, 4)
+        (0.9936, 0.1215)
+        """
+        near, far = cascade([self.p_near, self.p_far], steps)
         return Sensitivity(self.near, self.far, float(near), float(far))
 
 
