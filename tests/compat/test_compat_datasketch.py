@@ -175,8 +175,8 @@ def test_state_is_pickled_with_what_the_program_has_set() -> None:
         (lambda: MinHash(4, hashfunc=5), "hashfunc=5 is not allowed; use a callable"),  # type: ignore[arg-type]
         (lambda: MinHash(hashvalues=[1, 2]), "scheme=None is not allowed; use the scheme of the MinHash"),
         (lambda: MinHash(hashvalues=[], scheme="legacy"), "num_perm=0"),
-        (lambda: MinHash(hashvalues=[1 << 32], scheme="affine32"), "hashvalues=a value that does not fit"),
-        (lambda: MinHash(hashvalues=[0.5], scheme="affine32"), "hashvalues=a value that does not fit"),
+        (lambda: MinHash(hashvalues=[1 << 32], scheme="affine32"), "hashvalues=4294967296 is not allowed"),
+        (lambda: MinHash(hashvalues=[0.5], scheme="affine32"), "hashvalues=a value that is no whole number"),
         (lambda: MinHash(hashvalues=np.array([-1]), scheme="legacy"), "hashvalues=values from -1 to -1"),
         (lambda: MinHash(hashvalues=7, scheme="legacy"), "hashvalues=7 is not allowed"),
         (lambda: MinHash(1, permutations=[[2], [0]], scheme="affine32"), "permutations=an even factor"),
@@ -188,9 +188,9 @@ def test_state_is_pickled_with_what_the_program_has_set() -> None:
         (lambda: MinHash(4).merge(MinHash(4, scheme="legacy")), "scheme differs: affine32 against legacy"),
         (lambda: MinHash.union(MinHash(4)), "mhs=1 MinHash is not allowed; use two or more"),
         (lambda: MinHash.union(MinHash(4), MinHash(5)), "num_perm differs"),
-        (lambda: MinHash(4, hashfunc=identity).update(-1), "hashfunc=a value that does not fit"),
-        (lambda: MinHash(4, hashfunc=identity).update_batch([1, 1 << 32]), "hashfunc=a value that does not fit"),
-        (lambda: MinHash(4, hashfunc=lambda b: 1.5).update(1), "hashfunc=a value that does not fit"),  # type: ignore[arg-type, return-value]
+        (lambda: MinHash(4, hashfunc=identity).update(-1), "hashfunc=-1 is not allowed; use whole numbers from 0"),
+        (lambda: MinHash(4, hashfunc=identity).update_batch([1, 1 << 32]), "hashfunc=4294967296 is not allowed"),
+        (lambda: MinHash(4, hashfunc=lambda b: 1.5).update(1), "hashfunc=a value that is no whole number"),  # type: ignore[arg-type, return-value]
         (lambda: LeanMinHash(), "minhash=None is not allowed; use a MinHash, or seed, hashvalues and scheme"),
         (lambda: LeanMinHash(seed=1, hashvalues=[1]), "scheme=None is not allowed"),
         (lambda: LeanMinHash(MinHash(4), scheme="legacy"), "scheme='legacy' is not allowed; use that of the MinHash"),

@@ -69,9 +69,14 @@ def whole_numbers(values: object, scheme: DatasketchScheme, name: str) -> Number
     if not isinstance(values, Iterable):
         raise bad_parameter(name, repr(values), "whole numbers")
     try:
-        return np.array([operator.index(value) for value in values], dtype=kind)
-    except (TypeError, OverflowError) as error:
-        raise bad_parameter(name, f"a value that does not fit ({error})", f"whole numbers from 0 to {most}") from error
+        numbers = [operator.index(value) for value in values]
+    except TypeError as error:
+        raise bad_parameter(name, f"a value that is no whole number ({error})", f"numbers from 0 to {most}") from error
+    # NumPy 1 would wrap what is too large.
+    wrong = next((number for number in numbers if not 0 <= number <= most), None)
+    if wrong is not None:
+        raise bad_parameter(name, wrong, f"whole numbers from 0 to {most} for {scheme}")
+    return np.array(numbers, dtype=kind)
 
 
 def _bytes_of(feature: Any) -> bytes:
