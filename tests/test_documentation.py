@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,31 @@ def test_every_page_is_in_the_menu() -> None:
     """mkdocs.yml lists each page once."""
     menu = re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(menu) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
+
+
+@cache
+def commands() -> Any:
+    """The command line, as typer understands it."""
+    import typer
+
+    from nearkin.cli.app import app
+
+    return typer.main.get_command(app)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_a_page_have_the_options_that_it_shows(page: Path) -> None:
+    """Each line of a console that begins with the command names a command, and options that it has."""
+    text = page.read_text(encoding="utf-8")
+    for line in re.findall(r"^\$ (?:.*\| )?nearkin (.*?)(?: +#.*)?$", text, re.MULTILINE):
+        words = line.split()
+        command = commands()
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        parameters = command.params
+        options = {"--help", *(form for each in parameters for form in (*each.opts, *each.secondary_opts))}
+        given = {word.partition("=")[0] for word in words if word.startswith("-") and len(word) > 1}
+        assert set() == given - options, line
 
 
 def test_every_public_name_has_a_page_of_reference() -> None:
