@@ -7,3 +7,15 @@ addEventListener("load", () => setTimeout(() => {
       box.setAttribute("aria-label", "scrolls sideways");
     }
 }));
+
+// What is copied from a session is what was typed: without prompts, and without what was printed.
+addEventListener("copy", (event) => {
+  const from = event.target;
+  const text = from instanceof HTMLTextAreaElement ? from.value : String(getSelection());
+  const lines = text.split("\n");
+  if (!/^(>>>|\$) /.test(lines[0]) || !event.clipboardData) return;
+  const prompt = /^(>>>|\.\.\.|\$)( |$)/;
+  const typed = lines.filter((line, at) => prompt.test(line) || (at && lines[at - 1].endsWith("\\")));
+  event.clipboardData.setData("text/plain", typed.map((line) => line.replace(prompt, "")).join("\n"));
+  event.preventDefault();
+}, true);
