@@ -45,6 +45,32 @@ def test_a_recipe_says_how_digests_are_made() -> None:
         recipe.truncate = True
 
 
+def test_a_recipe_names_the_characters_that_must_be_shared(tmp_path: Path) -> None:
+    """Text and JSON form hold another length than 7; no index, deduplication or store takes it."""
+    recipe = nk.ssdeep.DigestRecipe("ssdeep:notrunc:common:5")
+    assert "ssdeep:notrunc:common:5" == str(recipe) == str(nk.ssdeep.DigestRecipe("ssdeep:common:5:notrunc"))
+    assert recipe == nk.ssdeep.DigestRecipe.from_json(recipe.to_json()) != nk.ssdeep.DigestRecipe("ssdeep:notrunc")
+    assert nk.ssdeep.DigestRecipe("ssdeep:common:7") == nk.ssdeep.DigestRecipe()
+    with pytest.raises(MismatchError, match="recipe slot least_common differs: 5 against 7"):
+        recipe.check_same(nk.ssdeep.DigestRecipe("ssdeep:notrunc"))
+    assert [0, 93] == [
+        nk.ssdeep.DigestRecipe(text).compare("96:abcdeXfghij:", "96:abcdeYfghij:")
+        for text in ("ssdeep", "ssdeep:common:5")
+    ]
+    for text in ("ssdeep:common", "ssdeep:common:x", "ssdeep:common:3", "ssdeep:common:5:common:5", "ssdeep:5"):
+        with pytest.raises(ParameterError):
+            nk.ssdeep.DigestRecipe(text)
+    (tmp_path / "file").write_bytes(b"some bytes" * 500)
+    for call in (
+        lambda: nk.DigestIndex(recipe=recipe),
+        lambda: nk.dedup_files([tmp_path / "file"], recipe=recipe),
+        lambda: nk.Store.create(tmp_path / "store", recipe=recipe),
+    ):
+        with pytest.raises(ParameterError, match="least_common=5 is not allowed; use 7 to search by an index"):
+            call()
+    assert ["file"] == [path.name for path in tmp_path.iterdir()]
+
+
 def test_normalised_files_are_hashed_as_their_content(tmp_path: Path) -> None:
     """A path, its bytes and many paths give one digest; what is no regular file is refused without being opened."""
     path = tmp_path / "page.html"

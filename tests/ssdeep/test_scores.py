@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin.errors import InputError
+from nearkin.errors import InputError, ParameterError
 
 
 def test_scores_equal_the_real_librarys(ssdeep_vectors: dict[str, Any]) -> None:
@@ -80,6 +80,24 @@ def test_what_is_no_digest_is_refused() -> None:
     assert "remedy" not in lenient.value.context
 
 
+def test_lenient_reading_takes_what_the_library_takes() -> None:
+    """What stands between the number and the first colon does not count; a NUL ends a digest; sizes come first."""
+    for left, right, score in (
+        ("96x:abcdefgh:ab", "96:abcdefgh:ab", 100),
+        (" +96 :abcdefgh:ab", "96:abcdefgh:ab", 100),
+        ("9.6:abcdefgh:ab", "9:abcdefgh:ab", 100),
+        ("0x60:abc:de", "0:abc:de", 100),
+        ("-3:abc:de", "18446744073709551613:abc:de", 100),
+        ("96:abcdefgh:ab\0cd", "96:abcdefgh:ab", 100),
+        ("96:abcdefgh:ab,cd", "96:abcdefgh:ab", 100),
+        ("24", "3:abc:de", 0),
+    ):
+        assert score == nk.ssdeep.compare(left, right, strict=False), left
+    for text in ("24", "24:abc", "24:a\0b:c", ":a:b", "x24:a:b"):
+        with pytest.raises(InputError):
+            nk.ssdeep.compare(text, "24:abc:de", strict=False)
+
+
 DIGESTS = st.builds(
     lambda power, one, two: f"{3 << power}:{one}:{two}",
     st.integers(0, 30),
@@ -113,6 +131,39 @@ def test_what_scores_shares_seven_characters(a: str, b: str) -> None:
     )
     if nk.ssdeep.compare(a, b):
         assert shared or left == right
+
+
+@given(DIGESTS, DIGESTS, st.integers(4, 32))
+def test_another_least_length_decides_what_scores_at_all(a: str, b: str, length: int) -> None:
+    """Fewer characters let more pairs score, more let fewer; what scores has the score of ssdeep."""
+    b = b if b.partition(":")[0] == a.partition(":")[0] else a.partition(":")[0] + ":" + b.partition(":")[2]
+    scores = [nk.ssdeep.compare(a, b, least_common=least) for least in (4, length, 32)]
+    assert sorted(scores, reverse=True) == scores
+    assert nk.ssdeep.compare(b, a, least_common=length) == scores[1]
+    assert nk.ssdeep.compare(a, b, least_common=7) == nk.ssdeep.compare(a, b)
+    assert scores[1] == nk.ssdeep.compare(a, b, strict=False, least_common=length)
+    assert [scores[1]] == nk.ssdeep.compare_many(a, [b], least_common=length).tolist()
+    assert [[100, scores[1]], [scores[1], 100]] == nk.ssdeep.matrix([a, b], least_common=length).tolist()
+    why = nk.ssdeep.explain(a, b, least_common=length)
+    assert scores[1] == why.score
+    assert {length} == {part.least_common for part in why.compared}
+    assert all(part.gram is None or len(part.gram) == length for part in why.compared)
+    recipe = nk.ssdeep.DigestRecipe(f"ssdeep:common:{length}")
+    assert scores[1] == recipe.compare(a, b)
+
+
+@pytest.mark.parametrize("length", [3, 33, 0, -7, 7.0, "7", True])
+def test_least_lengths_outside_their_range_are_refused(length: Any) -> None:
+    """Below 4 random parts share that many characters; part 2 has at most 32."""
+    for call in (
+        lambda: nk.ssdeep.compare("3::", "3::", least_common=length),
+        lambda: nk.ssdeep.compare_many("3::", [], least_common=length),
+        lambda: nk.ssdeep.matrix([], least_common=length),
+        lambda: nk.ssdeep.explain("3::", "3::", least_common=length),
+        lambda: nk.ssdeep.DigestRecipe().with_(least_common=length),
+    ):
+        with pytest.raises(ParameterError, match="use 4 to 32 characters; ssdeep asks for 7"):
+            call()
 
 
 @given(st.lists(DIGESTS, max_size=4), st.lists(DIGESTS, max_size=4))

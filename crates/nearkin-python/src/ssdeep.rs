@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use nearkin_core::Error;
 use nearkin_core::ssdeep::{
-    Digest, Hasher, Options, Query, compare, compare_lenient, explain, hash, hash_file, hash_file_and_content, list,
-    read_file,
+    Digest, GRAM, Hasher, Options, Query, check_gram, compare, compare_lenient, compare_with, explain, hash, hash_file,
+    hash_file_and_content, list, read_file,
 };
 use nearkin_core::stop::Stop;
 use nearkin_core::text::tokenizer::TextSource;
@@ -284,13 +284,22 @@ impl PyHasher {
 }
 
 #[pyfunction]
-fn ssdeep_compare(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, strict: bool) -> PyResult<u32> {
+fn ssdeep_compare(left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>, strict: bool, gram: usize) -> PyResult<u32> {
     let (left, right) = (digest_bytes(left)?, digest_bytes(right)?);
-    if strict {
-        Ok(compare(&Digest::parse(&left).into_python()?, &Digest::parse(&right).into_python()?))
-    } else {
-        compare_lenient(&left, &right).into_python()
+    if !strict {
+        return compare_lenient(&left, &right, gram).into_python();
     }
+    let (left, right) = (Digest::parse(&left).into_python()?, Digest::parse(&right).into_python()?);
+    if gram == GRAM { Ok(compare(&left, &right)) } else { compare_with(&left, &right, gram).into_python() }
+}
+
+/// The scores of `query` with the digests that `texts` spell; only that of [`GRAM`] has lanes.
+fn scores_of_texts(query: &Query, texts: &[&[u8]], strict: bool, gram: usize) -> Result<Vec<u8>, (usize, Error)> {
+    if gram == GRAM {
+        return query.scores_of_texts(texts, strict);
+    }
+    let score = |text: &[u8]| Ok(compare_with(query.digest(), &parse(text, strict)?, gram)? as u8);
+    texts.iter().enumerate().map(|(at, text)| score(text).map_err(|error| (at, error))).collect()
 }
 
 #[pyfunction]
@@ -299,11 +308,13 @@ fn ssdeep_compare_many<'py>(
     query: &Bound<'py, PyAny>,
     digests: &Bound<'py, PyAny>,
     strict: bool,
+    gram: usize,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    check_gram(gram).into_python()?;
     let query = Query::new(&parse(&digest_bytes(query)?, strict).into_python()?);
     let spelled = Spelled::new(digests)?;
     let texts = &spelled.texts;
-    let score = |some: &[&[u8]]| query.scores_of_texts(some, strict);
+    let score = |some: &[&[u8]]| scores_of_texts(&query, some, strict, gram);
     let found: Vec<Result<Vec<u8>, (usize, Error)>> = if texts.len() <= PARSED_TOGETHER {
         // One task: handing it to the pool would take longer than a good part of it.
         vec![py.detach(|| score(texts))]
@@ -328,7 +339,9 @@ fn ssdeep_matrix<'py>(
     left: &Bound<'py, PyAny>,
     right: Option<&Bound<'py, PyAny>>,
     strict: bool,
+    gram: usize,
 ) -> PyResult<Bound<'py, PyArray2<u8>>> {
+    check_gram(gram).into_python()?;
     let left = parse_all(left, strict)?;
     let right = right.map(|right| parse_all(right, strict)).transpose()?;
     let right = right.as_ref().unwrap_or(&left);
@@ -338,8 +351,16 @@ fn ssdeep_matrix<'py>(
         let mut scores = vec![0u8; rows * columns];
         if columns > 0 {
             scores.par_chunks_mut(columns).zip(&left).for_each(|(row, digest)| {
-                if !stop.is_set() {
+                if stop.is_set() {
+                    return;
+                }
+                if gram == GRAM {
                     row.copy_from_slice(&Query::new(digest).scores(right.iter()));
+                } else {
+                    for (score, other) in row.iter_mut().zip(right) {
+                        // The length was checked above.
+                        *score = compare_with(digest, other, gram).map_or(0, |score| score as u8);
+                    }
                 }
             });
         }
@@ -356,10 +377,11 @@ fn ssdeep_explain(
     left: &Bound<'_, PyAny>,
     right: &Bound<'_, PyAny>,
     strict: bool,
+    gram: usize,
 ) -> PyResult<(u32, bool, bool, Vec<ComparedParts>)> {
     let left = parse(&digest_bytes(left)?, strict).into_python()?;
     let right = parse(&digest_bytes(right)?, strict).into_python()?;
-    let why = explain(&left, &right);
+    let why = explain(&left, &right, gram).into_python()?;
     let compared = why
         .compared
         .into_iter()

@@ -347,7 +347,8 @@ DigestRecipeOption = Annotated[
     str | None,
     typer.Option(
         "--recipe",
-        help="How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'.",
+        help="How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'; "
+        "ssdeep:common:5 asks for five shared characters instead of seven (compare).",
         metavar="RECIPE",
         rich_help_panel=MATCHING,
     ),

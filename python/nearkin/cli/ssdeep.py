@@ -232,7 +232,7 @@ def compare(
     run = DigestCommand(recipe, strict=not lenient)
     try:
         digests = _digest(a, run), _digest(b, run)
-        why = ssdeep.explain(*digests, strict=run.strict)
+        why = ssdeep.explain(*digests, strict=run.strict, least_common=run.recipe.least_common)
     except (NearkinError, OSError) as error:
         run.refuse(error)
         run.end()

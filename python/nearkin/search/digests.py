@@ -59,7 +59,8 @@ class DigestIndex(CopiedByFile):
     Parameters
     ----------
     recipe : DigestRecipe or str, default "ssdeep"
-        How the digests are made. An index holds digests of one recipe; it is saved with them.
+        How the digests are made. An index holds digests of one recipe; it is saved with them. It lists what shares
+        seven successive characters: a recipe with another `least_common` is refused.
     strict : bool, default=True
         Accept only digests as ssdeep prints them; False accepts what the original library accepts.
 
@@ -94,6 +95,7 @@ class DigestIndex(CopiedByFile):
 
     def __init__(self, *, recipe: DigestRecipe | str | None = None, strict: bool = True) -> None:
         self.recipe = DigestRecipe.of(recipe)
+        self.recipe.check_searched()
         self.strict = strict
         self._core = DigestCore()
 

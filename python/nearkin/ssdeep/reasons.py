@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from nearkin._core import ssdeep_explain
-from nearkin.ssdeep.scores import Digest
+from nearkin.ssdeep.scores import LEAST_COMMON, Digest, check_least_common
 
 __all__ = ["ComparedParts", "Explanation", "explain"]
 
@@ -23,7 +23,7 @@ class ComparedParts:
     lengths : tuple of two int
         Characters of each, runs of more than three cut to three.
     gram : str or None
-        The first seven successive characters that both parts share; without any the score is 0.
+        The first successive characters that both parts share, as many as they must; without any the score is 0.
     common : int
         Length of the longest common subsequence.
     uncapped : int
@@ -31,6 +31,8 @@ class ComparedParts:
     cap : int
         The highest score of parts of these lengths at this block size; below 48 it grows with the shorter length.
     score : int
+    least_common : int
+        Successive characters that both parts must share, 7 in ssdeep.
     """
 
     parts: tuple[int, int]
@@ -41,11 +43,13 @@ class ComparedParts:
     uncapped: int
     cap: int
     score: int
+    least_common: int = LEAST_COMMON
 
     def __str__(self) -> str:
         names = f"part {self.parts[0]} with part {self.parts[1]} at block size {self.block_size}"
         if self.gram is None:
-            return f"{names}: 0, no seven successive characters in common ({self.lengths[0]} and {self.lengths[1]})"
+            count = "seven" if self.least_common == LEAST_COMMON else str(self.least_common)
+            return f"{names}: 0, no {count} successive characters in common ({self.lengths[0]} and {self.lengths[1]})"
         capped = f", capped from {self.uncapped} because the parts are short" if self.uncapped > self.cap else ""
         return (
             f"{names}: {self.score}{capped}; {self.common} of {self.lengths[0]} and {self.lengths[1]} characters common"
@@ -69,7 +73,8 @@ class Explanation:
     compared : tuple of ComparedParts
         What was compared.
     reliability : {"none", "low", "fair", "good"}
-        By the longest part that was compared on both sides: none below 7 characters, low below 16, fair below 32.
+        By the longest part that was compared on both sides: none below `least_common` characters, low below 16, fair
+        below 32.
         These bounds are a convention of this function.
     """
 
@@ -93,14 +98,14 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(a: Digest, b: Digest, *, strict: bool = True) -> Explanation:
+def explain(a: Digest, b: Digest, *, strict: bool = True, least_common: int = LEAST_COMMON) -> Explanation:
     """Why two digests have their score.
 
     Parameters
     ----------
     a, b : str or bytes
         Digests.
-    strict : bool, default True
+    strict, least_common
         As for `compare`.
 
     Returns
@@ -111,6 +116,8 @@ def explain(a: Digest, b: Digest, *, strict: bool = True) -> Explanation:
     ------
     InputError
         If one of them is not a digest.
+    ParameterError
+        `least_common` outside its range.
 
     Examples
     --------
@@ -123,10 +130,11 @@ def explain(a: Digest, b: Digest, *, strict: bool = True) -> Explanation:
     >>> nk.ssdeep.explain("3:abc:de", "96:abc:de").comparable
     False
     """
-    score, comparable, equal, compared = ssdeep_explain(a, b, strict)
-    parts = tuple(ComparedParts(*values) for values in compared)
+    least = check_least_common(least_common)
+    score, comparable, equal, compared = ssdeep_explain(a, b, strict, least)
+    parts = tuple(ComparedParts(*values, least) for values in compared)
     longest = max((min(part.lengths) for part in parts), default=0)
-    reliability = "none" if longest < 7 else "low" if longest < 16 else "fair" if longest < 32 else "good"
+    reliability = "none" if longest < least else "low" if longest < 16 else "fair" if longest < 32 else "good"
     return Explanation(score, comparable, equal, (_runs(a), _runs(b)), parts, reliability)
 
 

@@ -1,21 +1,32 @@
-"""How a file becomes a fuzzy digest, as one line: `[html+lines+space|]ssdeep[:elimseq][:notrunc]`."""
+"""How a file becomes a fuzzy digest and digests a score, as one line.
+
+[html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH]
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Literal, TypedDict, overload
+from typing import ClassVar, Literal, TypedDict, overload
 
 from nearkin.errors import bad_parameter, mismatch
 from nearkin.progress import ShowProgress
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.ssdeep.hashing import Data, hash, hash_files  # noqa: A004 - the promised name
+from nearkin.ssdeep.scores import LEAST_COMMON, Digest, check_least_common, compare
 from nearkin.ssdeep.text import chosen
 
 __all__ = ["DigestRecipe"]
 
-_SLOTS: dict[str, object] = {"normalize": (), "family": "ssdeep", "eliminate_runs": False, "truncate": True}
+_SLOTS: dict[str, object] = {
+    "normalize": (),
+    "family": "ssdeep",
+    "eliminate_runs": False,
+    "truncate": True,
+    "least_common": LEAST_COMMON,
+}
 _FLAGS = {"elimseq": ("eliminate_runs", True), "notrunc": ("truncate", False)}
+_FORM = "[html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH], each once"
 
 
 class Flags(TypedDict):
@@ -42,6 +53,8 @@ class DigestRecipe(FrozenRecipe):
         "ssdeep".
     eliminate_runs, truncate : bool
         As for `nearkin.ssdeep.hash`.
+    least_common : int
+        As for `nearkin.ssdeep.compare`; `ssdeep:common:5` asks for five characters.
 
     Raises
     ------
@@ -63,23 +76,33 @@ class DigestRecipe(FrozenRecipe):
     """
 
     _defaults = _SLOTS
+    _unwritten: ClassVar[tuple[str, ...]] = ("least_common",)
 
     normalize: tuple[str, ...]
     family: str
     eliminate_runs: bool
     truncate: bool
+    least_common: int
 
     def __init__(self, text: str = "ssdeep") -> None:
         if not isinstance(text, str):
             raise bad_parameter("recipe", repr(text), "the text form, such as html+space|ssdeep")
         *before, kernel = text.split("|")
         family, *flags = kernel.strip().split(":")
+        common: dict[str, object] = {}
+        if "common" in flags[:-1]:
+            at = flags.index("common")
+            _, length = flags[at : at + 2]
+            if not length.isascii() or not length.isdigit():
+                raise bad_parameter("recipe", text, _FORM)
+            common = {"least_common": int(length)}
+            del flags[at : at + 2]
         if len(before) > 1 or any(flag not in _FLAGS or flags.count(flag) > 1 for flag in flags):
-            raise bad_parameter("recipe", text, "[html+lines+space|]ssdeep[:elimseq][:notrunc], each once")
+            raise bad_parameter("recipe", text, _FORM)
         steps = [step.strip() for step in before[0].split("+")] if before else []
         if len(set(steps)) != len(steps):
             raise bad_parameter("recipe", text, "each step of normalisation once")
-        self._fill({"normalize": steps, "family": family, **dict(_FLAGS[flag] for flag in flags)})
+        self._fill({"normalize": steps, "family": family, **dict(_FLAGS[flag] for flag in flags), **common})
 
     def _fill(self, slots: dict[str, object]) -> None:
         slots = {**_SLOTS, **slots}
@@ -89,6 +112,7 @@ class DigestRecipe(FrozenRecipe):
         for name in ("eliminate_runs", "truncate"):
             if not isinstance(slots[name], bool):
                 raise bad_parameter(name, repr(slots[name]), "True or False")
+        slots["least_common"] = check_least_common(slots["least_common"])
         self.__dict__.update(slots)
 
     @classmethod
@@ -156,6 +180,28 @@ class DigestRecipe(FrozenRecipe):
         """
         return hash_files(paths, on_error=on_error, progress=progress, **self.flags)
 
+    def compare(self, a: Digest, b: Digest, *, strict: bool = True) -> int:
+        """The score of two digests of this recipe, as `nearkin.ssdeep.compare` gives it.
+
+        Parameters
+        ----------
+        a, b, strict
+            As for `nearkin.ssdeep.compare`.
+        """
+        return compare(a, b, strict=strict, least_common=self.least_common)
+
+    def check_searched(self) -> None:
+        """Refuse a recipe whose matches no index finds: an index lists what shares seven successive characters.
+
+        Raises
+        ------
+        ParameterError
+            `least_common` is not 7.
+        """
+        if self.least_common != LEAST_COMMON:
+            allowed = f"{LEAST_COMMON} to search by an index, which lists that many successive characters"
+            raise bad_parameter("least_common", self.least_common, f"{allowed}; compare_many and matrix take others")
+
     def check_same(self, other: DigestRecipe) -> None:
         """Raise MismatchError naming the first slot in which `other` differs.
 
@@ -176,4 +222,6 @@ class DigestRecipe(FrozenRecipe):
 
     def __str__(self) -> str:
         flags = [flag for flag, (name, value) in _FLAGS.items() if getattr(self, name) == value]
+        if self.least_common != LEAST_COMMON:
+            flags += ["common", str(self.least_common)]
         return "|".join([*(["+".join(self.normalize)] if self.normalize else []), ":".join([self.family, *flags])])

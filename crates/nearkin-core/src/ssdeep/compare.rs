@@ -17,13 +17,15 @@
 //! p)`; the zeros of h count it. The common 7-gram is searched for backwards from each possible end (as BNDM does), so
 //! that unrelated parts are dismissed after about two characters in five.
 //!
+//! [`compare_with`] asks for another number of successive characters than seven.
+//!
 //! A [`Query`] keeps the masks of one digest for many comparisons, dismisses what shares no pair of successive
 //! characters where a 7-gram would hold one, and measures the rest in lanes ([`super::lanes`]).
 
-use super::GRAM;
 use super::lanes::{LANES, MaskTable, Texts};
 use super::parse::{Digest, Part, lenient_block_size};
-use crate::error::Result;
+use super::{GRAM, LEAST_GRAM, MOST_GRAM};
+use crate::error::{Error, Result};
 
 /// The positions of each character of one part: of 128 characters where both sides are ASCII, as digests are, else of
 /// 256.
@@ -43,18 +45,18 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
         Self { masks, length: part.as_bytes().len() }
     }
 
-    /// Whether `text` shares seven successive characters with this part.
+    /// Whether `text` shares `gram` successive characters with this part.
     #[inline]
-    fn shares_gram(&self, text: &[u8]) -> bool {
-        if self.length < GRAM {
+    fn shares_gram(&self, text: &[u8], gram: usize) -> bool {
+        if self.length < gram {
             return false;
         }
-        let mut end = GRAM - 1;
+        let mut end = gram - 1;
         while end < text.len() {
             // Bit j of `at`: the last k characters up to `end` are in the part from j on.
             let mut at = self.masks[usize::from(text[end]) % CHARACTERS];
             let mut k = 1;
-            while at != 0 && k < GRAM {
+            while at != 0 && k < gram {
                 at = (at >> 1) & self.masks[usize::from(text[end - k]) % CHARACTERS];
                 k += 1;
             }
@@ -62,7 +64,7 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
                 return true;
             }
             // These k characters are nowhere in the part: no common run holds them all.
-            end += GRAM + 1 - k;
+            end += gram + 1 - k;
         }
         false
     }
@@ -79,8 +81,8 @@ impl<const CHARACTERS: usize> Pattern<CHARACTERS> {
     }
 
     #[inline]
-    fn score(&self, text: &[u8], block_size: u64) -> u32 {
-        if self.shares_gram(text) { rate(self.length, text.len(), self.common(text), block_size) } else { 0 }
+    fn score(&self, text: &[u8], block_size: u64, gram: usize) -> u32 {
+        if self.shares_gram(text, gram) { rate(self.length, text.len(), self.common(text), block_size) } else { 0 }
     }
 }
 
@@ -89,7 +91,7 @@ pub(super) fn common_subsequence(left: &Part, right: &Part) -> u32 {
     Pattern::<256>::new(left).common(right.as_bytes())
 }
 
-/// The score of parts of lengths `a` and `b` that share a 7-gram.
+/// The score of parts of lengths `a` and `b` that share enough successive characters.
 #[inline]
 pub(super) fn rate(a: usize, b: usize, common: u32, block_size: u64) -> u32 {
     let total = (a + b) as u32;
@@ -132,40 +134,70 @@ pub(super) fn meeting(left: u64, right: u64) -> Meeting {
 /// The score of `left` and `right`, 0 to 100. Symmetric.
 #[inline]
 pub fn compare(left: &Digest, right: &Digest) -> u32 {
+    score_of(left, right, GRAM)
+}
+
+/// The score where two parts must share `gram` successive characters instead of seven.
+///
+/// # Errors
+/// If `gram` is not 4 to 32.
+pub fn compare_with(left: &Digest, right: &Digest, gram: usize) -> Result<u32> {
+    check_gram(gram)?;
+    Ok(score_of(left, right, gram))
+}
+
+/// Refuses a length of common substrings at which a score says nothing: of two random parts of 64 characters one pair
+/// in 70 shares three, one in 4,500 four; and part 2 has at most 32.
+///
+/// # Errors
+/// If it is not 4 to 32.
+pub fn check_gram(gram: usize) -> Result<()> {
+    if (LEAST_GRAM..=MOST_GRAM).contains(&gram) {
+        return Ok(());
+    }
+    Err(Error::parameter(
+        "least_common",
+        gram,
+        format!("{LEAST_GRAM} to {MOST_GRAM} characters; ssdeep asks for {GRAM}"),
+    ))
+}
+
+#[inline]
+fn score_of(left: &Digest, right: &Digest, gram: usize) -> u32 {
     let size = left.block_size;
     match meeting(size, right.block_size) {
         Meeting::Never => 0,
         Meeting::Same if left == right => 100,
         Meeting::Same => {
-            let first = score(&left.part1, &right.part1, size);
-            first.max(score(&left.part2, &right.part2, size.saturating_mul(2)))
+            let first = score(&left.part1, &right.part1, size, gram);
+            first.max(score(&left.part2, &right.part2, size.saturating_mul(2), gram))
         }
-        Meeting::FirstSecond => score(&left.part1, &right.part2, size),
-        Meeting::SecondFirst => score(&left.part2, &right.part1, right.block_size),
+        Meeting::FirstSecond => score(&left.part1, &right.part2, size, gram),
+        Meeting::SecondFirst => score(&left.part2, &right.part1, right.block_size, gram),
     }
 }
 
-fn score(left: &Part, right: &Part, block_size: u64) -> u32 {
-    if left.as_bytes().len().min(right.as_bytes().len()) < GRAM {
+#[inline]
+fn score(left: &Part, right: &Part, block_size: u64, gram: usize) -> u32 {
+    if left.as_bytes().len().min(right.as_bytes().len()) < gram {
         0
     } else if left.is_ascii() && right.is_ascii() {
-        Pattern::<128>::new(left).score(right.as_bytes(), block_size)
+        Pattern::<128>::new(left).score(right.as_bytes(), block_size, gram)
     } else {
-        Pattern::<256>::new(left).score(right.as_bytes(), block_size)
+        Pattern::<256>::new(left).score(right.as_bytes(), block_size, gram)
     }
 }
 
 /// The score of two digests as the original library reads them: block sizes are looked at before the parts.
 ///
 /// # Errors
-/// If one is no digest even by that reading.
-pub fn compare_lenient(left: &[u8], right: &[u8]) -> Result<u32> {
-    let (a, _) = lenient_block_size(left)?;
-    let (b, _) = lenient_block_size(right)?;
-    if meeting(a, b) == Meeting::Never {
+/// If one is no digest even by that reading, or `gram` is not 4 to 32.
+pub fn compare_lenient(left: &[u8], right: &[u8], gram: usize) -> Result<u32> {
+    check_gram(gram)?;
+    if meeting(lenient_block_size(left)?, lenient_block_size(right)?) == Meeting::Never {
         return Ok(0);
     }
-    Ok(compare(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?))
+    Ok(score_of(&Digest::parse_lenient(left)?, &Digest::parse_lenient(right)?, gram))
 }
 
 /// Which pairs of successive characters a part holds, by their low six bits: what it does not hold is absent, and of
@@ -295,7 +327,7 @@ impl Query {
         });
         let mut consider = |own: usize, of: usize, place: usize, text: &Part, block_size: u64, scores: &mut [u8]| {
             if self.pairs[own].may_share(text) && !queues[2 * own + of].push(text, block_size, place, scores) {
-                let score = [&self.part1, &self.part2][own].score(text.as_bytes(), block_size) as u8;
+                let score = [&self.part1, &self.part2][own].score(text.as_bytes(), block_size, GRAM) as u8;
                 scores[place] = scores[place].max(score);
             }
         };
@@ -347,11 +379,11 @@ impl Query {
             Meeting::Never => 0,
             Meeting::Same if self.digest.part1 == other.part1 && self.digest.part2 == other.part2 => 100,
             Meeting::Same => {
-                let first = self.part1.score(other.part1.as_bytes(), size);
-                first.max(self.part2.score(other.part2.as_bytes(), size.saturating_mul(2)))
+                let first = self.part1.score(other.part1.as_bytes(), size, GRAM);
+                first.max(self.part2.score(other.part2.as_bytes(), size.saturating_mul(2), GRAM))
             }
-            Meeting::FirstSecond => self.part1.score(other.part2.as_bytes(), size),
-            Meeting::SecondFirst => self.part2.score(other.part1.as_bytes(), other.block_size),
+            Meeting::FirstSecond => self.part1.score(other.part2.as_bytes(), size, GRAM),
+            Meeting::SecondFirst => self.part2.score(other.part1.as_bytes(), other.block_size, GRAM),
         }
     }
 }
@@ -374,11 +406,26 @@ mod tests {
         row[t.len()]
     }
 
-    fn slow(s: &[u8], t: &[u8], block_size: u64) -> u32 {
-        if !s.windows(GRAM).any(|gram| t.windows(GRAM).any(|other| gram == other)) {
+    fn slow(s: &[u8], t: &[u8], block_size: u64, gram: usize) -> u32 {
+        if !s.windows(gram).any(|one| t.windows(gram).any(|other| one == other)) {
             return 0;
         }
         rate(s.len(), t.len(), lcs(s, t), block_size)
+    }
+
+    fn by_definition(s: &Digest, t: &Digest, gram: usize) -> u32 {
+        match meeting(s.block_size, t.block_size) {
+            Meeting::Same if s == t => 100,
+            Meeting::Same => slow(s.part1.as_bytes(), t.part1.as_bytes(), s.block_size, gram).max(slow(
+                s.part2.as_bytes(),
+                t.part2.as_bytes(),
+                2 * s.block_size,
+                gram,
+            )),
+            Meeting::FirstSecond => slow(s.part1.as_bytes(), t.part2.as_bytes(), s.block_size, gram),
+            Meeting::SecondFirst => slow(s.part2.as_bytes(), t.part1.as_bytes(), t.block_size, gram),
+            Meeting::Never => 0,
+        }
     }
 
     fn digests() -> impl Strategy<Value = (Digest, Digest)> {
@@ -399,11 +446,32 @@ mod tests {
     }
 
     #[test]
-    fn zeros_in_lenient_digests_are_characters() {
-        let read = |text: &[u8]| Digest::parse_lenient(text).unwrap();
-        let (a, b) = (read(b"96:\0abcdefgh\0:"), read(b"96:abcdefgh:"));
-        assert_eq!(vec![compare(&a, &b) as u8, 100], Query::new(&a).scores([&b, &a].into_iter()));
-        assert_eq!(vec![compare(&a, &b) as u8], Query::new(&b).scores([&a].into_iter()));
+    fn a_zero_ends_a_lenient_digest_as_it_does_in_c() {
+        let read = |text: &[u8]| Digest::parse_lenient(text);
+        assert_eq!(read(b"96:abcdefgh:ab").unwrap(), read(b"96:abcdefgh:ab\0c").unwrap());
+        assert!(read(b"96:abc\0defgh:ab").is_err());
+    }
+
+    #[test]
+    fn what_stands_between_the_number_and_the_colon_does_not_count() {
+        for (left, right) in [("96:abcdefgh:", "96x:abcdefgh:"), ("9.6:abc:", "9:abc:"), ("0x60:abc:", "0:abc:")] {
+            assert_eq!(100, compare_lenient(left.as_bytes(), right.as_bytes(), GRAM).unwrap(), "{left} {right}");
+        }
+        // Unrelated block sizes come before the colons.
+        assert_eq!(0, compare_lenient(b"24", b"3:abc:de", GRAM).unwrap());
+        assert!(compare_lenient(b"24", b"24:abc:de", GRAM).is_err());
+        assert!(compare_lenient(b":a:b", b"24:abc:de", GRAM).is_err());
+    }
+
+    #[test]
+    fn lengths_outside_their_range_are_refused() {
+        let empty = Digest::parse(b"3::").unwrap();
+        for gram in [0, 3, 33] {
+            let error = compare_with(&empty, &empty, gram).unwrap_err().to_string();
+            assert_eq!(format!("least_common={gram} is not allowed; use 4 to 32 characters; ssdeep asks for 7"), error);
+            assert!(compare_lenient(b"3::", b"3::", gram).is_err());
+        }
+        assert_eq!(100, compare_with(&empty, &empty, 32).unwrap());
     }
 
     #[test]
@@ -418,18 +486,18 @@ mod tests {
 
         #[test]
         fn scores_follow_the_definition((x, y) in digests()) {
-            let (s, t) = (&x, &y);
-            let expected = match meeting(s.block_size, t.block_size) {
-                Meeting::Same if s == t => 100,
-                Meeting::Same => slow(s.part1.as_bytes(), t.part1.as_bytes(), s.block_size)
-                    .max(slow(s.part2.as_bytes(), t.part2.as_bytes(), 2 * s.block_size)),
-                Meeting::FirstSecond => slow(s.part1.as_bytes(), t.part2.as_bytes(), s.block_size),
-                Meeting::SecondFirst => slow(s.part2.as_bytes(), t.part1.as_bytes(), t.block_size),
-                Meeting::Never => 0,
-            };
+            let expected = by_definition(&x, &y, GRAM);
             prop_assert_eq!(expected, compare(&x, &y));
             prop_assert_eq!(expected, compare(&y, &x));
             prop_assert_eq!(expected, Query::new(&x).score(&y));
+        }
+
+        #[test]
+        fn scores_of_other_lengths_follow_the_definition((x, y) in digests(), gram in 4usize..14) {
+            prop_assert_eq!(by_definition(&x, &y, gram), compare_with(&x, &y, gram).unwrap());
+            prop_assert_eq!(by_definition(&x, &y, gram), compare_with(&y, &x, gram).unwrap());
+            let texts = [x.to_text(), y.to_text()];
+            prop_assert_eq!(by_definition(&x, &y, gram), compare_lenient(&texts[0], &texts[1], gram).unwrap());
         }
 
         #[test]

@@ -1,8 +1,8 @@
 //! Why two digests have their score: each step of [`super::compare`], recorded.
 
-use super::GRAM;
-use super::compare::{Meeting, cap, common_subsequence, compare, meeting, rate};
+use super::compare::{Meeting, cap, check_gram, common_subsequence, compare_with, meeting, rate};
 use super::parse::{Digest, Part};
+use crate::error::Result;
 
 /// Two parts of one block size that were compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct Compared {
     pub block_size: u64,
     /// Their lengths without runs.
     pub lengths: (usize, usize),
-    /// The first seven characters of the left part that the right one shares.
-    pub gram: Option<[u8; GRAM]>,
+    /// The first characters of the left part, as many as must be shared, that the right one shares.
+    pub gram: Option<Vec<u8>>,
     /// Length of their longest common subsequence.
     pub common: u32,
     /// The score without the cap; 0 without a common gram.
@@ -38,8 +38,13 @@ pub struct Explanation {
     pub compared: Vec<Compared>,
 }
 
-/// The score of `left` and `right` with its reasons.
-pub fn explain(left: &Digest, right: &Digest) -> Explanation {
+/// The score of `left` and `right` with its reasons, where two parts must share `gram` successive characters.
+///
+/// # Errors
+/// If `gram` is not 4 to 32.
+pub fn explain(left: &Digest, right: &Digest, gram: usize) -> Result<Explanation> {
+    check_gram(gram)?;
+    let compared = |parts, left: &Part, right: &Part, size| compared(parts, left, right, size, gram);
     let meeting = meeting(left.block_size, right.block_size);
     let twice = left.block_size.saturating_mul(2);
     let compared = match meeting {
@@ -51,13 +56,13 @@ pub fn explain(left: &Digest, right: &Digest) -> Explanation {
         Meeting::FirstSecond => vec![compared((1, 2), &left.part1, &right.part2, left.block_size)],
         Meeting::SecondFirst => vec![compared((2, 1), &left.part2, &right.part1, right.block_size)],
     };
-    Explanation { score: compare(left, right), comparable: meeting != Meeting::Never, equal: left == right, compared }
+    let score = compare_with(left, right, gram)?;
+    Ok(Explanation { score, comparable: meeting != Meeting::Never, equal: left == right, compared })
 }
 
-fn compared(parts: (u8, u8), left: &Part, right: &Part, block_size: u64) -> Compared {
+fn compared(parts: (u8, u8), left: &Part, right: &Part, block_size: u64, gram: usize) -> Compared {
     let (s, t) = (left.as_bytes(), right.as_bytes());
-    let gram = s.windows(GRAM).find(|gram| t.windows(GRAM).any(|other| *gram == other));
-    let gram = gram.and_then(|gram| gram.first_chunk::<GRAM>().copied());
+    let gram = s.windows(gram).find(|one| t.windows(gram).any(|other| *one == other)).map(<[u8]>::to_vec);
     let common = common_subsequence(left, right);
     let cap = cap(block_size, s.len().min(t.len()));
     let uncapped = if gram.is_some() { rate(s.len(), t.len(), common, u64::MAX) } else { 0 };
@@ -74,11 +79,12 @@ mod tests {
         fn the_reasons_add_up_to_the_score(
             i in 0u32..6,
             step in 0u32..3,
+            gram in 4usize..10,
             parts in prop::collection::vec("(abcdefg|hijklmn|[a-c]){0,8}", 4),
         ) {
             let read = |i: u32, x: &str, y: &str| Digest::parse(format!("{}:{x}:{y}", 3 << i).as_bytes()).unwrap();
             let (a, b) = (read(i, &parts[0], &parts[1]), read(i + step, &parts[2], &parts[3]));
-            let why = explain(&a, &b);
+            let why = explain(&a, &b, gram).unwrap();
             let best = why.compared.iter().map(|c| c.score).max().unwrap_or(0);
             prop_assert_eq!(why.score, if why.equal { 100 } else { best });
             prop_assert_eq!(step < 2, why.comparable);

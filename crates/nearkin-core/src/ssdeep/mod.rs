@@ -49,7 +49,7 @@ mod piece;
 mod rolling;
 pub mod stream;
 
-pub use compare::{Query, compare, compare_lenient};
+pub use compare::{Query, check_gram, compare, compare_lenient, compare_with};
 pub use explain::explain;
 pub use hash::{DigestInput, hash, hash_file, hash_file_and_content, hash_input, read_file};
 pub use parse::Digest;
@@ -77,6 +77,12 @@ pub(crate) const ENOUGH_PIECES: usize = 32;
 
 /// Length of the character runs that two parts must share for a score above 0.
 pub const GRAM: usize = 7;
+
+/// The least length that may be asked for instead.
+pub const LEAST_GRAM: usize = 4;
+
+/// The greatest: a truncated part 2 has no more characters.
+pub const MOST_GRAM: usize = HALF_PIECES + 1;
 
 /// The block size of level `i`.
 pub const fn block_size(level: u32) -> u64 {

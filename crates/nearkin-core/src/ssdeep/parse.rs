@@ -3,9 +3,10 @@
 //! *Strict*, the default: exactly what the program prints. A block size 3 * 2^i with i from 0 to 30, in decimal without
 //! leading zeros; two parts of at most 64 characters of the base64 alphabet.
 //!
-//! *Lenient*, for old data: what the original library accepts. White space, a sign and zeros before the block size, any
-//! block size, any characters in the parts; part 2 ends at a comma or at the end. After the removal of runs a part of
-//! more than 64 characters is an error.
+//! *Lenient*, for old data: what the original library 2.14.1 accepts. It reads the block size as C does, which takes white
+//! space, a sign and zeros before a number and anything after it; the parts start at the first colon. Any block size, any
+//! characters in the parts; part 2 ends at a comma, and a digest at a NUL. After the removal of runs a part of more than
+//! 64 characters is an error.
 //!
 //! Runs of more than three equal characters are cut to three before anything else is done with a digest: they carry
 //! little information (padding, blank images) and would match each other everywhere.
@@ -167,7 +168,8 @@ impl Digest {
     /// # Errors
     /// [`Error::Input`], which quotes the digest and says what is wrong.
     pub fn parse_lenient(text: &[u8]) -> Result<Self> {
-        let (block_size, parts) = lenient_block_size(text)?;
+        let block_size = lenient_block_size(text)?;
+        let (_, parts) = split_at_colon(before_nul(text)).ok_or_else(|| fault(text, NO_COLON))?;
         let (part1, part2) = split_at_colon(parts).ok_or_else(|| fault(text, NO_COLON))?;
         let end = part2.iter().position(|&c| c == b',').unwrap_or(part2.len());
         let read = |part| {
@@ -284,8 +286,14 @@ fn strict_block_size(digits: &[u8]) -> Option<u64> {
     (value.is_multiple_of(3) && (value / 3).is_power_of_two() && value <= block_size(LEVELS - 1)).then_some(value)
 }
 
-/// The number before the first colon as C's `strtoul` reads it, and what follows the colon.
-pub(super) fn lenient_block_size(text: &[u8]) -> Result<(u64, &[u8])> {
+/// What C takes for the digest: all before the first NUL.
+fn before_nul(text: &[u8]) -> &[u8] {
+    &text[..text.iter().position(|&c| c == 0).unwrap_or(text.len())]
+}
+
+/// The number at the start as C's `strtoul` reads it. What stands between it and the first colon does not count, and the
+/// colon is looked for later.
+pub(super) fn lenient_block_size(text: &[u8]) -> Result<u64> {
     let space = text.iter().take_while(|c| matches!(c, b' ' | b'\t'..=b'\r')).count();
     let mut rest = &text[space..];
     let negative = rest.first() == Some(&b'-');
@@ -293,14 +301,14 @@ pub(super) fn lenient_block_size(text: &[u8]) -> Result<(u64, &[u8])> {
         rest = &rest[1..];
     }
     let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
-    if digits == 0 || rest.get(digits) != Some(&b':') {
-        return Err(fault(text, "no number before the first colon"));
+    if digits == 0 {
+        return Err(fault(text, "no number at its start"));
     }
     let value = rest[..digits]
         .iter()
         .try_fold(0u64, |value, c| value.checked_mul(10)?.checked_add(u64::from(c - b'0')))
         .map_or(u64::MAX, |value| if negative { value.wrapping_neg() } else { value });
-    Ok((value, &rest[digits + 1..]))
+    Ok(value)
 }
 
 /// Appends `part` to `kept`, runs of more than three equal characters cut to three.
