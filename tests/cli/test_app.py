@@ -60,6 +60,7 @@ COMMANDS = {
     "ssdeep compare": "nearkin ssdeep compare",
     "ssdeep search": "nearkin ssdeep search --known",
     "ssdeep cluster": "nearkin ssdeep cluster",
+    "ssdeep compat": "nearkin ssdeep compat -rl",
 }
 
 # Options of one name that do different things in different commands, each declared where it is used.

@@ -55,15 +55,18 @@ def _options(
         raise typer.Exit
 
 
+_AS_SSDEEP = ["ssdeep", "compat"]
+"""The command that is the program ssdeep."""
+
 for _module in (dedup, contains, patterns, fingerprints, words, search, index, store, serve, quality, report, ssdeep):
     _module.add_to(app)
 
 
-def main() -> None:
-    """Run the command line; ends the process with its exit code."""
+def main(*, as_ssdeep: bool = False) -> None:
+    """Run the command line, or what takes the program ssdeep's place; ends the process with its exit code."""
     use_utf8()
     try:
-        code = run()
+        code = run(as_ssdeep=as_ssdeep)
     except Exception as error:
         show_traceback(error)
         code = FAILURE
@@ -72,13 +75,19 @@ def main() -> None:
     sys.exit(code)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None, *, as_ssdeep: bool = False) -> int:
     """Run the command line with these arguments, or with those of the process; its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    debug = "--debug" in given
+    if not as_ssdeep and given[:2] == _AS_SSDEEP and given[2:] not in (["--help"], ["-h"]):
+        # What follows are the program's flags, which are not words of this command line.
+        given, as_ssdeep = given[2:], True
+    debug = "--debug" in given and not as_ssdeep
     try:
-        # Not standalone: errors come here, in one place, to become messages and codes.
-        code = app(args=given, standalone_mode=False, prog_name="nearkin")
+        if as_ssdeep:
+            code: Any = ssdeep.compat(given)
+        else:
+            # Not standalone: errors come here, in one place, to become messages and codes.
+            code = app(args=given, standalone_mode=False, prog_name="nearkin")
         sys.stdout.flush()
         if INTERRUPTED == code:
             # Typer has made its exit code of the interrupt, without a word.

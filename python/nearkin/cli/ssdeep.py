@@ -29,6 +29,7 @@ from nearkin.cli.options import (
     Score,
 )
 from nearkin.cli.paths import named_paths
+from nearkin.cli.ssdeep_compat import compat
 from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter, printable
 
 if TYPE_CHECKING:
@@ -50,6 +51,16 @@ _HASH_EXAMPLES = """
 _COMPARE_EXAMPLE = "[bold]Example[/]\n\n  nearkin ssdeep compare --explain old.bin new.bin"
 _SEARCH_EXAMPLE = "[bold]Example[/]\n\n  nearkin ssdeep search --known known.txt --recursive Downloads --threshold 60"
 _CLUSTER_EXAMPLE = "[bold]Example[/]\n\n  nearkin ssdeep cluster --recursive Documents --threshold 80"
+
+_COMPAT_EXAMPLES = """
+[bold]Examples[/]
+
+  nearkin ssdeep compat -rl Documents > known.txt
+
+  nearkin ssdeep compat -t 60 -m known.txt Downloads/*
+
+A symbolic link named ssdeep to this command takes these flags at once. Its -h lists what each of them does.
+"""
 
 
 class Form(str, Enum):
@@ -326,6 +337,14 @@ def cluster(
     run.end(found=bool(rows))
 
 
+def _compat(
+    arguments: Annotated[list[str] | None, typer.Argument(help="Flags of the program, and files.")] = None,
+) -> None:
+    """Do what the program ssdeep 2.14.1 does, with its flags: -m -k -d -p -x -g -t -a -c -r -l -b -s -v -V."""
+    if code := compat(arguments or []):
+        raise typer.Exit(code)
+
+
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module to a command line."""
     group = typer.Typer(
@@ -335,4 +354,5 @@ def add_to(app: typer.Typer) -> None:
     group.command(epilog=_COMPARE_EXAMPLE)(compare)
     group.command(epilog=_SEARCH_EXAMPLE)(search)
     group.command(epilog=_CLUSTER_EXAMPLE)(cluster)
+    group.command("compat", epilog=_COMPAT_EXAMPLES, context_settings={"ignore_unknown_options": True})(_compat)
     app.add_typer(group, name="ssdeep")
