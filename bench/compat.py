@@ -6,8 +6,17 @@ page of docs/migrate gets the table of its peer. `python bench/compat.py --peer 
 
 from __future__ import annotations
 
+import gzip
+import importlib
 import itertools
 import random
+import resource
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,11 +169,100 @@ def hashable(texts: Any, count: int) -> list[str]:
     return list(itertools.islice(filter(known, texts), count))
 
 
+def package(name: str) -> Any:
+    """A package whose name a file of this folder has, too."""
+    before, here = list(sys.path), Path(__file__).resolve().parent
+    sys.path[:] = [place for place in before if Path(place or ".").resolve() != here]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = importlib.import_module(name)
+    sys.path[:] = before
+    return found
+
+
+def ssdeep(data: Path) -> dict[str, Job]:
+    """Digests, scores and the program: 593 releases of files, and digests of other files."""
+    theirs, pure = package("ssdeep"), package("ppdeep")
+    from nearkin.compat import ssdeep as ours
+
+    folder = Path(tempfile.mkdtemp())
+    with tarfile.open(data / "files_variants.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    contents = [path.read_bytes() for path in files[::3]]
+    few = [content for content in contents if len(content) < 100_000][:20]
+    with gzip.open(data / "ssdeep_digests.txt.gz", "rt") as lines:
+        digests = [line.split()[0].split(",")[0] for line in itertools.islice(lines, 0, 40_000, 10)]
+    pairs = list(itertools.islice(itertools.product(digests[:100], digests), 100_000))
+    head = "ssdeep,1.1--blocksize:hash:hash,filename"
+    known = folder / "known"
+    known.write_text("\n".join([head, *(f'{digest},"{at}"' for at, digest in enumerate(digests))]) + "\n")
+
+    def each(call: str, module: Any, items: list[Any]) -> list[Any]:
+        return [getattr(module, call)(item) for item in items]
+
+    def scores(module: Any) -> list[int]:
+        return [module.compare(left, right) for left, right in pairs]
+
+    def parts(module: Any) -> list[str]:
+        found = []
+        for content in contents:
+            one = module.Hash()
+            for start in range(0, len(content), 4096):
+                one.update(content[start : start + 4096])
+            found.append(one.digest())
+        return found
+
+    def run(*command: str) -> Callable[[], bytes]:
+        return lambda: subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout
+
+    def command(*arguments: str) -> tuple[Callable[[], bytes], Callable[[], bytes]]:
+        return run("ssdeep", *arguments), run(sys.executable, "-m", "nearkin", "ssdeep", "compat", *arguments)
+
+    paths = [str(path) for path in files]
+    count, mean = len(contents), sum(map(len, contents)) // len(contents) // 1000
+    return {
+        f"`hash(data)`, {mean} KB each": (
+            count,
+            lambda: each("hash", theirs, contents),
+            lambda: each("hash", ours, contents),
+        ),
+        "`hash(data)` of ppdeep, up to 100 KB": (
+            len(few),
+            lambda: each("hash", pure, few),
+            lambda: each("hash", ours, few),
+        ),
+        "`hash_from_file(path)`": (
+            len(paths),
+            lambda: each("hash_from_file", theirs, paths),
+            lambda: each("hash_from_file", ours, paths),
+        ),
+        "`Hash()`, `update` by 4 KB": (count, lambda: parts(theirs), lambda: parts(ours)),
+        "`compare(a, b)`": (len(pairs), lambda: scores(theirs), lambda: scores(ours)),
+        f"program `-rl`, {len(files)} files": (1, *command("-rl", "js", "py", "so")),
+        f"program `-xt 60`, a list of {len(digests):,}": (1, *command("-xt", "60", "known")),
+    }
+
+
 PEERS: dict[str, tuple[Callable[[Path], dict[str, Job]], list[str]]] = {
     "datasketch": (datasketch, ["datasketch", "numpy", "scipy"]),
     "simhash": (simhash, ["simhash", "numpy"]),
+    "ssdeep": (ssdeep, ["ssdeep", "ppdeep"]),
 }
 """What is measured for a peer, and the packages whose versions are noted."""
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, float]:
+    """CPU seconds of this process and of its children, and wall seconds."""
+
+    def spent() -> float:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + children.ru_utime + children.ru_stime
+
+    before, start = spent(), time.perf_counter()
+    call()
+    wall = time.perf_counter() - start
+    return spent() - before, wall
 
 
 def measure(peer: str, data: Path) -> None:
@@ -178,7 +276,7 @@ def measure(peer: str, data: Path) -> None:
         if theirs() != ours():
             raise SystemExit(f"{name}: ours differs from {peer}")
         calls = {"theirs": theirs, "ours": ours}
-        times = common.rounds({side: lambda call=call: common.timed(call)[:2] for side, call in calls.items()}, ROUNDS)  # type: ignore[misc]
+        times = common.rounds({side: lambda call=call: timed(call) for side, call in calls.items()}, ROUNDS)  # type: ignore[misc]
         found[name] = {"items": count, **times}
         print(name, f"{times['theirs']['cpu'] / times['ours']['cpu']:.3g} times", flush=True)
     common.save(f"compat-{peer}", {"jobs": found}, versions=common.versions(*packages))
@@ -201,7 +299,7 @@ def write_page(peer: str, file: str = "") -> None:
         for name, job in run["jobs"].items()
     ]
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items() if name in PEERS[peer][1])
-    table = common.table(["call", f"{peer}, µs each", "ours, µs each", "ratio"], rows)
+    table = common.table(["call", "theirs, µs each", "ours, µs each", "ratio"], rows)
     about = f"CPU time on one thread, median of {ROUNDS} rounds, after both sides gave the same; {versions}."
     page = common.ROOT / "docs" / "migrate" / f"{peer}.md"
     common.splice(page, "speed", f"{table}\n\n{about} {common.about(run)}")

@@ -28,6 +28,7 @@ from nearkin.cli import (
     search,
     serve,
     ssdeep,
+    ssdeep_compat,
     store,
     words,
 )
@@ -84,7 +85,7 @@ def run(arguments: Sequence[str] | None = None, *, as_ssdeep: bool = False) -> i
     debug = "--debug" in given and not as_ssdeep
     try:
         if as_ssdeep:
-            code: Any = ssdeep.compat(given)
+            code: Any = ssdeep_compat.compat(given)
         else:
             # Not standalone: errors come here, in one place, to become messages and codes.
             code = app(args=given, standalone_mode=False, prog_name="nearkin")

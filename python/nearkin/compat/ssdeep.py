@@ -136,15 +136,20 @@ def compare(sig1: str | bytes, sig2: str | bytes) -> int:
     ...                "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U")
     97
     """
-    digests = []
-    for name, digest in (("sig1", sig1), ("sig2", sig2)):
-        if not isinstance(digest, (str, bytes)):
-            raise TypeError(f"{name} is a {type(digest).__name__}; use str or bytes")
-        digests.append(digest.encode("ascii") if isinstance(digest, str) else digest)
+    left, right = _digest("sig1", sig1), _digest("sig2", sig2)
     try:
-        return ssdeep.compare(*digests, strict=False)
+        return ssdeep.compare(left, right, strict=False)
     except InputError as error:
         raise InternalError(error.message, **error.context) from None
+
+
+def _digest(name: str, digest: str | bytes) -> str | bytes:
+    """A digest that is bytes or ASCII."""
+    if isinstance(digest, str):
+        return digest if digest.isascii() else digest.encode("ascii")
+    if isinstance(digest, bytes):
+        return digest
+    raise TypeError(f"{name} is a {type(digest).__name__}; use str or bytes")
 
 
 class BaseHash:

@@ -67,7 +67,9 @@ def compare(a: Digest, b: Digest, *, strict: bool = True, least_common: int = LE
     >>> [nk.ssdeep.compare("96:abcdeXfghij:", "96:abcdeYfghij:", least_common=length) for length in (7, 5)]
     [0, 93]
     """
-    return ssdeep_compare(a, b, strict, check_least_common(least_common))
+    # Called for single pairs, many times: the default needs no check.
+    least = LEAST_COMMON if least_common is LEAST_COMMON else check_least_common(least_common)
+    return ssdeep_compare(a, b, strict, least)
 
 
 def compare_many(
