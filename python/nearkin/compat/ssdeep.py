@@ -9,8 +9,8 @@ What differs:
 - A digest that can't be read is an `InternalError`, which is a `ValueError` too: callers of either package catch it.
 - Buffers other than bytes are taken, and paths of every kind. `ssdeep` and `ppdeep` take str alone for a path.
 - A path that is no regular file is an `OSError` as there, with the reason in its message.
-- Some scores of `ppdeep` differ from ssdeep's: it takes two digests whose first parts are equal for identical. Here
-  they are ssdeep's.
+- Scores are ssdeep's. Most of those of `ppdeep` 20260221 are not, and two digests whose first parts are equal score 100
+  there: a threshold that was chosen for it has to be chosen again.
 
 Cost: as `nearkin.ssdeep`. Tests: `tests/compat/test_compat_ssdeep.py`.
 """
