@@ -34,18 +34,19 @@ SLOW = 0.02
 """Seconds for a query beyond which a knob is not asked in later rounds."""
 
 
-def rows_of(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any]:
-    """Rows, queries, and the true distances of the hundred nearest."""
+def rows_of(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any, str]:
+    """Rows, queries, the true distances of the hundred nearest, and the type that the rows came in."""
     if name not in SETS:
         import vectors_million
 
-        return vectors_million.rows(int(name), quick)
+        return *vectors_million.rows(int(name), quick), "float32"
     z = np.load(data / f"{SETS[name]}.npz")
+    own = str(z["base"].dtype)
     X, Q, true = (z[key].astype(np.float32) for key in ("base", "queries", "l2_distances"))
     if quick:
         X, Q = X[:4000], Q[:50]
-        return X, Q, nearest_distances(X, Q, max(K))
-    return X, Q, true.astype(np.float64)
+        return X, Q, nearest_distances(X, Q, max(K)), own
+    return X, Q, true.astype(np.float64), own
 
 
 def nearest_distances(X: Any, Q: Any, k: int) -> Any:
@@ -78,12 +79,12 @@ def clock(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def curves(X: Any, Q: Any, true: Any, rounds: int) -> list[dict[str, Any]]:
+def curves(X: Any, Q: Any, true: Any, rounds: int, own: str) -> list[dict[str, Any]]:
     """Each index with its build and its points."""
     from vectors_peers import everybody
 
     lines, indexes, points = [], [], []
-    for name, build in everybody(X):
+    for name, build in everybody(X, own):
         start, cpu = time.perf_counter(), time.process_time()
         index = build()
         line = {
@@ -93,7 +94,7 @@ def curves(X: Any, Q: Any, true: Any, rounds: int) -> list[dict[str, Any]]:
             "mb": round(index.size / 1e6, 2),
             "points": [],
         }
-        if name.startswith(("nearkin codes", "nearkin tables", "nearkin estimate")):
+        if name.startswith(("nearkin codes", "nearkin tables")):
             # A build for each knob.
             line["build_s"], line["build_cpu_s"] = (
                 round(line[key] / len(index.knobs), 3) for key in ("build_s", "build_cpu_s")
@@ -104,27 +105,30 @@ def curves(X: Any, Q: Any, true: Any, rounds: int) -> list[dict[str, Any]]:
     for line, index in zip(lines, indexes, strict=True):
         for k in K:
             for knob in index.knobs:
-                recall = recall_of(index.ask(knob, Q, k), Q, X, true, k)
+                recall = recall_of(index.ask(knob, Q.astype(index.dtype), k), Q, X, true, k)
                 point = {"k": k, "knob": knob, "recall": round(recall, 4), "single_us": math.inf, "batch_us": math.inf}
                 line["points"].append(point)
                 points.append((point, index))
                 # More of it changes nothing; of two knobs the other begins anew.
                 if recall > 0.9995 and not isinstance(knob, tuple):
                     break
-    parts = [Q[at : at + AT_ONCE, None] for at in range(0, min(SINGLE, len(Q)), AT_ONCE)]
-    lowest = [np.full(len(parts), np.inf) for _ in points]
+    typed = {dtype: Q.astype(dtype) for dtype in {index.dtype for index in indexes}}
+    counts = [min(AT_ONCE, SINGLE - at, len(Q) - at) for at in range(0, min(SINGLE, len(Q)), AT_ONCE)]
+    lowest = [np.full(len(counts), np.inf) for _ in points]
     for _ in range(rounds):
         gc.collect()
         for (point, index), low in zip(points, lowest, strict=True):
             if math.inf > low[0] > SLOW * AT_ONCE:
                 continue
             k, knob, ask = point["k"], point["knob"], index.ask
-            ask(knob, Q[:1], k)
-            for place, part in enumerate(parts):
+            asked = typed[index.dtype]
+            ask(knob, asked[:1], k)
+            for place in range(len(counts)):
+                part = asked[place * AT_ONCE : place * AT_ONCE + counts[place], None]
                 each = clock(lambda ask=ask, knob=knob, k=k, part=part: [ask(knob, q, k) for q in part])
                 low[place] = min(low[place], each)
-            point["single_us"] = round(1e6 * float(low.sum()) / sum(map(len, parts)), 1)
-            batch = clock(lambda ask=ask, knob=knob, k=k: ask(knob, Q, k))
+            point["single_us"] = round(1e6 * float(low.sum()) / sum(counts), 1)
+            batch = clock(lambda ask=ask, knob=knob, k=k, asked=asked: ask(knob, asked, k))
             point["batch_us"] = min(point["batch_us"], round(1e6 * batch / len(Q), 1))
     return lines
 
@@ -200,9 +204,9 @@ def main() -> None:
         import nearkin as nk
 
         nk.set_num_threads(1)
-    X, Q, true = rows_of(given.data, given.name, given.quick)
+    X, Q, true, own = rows_of(given.data, given.name, given.quick)
     Q, true = Q[: given.queries], true[: given.queries]
-    lines = curves(X, Q, true, 1 if given.quick else given.rounds)
+    lines = curves(X, Q, true, 1 if given.quick else given.rounds, own)
     print(json.dumps({"n": len(X), "d": X.shape[1], "queries": len(Q), "lines": lines}))
 
 

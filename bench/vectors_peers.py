@@ -27,7 +27,8 @@ LISTS = (1, 2, 4, 8, 16, 32, 64, 128)
 RANKED = (10, 40)
 """Candidates per neighbour that inverted files rank; of each number of lists the better one is on the curve."""
 TUNED = (0.9, 0.95, 0.99)
-WANTED = (0.8, 0.9, 0.95, 0.97, 0.99)
+WANTED = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+PROBES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
 
 
 @dataclass
@@ -37,6 +38,8 @@ class Index:
     knobs: Sequence[Any]
     ask: Callable[[Any, Any, int], Any]
     size: int
+    dtype: str = "float32"
+    """The type of the queries."""
 
 
 Maker = Iterator[tuple[str, Callable[[], Index]]]
@@ -55,8 +58,13 @@ def ids_of(hits: Any) -> list[Any]:
     return np.split(hits.ids, hits.offsets[1:-1])
 
 
-def nearkins(X: Any) -> Maker:
-    """Indexes of nearkin. Its knob is the recall that is asked for; each recall is an index of its own."""
+def nearkins(X: Any, own: str) -> Maker:
+    """Indexes of nearkin.
+
+    Of codes and tables the knob is the recall that is asked for, each an index of its own; of estimates what the bound
+    promises, and how many cells are visited. Estimates are asked of float32, as all peers are, and of the type that the
+    vectors came in.
+    """
 
     def of(make: Callable[[float], Any], wanted: Sequence[float] = TUNED) -> Callable[[], Index]:
         def build() -> Index:
@@ -87,31 +95,33 @@ def nearkins(X: Any) -> Maker:
             )
         ),
     )
-    # Recalls are a setting of this form, which needs no tuning.
     for kind in ("codes", "cells"):
-        if estimates(kind):
-            yield f"nearkin estimate, {kind}", of(lambda recall, kind=kind: estimating(kind, recall).fit(X), WANTED)
+        for dtype in dict.fromkeys(("float32", own)):
+            yield f"nearkin estimate, {kind}, {dtype}", lambda kind=kind, dtype=dtype: estimate(kind, X.astype(dtype))
+
+
+def estimate(kind: str, X: Any) -> Index:
+    """Candidates that are ranked by estimated distances: promises, and with cells how many are visited."""
+    index = nk.LSHIndex(
+        nk.families.Hyperplane(None, orthogonal="hadamard"), rank="estimate", filter=kind, metric="l2"
+    ).fit(X)
+    size, knobs = size_of(index.save), [(wanted, None) for wanted in WANTED]
+    if kind == "cells":
+        knobs = [
+            (wanted, probes) for wanted in WANTED[1::2] for probes in PROBES if probes <= index.settings_.num_cells
+        ]
+
+    def ask(knob: Any, Q: Any, k: int) -> Any:
+        hits = index.nearest(Q, k, recall=knob[0], num_probes=knob[1])
+        return hits if len(Q) == 1 else ids_of(hits)
+
+    return Index(knobs, ask, size, str(X.dtype))
 
 
 def tuned(index: Any, X: Any, recall: float) -> Any:
     """The index, tuned for the ten nearest."""
     index.tune(X, recall=recall)
     return index
-
-
-def estimating(kind: str, recall: float) -> Any:
-    """An index whose candidates are ranked by estimated distances."""
-    options: dict[str, Any] = {"rank": "estimate", "recall": recall, "filter": kind, "metric": "l2"}
-    return nk.LSHIndex(nk.families.Hyperplane(None, orthogonal="hadamard"), **options)  # type: ignore[arg-type]
-
-
-def estimates(kind: str) -> bool:
-    """Whether this nearkin has that form."""
-    try:
-        estimating(kind, 0.9).fit(np.eye(8, dtype=np.float32))
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def faiss_size(index: Any) -> int:
@@ -244,9 +254,9 @@ PEERS: dict[str, Callable[[Any], Maker]] = {
 }
 
 
-def everybody(X: Any) -> Maker:
-    """Every index, nearkin's first."""
-    yield from nearkins(X)
+def everybody(X: Any, own: str) -> Maker:
+    """Every index, nearkin's first; `own` is the type that the vectors came in."""
+    yield from nearkins(X, own)
     for name, maker in PEERS.items():
         if importlib.util.find_spec(name.split()[0]) is None:
             print(f"{name} is not installed: left out", flush=True)

@@ -105,7 +105,7 @@ _Stored = (
     | tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], npt.NDArray[np.float64]]
 )
 _Others = tuple[int, npt.NDArray[np.int64], npt.NDArray[np.float64]] | None
-_Ranked = tuple[npt.NDArray[np.int64], _Ids, npt.NDArray[np.float64]]
+_Ranked = tuple[npt.NDArray[np.int64], _Ids, npt.NDArray[np.float32] | npt.NDArray[np.float64]]
 
 @final
 class LshCore:

@@ -30,6 +30,7 @@ EASY: dict[str, Family] = {
     "hyperplane-orthogonal": Hyperplane(70, orthogonal=True, seed=1),
     "hyperplane-hadamard": Hyperplane(None, orthogonal="hadamard", seed=1),
     "hyperplane-hadamards": Hyperplane(200, orthogonal="hadamard", seed=1),
+    "hyperplane-dense": Hyperplane(None, orthogonal="dense", seed=1),
     "pstable-l2": PStable("l2", 2.0, 9, seed=2),
     "pstable-l1": PStable("l1", 2.0, 9, seed=3),
     "cross-polytope": CrossPolytope(5, seed=4),

@@ -80,6 +80,7 @@ CASES = {
     "hyperplane-hadamard": Case(
         lambda count, seed: Hyperplane(count, orthogonal="hadamard", seed=seed), cosine, off=0.004, shifted=0.02
     ),
+    "hyperplane-dense": Case(lambda count, seed: Hyperplane(count, orthogonal="dense", seed=seed), cosine),
     "bit-sampling-l1": Case(lambda count, seed: BitSampling(count, limits=(-300.0, 300.0), seed=seed), l1),
     "shift-invariant": Case(lambda count, seed: ShiftInvariant(count, gamma=0.2, seed=seed), l2),
     "shift-invariant-laplacian": Case(

@@ -32,6 +32,7 @@ FAMILIES: dict[str, Family] = {
     "hyperplane-centred": Hyperplane(64, center=True, orthogonal=True, seed=2),
     "hyperplane-hadamard": Hyperplane(None, center=True, orthogonal="hadamard", seed=2),
     "hyperplane-hadamards": Hyperplane(200, orthogonal="hadamard", seed=2),
+    "hyperplane-dense": Hyperplane(200, center=True, orthogonal="dense", seed=2),
     "pstable-l2": PStable("l2", 2.0, 21, seed=3),
     "pstable-l1": PStable("l1", hashes=21, seed=4),
     "cross-polytope": CrossPolytope(5, seed=5),

@@ -9,7 +9,7 @@ use nearkin_core::families::cross_polytope::Polytope;
 use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
 use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse, Unsure};
-use nearkin_core::vectors::{hadamard, random};
+use nearkin_core::vectors::{random, rotation};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -125,13 +125,13 @@ fn draw_orthonormal(py: Python<'_>, seed: u64, stream: u64, rows: usize, columns
 
 /// Coordinates of vectors under rotations that no matrix holds.
 #[pyclass(frozen, module = "nearkin._core")]
-struct Rotations(hadamard::Rotations);
+struct Rotations(rotation::Rotations);
 
 #[pymethods]
 impl Rotations {
     #[new]
     fn new(seed: u64, stream: u64, bits: usize, dimension: usize) -> PyResult<Self> {
-        Ok(Self(hadamard::Rotations::new(seed, stream, bits, dimension).into_python()?))
+        Ok(Self(rotation::Rotations::new(seed, stream, bits, dimension).into_python()?))
     }
 
     /// Words of the signs of x - mean, flat.

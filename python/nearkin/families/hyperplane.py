@@ -10,11 +10,13 @@ With `orthogonal` the a_j of each block of d are made orthonormal: each bit has 
 dependent, and the estimate of θ varies less. With `orthogonal="hadamard"` they are the rows of a structured rotation,
 three rounds of random signs and a Hadamard transform (core: `vectors::hadamard`): no matrix is stored, and D bits
 cost 3 D log D additions, D the least power of two not below d, 64 at least. That the law holds for these is measured,
-on natural and adverse vectors, where for the others it is proved.
+on natural and adverse vectors, where for the others it is proved. With `orthogonal="dense"` the rotation is uniformly
+random (core: `vectors::rotation`), in the same D coordinates, for 2 D² operations: the law is proved, and so is the
+bound of estimates.
 
-Cost: d multiplications per bit, or 3 log D additions. Sources: Charikar (STOC 2002), section 3; Ji, Li, Yan, Zhang
-and Tian (NIPS 2012) for orthogonal blocks; Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS 2015), section 5,
-for three rounds.
+Cost: d multiplications per bit, or 3 log D additions, or 2 D operations. Sources: Charikar (STOC 2002), section 3; Ji,
+Li, Yan, Zhang and Tian (NIPS 2012) for orthogonal blocks; Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS
+2015), section 5, for three rounds; Stewart (SIAM J. Numer. Anal. 17, 1980), section 3, for the uniformly random rotation.
 """
 
 from __future__ import annotations
@@ -43,10 +45,14 @@ from nearkin.families.base import (
 from nearkin.vectors.projection import Projection
 from nearkin.vectors.rows import Floats, Matrix, Rows
 
-_NORMALS, _ORTHOGONAL, ROTATION = 1, 2, 3
+_NORMALS, _ORTHOGONAL = 1, 2
 """Streams of the seed."""
-_LEAST, _MOST = 64, 1 << 16
-"""Coordinates of the smallest and the largest rotation."""
+ROTATIONS = {"hadamard": 3, "dense": 4}
+"""Rotations that no matrix of normals stores, and their streams."""
+_LEAST = 64
+"""Coordinates of the smallest rotation."""
+_MOST = {"hadamard": 1 << 16, "dense": 1 << 12}
+"""Coordinates of the largest."""
 _VALUES = 1 << 22
 """Numbers that are rotated in one piece."""
 
@@ -57,24 +63,25 @@ class Hyperplane(Family):
     Parameters
     ----------
     bits : int or None, default 64
-        Number of planes, 1 to 65,536; `HammingIndex` takes up to 1,024. None, with `orthogonal="hadamard"` alone:
+        Number of planes, 1 to 65,536; `HammingIndex` takes up to 1,024. None, with "hadamard" or "dense" alone:
         those of one rotation, the least power of two not below d, 64 at least; known once the family is fitted.
     center : bool, default False
         Whether planes go through the mean of the fitted vectors instead of the origin.
-    orthogonal : bool or "hadamard", default False
+    orthogonal : bool, "hadamard" or "dense", default False
         Whether the normals of each block of d planes are orthonormal; "hadamard" for structured ones, which no matrix
-        stores, of vectors of up to 65,536 values.
+        stores, of vectors of up to 65,536 values; "dense" for those of a uniformly random rotation, for which the law
+        is proved, of vectors of up to 4,096 values.
     seed : int, default 0
         0 to 2**64 - 1.
 
     Attributes
     ----------
     normals_ : (bits, d) float32
-        Without rows for "hadamard".
+        Without rows for "hadamard" and "dense".
     mean_ : (d,) float64
         Zeros without `center`.
     offset_ : (bits,) float64
-        -normals · mean; empty for "hadamard".
+        -normals · mean; empty for "hadamard" and "dense".
 
     Notes
     -----
@@ -108,7 +115,7 @@ class Hyperplane(Family):
         bits: int | None = 64,
         *,
         center: bool = False,
-        orthogonal: bool | Literal["hadamard"] = False,
+        orthogonal: bool | Literal["hadamard", "dense"] = False,
         seed: int = 0,
     ) -> None:
         self.bits = bits
@@ -120,6 +127,11 @@ class Hyperplane(Family):
     def is_structured(self) -> bool:
         """Whether the planes are those of a rotation that no matrix stores."""
         return isinstance(self.orthogonal, str)
+
+    @property
+    def stream(self) -> int:
+        """The stream of the seed that draws the rotation."""
+        return ROTATIONS[str(self.orthogonal)]
 
     @property
     def num_hashes(self) -> int:
@@ -134,13 +146,16 @@ class Hyperplane(Family):
             return int(self.bits)
         if not hasattr(self, "dimension_"):
             raise bad_parameter("bits", None, "a number before fit; without one it follows from the dimension")
-        return rotation_size(self.dimension_)
+        return rotation_size(self.dimension_, self.orthogonal)
 
     def _check(self) -> None:
         check_seed(self.seed)
         check_flag("center", self.center)
-        if self.orthogonal != "hadamard" and not isinstance(self.orthogonal, (bool, np.bool_)):
-            raise bad_parameter("orthogonal", repr(self.orthogonal), 'True, False or "hadamard"')
+        if isinstance(self.orthogonal, str):
+            if self.orthogonal not in ROTATIONS:
+                raise bad_parameter("orthogonal", repr(self.orthogonal), 'True, False, "hadamard" or "dense"')
+        elif not isinstance(self.orthogonal, (bool, np.bool_)):
+            raise bad_parameter("orthogonal", repr(self.orthogonal), 'True, False, "hadamard" or "dense"')
         if self.bits is None:
             if not self.is_structured:
                 raise bad_parameter("bits", None, 'a number of 1 to 65,536, or orthogonal="hadamard"')
@@ -150,7 +165,7 @@ class Hyperplane(Family):
     def _fit(self, rows: Rows) -> None:
         d = rows.d
         if self.is_structured:
-            rotation_size(d)
+            rotation_size(d, self.orthogonal)
             normals, count = np.zeros((0, d), np.float32), 0
         elif self.orthogonal:
             count = self.num_hashes
@@ -174,7 +189,7 @@ class Hyperplane(Family):
 
     def _derive(self) -> None:
         if self.is_structured:
-            self._rotations = Rotations(self.seed, ROTATION, self.num_hashes, self.dimension_)
+            self._rotations = Rotations(self.seed, self.stream, self.num_hashes, self.dimension_)
         else:
             self._projection = Projection(self.normals_, self.offset_)
 
@@ -255,16 +270,17 @@ class Hyperplane(Family):
         return theory.hyperplane(value)
 
 
-def rotation_size(dimension: int) -> int:
-    """Coordinates of a structured rotation of vectors.
+def rotation_size(dimension: int, kind: object = "hadamard") -> int:
+    """Coordinates of a rotation of vectors.
 
     Raises
     ------
     ParameterError
-        More than 65,536 dimensions.
+        More than 65,536 dimensions, or 4,096 of a dense rotation.
     """
-    if dimension > _MOST:
-        raise bad_parameter("dimension", dimension, f'1 to {_MOST} with orthogonal="hadamard"; use orthogonal=True')
+    if dimension > _MOST[str(kind)]:
+        other = 'orthogonal="hadamard"' if kind == "dense" else "orthogonal=True"
+        raise bad_parameter("dimension", dimension, f'1 to {_MOST[str(kind)]} with orthogonal="{kind}"; use {other}')
     return max(_LEAST, 1 << (dimension - 1).bit_length())
 
 

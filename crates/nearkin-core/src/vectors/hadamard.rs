@@ -16,11 +16,8 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use rayon::prelude::*;
-
 use super::random;
 use crate::cpu::features::Instructions;
-use crate::stop::Stop;
 use crate::{Error, Result, room};
 
 /// Coordinates of the smallest rotation.
@@ -146,105 +143,6 @@ impl Hadamard {
     }
 }
 
-/// Rows that one task rotates.
-const CHUNK: usize = 64;
-
-/// The first `bits` coordinates of some rotations, one behind the other.
-#[derive(Debug, Clone)]
-pub struct Rotations {
-    dim: usize,
-    bits: usize,
-    all: Vec<Hadamard>,
-}
-
-impl Rotations {
-    /// As many rotations of a seed and a stream as have `bits` coordinates, of vectors of `dim` values.
-    ///
-    /// # Errors
-    /// No bit; `dim` is 0 or above [`MOST`]; there is no memory.
-    pub fn new(seed: u64, stream: u64, bits: usize, dim: usize) -> Result<Self> {
-        if bits == 0 {
-            return Err(Error::parameter("bits", bits, "1 or more"));
-        }
-        let size = size_of_rotation(dim)?;
-        let rotations =
-            room::tried_in_turn((0..bits.div_ceil(size)).map(|number| Hadamard::new(seed, stream, number, dim)))?;
-        Ok(Self { dim, bits, all: rotations })
-    }
-
-    /// Calls `put` with all coordinates of x - mean, in double precision.
-    fn each<T: Copy + Into<f64>>(
-        &self,
-        x: &[T],
-        mean: &[f64],
-        buffer: &mut Vec<f64>,
-        mut put: impl FnMut(usize, &[f64]),
-    ) {
-        let instructions = Instructions::best();
-        for (number, rotation) in self.all.iter().enumerate() {
-            buffer.clear();
-            buffer.extend(x.iter().zip(mean).map(|(&value, &mean)| value.into() - mean));
-            buffer.resize(rotation.size, 0.0);
-            rotation.rotate(instructions, buffer);
-            put(number * rotation.size, buffer);
-        }
-    }
-
-    /// Calls `put` with each row and the places of what becomes of it, `width` values a row.
-    fn rows<T: Copy + Into<f64> + Sync, U: crate::segment::Plain + Default + Send>(
-        &self,
-        x: &[T],
-        mean: &[f64],
-        width: usize,
-        put: impl Fn(&mut [U], usize, &[f64]) + Sync,
-    ) -> Result<Vec<U>> {
-        if !x.len().is_multiple_of(self.dim) || mean.len() != self.dim {
-            return Err(Error::mismatch("dimension", mean.len(), self.dim));
-        }
-        let stop = Stop::current();
-        let mut out = room::filled(U::default(), x.len() / self.dim * width)?;
-        let one = |(out, x): (&mut [U], &[T])| {
-            stop.check()?;
-            let mut buffer = room::of(self.all.first().map_or(0, Hadamard::size))?;
-            for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(self.dim)) {
-                self.each(x, mean, &mut buffer, |from, values| put(out, from, values));
-            }
-            Ok(())
-        };
-        if x.len() <= CHUNK * self.dim {
-            one((&mut out, x))?;
-        } else {
-            out.par_chunks_mut(CHUNK * width).zip(x.par_chunks(CHUNK * self.dim)).try_for_each(one)?;
-        }
-        Ok(out)
-    }
-
-    /// The coordinates of each row minus the mean, `bits` a row.
-    ///
-    /// # Errors
-    /// Another dimension; the call is stopped, or there is no memory.
-    pub fn products<T: Copy + Into<f64> + Sync>(&self, x: &[T], mean: &[f64]) -> Result<Vec<f64>> {
-        self.rows(x, mean, self.bits, |out: &mut [f64], from, values| {
-            let count = values.len().min(self.bits - from);
-            out[from..from + count].copy_from_slice(&values[..count]);
-        })
-    }
-
-    /// Whether each coordinate is above 0, in words of 64 bits.
-    ///
-    /// # Errors
-    /// As for [`Rotations::products`].
-    pub fn codes<T: Copy + Into<f64> + Sync>(&self, x: &[T], mean: &[f64]) -> Result<Vec<u64>> {
-        // A rotation has whole words.
-        self.rows(x, mean, self.bits.div_ceil(64), |out: &mut [u64], from, values| {
-            let count = values.len().min(self.bits - from);
-            for (word, values) in out[from / 64..].iter_mut().zip(values[..count].chunks(64)) {
-                *word = values.iter().enumerate().fold(0, |word, (bit, &value)| word | u64::from(value > 0.0) << bit);
-            }
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,29 +194,6 @@ mod tests {
                 assert_eq!(&p, first.get_or_insert_with(|| p.clone()));
             }
         }
-    }
-
-    #[test]
-    fn coordinates_of_many_rows_are_those_of_each() {
-        for (dim, bits, rows) in [(5, 40, 3), (70, 300, 150), (64, 64, 65)] {
-            let rotations = Rotations::new(3, 3, bits, dim).expect("rotations");
-            let (x, mean) = (vector(1, rows * dim), vector(2, dim));
-            let products = rotations.products(&x, &mean).expect("room");
-            let codes = rotations.codes(&x, &mean).expect("room");
-            assert_eq!((rows * bits, rows * bits.div_ceil(64)), (products.len(), codes.len()));
-            for (row, products) in products.chunks_exact(bits).enumerate() {
-                for (bit, &product) in products.iter().enumerate() {
-                    let rotation = Hadamard::new(3, 3, bit / rotations.all[0].size(), dim).expect("a rotation");
-                    let mut values: Vec<f64> = x[row * dim..][..dim].iter().zip(&mean).map(|(x, m)| x - m).collect();
-                    values.resize(rotation.size(), 0.0);
-                    rotation.rotate(Instructions::best(), &mut values);
-                    assert_eq!(values[bit % rotation.size()], product);
-                    assert_eq!(u64::from(product > 0.0), codes[row * bits.div_ceil(64) + bit / 64] >> (bit % 64) & 1);
-                }
-            }
-        }
-        assert!(Rotations::new(0, 3, 0, 5).is_err());
-        assert!(Rotations::new(0, 3, 8, 5).expect("one").codes(&[1.0; 6], &[0.0; 5]).is_err());
     }
 
     #[test]

@@ -3,3 +3,4 @@
 pub mod hadamard;
 pub mod projection;
 pub mod random;
+pub mod rotation;

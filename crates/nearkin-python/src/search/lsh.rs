@@ -11,7 +11,7 @@ use nearkin_core::search::lsh::{
     Vectors, Want,
 };
 use nearkin_core::vectors::random::normal_quantile;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -20,6 +20,9 @@ use crate::errors::{IntoPython, to_python};
 use crate::threads::detached;
 
 type Array<T> = Py<PyArray1<T>>;
+
+/// Offsets, ids and distances of a batch of queries.
+type Found = (Array<i64>, FoundIds, Py<PyAny>);
 
 /// Values of an index up to which one query, which may meet them all, is answered without looking for signals.
 const LIGHT: usize = 1 << 26;
@@ -48,7 +51,6 @@ impl HashArray<'_> {
 }
 
 /// Vectors of a batch, flat: `float32`, `float64`, `uint8`, `int8`, bits of `float16` as `uint16`, or row ends, coordinates and values.
-#[derive(FromPyObject)]
 enum VectorArray<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),
@@ -56,6 +58,25 @@ enum VectorArray<'py> {
     I8(PyReadonlyArray1<'py, i8>),
     F16(PyReadonlyArray1<'py, u16>),
     Sparse(PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f64>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for VectorArray<'py> {
+    type Error = PyErr;
+
+    /// By the type of the array: an attempt that fails makes an exception, which takes longer than a query.
+    fn extract(value: pyo3::Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let Ok(array) = value.cast::<PyUntypedArray>() else {
+            let (ends, columns, values) = value.extract()?;
+            return Ok(Self::Sparse(ends, columns, values));
+        };
+        Ok(match (array.dtype().kind(), array.dtype().itemsize()) {
+            (b'f', 4) => Self::F32(value.extract()?),
+            (b'f', 8) => Self::F64(value.extract()?),
+            (b'u', 1) => Self::U8(value.extract()?),
+            (b'i', 1) => Self::I8(value.extract()?),
+            _ => Self::F16(value.extract()?),
+        })
+    }
 }
 
 impl VectorArray<'_> {
@@ -101,6 +122,22 @@ impl LshCore {
         if light { self.index.peek(py, work) } else { self.index.ask(py, work) }
     }
 
+    /// Distances are `float64` where vectors are, else `float32`, as they are rounded.
+    fn found(&self, py: Python<'_>, queries: &Queries<'_>, vectors: Vectors<'_>, want: Want) -> PyResult<Found> {
+        let (hits, ids, wide) = self.ask_about(py, vectors, |index| {
+            let hits: Hits = index.query(queries, vectors, want)?;
+            let ids = FoundIds::of(index.rows(), &hits.rows);
+            Ok((hits, ids, matches!(index.store(), Store::F64(_) | Store::Sparse(_))))
+        })?;
+        let distances = if wide {
+            hits.distances.into_pyarray(py).into_any()
+        } else {
+            let narrow: Vec<f32> = hits.distances.iter().map(|&distance| distance as f32).collect();
+            narrow.into_pyarray(py).into_any()
+        };
+        Ok((hits.offsets.into_pyarray(py).unbind(), ids, distances.unbind()))
+    }
+
     fn query(
         &self,
         py: Python<'_>,
@@ -110,14 +147,9 @@ impl LshCore {
         scan: Option<&str>,
         vectors: &VectorArray<'_>,
         want: Want,
-    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
+    ) -> PyResult<Found> {
         let (queries, vectors) = (queries(hashes, others, effort, scan)?, vectors.view()?);
-        let (hits, ids) = self.ask_about(py, vectors, |index| {
-            let hits: Hits = index.query(&queries, vectors, want)?;
-            let ids = FoundIds::of(index.rows(), &hits.rows);
-            Ok((hits, ids))
-        })?;
-        Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
+        self.found(py, &queries, vectors, want)
     }
 }
 
@@ -210,7 +242,7 @@ impl LshCore {
         probes: usize,
         k: Option<usize>,
         radius: Option<f64>,
-    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
+    ) -> PyResult<Found> {
         let want = match (k, radius) {
             (_, Some(radius)) => Want::Within(radius),
             (k, None) => Want::Nearest(k.unwrap_or(0)),
@@ -218,12 +250,7 @@ impl LshCore {
         let effort = Effort::Estimate { deviations, probes };
         let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, effort };
         let vectors = vectors.view()?;
-        let (hits, ids) = self.ask_about(py, vectors, |index| {
-            let hits: Hits = index.query(&queries, vectors, want)?;
-            let ids = FoundIds::of(index.rows(), &hits.rows);
-            Ok((hits, ids))
-        })?;
-        Ok((hits.offsets.into_pyarray(py).unbind(), ids, hits.distances.into_pyarray(py).unbind()))
+        self.found(py, &queries, vectors, want)
     }
 
     /// Opens a saved index; also the note that was saved with it.
@@ -296,7 +323,7 @@ impl LshCore {
         scan: Option<&str>,
         vectors: VectorArray<'_>,
         k: usize,
-    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
+    ) -> PyResult<Found> {
         self.query(py, &hashes, &others, effort, scan, &vectors, Want::Nearest(k))
     }
 
@@ -310,7 +337,7 @@ impl LshCore {
         scan: Option<&str>,
         vectors: VectorArray<'_>,
         radius: f64,
-    ) -> PyResult<(Array<i64>, FoundIds, Array<f64>)> {
+    ) -> PyResult<Found> {
         self.query(py, &hashes, &others, effort, scan, &vectors, Want::Within(radius))
     }
 

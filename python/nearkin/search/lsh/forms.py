@@ -14,7 +14,7 @@ another type are compared with them in float32.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ Stored: TypeAlias = Literal["float32", "float64", "sparse", "uint8", "int8", "fl
 """How an index keeps vectors."""
 NARROW = ("uint8", "int8", "float16")
 """Types that are narrower than float32, which holds all of their numbers."""
+DENSE: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in ("float32", "float64", *NARROW)}
+"""Types of dense vectors."""
 Hashed: TypeAlias = "Matrix | csr_array | csr_matrix"
 """Vectors as a family sees them."""
 Flat: TypeAlias = (

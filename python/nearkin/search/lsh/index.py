@@ -30,7 +30,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ import numpy.typing as npt
 from nearkin._core import LshCore
 from nearkin.errors import bad_parameter
 from nearkin.families.base import Family
-from nearkin.families.hyperplane import ROTATION, rotation_size
+from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
 from nearkin.search.ids import Ids, check_ids
 from nearkin.search.lsh.file import open_file
 from nearkin.search.lsh.forms import Hashed, Metric, flat, hashed_form, plain, stored_as
@@ -94,8 +94,8 @@ class LSHIndex(Links):
     rank : {"hamming", "spherical", "estimate"}, default="hamming"
         For codes: the distance between them. "hamming" counts the bits that differ; "spherical" divides that by the
         number of set bits in common and is meant for `SphericalHash`. "estimate", with the family
-        `Hyperplane(bits=None, orthogonal="hadamard")`, estimates the true distance with a bound and ranks while the
-        bound allows a nearer one; nothing is tuned.
+        `Hyperplane(bits=None, orthogonal="hadamard")` or "dense", estimates the true distance with a bound and ranks
+        while the bound allows a nearer one; nothing is tuned.
     metric : {"l2", "l1", "cosine", "inner_product"}, optional
         The true distance; by default the one that the family approximates. "l2" and "l1" are the Euclidean and the
         Manhattan distance, "cosine" is 1 - cos, and "inner_product" is the negative inner product. For the last, the
@@ -310,9 +310,9 @@ class LSHIndex(Links):
     def _make_core(self, rows: Rows) -> LshCore:
         settings, family = self.settings_, self.family_
         if settings.rank == "estimate":
-            seed = (family.seed, ROTATION)
+            drawn = (family.seed, ROTATIONS[str(cast("Hyperplane", family).orthogonal)])
             cells = settings.num_cells or None
-            return LshCore.rotation(settings.metric, self.vectors_, self.dimension_, seed, cells, flat(rows))
+            return LshCore.rotation(settings.metric, self.vectors_, self.dimension_, drawn, cells, flat(rows))
         if settings.filter == "codes":
             return LshCore.codes(settings.metric, self.vectors_, self.dimension_, family.num_hashes)
         layout = family.hash_layout(settings.num_tables, settings.hashes_per_table)
@@ -515,7 +515,7 @@ class LSHIndex(Links):
 def _fit_family(family: Family, settings: Settings, hashed: Hashed) -> Family:
     """The fitted hash functions for settings."""
     if settings.rank == "estimate":
-        bits, size = family.num_hashes, rotation_size(hashed.shape[1])
+        bits, size = family.num_hashes, rotation_size(hashed.shape[1], cast("Hyperplane", family).orthogonal)
         if bits != size:
             raise bad_parameter("bits", bits, f'None, or {size} for vectors of {hashed.shape[1]}, with rank="estimate"')
     if settings.filter in ("codes", "cells"):

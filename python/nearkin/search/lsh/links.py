@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from nearkin._core import components
 from nearkin.errors import bad_parameter
@@ -205,14 +206,16 @@ class Links(Queries):
             apart = own != other
             low, high = np.minimum(own, other)[apart], np.maximum(own, other)[apart]
             keys.append(low * len(rows) + high)
-            distances.append(far[apart])
+            distances.append(far[apart].astype(np.float64))
         if not keys:
             return rows, Edges(rows, rows, np.zeros(0))
         both, first = np.unique(np.concatenate(keys), return_index=True)
         # Both ways give the same bits.
         return rows, Edges(both // len(rows), both % len(rows), np.concatenate(distances)[first])
 
-    def _near(self, rows: Ints, vectors: Rows, limit: float, settings: Settings) -> tuple[Ints, IdArray, Floats]:
+    def _near(
+        self, rows: Ints, vectors: Rows, limit: float, settings: Settings
+    ) -> tuple[Ints, IdArray, npt.NDArray[np.float32] | Floats]:
         """Offsets, ids and distances of what is within a distance of some of the vectors."""
         if settings.rank == "estimate":
             return self._fitted().estimated(flat(vectors), *effort_of(settings), radius=limit)

@@ -10,18 +10,15 @@ import numpy.typing as npt
 from nearkin._core import deviations_of_recall
 from nearkin.errors import bad_parameter, check_count
 from nearkin.progress import ShowProgress
-from nearkin.search.ids import IdArray
 from nearkin.search.lsh.contents import Contents, Hashes
-from nearkin.search.lsh.forms import flat
-from nearkin.search.lsh.settings import CodeRank, Settings, with_effort
+from nearkin.search.lsh.forms import DENSE, Flat, flat
+from nearkin.search.lsh.settings import CodeRank, Settings, check_recall, with_effort
 from nearkin.search.results import Candidates, SearchResult, ask
 from nearkin.vectors.projection import pack_bits
 from nearkin.vectors.rows import Floats, Ints, Rows, Vectors
 
 Others: TypeAlias = tuple[int, Ints, Floats]
 """Alternatives of hashes: how many each has, their values (none for bits), their costs."""
-Found: TypeAlias = tuple[Ints, IdArray, Floats]
-"""Offsets, ids and distances of a batch of queries."""
 
 
 class Queries(Contents):
@@ -66,15 +63,19 @@ class Queries(Contents):
             Bad parameters; bad vectors; another dimension.
         """
         core = self._fitted()
-        k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
+        if type(k) is not int or not 1 <= k < 1 << 63:
+            k = check_count("k", k, 1, (1 << 63) - 1, "1 or more")
+        if self.settings_.rank == "estimate" and not progress:
+            effort = self._effort(num_probes, num_candidates, recall)
+            return SearchResult(*core.estimated(self._flat_queries(Q), *effort, k))
         settings = with_effort(self.settings_, num_probes, num_candidates, recall)
         rows = self._query_form(Q)
 
         def nearest(start: int, stop: int) -> SearchResult:
             some = rows.part(start, stop)
             if settings.rank == "estimate":
-                return self._result(core.estimated(flat(some), *effort_of(settings), k=k))
-            return self._result(core.nearest(*self._asked(some, settings), flat(some), k))
+                return SearchResult(*core.estimated(flat(some), *effort_of(settings), k))
+            return SearchResult(*core.nearest(*self._asked(some, settings), flat(some), k))
 
         return ask(nearest, len(rows), progress)
 
@@ -116,14 +117,17 @@ class Queries(Contents):
         """
         core = self._fitted()
         limit = check_radius(radius)
+        if self.settings_.rank == "estimate" and not progress:
+            effort = self._effort(num_probes, num_candidates, recall)
+            return SearchResult(*core.estimated(self._flat_queries(Q), *effort, None, limit))
         settings = with_effort(self.settings_, num_probes, num_candidates, recall)
         rows = self._query_form(Q)
 
         def search(start: int, stop: int) -> SearchResult:
             some = rows.part(start, stop)
             if settings.rank == "estimate":
-                return self._result(core.estimated(flat(some), *effort_of(settings), radius=limit))
-            return self._result(core.search(*self._asked(some, settings), flat(some), limit))
+                return SearchResult(*core.estimated(flat(some), *effort_of(settings), None, limit))
+            return SearchResult(*core.search(*self._asked(some, settings), flat(some), limit))
 
         return ask(search, len(rows), progress)
 
@@ -151,9 +155,29 @@ class Queries(Contents):
         offsets, ids, met = core.candidates(*self._asked(self._query_form(Q), settings))
         return Candidates(offsets, ids, met)
 
-    def _result(self, found: Found) -> SearchResult:
-        offsets, ids, distances = found
-        return SearchResult(offsets, ids, self._shown(distances))
+    def _flat_queries(self, Q: Vectors) -> Flat:
+        """Queries as the core takes them: an array of the index's own type and shape is taken as it is.
+
+        Beside a query of some microseconds the checks of any other form are not free; the core checks the values.
+        """
+        if (
+            type(Q) is np.ndarray
+            and Q.dtype is DENSE.get(self.vectors_)
+            and Q.ndim == 2
+            and Q.shape[1] == self.dimension_
+            and Q.flags.carray
+        ):
+            values: Flat = Q.reshape(-1)
+            return values.view(np.uint16) if self.vectors_ == "float16" else values  # type: ignore[union-attr]
+        return flat(self._query_form(Q))
+
+    def _effort(self, num_probes: int | None, num_candidates: int | None, recall: float | None) -> tuple[float, int]:
+        """How many standard deviations the bound lies below the estimate, and how many cells are visited."""
+        settings = self.settings_
+        if num_probes is None and num_candidates is None:
+            asked = settings.recall if recall is None else check_recall(recall)
+            return deviations_of_recall(asked or 0.0), settings.num_probes
+        return effort_of(with_effort(settings, num_probes, num_candidates, recall))
 
     def _shown(self, distances: Floats) -> npt.NDArray[np.float32] | Floats:
         """Distances as the core rounds them: all but those of float64 and sparse vectors are float32 numbers."""

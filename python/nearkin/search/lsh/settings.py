@@ -82,7 +82,7 @@ class Given:
         """The same, with a number of functions that follows from the dimension, where that is open."""
         family = self.family
         if isinstance(family, Hyperplane) and family.bits is None:
-            return replace(self, family=family.resized(rotation_size(dimension)))
+            return replace(self, family=family.resized(rotation_size(dimension, family.orthogonal)))
         return self
 
 
@@ -225,8 +225,8 @@ def check(given: Given) -> Metric:
 def _check_estimate(given: Given) -> None:
     """Check what an index that ranks by estimates was given."""
     family = given.family
-    if not (isinstance(family, Hyperplane) and family.orthogonal == "hadamard"):
-        allowed = '"hamming", or "estimate" with the family Hyperplane(bits=None, orthogonal="hadamard")'
+    if not (isinstance(family, Hyperplane) and family.is_structured):
+        allowed = '"hamming", or "estimate" with the family Hyperplane(bits=None, orthogonal="hadamard") or "dense"'
         raise bad_parameter("rank", '"estimate"', allowed)
     if given.filter == "buckets":
         raise bad_parameter("filter", '"buckets"', '"codes" or "cells" with rank="estimate"')

@@ -71,7 +71,7 @@ pub trait Element: Plain + Send + Sync {
 pub(super) trait Whole: Element<Norm = u64> {
     /// The product.
     fn times(self, other: Self) -> i32;
-    /// The absolute difference.
+    /// The difference.
     fn apart(self, other: Self) -> i32;
 }
 
@@ -163,11 +163,11 @@ macro_rules! whole {
         impl Whole for $type {
             #[inline(always)]
             fn times(self, other: Self) -> i32 {
-                i32::from(self) * i32::from(other)
+                i32::from(i16::from(self)) * i32::from(i16::from(other))
             }
             #[inline(always)]
             fn apart(self, other: Self) -> i32 {
-                i32::from(self.abs_diff(other))
+                i32::from(i16::from(self) - i16::from(other))
             }
         }
     };
@@ -410,7 +410,14 @@ pub(super) fn whole<T: Whole>(metric: Metric, query: &[T], kept: &Dense<T>, rows
             rows,
             out,
             #[inline(always)]
-            |row, _| sum(query, row, T::apart) as f32,
+            |row, _| {
+                sum(
+                    query,
+                    row,
+                    #[inline(always)]
+                    |a, b| a.apart(b).abs(),
+                ) as f32
+            },
         ),
         Metric::Cosine => {
             let norms: &[u64] = &kept.norms;

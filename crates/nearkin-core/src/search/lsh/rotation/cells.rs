@@ -17,7 +17,7 @@
 use rayon::prelude::*;
 
 use super::super::rerank::Vectors;
-use super::codes::{Ask, Encoded, Numbers, RotationCodes, factor_and_width, rounded_down, sign};
+use super::codes::{Ask, Encoded, Numbers, RotationCodes, Tables, factor_and_width, rounded_down, sign};
 use super::hunt::{FIRST_ROUND, Hunt, Scratch, first_ranked};
 use super::kernels::{BLOCK, Kernel};
 use super::space::{Placed, Space, far};
@@ -72,6 +72,34 @@ pub(super) struct Part {
     until: usize,
     /// Where its bounds begin, in blocks.
     at: usize,
+}
+
+/// Memory of queries that visit cells together.
+#[derive(Debug, Default)]
+pub(super) struct Together {
+    waiting: Vec<Waiting>,
+    /// Cell, query, and which of its cells that is.
+    visits: Vec<(u32, u32, u32)>,
+}
+
+impl Together {
+    /// Bytes that it keeps.
+    pub(super) fn bytes(&self) -> usize {
+        self.waiting.iter().map(|own| 12 * own.found.capacity() + own.tables.bytes()).sum()
+    }
+}
+
+/// A query behind its first round.
+#[derive(Debug, Default)]
+struct Waiting {
+    tables: Tables,
+    near: Vec<(f32, u32)>,
+    scored: Vec<(f64, u32)>,
+    next: usize,
+    round: usize,
+    limit: f32,
+    /// Of the cells that it visits later: which, a bound below the limit, its row.
+    found: Vec<(u32, f32, u32)>,
 }
 
 /// ‖a - b‖².
@@ -225,7 +253,7 @@ impl Cells {
         room::resize(least, least.len().max(blocks), 0.0)?;
         let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
         self.centre_codes.bounds(kernel, 0..blocks, &ask, bounds, least);
-        chosen.find(bounds, least, wanted * ASSURED.0 / ASSURED.1 + ASSURED.1, |_| true)?;
+        chosen.find(kernel, bounds, least, wanted * ASSURED.0 / ASSURED.1 + ASSURED.1, |_| true)?;
         near.clear();
         room::more(near, chosen.places.len())?;
         for (place, &(_, cell)) in chosen.places.iter().enumerate() {
@@ -288,74 +316,185 @@ impl Cells {
 
     /// Visits the nearest cells, in rounds of blocks.
     pub(super) fn search(&self, hunt: &Hunt<'_>, placed: Placed, effort: Effort, scratch: &mut Scratch) -> Result<()> {
-        let (kernel, probes) = (Kernel::best(), effort.probes.clamp(1, self.len()));
-        self.nearest_cells(kernel, hunt.instructions, placed, probes, scratch)?;
-        let Scratch { tables, bounds, least, chosen, near, picked, scored, parts, .. } = scratch;
+        let probes = effort.probes.clamp(1, self.len());
+        self.nearest_cells(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
         let (mut next, mut round) = (0, FIRST_ROUND);
-        while next < near.len() {
-            // Whole cells, as many as make a round.
-            let (mut blocks, first) = (0, next);
-            parts.clear();
-            while next < near.len() && (blocks < round || next == first) {
-                let cell = near[next].1 as usize;
-                let own = self.starts[cell] as usize..self.starts[cell + 1] as usize;
-                let later = &self.later[cell].codes;
-                for (is_later, from, until) in [(false, own.start, own.end), (true, 0, later.blocks())] {
-                    if from < until {
-                        room::more(parts, 1)?;
-                        parts.push(Part { near: next, is_later, from, until, at: blocks });
-                        blocks += until - from;
-                    }
-                }
-                next += 1;
-            }
-            room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
-            room::resize(least, least.len().max(blocks), 0.0)?;
-            for part in parts.iter() {
-                let (square, cell) = near[part.near];
-                let ask = Ask { tables, square, base: square, deviations: effort.deviations as f32 };
-                let end = part.at + part.until - part.from;
-                let (bounds, least) = (&mut bounds[part.at * BLOCK..end * BLOCK], &mut least[part.at..end]);
-                self.part(part, cell).0.bounds(kernel, part.from..part.until, &ask, bounds, least);
-            }
-            let row_at = |place: usize| {
-                let part = &parts[parts.partition_point(|part| part.at * BLOCK <= place) - 1];
-                self.part(part, near[part.near].1).1[place - part.at * BLOCK + part.from * BLOCK]
-            };
-            if let (Want::Nearest(k), 0) = (hunt.want, first) {
-                let (bounds, least) = (&mut bounds[..blocks * BLOCK], &least[..blocks]);
-                chosen.find(bounds, least, first_ranked(k), |place| hunt.is_alive(row_at(place)))?;
-                picked.clear();
-                room::more(picked, chosen.places.len())?;
-                for &(_, place) in &chosen.places {
-                    bounds[place as usize] = f32::INFINITY;
-                    picked.push(row_at(place as usize));
-                }
-                hunt.rank(picked, scored)?;
-            }
-            let limit = hunt.limit(scored);
-            picked.clear();
-            for part in parts.iter() {
-                let rows = self.part(part, near[part.near].1).1;
-                for block in 0..part.until - part.from {
-                    let at = part.at + block;
-                    if least[at] <= limit {
-                        room::more(picked, BLOCK)?;
-                        let rows = &rows[(part.from + block) * BLOCK..][..BLOCK];
-                        for (&bound, &row) in bounds[at * BLOCK..(at + 1) * BLOCK].iter().zip(rows) {
-                            if bound <= limit && bound < f32::INFINITY && hunt.is_alive(row) {
-                                picked.push(row);
-                            }
-                        }
-                    }
-                }
-            }
-            if !picked.is_empty() {
-                hunt.rank(picked, scored)?;
-            }
+        while next < scratch.near.len() {
+            next = self.visit(hunt, effort, next, round, scratch)?;
             round *= 2;
         }
         Ok(())
+    }
+
+    /// Searches for several queries, as `search` does for each: after its first round a query waits until all have come so far; then
+    /// each cell is read once for all that visit it, and what their limits leave is ranked in their rounds.
+    pub(super) fn search_all<'a>(
+        &self,
+        queries: impl ExactSizeIterator<Item = usize>,
+        begin: impl Fn(usize, &mut Scratch) -> Result<(Hunt<'a>, Placed)>,
+        effort: Effort,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Vec<(f64, u32)>>> {
+        let probes = effort.probes.clamp(1, self.len());
+        let mut hunts = room::of(queries.len())?;
+        let mut together = std::mem::take(&mut scratch.together);
+        let Together { waiting, visits } = &mut together;
+        visits.clear();
+        for (place, number) in queries.enumerate() {
+            let (hunt, placed) = begin(number, scratch)?;
+            self.nearest_cells(hunt.kernel, hunt.instructions, placed, probes, scratch)?;
+            let (mut next, mut round) = (0, FIRST_ROUND);
+            while next < scratch.near.len() && (next == 0 || hunt.limit(&scratch.scored) == f32::INFINITY) {
+                next = self.visit(&hunt, effort, next, round, scratch)?;
+                round *= 2;
+            }
+            if waiting.len() == place {
+                room::more(waiting, 1)?;
+                waiting.push(Waiting::default());
+            }
+            let own = &mut waiting[place];
+            (own.next, own.round, own.limit) = (next, round, hunt.limit(&scratch.scored));
+            own.found.clear();
+            std::mem::swap(&mut own.tables, &mut scratch.tables);
+            std::mem::swap(&mut own.near, &mut scratch.near);
+            std::mem::swap(&mut own.scored, &mut scratch.scored);
+            room::more(visits, own.near.len() - next)?;
+            visits.extend((next..own.near.len()).map(|near| (own.near[near].1, place as u32, near as u32)));
+            hunts.push(hunt);
+        }
+        visits.sort_unstable();
+        for &(cell, place, near) in visits.iter() {
+            let (own, hunt) = (&mut waiting[place as usize], &hunts[place as usize]);
+            let Scratch { bounds, least, picked, .. } = scratch;
+            let square = own.near[near as usize].0;
+            let ask = Ask { tables: &own.tables, square, base: square, deviations: effort.deviations as f32 };
+            let whole = self.starts[cell as usize] as usize..self.starts[cell as usize + 1] as usize;
+            let later = &self.later[cell as usize];
+            for (codes, rows, range) in
+                [(&self.codes, &self.rows[..], whole), (&later.codes, &later.rows[..], 0..later.codes.blocks())]
+            {
+                let (blocks, first) = (range.len(), range.start * BLOCK);
+                if blocks == 0 {
+                    continue;
+                }
+                room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
+                room::resize(least, least.len().max(blocks), 0.0)?;
+                let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
+                codes.bounds(hunt.kernel, range, &ask, bounds, least);
+                picked.clear();
+                hunt.kernel.below(bounds, least, own.limit, 0, picked)?;
+                room::more(&mut own.found, picked.len())?;
+                let found = picked.iter().map(|&at| (near, bounds[at as usize], rows[first + at as usize]));
+                own.found.extend(found.filter(|&(_, _, row)| hunt.is_alive(row)));
+            }
+        }
+        let mut answers = room::of(hunts.len())?;
+        for (own, hunt) in waiting.iter_mut().zip(&hunts) {
+            self.rank_found(hunt, own, scratch)?;
+            answers.push(hunt.sorted(&mut own.scored)?);
+            own.scored.clear();
+        }
+        scratch.together = together;
+        Ok(answers)
+    }
+
+    /// Ranks what cells left to a query, round after round.
+    fn rank_found(&self, hunt: &Hunt<'_>, own: &mut Waiting, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { picked, parts, .. } = scratch;
+        own.found.sort_unstable_by_key(|&(near, _, row)| (near, row));
+        let mut at = 0;
+        while own.next < own.near.len() {
+            self.parts_of_round(&own.near, &mut own.next, own.round, parts)?;
+            own.round *= 2;
+            let end = at + own.found[at..].partition_point(|&(near, ..)| (near as usize) < own.next);
+            let limit = hunt.limit(&own.scored);
+            picked.clear();
+            room::more(picked, end - at)?;
+            picked.extend(own.found[at..end].iter().filter(|hit| hit.1 <= limit).map(|hit| hit.2));
+            at = end;
+            if !picked.is_empty() {
+                hunt.rank(picked, &mut own.scored)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The blocks of a round, of whole cells from `next` on; how many.
+    fn parts_of_round(
+        &self,
+        near: &[(f32, u32)],
+        next: &mut usize,
+        round: usize,
+        parts: &mut Vec<Part>,
+    ) -> Result<usize> {
+        let (mut blocks, first) = (0, *next);
+        parts.clear();
+        while *next < near.len() && (blocks < round || *next == first) {
+            let cell = near[*next].1 as usize;
+            let own = self.starts[cell] as usize..self.starts[cell + 1] as usize;
+            let later = &self.later[cell].codes;
+            for (is_later, from, until) in [(false, own.start, own.end), (true, 0, later.blocks())] {
+                if from < until {
+                    room::more(parts, 1)?;
+                    parts.push(Part { near: *next, is_later, from, until, at: blocks });
+                    blocks += until - from;
+                }
+            }
+            *next += 1;
+        }
+        Ok(blocks)
+    }
+
+    /// A round of a query: bounds, in the first the rows that are ranked first, then what the limit leaves. Returns the next cell.
+    fn visit(
+        &self,
+        hunt: &Hunt<'_>,
+        effort: Effort,
+        first: usize,
+        round: usize,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
+        let Scratch { tables, bounds, least, chosen, near, picked, scored, parts, .. } = scratch;
+        let (kernel, mut next) = (hunt.kernel, first);
+        let blocks = self.parts_of_round(near, &mut next, round, parts)?;
+        room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
+        room::resize(least, least.len().max(blocks), 0.0)?;
+        for part in parts.iter() {
+            let (square, cell) = near[part.near];
+            let ask = Ask { tables, square, base: square, deviations: effort.deviations as f32 };
+            let end = part.at + part.until - part.from;
+            let (bounds, least) = (&mut bounds[part.at * BLOCK..end * BLOCK], &mut least[part.at..end]);
+            self.part(part, cell).0.bounds(kernel, part.from..part.until, &ask, bounds, least);
+        }
+        let row_at = |place: usize| {
+            let part = &parts[parts.partition_point(|part| part.at * BLOCK <= place) - 1];
+            self.part(part, near[part.near].1).1[place - part.at * BLOCK + part.from * BLOCK]
+        };
+        let (bounds, least) = (&mut bounds[..blocks * BLOCK], &least[..blocks]);
+        if let (Want::Nearest(k), 0) = (hunt.want, first) {
+            chosen.find(kernel, bounds, least, first_ranked(k), |place| hunt.is_alive(row_at(place)))?;
+            picked.clear();
+            room::more(picked, chosen.places.len())?;
+            for &(_, place) in &chosen.places {
+                bounds[place as usize] = f32::INFINITY;
+                picked.push(row_at(place as usize));
+            }
+            hunt.rank(picked, scored)?;
+        }
+        let limit = hunt.limit(scored);
+        picked.clear();
+        for part in parts.iter() {
+            let rows = self.part(part, near[part.near].1).1;
+            let (begin, end) = (picked.len(), part.at + part.until - part.from);
+            let first = (part.from * BLOCK) as u32;
+            kernel.below(&bounds[part.at * BLOCK..], &least[part.at..end], limit, first, picked)?;
+            picked[begin..].iter_mut().for_each(|place| *place = rows[*place as usize]);
+        }
+        hunt.keep_alive(picked);
+        if !picked.is_empty() {
+            hunt.rank(picked, scored)?;
+        }
+        Ok(next)
     }
 
     fn part(&self, part: &Part, cell: u32) -> (&RotationCodes, &[u32]) {

@@ -294,6 +294,11 @@ impl Ask<'_> {
 }
 
 impl Tables {
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.capacity()
+    }
+
     /// The tables of a rotated query.
     ///
     /// # Errors

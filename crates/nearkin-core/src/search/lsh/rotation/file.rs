@@ -7,8 +7,9 @@ use super::space::Space;
 use super::{Drawn, Layout, Rotated};
 use crate::search::lsh::Metric;
 use crate::segment::{Column, Segment, Writer};
-use crate::vectors::hadamard::{Hadamard, size_of_rotation};
-use crate::{Result, room};
+use crate::vectors::hadamard::size_of_rotation;
+use crate::vectors::rotation::Rotation;
+use crate::{Error, Result, room};
 
 const ROTATION: u32 = 30;
 const CENTRE: u32 = 31;
@@ -93,7 +94,10 @@ impl Rotated {
         if centre.len() != size || !centre.iter().all(|value| value.is_finite() && value.abs() < 1e18) {
             return Err(segment.corrupt("its centre is no vector of its dimension"));
         }
-        let rotation = Hadamard::new(seed, stream, 0, dim)?;
+        let rotation = Rotation::new(seed, stream, 0, dim).map_err(|error| match error {
+            Error::Parameter { .. } => segment.corrupt(error.to_string()),
+            other => other,
+        })?;
         let scale = f32::from_bits(((exponent + 127 - EXPONENT) as u32) << 23);
         let space = Space::opened(metric, rotation, dim, scale, centre);
         let codes = RotationCodes::open(segment, size, used as usize)?;

@@ -6,9 +6,9 @@
 
 use super::super::Want;
 use super::super::rerank::{Metric, Store, Vectors};
-use super::cells::Part;
+use super::cells::{Part, Together};
 use super::codes::Tables;
-use super::kernels::BLOCK;
+use super::kernels::Kernel;
 use super::space::Space;
 use crate::cpu::features::Instructions;
 use crate::search::rows::Rows;
@@ -34,12 +34,13 @@ pub(super) struct Scratch {
     pub(super) picked: Vec<u32>,
     pub(super) parts: Vec<Part>,
     pub(super) scored: Vec<(f64, u32)>,
+    pub(super) together: Together,
 }
 
 impl Scratch {
     /// Bytes that it keeps.
     pub(super) fn bytes(&self) -> usize {
-        4 * (self.bounds.capacity() + self.least.capacity() + self.point.capacity())
+        4 * (self.bounds.capacity() + self.least.capacity() + self.point.capacity()) + self.together.bytes()
     }
 }
 
@@ -47,6 +48,7 @@ impl Scratch {
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
     groups: Vec<f32>,
+    below: Vec<u32>,
     pub(super) places: Vec<(f32, u32)>,
 }
 
@@ -54,6 +56,7 @@ impl Chosen {
     /// Finds the places of the `wanted` least bounds that count, or of all there are, in order of place; ties by place.
     pub(super) fn find(
         &mut self,
+        kernel: Kernel,
         bounds: &[f32],
         least: &[f32],
         wanted: usize,
@@ -62,29 +65,25 @@ impl Chosen {
         let mut asked = wanted.max(1);
         loop {
             // Groups of blocks, some times as many as are wanted: the wanted-th of their minima is no less than the wanted-th bound.
-            let blocks = (least.len() / asked.saturating_mul(8)).max(1);
+            let count = asked.saturating_mul(8).min(least.len());
             self.groups.clear();
-            room::more(&mut self.groups, least.len().div_ceil(blocks))?;
-            self.groups.extend(least.chunks(blocks).map(|some| some.iter().copied().fold(f32::INFINITY, f32::min)));
+            room::resize(&mut self.groups, count, f32::INFINITY)?;
+            for some in least.chunks(count.max(1)) {
+                for (group, &low) in self.groups.iter_mut().zip(some) {
+                    *group = if low < *group { low } else { *group };
+                }
+            }
             let limit = if asked < self.groups.len() {
                 *self.groups.select_nth_unstable_by(asked - 1, f32::total_cmp).1
             } else {
                 f32::INFINITY
             };
+            self.below.clear();
+            kernel.below(bounds, least, limit, 0, &mut self.below)?;
             self.places.clear();
-            for (block, &low) in least.iter().enumerate() {
-                if low <= limit {
-                    for (row, &bound) in bounds[block * BLOCK..(block + 1) * BLOCK].iter().enumerate() {
-                        let place = block * BLOCK + row;
-                        if bound <= limit && bound < f32::INFINITY && counts(place) {
-                            if self.places.len() == self.places.capacity() {
-                                room::more(&mut self.places, BLOCK)?;
-                            }
-                            self.places.push((bound, place as u32));
-                        }
-                    }
-                }
-            }
+            room::more(&mut self.places, self.below.len())?;
+            let counted = self.below.iter().filter(|&&place| counts(place as usize));
+            self.places.extend(counted.map(|&place| (bounds[place as usize], place)));
             if self.places.len() >= wanted || limit == f32::INFINITY {
                 break;
             }
@@ -110,12 +109,20 @@ pub(super) struct Hunt<'a> {
     pub(super) number: usize,
     pub(super) want: Want,
     pub(super) instructions: Instructions,
+    pub(super) kernel: Kernel,
 }
 
 impl Hunt<'_> {
     #[inline]
     pub(super) fn is_alive(&self, row: u32) -> bool {
         self.rows.num_dead() == 0 || self.rows.is_alive(row)
+    }
+
+    /// Drops removed rows.
+    pub(super) fn keep_alive(&self, rows: &mut Vec<u32>) {
+        if self.rows.num_dead() > 0 {
+            rows.retain(|&row| self.rows.is_alive(row));
+        }
     }
 
     /// Ranks rows, which are alive and were not ranked; rows that can't be wanted any more go.

@@ -13,6 +13,7 @@
 #[cfg(target_arch = "aarch64")]
 use crate::cpu::features::Neon;
 use crate::cpu::features::{Avx2, Avx512};
+use crate::{Result, room};
 
 /// Rows of a block.
 pub(super) const BLOCK: usize = 32;
@@ -94,7 +95,7 @@ impl Kernel {
     pub(super) fn bounds(self, blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
         let (count, size) = (least.len(), question.table.len());
         let rows = count * BLOCK;
-        assert!(size.is_multiple_of(TABLE * 16), "whole registers of tables");
+        assert!(size.is_power_of_two() && size >= TABLE * 16, "tables of a power of two of coordinates");
         assert!(blocks.codes.len() == count * size && out.len() == rows, "codes and bounds of each block");
         assert!(
             blocks.offsets.len() == rows && blocks.factors.len() == rows && blocks.widths.len() == rows,
@@ -115,6 +116,55 @@ impl Kernel {
             Self::Neon(_) => unsafe { arm::neon(blocks, question, out, least) },
         }
     }
+}
+
+/// Bounds that are asked for those which are not above a limit.
+pub(super) struct Below<'a> {
+    /// `BLOCK` a block.
+    pub(super) bounds: &'a [f32],
+    /// The least of each block.
+    pub(super) least: &'a [f32],
+    /// Finite.
+    limit: f32,
+    /// Place of the first bound.
+    first: u32,
+}
+
+impl Kernel {
+    /// Appends the places of the finite bounds that are not above `limit`, ascending, counted from `first`.
+    pub(super) fn below(self, bounds: &[f32], least: &[f32], limit: f32, first: u32, out: &mut Vec<u32>) -> Result<()> {
+        let limit = if limit < f32::MAX { limit } else { f32::MAX };
+        let asked = &Below { bounds: &bounds[..least.len() * BLOCK], least, limit, first };
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the proof is held.
+            Self::Avx512(_) => unsafe { x86::below512(asked, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2(_) => unsafe { x86::below256(asked, out) },
+            _ => each_below(
+                asked,
+                out,
+                #[inline(always)]
+                |bounds| bounds.iter().rev().fold(0, |mask, &bound| mask << 1 | u32::from(bound <= limit)),
+            ),
+        }
+    }
+}
+
+#[inline(always)]
+fn each_below(asked: &Below<'_>, out: &mut Vec<u32>, mask: impl Fn(&[f32; BLOCK]) -> u32) -> Result<()> {
+    for (block, (bounds, &least)) in asked.bounds.as_chunks::<BLOCK>().0.iter().zip(asked.least).enumerate() {
+        if least <= asked.limit {
+            room::more(out, BLOCK)?;
+            let mut left = mask(bounds);
+            while left != 0 {
+                out.push(asked.first + (block * BLOCK) as u32 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The bounds of a block from the sums of its rows; the least of them.
@@ -151,34 +201,60 @@ fn scalar(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &m
 mod x86 {
     #[allow(clippy::wildcard_imports, reason = "intrinsics by their names")]
     use std::arch::x86_64::*;
+    use std::hint::black_box;
 
-    use super::{BLOCK, Blocks, NARROW, Question, SEGMENT, TABLE, finish};
+    use super::{BLOCK, Below, Blocks, NARROW, Question, SEGMENT, TABLE, each_below, finish};
+    use crate::Result;
 
     /// # Safety
     /// The processor has the instructions; lengths as `Kernel::bounds` checks them.
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn avx512(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
-        const TABLES: usize = 4;
+        const GROUP: usize = 4 * NARROW * TABLE;
+        // SAFETY: as of this function; a table has 256 bytes or a multiple of 512, as rotations have a power of two of coordinates.
+        unsafe {
+            if question.table.len().is_multiple_of(GROUP) {
+                groups512::<NARROW>(blocks, question, out, least);
+            } else {
+                groups512::<{ NARROW / 2 }>(blocks, question, out, least);
+            }
+        }
+    }
+
+    /// With groups of so many registers of four tables each.
+    ///
+    /// # Safety
+    /// As for `avx512`; the table is whole groups.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    unsafe fn groups512<const REGISTERS: usize>(
+        blocks: Blocks<'_>,
+        question: Question<'_>,
+        out: &mut [f32],
+        least: &mut [f32],
+    ) {
         let size = question.table.len();
         let nibble = _mm512_set1_epi8(15);
-        let low_bytes = _mm512_set1_epi16(255);
-        let [step, low, reach, base] =
-            [question.step, question.low, question.reach, question.base].map(|value| _mm512_set1_ps(value));
-        for (number, least) in least.iter_mut().enumerate() {
-            let mut sums = [_mm512_setzero_si512(); 2];
-            for from in (0..size).step_by(SEGMENT * TABLE) {
-                let until = (from + SEGMENT * TABLE).min(size);
-                let zero = _mm512_setzero_si512();
-                let (mut even, mut odd) = ([zero; 2], [zero; 2]);
-                for group in (from..until).step_by(TABLES * NARROW * TABLE) {
-                    let mut narrow = [zero; 2];
-                    for at in (group..(group + TABLES * NARROW * TABLE).min(until)).step_by(TABLES * TABLE) {
+        let (step, low) = (_mm512_set1_ps(question.step), _mm512_set1_ps(question.low));
+        let (reach, base) = (_mm512_set1_ps(question.reach), _mm512_set1_ps(question.base));
+        // Four rows of each quarter come together, then the bytes of a row. A compiler that knew the places would move bytes in more steps.
+        let places = black_box(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+        let bytes = black_box(_mm512_set4_epi32(0x0f0b_0703, 0x0e0a_0602, 0x0d09_0501, 0x0c08_0400));
+        let table = question.table.as_ptr();
+        for (fours, least) in least.chunks_mut(4).enumerate() {
+            let mut lowest = [_mm512_set1_ps(f32::INFINITY); 4];
+            for (place, lowest) in lowest.iter_mut().take(least.len()).enumerate() {
+                let number = 4 * fours + place;
+                let mut sums = [_mm512_setzero_si512(); 2];
+                for group in (0..size).step_by(REGISTERS * 64) {
+                    let mut narrow = [_mm512_setzero_si512(); 2];
+                    for register in 0..REGISTERS {
+                        let at = group + register * 64;
                         // SAFETY: the block has `size` bytes, of which 64 from `at` on are read, and so has the table.
                         let (code, table) = unsafe {
-                            let codes = blocks.codes.as_ptr().add(number * size + at);
                             (
-                                _mm512_loadu_si512(codes.cast()),
-                                _mm512_loadu_si512(question.table.as_ptr().add(at).cast()),
+                                _mm512_loadu_si512(blocks.codes.as_ptr().add(number * size + at).cast()),
+                                _mm512_loadu_si512(table.add(at).cast()),
                             )
                         };
                         let high = _mm512_and_si512(_mm512_srli_epi16::<4>(code), nibble);
@@ -186,42 +262,87 @@ mod x86 {
                             _mm512_add_epi8(narrow[0], _mm512_shuffle_epi8(table, _mm512_and_si512(code, nibble)));
                         narrow[1] = _mm512_add_epi8(narrow[1], _mm512_shuffle_epi8(table, high));
                     }
-                    for half in 0..2 {
-                        even[half] = _mm512_add_epi16(even[half], _mm512_and_si512(narrow[half], low_bytes));
-                        odd[half] = _mm512_add_epi16(odd[half], _mm512_srli_epi16::<8>(narrow[half]));
+                    sums[0] = _mm512_add_epi32(sums[0], quarters(narrow[0], places, bytes));
+                    sums[1] = _mm512_add_epi32(sums[1], quarters(narrow[1], places, bytes));
+                }
+                for (half, &sum) in sums.iter().enumerate() {
+                    let row = number * BLOCK + half * TABLE;
+                    // SAFETY: rows of this block, whose values the caller has checked to be there.
+                    unsafe {
+                        let width = _mm512_cvtepu8_epi32(_mm_loadu_si128(blocks.widths.as_ptr().add(row).cast()));
+                        let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), step), low);
+                        let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), reach));
+                        let factor = _mm512_loadu_ps(blocks.factors.as_ptr().add(row));
+                        let offset = _mm512_loadu_ps(blocks.offsets.as_ptr().add(row));
+                        let bound = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), base);
+                        _mm512_storeu_ps(out.as_mut_ptr().add(row), bound);
+                        *lowest = _mm512_min_ps(*lowest, bound);
                     }
                 }
-                for half in 0..2 {
-                    let (even, odd) = (fold(even[half]), fold(odd[half]));
-                    let rows = _mm256_set_m128i(_mm_unpackhi_epi16(even, odd), _mm_unpacklo_epi16(even, odd));
-                    sums[half] = _mm512_add_epi32(sums[half], _mm512_cvtepu16_epi32(rows));
-                }
             }
-            let mut lowest = _mm512_set1_ps(f32::INFINITY);
-            for (half, &sum) in sums.iter().enumerate() {
-                let row = number * BLOCK + half * TABLE;
-                // SAFETY: rows of this block, whose values the caller has checked to be there.
-                unsafe {
-                    let width = _mm512_cvtepu8_epi32(_mm_loadu_si128(blocks.widths.as_ptr().add(row).cast()));
-                    let t = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), step), low);
-                    let e = _mm512_add_ps(t, _mm512_mul_ps(_mm512_cvtepi32_ps(width), reach));
-                    let factor = _mm512_loadu_ps(blocks.factors.as_ptr().add(row));
-                    let offset = _mm512_loadu_ps(blocks.offsets.as_ptr().add(row));
-                    let bound = _mm512_add_ps(_mm512_add_ps(offset, _mm512_mul_ps(factor, e)), base);
-                    _mm512_storeu_ps(out.as_mut_ptr().add(row), bound);
-                    lowest = _mm512_min_ps(lowest, bound);
-                }
-            }
-            *least = _mm512_reduce_min_ps(lowest);
+            let mask = (1 << least.len()) - 1;
+            // SAFETY: as many numbers as the mask has bits.
+            unsafe { _mm_mask_storeu_ps(least.as_mut_ptr(), mask, least_of_each(lowest)) };
         }
     }
 
-    /// The sum of the four quarters, 16 bits each.
+    /// For each of 16 rows the sum of its four bytes, one in each quarter.
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-    fn fold(values: __m512i) -> __m128i {
-        let half = _mm256_add_epi16(_mm512_castsi512_si256(values), _mm512_extracti64x4_epi64::<1>(values));
-        _mm_add_epi16(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
+    fn quarters(values: __m512i, places: __m512i, bytes: __m512i) -> __m512i {
+        let rows = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(places, values), bytes);
+        _mm512_madd_epi16(_mm512_maddubs_epi16(rows, _mm512_set1_epi8(1)), _mm512_set1_epi16(1))
+    }
+
+    /// The least number of each of four registers.
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    fn least_of_each([a, b, c, d]: [__m512; 4]) -> __m128 {
+        let ab = _mm512_min_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+        let cd = _mm512_min_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+        let each =
+            _mm512_min_ps(_mm512_shuffle_ps::<0b01_00_01_00>(ab, cd), _mm512_shuffle_ps::<0b11_10_11_10>(ab, cd));
+        let half = _mm256_min_ps(_mm512_castps512_ps256(each), _mm512_extractf32x8_ps::<1>(each));
+        _mm_min_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps::<1>(half))
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
+    pub(super) unsafe fn below512(asked: &Below<'_>, out: &mut Vec<u32>) -> Result<()> {
+        let limit = _mm512_set1_ps(asked.limit);
+        each_below(
+            asked,
+            out,
+            // Not `always`, with which a closure has no features of its function.
+            #[inline]
+            |bounds| {
+                // SAFETY: two halves of a block.
+                let (low, high) =
+                    unsafe { (_mm512_loadu_ps(bounds.as_ptr()), _mm512_loadu_ps(bounds.as_ptr().add(16))) };
+                let masks = [low, high].map(|some| u32::from(_mm512_cmp_ps_mask::<_CMP_LE_OQ>(some, limit)));
+                masks[0] | masks[1] << 16
+            },
+        )
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) unsafe fn below256(asked: &Below<'_>, out: &mut Vec<u32>) -> Result<()> {
+        let limit = _mm256_set1_ps(asked.limit);
+        each_below(
+            asked,
+            out,
+            #[inline]
+            |bounds| {
+                (0..4).fold(0, |mask, part| {
+                    // SAFETY: a quarter of a block.
+                    let some = unsafe { _mm256_loadu_ps(bounds.as_ptr().add(8 * part)) };
+                    mask | (_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(some, limit)) as u32) << (8 * part)
+                })
+            },
+        )
     }
 
     /// # Safety

@@ -25,7 +25,7 @@ use super::{Hits, Want};
 use crate::cpu::features::Instructions;
 use crate::search::rows::Rows;
 use crate::stop::Stop;
-use crate::vectors::hadamard::Hadamard;
+use crate::vectors::rotation::Rotation;
 use crate::{Error, Result, room};
 use cells::Cells;
 use codes::{Ask, Encoded, Numbers, RotationCodes, factor_and_width, rounded_down, sign};
@@ -35,6 +35,8 @@ use space::{Space, far};
 
 /// Rows that one task encodes.
 const CHUNK: usize = 256;
+/// Queries that visit cells together at most.
+const TOGETHER: usize = 64;
 /// Bytes that a query leaves for the next at most.
 const KEPT: usize = 1 << 24;
 
@@ -110,7 +112,7 @@ impl Rotated {
         count: usize,
     ) -> Result<Self> {
         check(metric, cells.is_some())?;
-        let rotation = Hadamard::new(drawn.seed, drawn.stream, 0, dim)?;
+        let rotation = Rotation::new(drawn.seed, drawn.stream, 0, dim)?;
         let size = rotation.size();
         let space = Space::of(metric, rotation, dim, vectors, count)?;
         let layout = match cells {
@@ -249,16 +251,42 @@ impl Rotated {
             stop.check()?;
             self.answer_one(asked, number, &mut scratch.own)
         };
-        let found = if asked.count == 1 {
-            vec![one(&mut self.borrow(), 0)?]
-        } else {
-            room::tried((0..asked.count).into_par_iter().map_init(|| self.borrow(), one))?
+        let found = match &self.layout {
+            _ if asked.count == 1 => vec![one(&mut self.borrow(), 0)?],
+            Layout::Flat(_) => room::tried((0..asked.count).into_par_iter().map_init(|| self.borrow(), one))?,
+            Layout::Cells(cells) => {
+                // As many queries at once as give each thread some tasks; answers do not depend on it.
+                let most = asked.count.div_ceil(4 * rayon::current_num_threads()).clamp(1, TOGETHER);
+                let tasks = (0..asked.count.div_ceil(most)).into_par_iter();
+                let parts = room::tried(tasks.map_init(
+                    || self.borrow(),
+                    |scratch, task| {
+                        let queries = task * most..((task + 1) * most).min(asked.count);
+                        let begin = |number: usize, scratch: &mut Scratch| {
+                            stop.check()?;
+                            self.begin(asked, number, scratch)
+                        };
+                        cells.search_all(queries, begin, asked.effort, &mut scratch.own)
+                    },
+                ))?;
+                let mut all = room::of(asked.count)?;
+                for part in parts {
+                    all.extend(part);
+                }
+                all
+            }
         };
         stop.check()?;
         Hits::of(found)
     }
 
-    fn answer_one(&self, asked: &Asked<'_>, number: usize, scratch: &mut Scratch) -> Result<Vec<(f64, u32)>> {
+    /// Places a query and makes its tables.
+    fn begin<'a>(
+        &'a self,
+        asked: &Asked<'a>,
+        number: usize,
+        scratch: &mut Scratch,
+    ) -> Result<(Hunt<'a>, space::Placed)> {
         let instructions = Instructions::best();
         asked.vectors.widen(self.space.dim, number, &mut scratch.point);
         let placed = self.space.place(instructions, &mut scratch.point).ok_or_else(|| far(format!("row {number}")))?;
@@ -273,7 +301,13 @@ impl Rotated {
             number,
             want: asked.want,
             instructions,
+            kernel: Kernel::best(),
         };
+        Ok((hunt, placed))
+    }
+
+    fn answer_one(&self, asked: &Asked<'_>, number: usize, scratch: &mut Scratch) -> Result<Vec<(f64, u32)>> {
+        let (hunt, placed) = self.begin(asked, number, scratch)?;
         match &self.layout {
             Layout::Flat(codes) => {
                 let (base, square) = (self.space.base(placed), placed.square);
@@ -353,9 +387,10 @@ fn scan(
     room::resize(bounds, bounds.len().max(blocks * BLOCK), 0.0)?;
     room::resize(least, least.len().max(blocks), 0.0)?;
     let (bounds, least) = (&mut bounds[..blocks * BLOCK], &mut least[..blocks]);
-    codes.bounds(Kernel::best(), 0..blocks, &ask, bounds, least);
+    let kernel = hunt.kernel;
+    codes.bounds(kernel, 0..blocks, &ask, bounds, least);
     if let Want::Nearest(k) = hunt.want {
-        chosen.find(bounds, least, first_ranked(k), |place| hunt.is_alive(place as u32))?;
+        chosen.find(kernel, bounds, least, first_ranked(k), |place| hunt.is_alive(place as u32))?;
         picked.clear();
         room::more(picked, chosen.places.len())?;
         picked.extend(chosen.places.iter().map(|&(_, row)| row));
@@ -369,17 +404,8 @@ fn scan(
         let until = (from + round).min(blocks);
         let limit = hunt.limit(scored);
         picked.clear();
-        for block in from..until {
-            if least[block] <= limit {
-                room::more(picked, BLOCK)?;
-                for (place, &bound) in bounds[block * BLOCK..(block + 1) * BLOCK].iter().enumerate() {
-                    let row = (block * BLOCK + place) as u32;
-                    if bound <= limit && bound < f32::INFINITY && hunt.is_alive(row) {
-                        picked.push(row);
-                    }
-                }
-            }
-        }
+        kernel.below(&bounds[from * BLOCK..], &least[from..until], limit, (from * BLOCK) as u32, picked)?;
+        hunt.keep_alive(picked);
         if !picked.is_empty() {
             hunt.rank(picked, scored)?;
         }

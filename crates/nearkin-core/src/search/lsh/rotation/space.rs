@@ -15,7 +15,7 @@ use super::super::rerank::{Metric, Vectors};
 use super::codes::square;
 use crate::cpu::features::Instructions;
 use crate::stop::Stop;
-use crate::vectors::hadamard::Hadamard;
+use crate::vectors::rotation::Rotation;
 use crate::{Error, Result, room};
 
 /// Longest distance from the centre, in typical ones: its square is far from overflow.
@@ -30,7 +30,7 @@ const SLACK: f64 = 2e-6;
 pub(crate) struct Space {
     pub(super) metric: Metric,
     pub(super) dim: usize,
-    pub(super) rotation: Hadamard,
+    pub(super) rotation: Rotation,
     pub(super) scale: f32,
     /// c, padded to D.
     pub(super) centre: Vec<f32>,
@@ -72,7 +72,7 @@ impl Space {
     /// A vector out of the range of single precision; the call is stopped, or there is no memory.
     pub(super) fn of(
         metric: Metric,
-        rotation: Hadamard,
+        rotation: Rotation,
         dim: usize,
         vectors: Vectors<'_>,
         count: usize,
@@ -102,7 +102,7 @@ impl Space {
     }
 
     /// The space of a file.
-    pub(super) fn opened(metric: Metric, rotation: Hadamard, dim: usize, scale: f32, centre: Vec<f32>) -> Self {
+    pub(super) fn opened(metric: Metric, rotation: Rotation, dim: usize, scale: f32, centre: Vec<f32>) -> Self {
         let mut space = Self { metric, dim, rotation, scale, centre, centre_square: 0.0 };
         space.set_centre_square();
         space
