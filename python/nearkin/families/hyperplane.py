@@ -16,7 +16,8 @@ bound of estimates.
 
 Cost: d multiplications per bit, or 3 log D additions, or 2 D operations. Sources: Charikar (STOC 2002), section 3; Ji,
 Li, Yan, Zhang and Tian (NIPS 2012) for orthogonal blocks; Andoni, Indyk, Laarhoven, Razenshteyn and Schmidt (NIPS
-2015), section 5, for three rounds; Stewart (SIAM J. Numer. Anal. 17, 1980), section 3, for the uniformly random rotation.
+2015), section 5, for three rounds; Stewart (SIAM J. Numer. Anal. 17, 1980), section 3, for the uniformly random
+rotation.
 """
 
 from __future__ import annotations
