@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: faults sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: faults notices sanitize setup check format lint-rust lint-types lint-workflows sdist test test-rust test-arm test-python demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -79,7 +79,12 @@ lint-workflows: $(VENV)/.tools
 
 # The source archive, in dist.
 sdist: $(VENV)/.tools
+	$(BIN)/python tools/make_notices.py --check
 	$(BIN)/maturin sdist --out dist
+
+# The notices of everything that the wheel carries, after a change of Cargo.lock.
+notices: $(VENV)/.tools
+	$(BIN)/python tools/make_notices.py
 
 format: setup
 	cargo fmt --all

@@ -139,25 +139,34 @@ def exact(weight: float) -> Fraction:
     return Fraction(weight)
 
 
-_UNSEEDED: dict[str, Callable[[bytes], int]] = {
-    "md5": lambda data: int.from_bytes(hashlib.md5(data).digest()[-8:], "big"),  # noqa: S324
-    "sha1": lambda data: int.from_bytes(hashlib.sha1(data).digest()[-8:], "big"),  # noqa: S324
-    "fnv1a": fnv1a,
-    "one_at_a_time": one_at_a_time,
-}
+def _digest(name: str) -> tuple[int, Callable[[bytes], int]]:
+    size = hashlib.new(name).digest_size
+    return 8 * size, lambda data: int.from_bytes(hashlib.new(name, data).digest(), "big")
+
+
+_UNSEEDED: dict[str, tuple[int, Callable[[bytes], int]]] = {
+    "fnv1a": (64, fnv1a),
+    "one_at_a_time": (64, one_at_a_time),
+} | {name: _digest(name) for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")}
+"""How many bits a value has, and the value."""
 _SEEDED: dict[str, Callable[[bytes, int], int]] = {
     "xxh3": lambda data, seed: xxhash.xxh3_64_intdigest(data, seed & M64),
-    "murmur3": lambda data, seed: mmh3.hash64(data, seed & M32, True, signed=False)[0],
     "lookup3": lambda data, seed: lookup3(data, seed & M64),
     "jenkins64": lambda data, seed: jenkins64(data, seed & M64),
 }
 
 
 def hash_word(name: str, data: bytes, seed: int = 0, word: int = 0) -> int:
-    """Word `word` of a feature: the seed moved on by it, or its number as a byte in front for hashes without a seed."""
+    """Word `word` of a feature: part of its values, one above the other, with other seeds or a byte in front."""
     if name in _SEEDED:
         return _SEEDED[name](data, seed + word)
-    return _UNSEEDED[name](bytes([word]) * (word > 0) + data)
+    if name == "murmur3":
+        return mmh3.hash64(data, seed + word // 2 & M32, True, signed=False)[word % 2]
+    width, value = _UNSEEDED[name]
+    above = sum(
+        value(bytes([number]) * (number > 0) + data) << number * width for number in range(64 * word // width + 2)
+    )
+    return above >> 64 * word & M64
 
 
 def sums(hashes: Iterable[tuple[int, int | Fraction]], bits: int) -> list[int | Fraction]:

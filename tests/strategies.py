@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 
-HASHES = ("xxh3", "md5", "sha1", "fnv1a", "murmur3", "lookup3", "jenkins64", "one_at_a_time")
+HASHES = (
+    "xxh3",
+    "md5",
+    "sha1",
+    "sha224",
+    "sha256",
+    "sha384",
+    "sha512",
+    "fnv1a",
+    "murmur3",
+    "lookup3",
+    "jenkins64",
+    "one_at_a_time",
+)
 WIDTHS = (1, 5, 32, 63, 64, 65, 100, 128, 192, 1024)
 
 MIXED = (

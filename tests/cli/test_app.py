@@ -36,6 +36,7 @@ COMMANDS = {
     "recipe": "nearkin recipe 'word:3|count|xxh3|simhash:64'",
     "keywords": "nearkin keywords news.jsonl",
     "idf fit": "nearkin idf fit corpus.jsonl",
+    "idf read": "nearkin idf read idf.utf8",
     "search": "nearkin search corpus.nks",
     "index build": "nearkin index build corpus.jsonl.gz",
     "index add": "nearkin index add corpus.nks",

@@ -1,9 +1,9 @@
-"""The command line of words: `nearkin keywords` and `nearkin idf fit`."""
+"""The command line of words: `nearkin keywords`, `nearkin idf fit` and `nearkin idf read`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -24,6 +24,8 @@ _KEYWORDS_EXAMPLE = "[bold]Example[/]\n\n  nearkin keywords news.jsonl --id-colu
 _FIT_EXAMPLE = (
     "[bold]Example[/]\n\n  nearkin idf fit corpus.jsonl --out corpus.idf --recipe 'cut:script|word:1' --min-df 2"
 )
+
+_READ_EXAMPLE = "[bold]Example[/]\n\n  nearkin idf read idf.utf8 --out own.idf --recipe jieba-jenkins --unknown mean"
 
 
 @reads()
@@ -79,6 +81,36 @@ def fit(
         say(f"{len(idf)} features of {idf.documents} documents in {shown(out)}; digest {idf.digest}")
 
 
+def read(
+    table: Annotated[
+        Path, typer.Argument(help="`word weight` per line, such as idf.txt of jieba.", show_default=False)
+    ],
+    out: Annotated[Path, output("File of the table.")],
+    recipe: RecipeOption = "zh-keywords",
+    unknown: Annotated[
+        str, typer.Option(help="What other words weigh: median (jieba), mean (cppjieba), largest, or a number.")
+    ] = "median",
+    as_json: Json = False,
+) -> None:
+    """Read a table of weights that others have made, and save it for recipes.
+
+    A recipe names it by `idf:@FILE`.
+    """
+    from nearkin.text.idf import Idf
+
+    try:
+        other: float | str = float(unknown)
+    except ValueError:
+        other = unknown
+    # Another word is refused by `read`, which says what is allowed.
+    idf = Idf.read(table, recipe_of(recipe), unknown=cast("float", other))
+    idf.save(out)
+    if as_json:
+        say_json({"features": len(idf), "unknown": idf.unknown, "digest": idf.digest, "out": str(out)})
+    else:
+        say(f"{len(idf)} features in {shown(out)}, others weigh {idf.unknown:.6g}; digest {idf.digest}")
+
+
 def _idf() -> None:
     """Inverse document frequencies of a corpus."""
 
@@ -87,7 +119,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands of this module to a command line."""
     app.command(epilog=_KEYWORDS_EXAMPLE)(keywords)
     group = typer.Typer(help="Inverse document frequencies of a corpus.", no_args_is_help=True, rich_markup_mode="rich")
-    # A group of one command stays a group only if it has a callback.
     group.callback()(_idf)
     group.command(epilog=_FIT_EXAMPLE)(fit)
+    group.command(epilog=_READ_EXAMPLE)(read)
     app.add_typer(group, name="idf")

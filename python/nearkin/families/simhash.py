@@ -99,7 +99,8 @@ class SimHash:
     bits : int, default 64
         Width of a fingerprint, 1 to 1024.
     hash : str, default "xxh3"
-        Feature hash: xxh3, md5, sha1, fnv1a, murmur3, lookup3, jenkins64 or one_at_a_time (up to 32 bits).
+        Feature hash: xxh3, md5, sha1, sha224, sha256, sha384, sha512, fnv1a, murmur3, lookup3, jenkins64 or
+        one_at_a_time (up to 32 bits).
     seed : int, default 0
         Seed of xxh3, lookup3 (64 bits) or murmur3 (32 bits).
 

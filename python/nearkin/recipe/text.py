@@ -10,7 +10,8 @@ middle that are always written:
     char:N | word:N | given                                                 what a feature is
     count | binary | log | idf:NAME | idf:DIGEST | textrank | given         what it weighs
     [top:N | top:N%]                                                        how many are kept
-    xxh3 | md5 | sha1 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time [:SEED]
+    xxh3 | md5 | sha1 | sha224 | sha256 | sha384 | sha512 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time
+        [:SEED]
     simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
 ```
 

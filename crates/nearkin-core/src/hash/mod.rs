@@ -1,22 +1,27 @@
 //! Feature hashes: bytes of one feature → 64 bits, fixed for ever by published specifications.
 //!
-//! A fingerprint of more than 64 bits needs more than one hash word per feature. Word j (0, 1, …) of a feature x is
+//! A fingerprint of more than 64 bits needs more than one hash word per feature. A hash that is wider than 64 bits gives them from
+//! its own value, lowest first: `md5` of 128 bits is the whole digest as one big-endian number. What its value does not reach
+//! comes from further values, which join it at the top: value m (0, 1, …) of a feature x is
 //!
-//! - `H(x; seed + j)` for a seeded hash (addition modulo 2^32 or 2^64, the width of its seed);
-//! - `H(x)` for j = 0 and `H(byte j ‖ x)` for j ≥ 1 for an unseeded hash.
+//! - `H(x; seed + m)` for a seeded hash (addition modulo 2^32 or 2^64, the width of its seed);
+//! - `H(x)` for m = 0 and `H(byte m ‖ x)` for m ≥ 1 for an unseeded hash.
+//!
+//! So word j is bits 64 j to 64 j + 63 of all values, one above the other; of a hash of 64 bits it is value j.
 //!
 //! | name | bits | seed | value taken | source |
 //! |---|---|---|---|---|
 //! | `xxh3` | 64 | 64 bits | XXH3-64 | xxHash specification 0.2.0 (Collet) |
-//! | `md5` | 64 | – | last 8 bytes of the digest, big-endian | RFC 1321 |
-//! | `sha1` | 64 | – | last 8 bytes of the digest, big-endian | RFC 3174 |
+//! | `md5` | 128 | – | the digest, big-endian | RFC 1321 |
+//! | `sha1` | 160 | – | the digest, big-endian | RFC 3174 |
+//! | `sha224`, `sha256`, `sha384`, `sha512` | 224 to 512 | – | the digest, big-endian | FIPS 180-4 |
 //! | `fnv1a` | 64 | – | FNV-1a, 64 bits | Fowler, Noll, Vo; RFC 9923 |
-//! | `murmur3` | 64 | 32 bits | first 64-bit word of x64 128 | Appleby, MurmurHash3 |
+//! | `murmur3` | 128 | 32 bits | x64 128: h1 + h2·2^64 | Appleby, MurmurHash3 |
 //! | `lookup3` | 64 | 64 bits | `hashlittle2`: c + b·2^32, seeds (low, high) | Jenkins 2006 |
 //! | `jenkins64` | 64 | 64 bits | `hashlittle2`: c·2^32 + b, seeds (high, low) | Jenkins 2006, as seomoz/simhash-cpp and yanyiwu/simhash take it |
 //! | `one_at_a_time` | 32 | – | one-at-a-time | Jenkins 1997, Dr. Dobb's |
 //!
-//! The last 8 bytes of MD5 are what the PyPI package `simhash` takes. Tests: `tests` below for the published vectors,
+//! The last bytes of MD5 are what the PyPI package `simhash` takes, 8 of them for its default of 64 bits. Tests: `tests` below for the published vectors,
 //! `tests/text/test_features.py` against independent implementations.
 
 pub mod grams;
@@ -27,24 +32,46 @@ pub mod xxh3;
 
 use md5::{Digest, Md5};
 use sha1::Sha1;
+use sha2::{Sha224, Sha256, Sha384, Sha512};
 
 use crate::{Error, Result};
 
 /// Names of all feature hashes, in the order of the table above.
-pub const NAMES: [&str; 8] = ["xxh3", "md5", "sha1", "fnv1a", "murmur3", "lookup3", "jenkins64", "one_at_a_time"];
+pub const NAMES: [&str; 12] = [
+    "xxh3",
+    "md5",
+    "sha1",
+    "sha224",
+    "sha256",
+    "sha384",
+    "sha512",
+    "fnv1a",
+    "murmur3",
+    "lookup3",
+    "jenkins64",
+    "one_at_a_time",
+];
 
 /// A hash function of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureHash {
     /// XXH3-64 with a seed.
     Xxh3(u64),
-    /// MD5, last 8 bytes big-endian.
+    /// MD5, 128 bits.
     Md5,
-    /// SHA-1, last 8 bytes big-endian.
+    /// SHA-1, 160 bits.
     Sha1,
+    /// SHA-224.
+    Sha224,
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
     /// FNV-1a of 64 bits.
     Fnv1a,
-    /// `MurmurHash3` x64 128, first word, with a seed.
+    /// `MurmurHash3` x64 128, with a seed.
     Murmur3(u32),
     /// Jenkins' lookup3 as 64 bits, with a seed.
     Lookup3(u64),
@@ -67,6 +94,10 @@ impl FeatureHash {
             "xxh3" => Ok(Self::Xxh3(seed)),
             "md5" => unseeded(Self::Md5),
             "sha1" => unseeded(Self::Sha1),
+            "sha224" => unseeded(Self::Sha224),
+            "sha256" => unseeded(Self::Sha256),
+            "sha384" => unseeded(Self::Sha384),
+            "sha512" => unseeded(Self::Sha512),
             "fnv1a" => unseeded(Self::Fnv1a),
             "murmur3" => u32::try_from(seed)
                 .map(Self::Murmur3)
@@ -78,7 +109,7 @@ impl FeatureHash {
         }
     }
 
-    /// How many bits the hash gives: 64, or 32 for one-at-a-time.
+    /// How many bits a word of the hash has: 64, or 32 for one-at-a-time.
     pub fn width(self) -> u32 {
         if self == Self::OneAtATime { 32 } else { 64 }
     }
@@ -87,21 +118,27 @@ impl FeatureHash {
     #[must_use]
     pub fn word(self, word: u32) -> WordHash {
         match self {
-            Self::Xxh3(seed) => WordHash { hash: Self::Xxh3(seed.wrapping_add(word.into())), prefix: 0 },
-            Self::Murmur3(seed) => WordHash { hash: Self::Murmur3(seed.wrapping_add(word)), prefix: 0 },
-            Self::Lookup3(seed) => WordHash { hash: Self::Lookup3(seed.wrapping_add(word.into())), prefix: 0 },
-            Self::Jenkins64(seed) => WordHash { hash: Self::Jenkins64(seed.wrapping_add(word.into())), prefix: 0 },
-            unseeded => WordHash { hash: unseeded, prefix: word as u8 },
+            Self::Xxh3(seed) => WordHash { hash: Self::Xxh3(seed.wrapping_add(word.into())), word: 0 },
+            Self::Murmur3(seed) => {
+                WordHash { hash: Self::Murmur3(seed.wrapping_add(word / 2)), word: (word % 2) as u8 }
+            }
+            Self::Lookup3(seed) => WordHash { hash: Self::Lookup3(seed.wrapping_add(word.into())), word: 0 },
+            Self::Jenkins64(seed) => WordHash { hash: Self::Jenkins64(seed.wrapping_add(word.into())), word: 0 },
+            unseeded => WordHash { hash: unseeded, word: word as u8 },
         }
     }
 
-    /// The hash of `bytes`.
+    /// The lowest word of the hash of `bytes`.
     #[inline]
     pub fn hash(self, bytes: &[u8]) -> u64 {
         match self {
             Self::Xxh3(seed) => xxh3::hash(bytes, seed),
-            Self::Md5 => last_eight(&Md5::digest(bytes)),
-            Self::Sha1 => last_eight(&Sha1::digest(bytes)),
+            Self::Md5 => digest_word::<Md5>(0, bytes),
+            Self::Sha1 => digest_word::<Sha1>(0, bytes),
+            Self::Sha224 => digest_word::<Sha224>(0, bytes),
+            Self::Sha256 => digest_word::<Sha256>(0, bytes),
+            Self::Sha384 => digest_word::<Sha384>(0, bytes),
+            Self::Sha512 => digest_word::<Sha512>(0, bytes),
             Self::Fnv1a => fnv1a(bytes),
             Self::Murmur3(seed) => murmur3::x64_128(bytes, seed).0,
             Self::Lookup3(seed) => {
@@ -117,28 +154,33 @@ impl FeatureHash {
     }
 }
 
-/// The hash of one word of a fingerprint: a seed that counts the word, or a byte in front of the feature.
+/// The hash of one word of a fingerprint.
 #[derive(Clone, Copy, Debug)]
 pub struct WordHash {
-    /// The hash, its seed moved on by the word's number.
+    /// The hash; the seed is that of the value which has the word.
     pub hash: FeatureHash,
-    /// The byte in front of the feature, 0 for none.
-    pub prefix: u8,
+    /// Which word it is: of the values of an unseeded hash, or of the value of `murmur3`.
+    word: u8,
 }
 
 impl WordHash {
     /// The hash word of `bytes`.
     #[inline]
     pub fn hash(self, bytes: &[u8]) -> u64 {
-        if self.prefix == 0 {
+        if self.word == 0 {
             return self.hash.hash(bytes);
         }
         match self.hash {
-            FeatureHash::Md5 => last_eight(&Md5::new().chain_update([self.prefix]).chain_update(bytes).finalize()),
-            FeatureHash::Sha1 => last_eight(&Sha1::new().chain_update([self.prefix]).chain_update(bytes).finalize()),
+            FeatureHash::Md5 => digest_word::<Md5>(self.word, bytes),
+            FeatureHash::Sha1 => digest_word::<Sha1>(self.word, bytes),
+            FeatureHash::Sha224 => digest_word::<Sha224>(self.word, bytes),
+            FeatureHash::Sha256 => digest_word::<Sha256>(self.word, bytes),
+            FeatureHash::Sha384 => digest_word::<Sha384>(self.word, bytes),
+            FeatureHash::Sha512 => digest_word::<Sha512>(self.word, bytes),
+            FeatureHash::Murmur3(seed) => murmur3::x64_128(bytes, seed).1,
             hash => {
                 let mut prefixed = Vec::with_capacity(bytes.len() + 1);
-                prefixed.push(self.prefix);
+                prefixed.push(self.word);
                 prefixed.extend_from_slice(bytes);
                 hash.hash(&prefixed)
             }
@@ -146,8 +188,25 @@ impl WordHash {
     }
 }
 
-fn last_eight(digest: &[u8]) -> u64 {
-    digest[digest.len() - 8..].iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+/// Word `word` of the digests of a feature as big-endian numbers, one above the other; digest m ≥ 1 has the byte m in front.
+fn digest_word<D: Digest>(word: u8, bytes: &[u8]) -> u64 {
+    let size = <D as Digest>::output_size();
+    let first = usize::from(word) * 8;
+    let (mut value, mut taken) = (0, 0);
+    while taken < 8 {
+        let (number, at) = ((first + taken) / size, (first + taken) % size);
+        let mut digest = D::new();
+        if number > 0 {
+            digest.update([number as u8]);
+        }
+        digest.update(bytes);
+        let low = digest.finalize();
+        for &byte in low.iter().rev().skip(at).take(8 - taken) {
+            value |= u64::from(byte) << (8 * taken);
+            taken += 1;
+        }
+    }
+    value
 }
 
 /// FNV-1a of 64 bits: h ← (h xor byte) · 1099511628211 from h = 14695981039346656037.
@@ -175,6 +234,11 @@ mod tests {
         assert_eq!(0xd696_3f7d_28e1_7f72, hash("md5", b"abc"));
         // RFC 3174, section 7.3: SHA1("abc") = a9993e36 4706816a ba3e2571 7850c26c 9cd0d89d.
         assert_eq!(0x7850_c26c_9cd0_d89d, hash("sha1", b"abc"));
+        // The ends of the examples that NIST gives for FIPS 180-4.
+        assert_eq!(0xe36c_9da7, hash("sha224", b"abc") & 0xffff_ffff);
+        assert_eq!(0xf200_15ad, hash("sha256", b"abc") & 0xffff_ffff);
+        assert_eq!(0x58ba_eca1_34c8_25a7, hash("sha384", b"abc"));
+        assert_eq!(0x2a9a_c94f_a54c_a49f, hash("sha512", b"abc"));
         assert_eq!(0xcbf2_9ce4_8422_2325, hash("fnv1a", b""));
         assert_eq!(0xaf63_dc4c_8601_ec8c, hash("fnv1a", b"a"));
         assert_eq!(0x8594_4171_f739_67e8, hash("fnv1a", b"foobar"));
@@ -193,7 +257,11 @@ mod tests {
             assert_ne!(hash.word(0).hash(b"abcd"), hash.word(1).hash(b"abcd"), "{name}");
             assert_ne!(hash.word(1).hash(b"abcd"), hash.word(2).hash(b"abcd"), "{name}");
         }
-        assert_eq!(hash("md5", b"\x01abcd"), FeatureHash::Md5.word(1).hash(b"abcd"));
+        // MD5("abc") = 900150983cd24fb0 d6963f7d28e17f72.
+        assert_eq!(0x9001_5098_3cd2_4fb0, FeatureHash::Md5.word(1).hash(b"abc"));
+        assert_eq!(hash("md5", b"\x01abcd"), FeatureHash::Md5.word(2).hash(b"abcd"));
+        assert_eq!(murmur3::x64_128(b"abcd", 9).1, FeatureHash::Murmur3(9).word(1).hash(b"abcd"));
+        assert_eq!(hash("sha1", b"\x01abcd") << 32 >> 32, FeatureHash::Sha1.word(2).hash(b"abcd") >> 32);
         assert_eq!(hash("fnv1a", b"\x02abcd"), FeatureHash::Fnv1a.word(2).hash(b"abcd"));
         assert_eq!(FeatureHash::Xxh3(8).hash(b"abcd"), FeatureHash::Xxh3(7).word(1).hash(b"abcd"));
     }
@@ -207,22 +275,40 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_word_of_a_fingerprint_is_a_seed_or_a_byte_in_front(
+        fn words_are_parts_of_the_values_one_above_the_other(
             bytes in prop::collection::vec(any::<u8>(), 0..40), word in 0_u32..16, seed: u64
         ) {
-            for name in NAMES {
+            for (name, width) in NAMES.into_iter().zip([64, 128, 160, 224, 256, 384, 512, 64, 128, 64, 64, 64]) {
                 let seeded = FeatureHash::new(name, 1).is_ok();
                 let seed = if name == "murmur3" { seed & 0xffff_ffff } else { seed };
                 let hash = FeatureHash::new(name, if seeded { seed } else { 0 }).expect("within its range");
-                let expected = if seeded {
-                    let moved = seed.wrapping_add(word.into());
-                    let moved = if name == "murmur3" { moved & 0xffff_ffff } else { moved };
-                    FeatureHash::new(name, moved).expect("within its range").hash(&bytes)
-                } else if word == 0 {
-                    hash.hash(&bytes)
-                } else {
-                    hash.hash(&[&[word as u8], bytes.as_slice()].concat())
+                // Value m, byte for byte from the lowest.
+                let value = |number: usize| -> Vec<u8> {
+                    let with = [&[number as u8][usize::from(number == 0)..], bytes.as_slice()].concat();
+                    let mut digest = match name {
+                        "md5" => Md5::digest(&with).to_vec(),
+                        "sha1" => Sha1::digest(&with).to_vec(),
+                        "sha224" => Sha224::digest(&with).to_vec(),
+                        "sha256" => Sha256::digest(&with).to_vec(),
+                        "sha384" => Sha384::digest(&with).to_vec(),
+                        "sha512" => Sha512::digest(&with).to_vec(),
+                        "murmur3" => {
+                            let (low, high) = murmur3::x64_128(&bytes, (seed as u32).wrapping_add(number as u32));
+                            (u128::from(low) | u128::from(high) << 64).to_be_bytes().to_vec()
+                        }
+                        _ if seeded => {
+                            let moved = FeatureHash::new(name, seed.wrapping_add(number as u64)).expect("a seed");
+                            moved.hash(&bytes).to_be_bytes().to_vec()
+                        }
+                        _ => hash.hash(&with).to_be_bytes().to_vec(),
+                    };
+                    digest.reverse();
+                    digest
                 };
+                prop_assert_eq!(width / 8, value(0).len());
+                let all: Vec<u8> = (0..16 * 64 / width + 1).flat_map(value).collect();
+                let at = 8 * word as usize;
+                let expected = u64::from_le_bytes(all[at..at + 8].try_into().expect("eight bytes"));
                 prop_assert_eq!(expected, hash.word(word).hash(&bytes), "{}", name);
                 prop_assert!(hash.width() == 64 || expected >> hash.width() == 0);
             }
