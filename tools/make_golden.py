@@ -46,6 +46,8 @@ RECIPES: list[tuple[str, list[str]]] = [
     ("char:2|binary|md5|simhash:1024", []),
     ("char:20|count|xxh3:18446744073709551615|simhash:192", []),
     ("word:1|count|murmur3:42|simhash:128", []),
+    ("char:3|count|sha256|simhash:256", []),
+    ("word:1|binary|sha224|simhash:512", []),
     ("word:2|binary|lookup3:123456789012|simhash:1024", []),
     ("letters:python|word:3|count|xxh3|simhash:128", []),
     ("letters:all|case:keep|word:1|count|one_at_a_time|simhash:32", []),

@@ -117,6 +117,15 @@ def test_examples_3_to_5_are_printed_values(text: str, value: int) -> None:
     assert value == Simhash(text).value
 
 
+@pytest.mark.parametrize("f", [64, 128])
+def test_wide_fingerprints_of_md5_are_those_of_the_package(f: int) -> None:
+    """Of 128 bits too: the whole digest is one number."""
+    texts = ["how are you?", "The quick brown fox jumps over the lazy dog", "敏捷的棕色狐狸跳过了懒狗", "abcd " * 40]
+    fps = nk.fingerprint(texts, f"norm:none|case:lower|letters:python|char:4|count|md5|simhash:{f}").reshape(4, -1)
+    found = [sum(int(word) << 64 * place for place, word in enumerate(row)) for row in fps]
+    assert found == [Simhash(text, f=f).value for text in texts]
+
+
 def test_examples_4_and_5_have_the_printed_distances() -> None:
     """12, 28 and 2."""
     texts = ["how are u?", "how are you?", "how are u? and u? and u? and u? and u?"]
