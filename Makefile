@@ -96,6 +96,8 @@ format: setup
 test:
 	$(MAKE) --no-print-directory -j2 test-rust test-python
 
+# A machine that builds once has nothing to build on later.
+test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
 test-rust:
 	cargo test --quiet -p nearkin-core
 
