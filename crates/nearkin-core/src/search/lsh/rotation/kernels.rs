@@ -95,7 +95,7 @@ impl Kernel {
     pub(super) fn bounds(self, blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
         let (count, size) = (least.len(), question.table.len());
         let rows = count * BLOCK;
-        assert!(size.is_power_of_two() && size >= TABLE * 16, "tables of a power of two of coordinates");
+        assert!(size.is_multiple_of(TABLE * 16), "whole registers of tables");
         assert!(blocks.codes.len() == count * size && out.len() == rows, "codes and bounds of each block");
         assert!(
             blocks.offsets.len() == rows && blocks.factors.len() == rows && blocks.widths.len() == rows,
@@ -211,7 +211,7 @@ mod x86 {
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
     pub(super) unsafe fn avx512(blocks: Blocks<'_>, question: Question<'_>, out: &mut [f32], least: &mut [f32]) {
         const GROUP: usize = 4 * NARROW * TABLE;
-        // SAFETY: as of this function; a table has 256 bytes or a multiple of 512, as rotations have a power of two of coordinates.
+        // SAFETY: as of this function; tables have a multiple of 256 bytes, which are groups of eight registers or of four.
         unsafe {
             if question.table.len().is_multiple_of(GROUP) {
                 groups512::<NARROW>(blocks, question, out, least);
