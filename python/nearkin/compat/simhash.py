@@ -21,7 +21,7 @@ What differs:
 - `SimhashIndex` finds by `nearkin.HammingIndex`, whose time does not depend on how full a bucket is. It logs no keys
   and no full buckets, `bucket` is a copy, f is at most 1024, and ids come nearest first.
 
-Cost: texts of the default `reg` and `hashfunc` up to 64 bits are hashed by the core, anything else by NumPy. Many texts
+Cost: texts of the default `reg` and `hashfunc` up to 128 bits are hashed by the core, anything else by NumPy. Many texts
 are faster in one call of `nearkin.fingerprint(texts, "simhash-pypi")`. Tests: `tests/compat/test_compat_simhash.py`.
 """
 
@@ -146,7 +146,7 @@ class Simhash:
     @property
     def _in_core(self) -> bool:
         """Whether the core has the hash function at this width."""
-        return self.hashfunc is _md5 and self.f <= 64
+        return self.hashfunc is _md5 and self.f <= 128
 
     def build_by_text(self, content: str) -> None:
         """Take the fingerprint of a text.
@@ -200,7 +200,7 @@ class Simhash:
         if self._in_core and names and total == size:
             encoded = [name.encode() for name in names]
             ends = np.array([0, len(names)], dtype=np.int64)
-            return int(_given(self.f).fingerprints_given(ends, encoded, np.array(votes, dtype=np.int64))[0])
+            return _joined(_given(self.f).fingerprints_given(ends, encoded, np.array(votes, dtype=np.int64)))
         # Sums of floats are exact, and fast, up to 2^53.
         kind = np.float64 if size < 1 << 53 else np.int64
         sums = np.zeros(self.f, dtype=np.int64)
@@ -291,7 +291,12 @@ def _recipe(f: int, *, whole: bool) -> Any:
 def _of_text(core: Any, text: str) -> int | None:
     """The fingerprint of one text; None if it has no features."""
     values, counts = core.fingerprints([text])
-    return int(values[0]) if counts[0] else None
+    return _joined(values) if counts[0] else None
+
+
+def _joined(words: npt.NDArray[np.uint64]) -> int:
+    """The words of one fingerprint as one number, the first of them lowest."""
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
 def _plain(features: list[Any]) -> tuple[Sequence[str], Sequence[int]] | None:
