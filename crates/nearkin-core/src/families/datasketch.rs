@@ -322,7 +322,7 @@ mod tests {
         for &a in &numbers {
             for &b in &numbers {
                 for &h in &numbers {
-                    let expected = a.wrapping_mul(h).wrapping_add(b) % PRIME & 0xffff_ffff;
+                    let expected = (a.wrapping_mul(h).wrapping_add(b) % PRIME) & 0xffff_ffff;
                     assert_eq!(expected, Legacy::value(h, a, b));
                 }
             }
