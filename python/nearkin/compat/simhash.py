@@ -21,8 +21,9 @@ What differs:
 - `SimhashIndex` finds by `nearkin.HammingIndex`, whose time does not depend on how full a bucket is. It logs no keys
   and no full buckets, `bucket` is a copy, f is at most 1024, and ids come nearest first.
 
-Cost: texts of the default `reg` and `hashfunc` up to 128 bits are hashed by the core, anything else by NumPy. Many texts
-are faster in one call of `nearkin.fingerprint(texts, "simhash-pypi")`. Tests: `tests/compat/test_compat_simhash.py`.
+Cost: texts of the default `reg` and `hashfunc` up to 128 bits are hashed by the core, anything else by NumPy. Many
+texts are faster in one call of `nearkin.fingerprint(texts, "simhash-pypi")`. Tests:
+`tests/compat/test_compat_simhash.py`.
 """
 
 from __future__ import annotations
